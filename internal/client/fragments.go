@@ -346,7 +346,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 			}
 			continue
 		}
-		a.From(o.Representations[0].URL)
+		a.From(entry.TopicSI, o.Representations[0].URL)
 		if err := o.Content.apply(a.State, o.Change.Late); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
 		}

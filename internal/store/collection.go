@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
@@ -264,9 +263,6 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err == nil {
 		checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
 		_, err = db.update(load.Naming(ctx), name, checks, func(t *txn.Tx, c *Collection) error {
-			if err := derived.MarkAll(t, name, filled.SourceKey()); err != nil {
-				return err
-			}
 			filled.Settings, filled.Segments, filled.Offers, filled.Omits, filled.Restating = c.Settings, c.Segments, c.Offers, c.Omits, c.Restating
 			if filled.Sign != "" { // since a moment ago
 				if err := collections.CompleteTree(t, &filled, filled.Head); err != nil {

@@ -47,7 +47,7 @@ type Deriving struct {
 }
 
 // InputOf reports whether a collection is derived from the part.
-func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Name, p.id.Number) }
+func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Name, p.input.ID.Number) }
 
 // Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports whether there are more.
 // While an input is missing nothing changes: what has to be derived waits until it is there, or the collection is bound again.
@@ -63,12 +63,13 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 		if err != nil {
 			return nil, err
 		}
+		var from []derived.Input
 		for _, p := range all {
 			if p.InputOf(&c) {
-				d.Parts = append(d.Parts, p)
+				d.Parts, from = append(d.Parts, p), append(from, p.input)
 			}
 		}
-		taken, err := derived.Take(d.tx, c.Number, n)
+		taken, err := derived.Take(d.tx, c.SourceKey(), from, n)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func (d *Deriving) Means(all [][]fragment.Ref) error {
 	differ, err := derived.PutMeant(d.tx, d.number, all)
 	for i := range d.Parts {
 		if differ && err == nil {
-			d.More, err = true, derived.Walk(d.tx, d.number, d.Parts[i].id)
+			d.More, err = true, derived.Walk(d.tx, d.number, d.Parts[i].input.ID)
 		}
 	}
 	return err

@@ -97,7 +97,7 @@ func (db *DB) forgetPast(ctx context.Context, name string) error {
 		_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) (err error) {
 			more = false
 			if c.Horizon > 0 { // the commit that ends there is known, so that the state after it is
-				more, err = past.ForgetSome(t, c.SourceKey(), c.Horizon-1)
+				more, err = past.ForgetSome(t, c.SourceKey(), 0, c.Horizon-1)
 			}
 			return err
 		})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -57,9 +56,6 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			err = of.done(c)
 		}
 		if err != nil || change == nil || change.Empty() {
-			return err
-		}
-		if err := derived.MarkChange(records.Of(t, c.SourceKey()), name, change, func(i int) string { return c.Path(db.run.Load(), c.Head+1+uint64(i)) }); err != nil {
 			return err
 		}
 		if err := records.Cover(state, change); err != nil {

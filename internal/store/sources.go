@@ -5,7 +5,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -80,7 +80,7 @@ type Part struct {
 	Derived bool            // what is followed is derived from others
 	Source  fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
 
-	id keys.Source
+	input derived.Input // as what collections are derived from
 }
 
 // ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
@@ -97,6 +97,16 @@ func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 
 // parts returns the sources of the merged view. A derived collection says nothing that they do not say.
 func parts(t *txn.Tx) (all []Part, err error) {
+	own, err := collections.All(t)
+	if err != nil {
+		return nil, err
+	}
+	replicas := map[string]*Collection{}
+	for i := range own {
+		if own[i].Replica != nil {
+			replicas[own[i].Name] = &own[i]
+		}
+	}
 	for s, err := range sources.All(t) {
 		if err != nil {
 			return nil, err
@@ -104,17 +114,40 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if s.State == nil {
 			continue
 		}
-		src, err := rejections.Apply(t, s.Number, records.Read(t, s.Source(s.State)))
+		id := s.Source(s.State)
+		src, err := rejections.Apply(t, s.Number, records.Read(t, id))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, id: s.Source(s.State)})
+		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, input: derived.Input{ID: id, Since: s.State.Forgotten}}
+		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
+			return sources.Via(t, id, after, upTo, f)
+		}
+		if c := replicas[s.Name]; c != nil {
+			p.input = inputOf(t, c)
+		}
+		p.input.Anew = s.Anew
+		all = append(all, p)
 	}
-	own, err := collections.All(t)
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, own[i].SourceKey()), id: own[i].SourceKey()})
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, own[i].SourceKey()), input: inputOf(t, &own[i])})
 		}
 	}
-	return all, err
+	return all, nil
+}
+
+// inputOf returns a collection as what others are derived from.
+func inputOf(t *txn.Tx, c *Collection) derived.Input {
+	in := derived.Input{ID: c.SourceKey(), Since: max(c.Remembered, c.Horizon-min(c.Horizon, 1))}
+	in.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
+		for e, err := range collections.Kept(t, c, after+1) {
+			if err != nil || e.Seq > upTo {
+				return err
+			}
+			f(e.TopicSI, c.Path(e.Run, e.Seq))
+		}
+		return nil
+	}
+	return in
 }

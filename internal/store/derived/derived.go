@@ -1,10 +1,11 @@
-// Package derived keeps what the collections that are derived from others still have to take from their inputs: rows that
-// a commit of an input writes, so that nothing is lost by a crash, and the cost follows the change.
+// Package derived keeps how far the collections that are derived from others have read what their inputs have changed (package past). All of it is in
+// rows of the collection, and moves in the commits that publish there: so nothing is lost by a crash, the cost follows the change, and commits of
+// inputs write nothing for those that are derived from them.
 package derived
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
@@ -14,8 +15,8 @@ import (
 
 // What the rows of a derived collection are, by the byte behind its number.
 const (
+	kindRead  = 'p' // number of an input → [read] (JSON)
 	kindDirty = 'q' // place in the queue → subject identifier: the topic has to be derived again
-	kindVia   = 'v' // subject identifier in that queue → an extent, and the entries of inputs that have brought this about (lines)
 	kindWalk  = 'w' // source → the topic before the first one of it that has to be
 	kindMeant = 'm' // → whom its filter meant in the last update (JSON)
 )
@@ -23,7 +24,7 @@ const (
 // Extent says how much of a topic has to be derived again.
 type Extent byte
 
-// The extents. Rows have them.
+// The extents.
 const (
 	All        Extent = 1 // who it is, what it says and what it plays in
 	Statements Extent = 2 // its names and occurrences
@@ -39,8 +40,7 @@ func Of(t *txn.Tx, input string) (numbers []uint32, err error) {
 	return numbers, err
 }
 
-// Begin lets the inputs know of a collection that is derived from them. All topics of the sources have to be derived, and all that is
-// reified has to be read.
+// Begin lets the inputs know of a collection that is derived from them: what they change is remembered from now on. All that they say is read.
 func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) error {
 	for _, input := range inputs {
 		all, err := Of(t, input)
@@ -55,11 +55,11 @@ func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) err
 		}
 	}
 	for _, id := range sources {
-		if err := Walk(t, number, id); err != nil {
+		if err := t.Delete(readKey(number, id.Number)); err != nil {
 			return err
 		}
 	}
-	return unsettle(t, number)
+	return nil
 }
 
 // End lets the inputs forget a collection.
@@ -83,95 +83,14 @@ func End(t *txn.Tx, number uint32, inputs []string) error {
 	return nil
 }
 
-// Mark writes that topics of an input have to be derived again, where something is derived from it. via names the entry of its log that
-// has brought this about, "" for none.
-func Mark(t *txn.Tx, input string, extent Extent, refs func(yield func(ref fragment.Ref, via string))) error {
-	numbers, err := Of(t, input)
-	if len(numbers) == 0 || err != nil {
-		return err
-	}
-	refs(func(ref fragment.Ref, via string) {
-		for _, n := range numbers {
-			if err == nil {
-				err = mark(t, n, ref, extent, via)
-			}
-		}
-	})
-	return err
-}
-
-// mostVia is how many entries a topic keeps until it is derived: the last ones.
-const mostVia = 10
-
-func mark(t *txn.Tx, number uint32, ref fragment.Ref, extent Extent, via string) error {
-	row := append(key(number, kindVia), ref...)
-	before, err := t.Get(row)
-	if err != nil {
-		return err
-	}
-	if before == nil {
+// MarkOf writes that topics of one derived collection have to be derived again.
+func MarkOf(t *txn.Tx, number uint32, refs ...fragment.Ref) error {
+	for _, ref := range refs {
 		if err := enqueue(t, number, kindDirty, []byte(ref)); err != nil {
 			return err
 		}
 	}
-	all := lines(before)
-	if via != "" && !slices.Contains(all, via) {
-		all = append(all, via)
-		all = all[max(0, len(all)-mostVia):]
-	}
-	if len(before) > 0 {
-		extent = min(extent, Extent(before[0]))
-	}
-	return t.Put(row, append([]byte{byte(extent)}, strings.Join(all, "\n")...))
-}
-
-func lines(row []byte) []string {
-	if len(row) < 2 {
-		return nil
-	}
-	return strings.Split(string(row[1:]), "\n")
-}
-
-// MarkOf writes that topics of one derived collection have to be derived again.
-func MarkOf(t *txn.Tx, number uint32, refs ...fragment.Ref) error {
-	for _, ref := range refs {
-		if err := mark(t, number, ref, All, ""); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-// MarkAll writes that all topics of sources have to be derived again in what is derived from an input.
-func MarkAll(t *txn.Tx, input string, sources ...keys.Source) error {
-	numbers, err := Of(t, input)
-	for _, n := range numbers {
-		if err == nil {
-			err = unsettle(t, n)
-		}
-		for _, id := range sources {
-			if err == nil {
-				err = Walk(t, n, id)
-			}
-		}
-	}
-	return err
-}
-
-// MarkGone is MarkAll of a source that is about to be removed. Each of its topics has a row of its own, since it cannot be read
-// any more when they are derived.
-func MarkGone(t *txn.Tx, input string, id keys.Source) error {
-	if err := MarkAll(t, input); err != nil {
-		return err
-	}
-	return Mark(t, input, All, func(yield func(fragment.Ref, string)) {
-		for r, err := range t.ScanInPlace(id.Key(keys.TableTopic), nil) {
-			if err != nil {
-				return
-			}
-			yield(fragment.Ref(r.Key[keys.SourceSize:]), "")
-		}
-	})
 }
 
 // Walk writes that all topics of a source have to be derived again in one derived collection.
@@ -187,36 +106,34 @@ type Taken struct {
 	More       bool                      // there are others
 }
 
-// Take removes up to n topics that have to be derived again, and returns them.
-func Take(t *txn.Tx, number uint32, n int) (*Taken, error) {
+// Take takes about n topics of a collection that have to be derived again: by its own queue, by what the inputs have changed since they were read
+// last, and by what has to be read as a whole. own is the collection itself.
+func Take(t *txn.Tx, own keys.Source, inputs []Input, n int) (*Taken, error) {
+	number := own.Number
+	if err := begin(t, own, inputs); err != nil {
+		return nil, err
+	}
 	rows, more, err := dequeue(t, number, kindDirty, n)
 	if err != nil {
 		return nil, err
 	}
-	var vias [][]byte
+	w := &news{t: t, number: number, extents: map[fragment.Ref]Extent{}, via: map[fragment.Ref][]string{}}
 	for _, row := range rows {
-		vias = append(vias, append(key(number, kindVia), row...))
+		w.add(fragment.Ref(row), All)
 	}
-	if err := t.Expect(vias, nil); err != nil {
-		return nil, err
-	}
-	taken := &Taken{Via: map[fragment.Ref][]string{}, More: more}
-	for _, row := range rows {
-		ref, at := fragment.Ref(row), append(key(number, kindVia), row...)
-		noted, err := t.Get(at)
+	for i := range inputs {
+		further, err := w.read(&inputs[i], n)
 		if err != nil {
 			return nil, err
 		}
-		if len(noted) > 0 && Extent(noted[0]) == Statements {
+		more = more || further
+	}
+	taken := &Taken{Via: w.via, More: more}
+	for _, ref := range slices.Sorted(maps.Keys(w.extents)) {
+		if w.extents[ref] == Statements {
 			taken.Statements = append(taken.Statements, ref)
 		} else {
 			taken.All = append(taken.All, ref)
-		}
-		if all := lines(noted); all != nil {
-			taken.Via[ref] = all
-		}
-		if err := t.Delete(at); err != nil {
-			return nil, err
 		}
 	}
 	if more {
@@ -227,13 +144,13 @@ func Take(t *txn.Tx, number uint32, n int) (*Taken, error) {
 		if err != nil {
 			return nil, err
 		}
-		if taken.More = len(taken.All) == n; taken.More {
+		if taken.More = len(taken.All) >= n; taken.More {
 			return taken, nil
 		}
 		if taken.All, err = step(t, r, taken.All, n); err != nil {
 			return nil, err
 		}
-		taken.More = len(taken.All) == n
+		taken.More = len(taken.All) >= n
 	}
 	return taken, nil
 }

@@ -199,5 +199,5 @@ func End(t *txn.Tx, c *collections.Collection) error {
 	if len(c.DerivedFrom) > 0 {
 		return derived.End(t, c.Number, c.DerivedFrom)
 	}
-	return derived.MarkGone(t, c.Name, c.SourceKey())
+	return nil
 }

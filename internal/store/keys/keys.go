@@ -58,6 +58,7 @@ const (
 	TableDigest       = 'p' // source, path → node of the tree of the state digest
 	TableBefore       = 'P' // source, table and rest of the key of a row, 0, commit → what the row was before the commit (package past)
 	TableChanged      = 'X' // source, commit, part → the keys of the rows that the commit has changed (package past)
+	TableVia          = 'V' // source, commit → topics that it has changed, each with the entry by which it has (lines)
 	TableWord         = 'W' // source, kind of row, rank, word, TopicSI → nothing, or more of them: the words by which topics are found (package words)
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
@@ -114,7 +115,7 @@ func Moves(number uint32) bool { return number != Processes && number != Files }
 // The tables of a generation: those of its records, and all that a source has.
 const (
 	RecordTables = "tilan"
-	SourceTables = RecordTables + "rqQhdpWDPX"
+	SourceTables = RecordTables + "rqQhdpWDPXV"
 	// PastTables are those of which it is remembered what their rows were.
 	PastTables = "tila"
 )

@@ -1,8 +1,8 @@
 package past
 
 import (
-	"errors"
 	"iter"
+	"math"
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -42,48 +42,94 @@ func CommitBefore(now kv.Reader, id keys.Source, commit uint64) (uint64, error) 
 	return 0, nil
 }
 
-// errEnough ends reading a part.
-var errEnough = errors.New("enough")
+// Position is a place in what commits have changed. Positions follow one another as the parts do.
+type Position struct {
+	Commit uint64
+	Part   uint32
+}
 
-// Changed iterates over the keys of the rows that commits have changed, from the first number to the last: in the order of commits, and of
-// each in that of keys.
-func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for row, err := range now.Range(id.Key(keys.TableChanged), id.Changed(first, 0), false) {
-			commit, _, ok := uint64(0), uint32(0), err == nil
-			if ok {
-				commit, _, ok = keys.OfChanged(row.Key)
+// IsBefore reports whether a position comes before another one.
+func (p Position) IsBefore(other Position) bool {
+	return p.Commit < other.Commit || p.Commit == other.Commit && p.Part < other.Part
+}
+
+// Part is some of what a commit has changed.
+type Part struct {
+	Position
+	Keys [][]byte // of the rows, in their order
+}
+
+// Again reports whether other commits with the same number came before the one that the part is of. What its rows were before it is
+// not known then, but only what they were before all of these.
+func (p *Part) Again() bool { return p.Position.Part >= again }
+
+// again is the number of the first part of a commit that has the number of the one before.
+const again = 1 << 31
+
+// Parts iterates over what commits have changed, behind a position.
+func Parts(now kv.Reader, id keys.Source, after Position) iter.Seq2[Part, error] {
+	return func(yield func(Part, error) bool) {
+		for row, err := range now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false) {
+			var p Part
+			if err == nil {
+				p, err = partOf(id, row)
 			}
-			switch {
-			case err != nil:
-				yield(nil, err)
-				return
-			case !ok:
-				yield(nil, corrupt(row.Key))
-				return
-			case commit > last:
-				return
-			}
-			err = keysOf(row, func(relative []byte) error {
-				if !yield(id.Record(relative), nil) {
-					return errEnough
-				}
-				return nil
-			})
-			if err != nil && !errors.Is(err, errEnough) {
-				yield(nil, err)
-			}
-			if err != nil {
+			if !yield(p, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// ForgetSome removes some of what is remembered of commits up to a number. It reports whether there may be more.
-func ForgetSome(t *txn.Tx, id keys.Source, upTo uint64) (more bool, err error) {
+func partOf(id keys.Source, row kv.Row) (p Part, err error) {
+	var ok bool
+	if p.Commit, p.Position.Part, ok = keys.OfChanged(row.Key); !ok {
+		return p, corrupt(row.Key)
+	}
+	err = keysOf(row, func(relative []byte) { p.Keys = append(p.Keys, id.Record(relative)) })
+	return p, err
+}
+
+// Last returns the position of the last part of what commits have changed; the zero one where there is none.
+func Last(now kv.Reader, id keys.Source) (p Position, err error) {
+	for row, err := range now.Range(id.Key(keys.TableChanged), nil, true) {
+		if err != nil {
+			return p, err
+		}
+		var ok bool
+		if p.Commit, p.Part, ok = keys.OfChanged(row.Key); !ok {
+			err = corrupt(row.Key)
+		}
+		return p, err
+	}
+	return p, nil
+}
+
+// Changed iterates over the keys of the rows that commits have changed, from the first number to the last: in the order of commits, and of
+// each in that of keys.
+func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for p, err := range Parts(now, id, Position{first - 1, math.MaxUint32}) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if p.Commit > last {
+				return
+			}
+			for _, key := range p.Keys {
+				if !yield(key, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether there may be more.
+func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (more bool, err error) {
 	parts := 0
-	for row, err := range t.Scan(id.Key(keys.TableChanged), nil) {
+	for row, err := range t.Scan(id.Key(keys.TableChanged), id.Changed(from, 0)) {
 		if err != nil {
 			return false, err
 		}
@@ -97,7 +143,12 @@ func ForgetSome(t *txn.Tx, id keys.Source, upTo uint64) (more bool, err error) {
 			return true, nil
 		}
 		parts++
-		err = keysOf(row, func(relative []byte) error { return t.Delete(id.Before(id.Record(relative), commit)) })
+		p, err := partOf(id, row)
+		for i := range p.Keys {
+			if err == nil {
+				err = t.Delete(id.Before(p.Keys[i], commit))
+			}
+		}
 		if err == nil {
 			err = t.Delete(row.Key)
 		}

@@ -92,11 +92,13 @@ func (r *Recorder) Ends(put func(key, value []byte) error) error {
 
 func (r *Recorder) end(put func(key, value []byte) error) error {
 	if r.part == 0 && r.again {
-		next, err := r.unused()
+		last, err := Last(r.tx.Reader(), r.id)
 		if err != nil {
 			return err
 		}
-		r.part = next
+		if r.part = again; last.Commit == r.commit {
+			r.part = max(again, last.Part+1)
+		}
 	}
 	if r.keys == nil {
 		r.keys = []byte{} // nil would delete the row
@@ -107,25 +109,8 @@ func (r *Recorder) end(put func(key, value []byte) error) error {
 	return err
 }
 
-// unused returns the number behind the last part of the commit.
-func (r *Recorder) unused() (next uint32, err error) {
-	all := r.id.Changed(r.commit, 0)
-	all = all[:len(all)-4]
-	for row, err := range r.tx.Reader().Range(all, nil, true) {
-		if err != nil {
-			return 0, err
-		}
-		_, part, ok := keys.OfChanged(row.Key)
-		if !ok {
-			return 0, corrupt(row.Key)
-		}
-		return part + 1, nil
-	}
-	return 0, nil
-}
-
 // keysOf calls f with each of the keys in a part, without their source.
-func keysOf(row kv.Row, f func(relative []byte) error) error {
+func keysOf(row kv.Row, f func(relative []byte)) error {
 	var last []byte
 	for b := row.Value; len(b) > 0; {
 		shared, n := binary.Uvarint(b)
@@ -136,9 +121,7 @@ func keysOf(row kv.Row, f func(relative []byte) error) error {
 		end := n + m + int(length)
 		last = append(bytes.Clone(last[:shared]), b[n+m:end]...)
 		b = b[end:]
-		if err := f(last); err != nil {
-			return err
-		}
+		f(last)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -64,15 +63,13 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 				return err
 			}
 			topics = append(topics, of...)
-			if err := derived.MarkAll(t, name, s.Source(p)); err != nil {
-				return err
-			}
 			p.Revision++ // a round of another process begins anew
 			p.Proof = nil
 		}
 		if m == (Mended{}) {
 			return nil
 		}
+		s.Anew++
 		slices.Sort(topics)
 		note := Activity{Source: name, Kind: ActivityMended, Note: fmt.Sprintf("rows: %d, records that could not be read: %d", m.Rows, m.Records)}
 		for _, topic := range slices.Compact(topics) {

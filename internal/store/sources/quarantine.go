@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -57,14 +56,17 @@ type Applying struct {
 	subscription *Subscription
 	st           *Store
 
+	remembered bool     // what changes is remembered for those who are derived from the source
+	via        []string // topics, each with the entry by which it is changed
+
 	// Entries are the entries of the log of the source that the mark moves over, for a replica.
 	Entries []Logged
 }
 
-// From says of which entry of the source the following changes are: the URL of its fragment.
-func (a *Applying) From(url string) {
-	if w, ok := a.State.(*derived.Watched); ok {
-		w.Via = url
+// From says by which entry of the source a topic is changed: the URL of its fragment.
+func (a *Applying) From(topicSI, url string) {
+	if a.remembered {
+		a.via = append(a.via, topicSI, url)
 	}
 }
 
@@ -261,11 +263,6 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 			return err
 		}
 		number = s.Number
-		if s.State != nil {
-			if err := derived.MarkGone(t, name, s.Source(s.State)); err != nil {
-				return err
-			}
-		}
 		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})

@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -41,10 +40,9 @@ func (st *Store) changeRejections(ctx context.Context, name string, kind Activit
 		if err != nil {
 			return err
 		}
-		if s.State != nil {
-			if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
-				return err
-			}
+		s.Anew++
+		if err := Put(t, s); err != nil {
+			return err
 		}
 		note := Activity{Source: name, Kind: kind, Note: reason}
 		for i := range claims {

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -63,18 +62,12 @@ func (st *Store) SwitchSource(ctx context.Context, name string, generation uint3
 		dropped = nil
 		if s.State != nil {
 			dropped = []keys.Source{s.Source(s.State)}
-			if err := derived.MarkGone(t, name, dropped[0]); err != nil {
-				return err
-			}
 		}
 		s.State, s.Staging = s.Staging, nil
 		if s.Replica {
 			if after, err = st.server.Switched(t, s); err != nil {
 				return err
 			}
-		}
-		if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
-			return err
 		}
 		if err := Put(t, s); err != nil {
 			return err

@@ -3,17 +3,16 @@ package sources
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
-	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/merge"
 )
 
 // Subscription is a source that follows a collection of another server.
@@ -51,6 +50,9 @@ type Subscription struct {
 	Openings []string `json:",omitempty"`
 	// Memory is what is remembered of the readings of the source (package follow).
 	Memory json.RawMessage `json:",omitempty"`
+	// Anew counts how often all that the source says became another view of it without a commit to its records, or with one that nobody
+	// remembers: by rejections, and by mending.
+	Anew uint64 `json:",omitempty"`
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
 
@@ -88,11 +90,14 @@ const (
 type Progress struct {
 	Generation uint32
 	Revision   uint64 `json:",omitempty"` // how often rounds have changed it
-	Snapshot   bool   `json:",omitempty"` // it began with a snapshot
-	Mark       Mark
-	Applied    int             // entries applied since the clean start
-	Log        bool            `json:",omitempty"` // of a staged generation: the log of the replica is made as far as the mark
-	Records    json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
+	// Commits is how many commits have changed the records while it was remembered what they were, for those who are derived from them.
+	// What is remembered begins behind the one with the number Forgotten.
+	Commits, Forgotten uint64 `json:",omitempty"`
+	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
+	Mark               Mark
+	Applied            int             // entries applied since the clean start
+	Log                bool            `json:",omitempty"` // of a staged generation: the log of the replica is made as far as the mark
+	Records            json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
 
 	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
 	Proof *Proof `json:",omitempty"`
@@ -216,7 +221,7 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		if err != nil {
 			return err
 		}
-		before, primary, checked, pinned := s.Generations(), len(s.DerivedFrom) == 0, s.LastCheck, s.Checkpoint
+		before, checked, pinned := s.Generations(), s.LastCheck, s.Checkpoint
 		change(s)
 		if s.Replica && s.State != nil && s.Checkpoint != pinned {
 			if err := st.server.Pinned(t, s); err != nil {
@@ -225,11 +230,6 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		}
 		if !s.LastCheck.Equal(checked) { // a round has ended
 			if err := ended(t, s); err != nil {
-				return err
-			}
-		}
-		if primary != (len(s.DerivedFrom) == 0) && s.State != nil { // it is an input no more, or again
-			if err := derived.MarkAll(t, name, s.Source(s.State)); err != nil {
 				return err
 			}
 		}
@@ -321,15 +321,14 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
-		var state merge.State = records.Of(t, s.Source(p))
-		if numbers, err := derived.Of(t, name); err != nil {
-			return err
-		} else if len(numbers) > 0 && p == s.State {
-			state = &derived.Watched{State: records.Of(t, s.Source(p)), Input: name}
-		}
 		s.ETag = "" // of a document that may have entries the mark is not past: the round keeps it when it ends
-		a := &Applying{state, p, t, s, st, nil}
-		if err := f(a); err != nil {
+		a := &Applying{State: records.Of(t, s.Source(p)), Progress: p, tx: t, subscription: s, st: st}
+		if p == s.State && !s.Replica { // the records of a replica are remembered anyway
+			if err := a.remember(); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(f(a), a.putVia()); err != nil {
 			return err
 		}
 		if s.Replica {
