@@ -65,9 +65,13 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 		}
 		var from []derived.Input
 		for _, p := range all {
-			if p.InputOf(&c) {
-				d.Parts, from = append(d.Parts, p), append(from, p.input)
+			if !c.IsInput(p.Name, p.input.ID.Number) {
+				continue
 			}
+			if p.input.Silent = p.Derived; !p.Derived {
+				d.Parts = append(d.Parts, p)
+			}
+			from = append(from, p.input)
 		}
 		taken, err := derived.Take(d.tx, c.SourceKey(), from, n)
 		if err != nil {

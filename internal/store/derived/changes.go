@@ -16,7 +16,9 @@ import (
 type Input struct {
 	ID    keys.Source
 	Since uint64 // the commit from which on it is remembered what the records were
-	Anew  uint64 // it is another one where all that the source says has to be read once more, for other reasons than its commits
+	// Silent says that the source is derived itself by now. What it says does not count; what it has changed before is read.
+	Silent bool
+	Anew   uint64 // it is another one where all that the source says has to be read once more, for other reasons than its commits
 
 	// Via calls f with topics that commits have changed, and the entries by which they have: those with a number behind after, up to upTo.
 	Via func(after, upTo uint64, f func(topic fragment.Ref, via string)) error
@@ -69,18 +71,17 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 		}
 		before[binary.BigEndian.Uint32(r.Key[len(r.Key)-4:])] = is
 	}
-	afresh := func(others ...keys.Source) error {
-		for _, id := range others {
-			if err := Walk(t, number, id); err != nil {
-				return err
-			}
-		}
-		return unsettle(t, number)
-	}
+	afresh := func(others ...keys.Source) error { return readAll(t, number, others...) }
 	for i := range inputs {
 		in := &inputs[i]
 		r, known := before[in.ID.Number]
+		if in.Silent && (!known || r.Generation != in.ID.Generation || r.Commit < in.Since) {
+			continue // there is nothing to read
+		}
 		delete(before, in.ID.Number)
+		if in.Silent {
+			continue
+		}
 		last, err := past.Last(t.Reader(), in.ID)
 		if err != nil {
 			return err
@@ -104,19 +105,35 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 		}
 	}
 	for gone := range before {
-		if err := afresh(own); err != nil {
-			return err
-		}
-		if err := t.Delete(readKey(number, gone)); err != nil {
+		if err := end(t, own, gone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// readAll has all that sources say read once more.
+func readAll(t *txn.Tx, number uint32, sources ...keys.Source) error {
+	for _, id := range sources {
+		if err := Walk(t, number, id); err != nil {
+			return err
+		}
+	}
+	return unsettle(t, number)
+}
+
+// end ends reading an input. All that the collection says is derived again, without it.
+func end(t *txn.Tx, own keys.Source, input uint32) error {
+	if err := readAll(t, own.Number, own); err != nil {
+		return err
+	}
+	return t.Delete(readKey(own.Number, input))
+}
+
 // news is what inputs have changed.
 type news struct {
 	t       *txn.Tx
+	own     keys.Source
 	number  uint32
 	extents map[fragment.Ref]Extent
 	via     map[fragment.Ref][]string
@@ -132,7 +149,7 @@ func (w *news) add(ref fragment.Ref, extent Extent) {
 func (w *news) read(in *Input, n int) (more bool, err error) {
 	row := readKey(w.number, in.ID.Number)
 	var at read
-	if _, err := w.t.GetJSON(row, &at); err != nil {
+	if known, err := w.t.GetJSON(row, &at); !known || err != nil {
 		return false, err
 	}
 	is := at
@@ -154,20 +171,21 @@ func (w *news) read(in *Input, n int) (more bool, err error) {
 	if !more {
 		is.Via = is.Commit
 	}
-	if is == at {
-		return more, nil
+	if !more && in.Silent {
+		err = end(w.t, w.own, in.ID.Number)
+	} else if is != at {
+		err = w.t.PutJSON(row, is)
 	}
-	err = in.Via(at.Via, is.Commit, func(topic fragment.Ref, via string) {
+	if is == at || err != nil {
+		return more, err
+	}
+	return more, in.Via(at.Via, is.Commit, func(topic fragment.Ref, via string) {
 		if _, found := w.extents[topic]; !found || slices.Contains(w.via[topic], via) {
 			return
 		}
 		all := append(w.via[topic], via)
 		w.via[topic] = all[max(0, len(all)-mostVia):]
 	})
-	if err != nil {
-		return false, err
-	}
-	return more, w.t.PutJSON(row, is)
 }
 
 // mostVia is how many entries a topic keeps: the last ones.

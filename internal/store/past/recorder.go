@@ -50,17 +50,21 @@ func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error
 		return nil
 	}
 	row := r.id.Before(key, r.commit)
+	var known []byte
 	if r.again { // what the row was before the first of the commits with this number counts
-		if known, err := r.tx.Reader().Get(row); known != nil || err != nil {
+		var err error
+		if known, err = r.tx.Reader().Get(row); err != nil {
 			return err
 		}
 	}
-	value := []byte{}
-	if before != nil {
-		value = append(append(make([]byte, 0, len(before)+1), present), before...)
-	}
-	if err := put(row, value); err != nil {
-		return err
+	if known == nil {
+		value := []byte{}
+		if before != nil {
+			value = append(append(make([]byte, 0, len(before)+1), present), before...)
+		}
+		if err := put(row, value); err != nil {
+			return err
+		}
 	}
 	relative := keys.Relative(key)
 	shared := 0
