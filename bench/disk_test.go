@@ -39,6 +39,7 @@ func BenchmarkDisk(b *testing.B) {
 		n.firstPut(document, c.topics)
 		n.stop()
 		first := bytesIn(b, folder)
+		b.ReportMetric(rowsOf(b, folder)["log"]/float64(c.topics), "B-of-log/topic-at-first")
 		n = serve(b, folder)
 		for _, batch := range batches {
 			_, answer := n.do("POST", "/topics", bytes.NewReader(batch), http.StatusOK)
@@ -120,7 +121,7 @@ func rowsOf(b *testing.B, folder string) map[string]float64 {
 		require.NoError(b, err)
 		what := "other-rows"
 		switch table := keys.Table(r.Key); {
-		case table == keys.TableLog || table == keys.TableKey:
+		case table == keys.TableLog || table == keys.TableFirst || table == keys.TableKey:
 			what = "log"
 		case table == keys.TableFragment:
 			what = "fragments"

@@ -21,9 +21,28 @@ var ErrCorrupt = errors.New("corrupt record")
 var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // Key returns the short name under which a publisher's URLs speak of the topic with the given TopicSI: 128 bits of its SHA-256.
-func Key(topicSI Ref) string {
+func Key(topicSI Ref) string { return KeyHash(topicSI).String() }
+
+// Hash is the 128 bits that a [Key] writes.
+type Hash [16]byte
+
+// KeyHash returns what the key of a topic is written of.
+func KeyHash(topicSI Ref) Hash {
 	sum := sha256.Sum256([]byte(topicSI))
-	return base32lower.EncodeToString(sum[:16])
+	return Hash(sum[:len(Hash{})])
+}
+
+// String returns the key.
+func (h Hash) String() string { return base32lower.EncodeToString(h[:]) }
+
+// ParseKey is the inverse of [Hash.String]. ok says whether the text is a key as that writes it.
+func ParseKey(key string) (h Hash, ok bool) {
+	b, err := base32lower.DecodeString(key)
+	if err != nil || len(b) != len(h) {
+		return h, false
+	}
+	h = Hash(b)
+	return h, h.String() == key // the last character has bits to spare, and line breaks are passed over
 }
 
 // AssociationKey tells unequal associations apart: SHA-256 over type, scope and roles, the properties of the equality rule of ISO 13250-2 §5.7.

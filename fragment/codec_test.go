@@ -17,7 +17,11 @@ import (
 func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic := genTopic.Draw(t, "topic")
-		read, err := fragment.UnmarshalTopic(fragment.MarshalTopic(topic))
+		stored := fragment.MarshalTopic(topic)
+		title, err := fragment.StoredTitle(stored)
+		require.NoError(t, err)
+		require.Equal(t, topic.Title(), title)
+		read, err := fragment.UnmarshalTopic(stored)
 		require.NoError(t, err)
 		require.Equal(t, topic, read)
 		association := genAssociation.Draw(t, "association")
@@ -249,7 +253,9 @@ func FuzzUnmarshalTopic(f *testing.F) {
 		require.Equal(t, topic, again)
 		topic.Canonical()
 		topic.Mentions(func(fragment.Ref) {})
-		_ = topic.TopicSI() + fragment.Ref(topic.Title())
+		title, err := fragment.StoredTitle(stored)
+		require.NoError(t, err)
+		require.Equal(t, again.Title(), title)
 	})
 }
 
@@ -273,4 +279,17 @@ func FuzzUnmarshalAssociation(f *testing.F) {
 		require.NotEqual(t, fragment.AssociationKey{}, association.Key())
 		_ = association.Part(association.Players()[0])
 	})
+}
+
+// A key is read as it is written, and nothing else is a key.
+func TestKeysAreRead(t *testing.T) {
+	key := fragment.Key(a)
+	h, ok := fragment.ParseKey(key)
+	require.True(t, ok)
+	require.Equal(t, fragment.KeyHash(a), h)
+	require.Equal(t, key, h.String())
+	for _, other := range []string{"", "a", key[:25], key + "a", key[:25] + "z", strings.ToUpper(key), key[:13] + "\n" + key[13:], strings.Repeat("1", 26)} {
+		_, ok := fragment.ParseKey(other)
+		require.False(t, ok, "%q", other)
+	}
 }

@@ -292,18 +292,23 @@ func (t *Topic) Title() string {
 	title, best := string(t.TopicSI()), 0
 	for i := range t.Names {
 		n := &t.Names[i]
-		rank := 1
-		if len(n.Scope) == 0 {
-			rank += 2
-		}
-		if n.Type == tmdm.PSIDefaultNameType {
-			rank++
-		}
-		if rank > best && n.Value != "" {
+		if rank := titleRank(string(n.Type), len(n.Scope)); rank > best && n.Value != "" {
 			title, best = n.Value, rank
 		}
 	}
 	return title
+}
+
+// titleRank returns how good a name is as a title, by its type and how many themes it has.
+func titleRank[T string | []byte](typ T, themes int) int {
+	rank := 1
+	if themes == 0 {
+		rank += 2
+	}
+	if string(typ) == string(tmdm.PSIDefaultNameType) {
+		rank++
+	}
+	return rank
 }
 
 // Refer puts other references in the place of those of t.

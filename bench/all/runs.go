@@ -40,6 +40,7 @@ var runs = []run{
 	{in: "bench", name: "ExportAt", topics: true},
 	{in: "bench", name: "VerifyFull", topics: true},
 	{in: "bench", name: "Disk", topics: true},
+	{in: "bench", name: "Archive", topics: true, flags: []string{"-rounds", "2"}},
 	{in: "bench", name: "Serving", flags: []string{"-seconds", "3"}},
 	{in: "bench", name: "ResourceList", topics: true, flags: []string{"-seconds", "2"}},
 	{in: "bench", name: "ServingMemory", topics: true},

@@ -70,7 +70,7 @@ var layers = map[string][]string{
 	"internal/store/settings":  {"xtm", "internal/store/rendered"},
 	"internal/store/replicas": {"tmdm", "xtm", "internal/kv", "fragment", "merge", "internal/checkpoint", "internal/store/collections", "internal/store/keys", "internal/store/logtree", "internal/store/records",
 		"internal/store/rendered", "internal/store/sources", "internal/store/txn"},
-	"internal/store/collections": {"tmdm", "xtm", "fragment", "internal/checkpoint", "internal/store/keys", "internal/store/logtree", "internal/store/records", "internal/store/rendered",
+	"internal/store/collections": {"tmdm", "xtm", "internal/kv", "fragment", "internal/checkpoint", "internal/store/keys", "internal/store/logtree", "internal/store/records", "internal/store/rendered",
 		"internal/store/settings", "internal/store/txn"},
 	"internal/store/rendered":      {"xtm", "internal/kv", "internal/store/txn"},
 	"internal/store/rejections":    {"tmdm", "fragment", "merge", "internal/store/keys", "internal/store/txn"},

@@ -128,6 +128,9 @@ func entries(v *store.View, q *Query) iter.Seq2[*store.Entry, error] {
 
 // changeOf returns the change that an entry tells of.
 func changeOf(v *store.View, e *store.Entry) (Change, error) {
+	if err := v.SetTitle(e); err != nil {
+		return Change{}, err
+	}
 	commit, err := v.CommitOf(e.Seq)
 	c := Change{
 		Entry: e.Seq, Commit: commit, Updated: feeds.FormatTime(e.Updated),

@@ -239,7 +239,10 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		if e.Seq >= first+size {
 			break
 		}
-		entry := s.fragmentFeedEntry(c, &e)
+		entry, err := s.fragmentFeedEntry(v, &e)
+		if err != nil {
+			return nil, err
+		}
 		entry.Covered = e.Covered // nowhere else: who does not read all entries cannot use it
 		feed.Entries = append(feed.Entries, entry)
 		feed.Updated = e.Updated
@@ -256,7 +259,8 @@ func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
 	}
 }
 
-func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
+func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, error) {
+	c := &v.Collection
 	href := s.urls.Fragment(c, e)
 	state := feeds.StateLive
 	if e.Deleted {
@@ -269,11 +273,12 @@ func (s *Server) fragmentFeedEntry(c *store.Collection, e *store.Entry) feeds.En
 		}
 		links = append(links, feeds.Link{Rel: "via", Href: via}) // of the same form wherever the entry is served on
 	}
+	err := v.SetTitle(e)
 	return feeds.Entry{
 		ID: c.ID(e).URN(), Title: e.Label(), Updated: e.Updated, Author: e.Author, Summary: e.Note,
 		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest,
 		Links: links,
-	}
+	}, err
 }
 
 func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
@@ -282,7 +287,7 @@ func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return feeds.Entry{}, err
 		}
-		return s.fragmentFeedEntry(&v.Collection, e), nil
+		return s.fragmentFeedEntry(v, e)
 	})
 }
 

@@ -95,7 +95,11 @@ func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
 	}
 	for i := range entries {
-		feed.Entries = append(feed.Entries, s.recordFeedEntry(c, &entries[i]))
+		entry, err := s.recordFeedEntry(v, &entries[i])
+		if err != nil {
+			return nil, err
+		}
+		feed.Entries = append(feed.Entries, entry)
 		feed.Updated = entries[i].Updated
 	}
 	slices.Reverse(feed.Entries)
@@ -110,7 +114,11 @@ func recordID(c *store.Collection, topicSI fragment.Ref) string {
 
 // recordFeedEntry returns what an entry of the log says of a record: an active entry, or
 // a historical one, or a deletion entry.
-func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entry {
+func (s *Server) recordFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, error) {
+	c := &v.Collection
+	if err := v.SetTitle(e); err != nil {
+		return feeds.Entry{}, err
+	}
 	href := s.urls.Topic(c, e.TopicSI)
 	out := feeds.Entry{
 		ID: recordID(c, e.TopicSI), Title: e.Label(), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
@@ -118,12 +126,12 @@ func (s *Server) recordFeedEntry(c *store.Collection, e *store.Entry) feeds.Entr
 	}
 	if !e.Lives() {
 		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
-		return out
+		return out, nil
 	}
 	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), false) {
 		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: p.MediaType, Href: href + p.Ending})
 	}
-	return out
+	return out, nil
 }
 
 // recordEntry is the last entry of a record.
@@ -133,7 +141,7 @@ func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return feeds.Entry{}, err
 		}
-		return s.recordFeedEntry(&v.Collection, e), nil
+		return s.recordFeedEntry(v, e)
 	})
 }
 
@@ -169,7 +177,8 @@ func (s *Server) activeEntries(v *store.View) iter.Seq2[feeds.Entry, error] {
 				yield(feeds.Entry{}, err)
 				return
 			}
-			if !yield(s.recordFeedEntry(&v.Collection, &e), nil) {
+			entry, err := s.recordFeedEntry(v, &e)
+			if !yield(entry, err) || err != nil {
 				return
 			}
 		}

@@ -49,7 +49,11 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 			feed.Links = append(feed.Links, atomLink("next", s.sinceURL(c, &next)))
 			break
 		}
-		feed.Entries = append(feed.Entries, s.fragmentFeedEntry(c, &e))
+		entry, err := s.fragmentFeedEntry(v, &e)
+		if err != nil {
+			return nil, err
+		}
+		feed.Entries = append(feed.Entries, entry)
 		next.After = e.Seq
 	}
 	return feed, nil

@@ -164,6 +164,45 @@ func (c *checker) collection(v *View) error {
 // log checks the entries in the order of sequences.
 func (c *checker) log(where string, v *View) error {
 	expected, last := v.Horizon+1, v.HorizonTime
+	entry := func(e *Entry) error {
+		if e.Seq > v.Horizon {
+			if e.Seq != expected {
+				c.lost(where, "the log lacks the entries %d to %d", expected, e.Seq-1)
+			}
+			if !e.Updated.After(last) && e.Seq > 1 {
+				c.lost(where, "entry %d of the log is not later than the one before", e.Seq)
+			}
+			expected, last = e.Seq+1, e.Updated
+		}
+		if e.TopicSI == "" { // it cannot be read
+			return nil
+		}
+		return c.entry(where, v, e)
+	}
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableFirst), nil) {
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		seq := keys.NumberIn(r.Key)
+		if v.Beginning == nil || seq > v.Beginning.Entries {
+			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) {
+				return now.Beginning != nil && seq <= now.Beginning.Entries, nil
+			}, "the first entries from %d on are of no load", seq)
+			continue
+		}
+		for e, err := range collections.InBlock(&v.Collection, r) {
+			if err != nil {
+				c.lost(where, "the first entries of the log from %d on cannot be read", max(seq, expected))
+				break
+			}
+			if err := entry(&e); err != nil {
+				return err
+			}
+		}
+	}
 	for r, err := range v.tx.Scan(v.Log().Key(keys.TableLog), nil) {
 		if err == nil {
 			err = c.ctx.Err()
@@ -173,26 +212,16 @@ func (c *checker) log(where string, v *View) error {
 		}
 		var e Entry
 		seq := keys.NumberIn(r.Key)
-		switch err := txn.Decode(r, &e); {
-		case seq > v.Head:
+		if seq > v.Head {
 			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return seq <= now.Head, nil }, "entry %d is behind the last one", seq)
 			continue
-		case err != nil || e.Seq != seq:
+		}
+		if err := txn.Decode(r, &e); err != nil || e.Seq != seq {
 			c.lost(where, "entry %d of the log cannot be read", seq)
-			e.Seq, e.Updated = seq, last
-		case seq > v.Horizon && !e.Updated.After(last) && seq > 1:
-			c.lost(where, "entry %d of the log is not later than the one before", seq)
+			e = Entry{Seq: seq, Updated: last.Add(1)}
 		}
-		if seq > v.Horizon {
-			if seq != expected {
-				c.lost(where, "the log lacks the entries %d to %d", expected, seq-1)
-			}
-			expected, last = seq+1, e.Updated
-		}
-		if e.TopicSI != "" {
-			if err := c.entry(where, v, &e); err != nil {
-				return err
-			}
+		if err := entry(&e); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -207,7 +236,6 @@ func (c *checker) log(where string, v *View) error {
 // entry checks what an entry leads to.
 func (c *checker) entry(where string, v *View, e *Entry) error {
 	if !v.leadsTo(e) {
-		want := collections.KeyRow{Seq: e.Seq, TopicSI: e.TopicSI}
 		c.repairable(where, v.again(func(now *View) error {
 			there, err := now.isEntry(e.Seq)
 			if err != nil {
@@ -216,7 +244,7 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 			if now.leadsTo(e) || !there {
 				return errHoldsNoMore
 			}
-			return now.tx.PutJSON(collections.TopicKey(&now.Collection, fragment.Key(e.TopicSI)), want)
+			return now.tx.Put(collections.TopicKey(&now.Collection, e.TopicSI), collections.LastRow(e.Seq))
 		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
 	}
 	if !e.Kept || e.Seq <= v.Horizon {
@@ -230,18 +258,17 @@ func (c *checker) entry(where string, v *View, e *Entry) error {
 
 // leadsTo reports whether the row of the key of an entry leads to it, or to a later one.
 func (v *View) leadsTo(e *Entry) bool {
-	var k collections.KeyRow
-	there, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
-	return there && err == nil && k.Seq >= e.Seq
+	last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
+	return err == nil && last >= e.Seq
 }
 
 // isEntry reports whether there is an entry with a sequence, readable or not.
 func (v *View) isEntry(seq uint64) (bool, error) {
-	if seq > v.Head {
-		return false, nil
+	e, err := collections.At(v.tx, &v.Collection, seq)
+	if errors.Is(err, ErrDamaged) {
+		return true, nil
 	}
-	row, err := v.tx.Get(v.Log().Numbered(keys.TableLog, seq))
-	return row != nil, err
+	return e != nil, err
 }
 
 // keys checks that the rows of topic keys lead to entries of the topics.
@@ -251,13 +278,21 @@ func (c *checker) keys(where string, v *View) error {
 		if err != nil {
 			return err
 		}
-		key := string(r.Key[len(prefix):])
+		hash := r.Key[len(prefix):]
 		leads := func(v *View, value []byte) (bool, error) {
-			e, err := v.lastOf(value)
-			return err == nil && fragment.Key(e.TopicSI) == key, nil
+			seq, err := collections.InLastRow(row{Key: r.Key, Value: value})
+			if err != nil {
+				return false, nil
+			}
+			e, err := v.entry(seq)
+			if err != nil {
+				return errors.Is(err, ErrDamaged), nil // that is a finding of its own
+			}
+			has := fragment.KeyHash(e.TopicSI)
+			return bytes.Equal(has[:], hash), nil
 		}
 		if ok, _ := leads(v, r.Value); !ok {
-			c.leftover(where, v, r.Key, leads, "the key %s leads to no entry of its topic", key)
+			c.leftover(where, v, r.Key, leads, "the key %x leads to no entry of its topic", hash)
 		}
 	}
 	return nil

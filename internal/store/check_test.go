@@ -187,11 +187,11 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			})
 		}, "what is kept beside entry .* is of no entry, or wrong", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
-			raw(t, db, func(w kv.Writer) error { return w.Delete(collections.TopicKey(c, fragment.Key(ref(4)))) })
+			raw(t, db, func(w kv.Writer) error { return w.Delete(collections.TopicKey(c, ref(4))) })
 		}, "does not lead to its last entry", true},
 		"a topic key leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
-				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(4))), collections.KeyRow{Seq: c.Head + 7, TopicSI: ref(4)})
+				return t.Put(collections.TopicKey(c, ref(4)), collections.LastRow(c.Head+7))
 			}))
 		}, "leads to no entry of its topic", true},
 		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
@@ -200,6 +200,9 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		"an entry is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(c.Log().Numbered(keys.TableLog, c.Head-3)) })
 		}, "the log lacks the entries", false},
+		"a topic key cannot be read": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(collections.TopicKey(c, ref(4)), []byte(`{"Seq":4}`)) })
+		}, "does not lead to its last entry", true},
 		"the first row of an association cannot be read, another can": {func(t *testing.T, db *DB, c *Collection) {
 			at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
 			value := bytes.Clone(rowAt(t, db, at))
@@ -242,6 +245,65 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 					require.NoError(t, err)
 					require.NotEmpty(t, all)
 				})
+			}
+		})
+	}
+}
+
+// What is wrong with blocks of first entries is found. What leads to one that cannot be read stays.
+func TestDamageOfFirstEntriesIsFound(t *testing.T) {
+	for name, d := range map[string]struct {
+		damage     func(*testing.T, *txn.Tx, *Collection) error
+		what       string
+		repairable bool
+	}{
+		"cannot be read": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
+			return tx.Put(c.Log().Numbered(keys.TableFirst, 257), []byte{255})
+		}, "the first entries of the log from 257 on cannot be read", false},
+		"are lost": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
+			return tx.Delete(c.Log().Numbered(keys.TableFirst, 1))
+		}, "the log lacks the entries 1 to 256", false},
+		"one is lost": {func(t *testing.T, tx *txn.Tx, c *Collection) error {
+			other := *c // whose horizon nobody learns of
+			return collections.Prune(tx, &other, 9)
+		}, "the log lacks the entries 5 to 5", false},
+		"are of no load": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
+			return tx.Put(c.Log().Numbered(keys.TableFirst, c.Beginning.Entries+1), []byte{2, 0, 1, 'x'})
+		}, "the first entries from 301 on are of no load", true},
+		"a key leads to none": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
+			return tx.Delete(collections.TopicKey(c, ref(200)))
+		}, "does not lead to its last entry, 2", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDB(t, t.TempDir())
+			collection(t, db, "m", 299)
+			var fifth fragment.Ref
+			view(t, db, "m", func(v *View) {
+				e, err := v.Entry(5)
+				require.NoError(t, err)
+				fifth = e.TopicSI
+			})
+			c := publish(t, db, "m", &fragment.Change{
+				PutTopics: []*fragment.Topic{named(fifth, "second")}, Entries: []fragment.Entry{{TopicSI: fifth, Topic: fifth, Title: "second"}}, Updated: 1,
+			})
+			require.Empty(t, checked(t, db, false))
+			before := rows(t, db, "k")
+			require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return d.damage(t, tx, c) }))
+			for _, repair := range []bool{false, true} {
+				found := checked(t, db, repair)
+				require.NotEmpty(t, found)
+				var told []string
+				lost := false
+				for _, f := range found {
+					told = append(told, f.What)
+					lost = lost || !f.Repairable
+				}
+				require.Contains(t, strings.Join(told, "\n"), d.what)
+				require.Equal(t, d.repairable, !lost, told)
+			}
+			require.Equal(t, d.repairable, len(checked(t, db, false)) == 0)
+			if name != "are lost" {
+				require.Equal(t, before, rows(t, db, "k"))
 			}
 		})
 	}
@@ -299,7 +361,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 		"an entry": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), more},
 		"a topic key": {func(t testing.TB, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
-				return t.PutJSON(collections.TopicKey(c, fragment.Key(ref(900))), collections.KeyRow{Seq: c.Head, TopicSI: ref(900)})
+				return t.Put(collections.TopicKey(c, ref(900)), collections.LastRow(c.Head))
 			}))
 		}, func(t testing.TB, db *DB) {
 			publish(t, db, "m", &fragment.Change{

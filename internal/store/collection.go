@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -163,8 +164,9 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 			snapshot, _ = of.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
 		})
 	}
-	if err = db.load(ctx, c.SourceKey(), fragment.Records(src), progress); err == nil {
-		err = db.loadLog(ctx, c, src)
+	topics := 0
+	if err = db.load(ctx, c.SourceKey(), countTopics(fragment.Records(src), &topics), progress); err == nil {
+		err = db.loadLog(ctx, c, src, topics)
 	}
 	if err != nil {
 		cancel()
@@ -192,16 +194,28 @@ func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 	return collections.Put(t, c)
 }
 
-// loadLog writes the first entries of a collection that nothing shows yet.
-func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) (err error) {
+// countTopics counts the topics among records.
+func countTopics(all iter.Seq2[fragment.Record, error], topics *int) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		for r, err := range all {
+			if err == nil && r.Topic != nil {
+				*topics++
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// loadLog writes the first entries of a collection that nothing shows yet: of so many topics.
+func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, topics int) error {
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
 	defer bulk.Cancel()
-	rows := db.loader().Ordered(c.SourceKey(), bulk, keys.TableLog)
-	defer func() { err = errors.Join(err, rows.Sorter.Close()) }()
-	log := &collections.Appender{C: c, Put: rows.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
+	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
 		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
 		return digest, err
 	}}
@@ -209,28 +223,25 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source) (
 	if attributed {
 		src, log.Author, log.Note = by.Source, by.Author, by.Note
 	}
-	var waiting []fragment.Entry // one: the last states the digest
-	for t, err := range fragment.InPassing(src).Topics() {
-		if err == nil {
-			err = context.Cause(ctx)
+	err = log.Load(topics, func(yield func(fragment.Ref, error) bool) {
+		for t, err := range fragment.InPassing(src).Topics() {
+			if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+				yield("", err)
+				return
+			}
+			if c.Topics++; !yield(t.TopicSI(), nil) {
+				return
+			}
 		}
-		if err == nil {
-			err = log.Append(waiting, false)
-		}
-		if err != nil {
-			return err
-		}
-		c.Topics++
-		waiting = append(waiting[:0], fragment.Entry{TopicSI: t.TopicSI(), Topic: t.TopicSI(), Title: t.Title()})
-	}
-	if err := log.Append(waiting, true); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	c.Remembered = c.Head
-	if err := past.Begin(c.SourceKey(), c.Head, rows.Put); err != nil {
+	if err := past.Begin(c.SourceKey(), c.Head, bulk.Put); err != nil {
 		return err
 	}
-	return rows.Commit()
+	return bulk.Commit()
 }
 
 // FillCollection publishes the first version of a map in a collection in which

@@ -183,14 +183,14 @@ func TestWritesThatChangeNothingDoNotTouchTheDisk(t *testing.T) {
 	before := committed(t, db)
 	for name, write := range map[string]func() error{
 		"a row as it is": func() error {
-			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), fmt.Append(nil, keys.FormatVersion)) })
+			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(keys.Format)) })
 		},
 		"a row that comes and goes": func() error {
 			return db.rows.Update(t.Context(), func(tx *txn.Tx) error { return errors.Join(tx.Put([]byte("x"), []byte("y")), tx.Delete([]byte("x"))) })
 		},
 		"a row that goes and comes": func() error {
 			return db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-				return errors.Join(tx.Delete(keys.Meta("format")), tx.Put(keys.Meta("format"), fmt.Append(nil, keys.FormatVersion)))
+				return errors.Join(tx.Delete(keys.Meta("format")), tx.Put(keys.Meta("format"), []byte(keys.Format)))
 			})
 		},
 		"deleting what is not there": func() error {

@@ -36,6 +36,7 @@ func TestEntryIdentifiersLeadBack(t *testing.T) {
 				require.NoError(t, err)
 				found, err := v.EntryOf(again)
 				require.NoError(t, err)
+				require.NoError(t, v.SetTitle(found))
 				require.Equal(t, e, *found)
 				_, err = other.EntryOf(id)
 				require.ErrorIs(t, err, ErrNotFound, "it is another collection's")

@@ -39,6 +39,12 @@ func last(t tester, v *View, si fragment.Ref) *Entry {
 	t.Helper()
 	e, err := v.Last(fragment.Key(si))
 	require.NoError(t, err)
+	of, err := v.LastOf(si)
+	require.NoError(t, err)
+	require.Equal(t, e, of)
+	if e != nil {
+		require.NoError(t, v.SetTitle(e))
+	}
 	return e
 }
 

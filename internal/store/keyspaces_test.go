@@ -68,7 +68,9 @@ func TestCollectionsAreKeyspaces(t *testing.T) {
 	says := func() (all []string) {
 		for _, name := range names {
 			view(t, db, name, func(v *View) {
-				for e := range v.Records() {
+				for e, err := range v.Records() {
+					require.NoError(t, err)
+					require.NoError(t, v.SetTitle(&e))
 					all = append(all, name+" "+string(e.TopicSI)+" "+e.Title)
 				}
 				require.Len(t, entries(t, v), int(v.Head))

@@ -20,6 +20,9 @@ func (v *View) CommitOf(seq uint64) (uint64, error) {
 	if seq == 0 || seq >= v.Head {
 		return min(seq, v.Head), nil
 	}
+	if b := v.Beginning; b != nil && seq <= b.Entries {
+		return b.Entries, nil
+	}
 	commit, err := past.CommitOf(v.tx.Reader(), v.SourceKey(), seq)
 	if commit == 0 || commit > v.Head {
 		commit = v.Head

@@ -54,17 +54,9 @@ func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entri
 			horizon = c.Horizon + uint64(db.batch)
 		}
 		entries = horizon - c.Horizon
-		for seq := c.Horizon + 1; seq <= horizon; seq++ {
-			e, err := v.entry(seq)
-			if err != nil {
-				return err
-			}
-			if err := collections.Forget(t, c, e); err != nil {
-				return err
-			}
-			c.HorizonTime, c.HorizonRun = e.Updated, e.Run
+		if err := collections.Prune(t, c, horizon); err != nil {
+			return err
 		}
-		c.Horizon = horizon
 		return collections.Put(t, c)
 	})
 	return entries, more, err

@@ -312,9 +312,11 @@ func rowCounts(t tester, db *DB, number uint32, tables string) (counts []int) {
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, table := range []byte(tables) {
 			n := 0
-			for _, err := range tx.Scan(keys.Own(number).Key(table), nil) {
-				require.NoError(t, err)
-				n++
+			for _, table := range []byte(withBlocks(string(table))) {
+				for r, err := range tx.Scan(keys.Own(number).Key(table), nil) {
+					require.NoError(t, err)
+					n += countsFor(r)
+				}
 			}
 			counts = append(counts, n)
 		}
@@ -437,6 +439,7 @@ func (h *history) check(t tester, db *DB, name string) {
 				require.ErrorIs(t, err, ErrGone, "entry %d", h.log[i].Seq)
 			} else {
 				require.NoError(t, err)
+				require.NoError(t, v.SetTitle(e))
 				same(h.log[i], *e)
 			}
 		}

@@ -46,7 +46,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
 		t.Limit(db.maxPublication)
-		along := func(si fragment.Ref) []byte { return collections.TopicKey(c, fragment.Key(si)) }
+		along := func(si fragment.Ref) []byte { return collections.TopicKey(c, si) }
 		state := records.Cache(records.Of(t, c.SourceKey()).Along(along))
 		change, err := decide(*c, state)
 		if !db.shared {

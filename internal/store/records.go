@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 
@@ -96,26 +95,30 @@ func (v *View) offeredOtherwise(from []byte) (stale []Entry, next []byte, err er
 			return stale, r.Key, nil
 		}
 		looked++
-		e, err := v.lastOf(r.Value)
+		e, err := v.lastOf(r)
 		if err != nil {
 			return nil, nil, err
 		}
 		if e.Lives() && !slices.Equal(v.FormsOf(e), want) {
+			if err := v.SetTitle(e); err != nil {
+				return nil, nil, err
+			}
 			stale = append(stale, *e)
 		}
 	}
 	return stale, nil, nil
 }
 
-func (v *View) lastOf(value []byte) (*Entry, error) {
-	var k collections.KeyRow
-	if err := json.Unmarshal(value, &k); err != nil {
+// lastOf returns the entry to which the row of a key leads.
+func (v *View) lastOf(r row) (*Entry, error) {
+	seq, err := collections.InLastRow(r)
+	if err != nil {
 		return nil, err
 	}
-	return v.entry(k.Seq)
+	return v.entry(seq)
 }
 
-// Records iterates over the last entry of each topic, in the order of keys.
+// Records iterates over the last entry of each topic, in the order of keys. Titles are to be set, see [View.SetTitle].
 func (v *View) Records() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for r, err := range v.tx.Scan(v.Log().Key(keys.TableKey), nil) {
@@ -123,7 +126,7 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 				yield(Entry{}, err)
 				return
 			}
-			e, err := v.lastOf(r.Value)
+			e, err := v.lastOf(r)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -142,7 +145,7 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 // nearest one that has any: it may change, as that of others may not.
 func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err error) {
 	first, size := v.Document(n)
-	for e, err := range v.kept(first) {
+	for e, err := range v.titled(v.kept(first)) {
 		if err != nil {
 			return nil, 0, err
 		}
@@ -157,21 +160,9 @@ func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err erro
 	case first > v.Horizon:
 		return entries, n - 1, nil
 	}
-	last, err := v.lastBefore(first)
+	last, err := collections.Before(v.tx, &v.Collection, first)
 	if err != nil || last == 0 {
 		return entries, 0, err
 	}
 	return entries, v.DocumentOf(last), nil
-}
-
-// lastBefore returns the sequence of the last entry that is kept before seq, 0 if there
-// is none.
-func (v *View) lastBefore(seq uint64) (uint64, error) {
-	for r, err := range v.tx.Descend(v.Log().Key(keys.TableLog), v.Log().Numbered(keys.TableLog, seq-1)) {
-		if err != nil {
-			return 0, err
-		}
-		return keys.NumberIn(r.Key), nil
-	}
-	return 0, nil
 }

@@ -108,6 +108,7 @@ func TestRecordsArePublishedAgainAsTheyAre(t *testing.T) {
 		view(t, db, "m", func(v *View) {
 			for e, err := range v.Records() {
 				require.NoError(t, err)
+				require.NoError(t, v.SetTitle(&e))
 				all[e.TopicSI] = append(shown(t, v, &e), e.Title)
 			}
 		})
@@ -285,6 +286,7 @@ func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
 			done[n]++
 			for e, err := range v.Records() {
 				require.NoError(t, err)
+				require.NoError(t, v.SetTitle(&e))
 				before = append(before, e.Title)
 			}
 		})

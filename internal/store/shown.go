@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -79,4 +80,63 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 // topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
 	return !e.Kept && (e.Late || !e.Deleted && (e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered))
+}
+
+// SetTitle sets the title of an entry with which none is stored: that of the topic as the entry shows it.
+func (v *View) SetTitle(e *Entry) error {
+	if !e.Untitled {
+		return nil
+	}
+	state, err := v.stateOf(e)
+	if err != nil {
+		return err
+	}
+	title, err := state.Title(e.TopicSI)
+	e.SetTitle(title)
+	return err
+}
+
+// stateOf returns the records as an entry shows them that has no fragment of its own.
+func (v *View) stateOf(e *Entry) (records.State, error) {
+	then, err := v.then(e)
+	if err != nil {
+		return records.State{}, err
+	}
+	if cached, ok := then.(*records.Cached); ok {
+		return cached.State, nil
+	}
+	return then.(records.State), nil
+}
+
+// titled sets the titles of entries.
+func (v *View) titled(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		var titles *records.Titles
+		now := false // titles are those of the topics as they are: first are those behind the horizon
+		end := func() {
+			if titles != nil {
+				titles.Close()
+			}
+		}
+		defer func() { end() }()
+		for e, err := range entries {
+			if err == nil && e.Untitled {
+				if titles == nil || now != v.ShowsNow(&e) {
+					var state records.State
+					if state, err = v.stateOf(&e); err == nil {
+						end()
+						titles, now = state.Titles(), v.ShowsNow(&e)
+					}
+				}
+				var title string
+				if err == nil {
+					title, err = titles.Of(e.TopicSI)
+				}
+				e.SetTitle(title)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -113,12 +113,12 @@ func (v *View) Source() fragment.Source { return v.State() }
 func (v *View) State() records.State { return records.Of(v.tx, v.SourceKey()) }
 
 // Entries iterates over the entries from a sequence on, ascending, without those
-// that are pruned.
+// that are pruned. They have their titles. Those that other methods return one by one may not: see [View.SetTitle].
 func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
-	return v.kept(max(from, v.Horizon+1))
+	return v.titled(v.kept(max(from, v.Horizon+1)))
 }
 
-// kept is Entries with those too that are pruned, but for being the last of a key.
+// kept is Entries with those too that are pruned, but for being the last of a key. Titles that are not stored are not set.
 func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 	return collections.Kept(v.tx, &v.Collection, from)
 }
@@ -134,12 +134,11 @@ func (v *View) Entry(seq uint64) (*Entry, error) {
 
 // entry is Entry for those too that are kept for the sake of their topics.
 func (v *View) entry(seq uint64) (*Entry, error) {
-	var e Entry
-	ok, err := v.tx.GetJSON(v.Log().Numbered(keys.TableLog, seq), &e)
-	if err == nil && (!ok || seq > v.Head) {
+	e, err := collections.At(v.tx, &v.Collection, seq)
+	if err == nil && e == nil {
 		err = fmt.Errorf("%w: entry %d of collection %q", ErrNotFound, seq, v.Name)
 	}
-	return &e, err
+	return e, err
 }
 
 // Last returns the last entry of a topic key, or nil.
@@ -148,13 +147,14 @@ func (v *View) Last(key string) (*Entry, error) {
 }
 
 // LastOf is Last for the key of a TopicSI.
-func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) { return v.Last(fragment.Key(topicSI)) }
+func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) {
+	return collections.LastEntry(v.tx, &v.Collection, topicSI)
+}
 
 // isLast reports whether e is the last entry of its topic.
 func (v *View) isLast(e *Entry) (bool, error) {
-	var k collections.KeyRow
-	ok, err := v.tx.GetJSON(collections.TopicKey(&v.Collection, fragment.Key(e.TopicSI)), &k)
-	return ok && k.Seq == e.Seq, err
+	last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
+	return last == e.Seq, err
 }
 
 // Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.
@@ -197,6 +197,10 @@ func (v *View) OpenSnapshot(s *Snapshot, version xtm.Version) (files.File, error
 // before a time and behind the sequence after, ascending. It is ErrGone where
 // entries since then have been pruned.
 func (v *View) Since(since time.Time, after uint64) iter.Seq2[Entry, error] {
+	return v.titled(v.since(since, after))
+}
+
+func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if v.Horizon > 0 && !since.After(v.HorizonTime) {
 			yield(Entry{}, fmt.Errorf("%w: the entries of collection %q up to %s", ErrGone, v.Name, v.HorizonTime.Format(time.RFC3339Nano)))
@@ -207,7 +211,7 @@ func (v *View) Since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
-		for e, err := range v.Entries(max(first, after+1)) {
+		for e, err := range v.kept(max(first, after+1, v.Horizon+1)) {
 			if err == nil {
 				var last bool
 				if last, err = v.isLast(&e); err == nil && !last {

@@ -19,12 +19,10 @@ type reader struct {
 	txn     *badgerdb.Txn
 	ctx     context.Context
 	version kv.Version
-	release func()
 }
 
 func (e *Engine) reader(ctx context.Context) *reader {
-	e.users.RLock()
-	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx, release: sync.OnceFunc(e.users.RUnlock)}
+	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx}
 }
 
 // versionKey is the key of the row with the version: number and id.
@@ -52,12 +50,7 @@ func (r *reader) readVersion() error {
 }
 
 func (r *reader) Version() kv.Version { return r.version }
-
-// Close implements [kv.Reader].
-func (r *reader) Close() {
-	r.txn.Discard()
-	r.release()
-}
+func (r *reader) Close()              { r.txn.Discard() }
 
 // ended returns why nobody waits for what is read any more.
 func (r *reader) ended() error {

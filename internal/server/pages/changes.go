@@ -30,7 +30,11 @@ type change struct {
 	Forms        []link
 }
 
-func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
+func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
+	if err := v.SetTitle(e); err != nil {
+		return change{}, err
+	}
+	c := &v.Collection
 	made := change{
 		link: linkTo(e, p.URLs.Fragment(c, e)+Ending), Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
 		Kind: texts.Added, Updated: e.Updated, Author: e.Author, Note: e.Note,
@@ -47,7 +51,7 @@ func (p *Pages) changeOf(c *store.Collection, e *store.Entry) change {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
 	made.Forms = append(data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
-	return made
+	return made, nil
 }
 
 // linkTo leads to a page about an entry. Its title is what the topic is called; an identifier is shortened.
@@ -79,7 +83,11 @@ func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, er
 		if e.Seq > upTo {
 			break
 		}
-		all = append(all, p.changeOf(&v.Collection, &e))
+		made, err := p.changeOf(v, &e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made)
 	}
 	slices.Reverse(all)
 	return all, nil
@@ -87,15 +95,19 @@ func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, er
 
 // history returns the last changes of a topic up to an entry, the newest first, as far as they are kept.
 func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
-	all := []change{p.changeOf(&v.Collection, e)}
-	for e.Prior > v.Horizon && len(all) < newest {
-		var err error
+	var all []change
+	for {
+		made, err := p.changeOf(v, e)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, made); e.Prior <= v.Horizon || len(all) == newest {
+			return all, nil
+		}
 		if e, err = v.Entry(e.Prior); err != nil {
 			return nil, err
 		}
-		all = append(all, p.changeOf(&v.Collection, e))
 	}
-	return all, nil
 }
 
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are those not before a
@@ -193,10 +205,14 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 	c := &v.Collection
 	return p.write(w, r, c, "change", func() (*page, error) {
 		words, err := p.whatChanged(r, v, e)
+		if err != nil {
+			return nil, err
+		}
+		made, err := p.changeOf(v, e)
 		of := struct {
 			change
 			said
-		}{p.changeOf(c, e), words}
+		}{made, words}
 		return &page{Title: e.Label(), Path: p.trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

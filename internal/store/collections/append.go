@@ -1,8 +1,8 @@
 package collections
 
 import (
-	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -26,7 +26,8 @@ type Appender struct {
 	Digest       func() (string, error) // of the state after the commit
 	Author, Note string
 
-	tree logtree.Writer
+	tree       logtree.Writer
+	superseded []uint64 // first entries that were kept for the sake of their topics
 }
 
 // Append appends what is said of some topics. last says that the commit ends with them: its last entry states the digest.
@@ -49,7 +50,10 @@ func (a *Appender) Append(some []fragment.Entry, last bool) error {
 			return err
 		}
 	}
-	return nil
+	slices.Sort(a.superseded)
+	err := remove(a.T, a.C, a.superseded)
+	a.superseded = a.superseded[:0]
+	return err
 }
 
 // AppendEntry appends an entry that has its place already: an origin has given it.
@@ -62,6 +66,11 @@ func (a *Appender) AppendEntry(e *Entry) error {
 	if err := putLast(a.C, e, a.Put); err != nil {
 		return err
 	}
+	return a.sign(e)
+}
+
+// sign adds the leaf of an entry to the tree of a log that has one.
+func (a *Appender) sign(e *Entry) error {
 	if !a.Signed {
 		return nil
 	}
@@ -79,34 +88,98 @@ func (a *Appender) AppendEntry(e *Entry) error {
 // supersede notes in an entry that is about to be published how it goes on from the entry of its
 // key before, and gives that up where it was kept for the key's sake.
 func (a *Appender) supersede(e *Entry) error {
-	last, err := Last(a.T, a.C, fragment.Key(e.TopicSI))
-	if err != nil {
+	last, err := LastOf(a.T, a.C, e.TopicSI)
+	if last == 0 || err != nil {
 		return err
 	}
-	if last != nil {
-		e.Prior, e.Modified = last.Seq, last.Lives()
+	e.Prior, e.Modified = last, true
+	if !a.C.isFirst(last) { // those live
+		before, err := there(a.T, a.C, last)
+		if err != nil {
+			return err
+		}
+		e.Modified = before.Lives()
 	}
-	return forgetSuperseded(a.T, a.C, e.TopicSI)
+	switch {
+	case last > a.C.Horizon:
+		return nil
+	case a.C.isFirst(last): // there may be others in the block
+		a.superseded = append(a.superseded, last)
+		return nil
+	}
+	return remove(a.T, a.C, []uint64{last})
+}
+
+// At returns the entry with a sequence, nil where it is not there.
+func At(t *txn.Tx, c *Collection, seq uint64) (*Entry, error) {
+	switch {
+	case seq == 0 || seq > c.Head:
+		return nil, nil
+	case c.isFirst(seq):
+		return first(t, c, seq)
+	}
+	var e Entry
+	ok, err := t.GetJSON(c.Log().Numbered(keys.TableLog, seq), &e)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// there is At for an entry that must be there.
+func there(t *txn.Tx, c *Collection, seq uint64) (*Entry, error) {
+	e, err := At(t, c, seq)
+	if e == nil && err == nil {
+		err = noEntry(c, seq)
+	}
+	return e, err
 }
 
 // Last returns the last entry of a topic key, nil for none.
 func Last(t *txn.Tx, c *Collection, key string) (*Entry, error) {
-	var k KeyRow
-	ok, err := t.GetJSON(TopicKey(c, key), &k)
-	if !ok || err != nil {
+	h, ok := fragment.ParseKey(key)
+	if !ok {
+		return nil, nil
+	}
+	seq, err := lastIn(t, hashKey(c, h))
+	if seq == 0 || err != nil {
 		return nil, err
 	}
-	var e Entry
-	ok, err = t.GetJSON(c.Log().Numbered(keys.TableLog, k.Seq), &e)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, k.Seq, c.Name)
+	return there(t, c, seq)
+}
+
+// LastEntry returns the last entry of a TopicSI, nil for none.
+func LastEntry(t *txn.Tx, c *Collection, topicSI fragment.Ref) (*Entry, error) {
+	seq, err := LastOf(t, c, topicSI)
+	switch {
+	case seq == 0 || err != nil:
+		return nil, err
+	case c.isFirst(seq): // its block says no more
+		e := c.Beginning.entry(seq, topicSI)
+		return &e, nil
 	}
-	return &e, err
+	return there(t, c, seq)
+}
+
+// Before returns the sequence of the last entry before seq that is there, 0 for none.
+func Before(t *txn.Tx, c *Collection, seq uint64) (uint64, error) {
+	if !c.isFirst(seq - 1) {
+		for r, err := range t.Descend(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, seq-1)) {
+			if err != nil {
+				return 0, err
+			}
+			return keys.NumberIn(r.Key), nil
+		}
+	}
+	return lastFirstBefore(t, c, seq)
 }
 
 // Kept iterates over the entries from a sequence on that are there, those included that are kept for the sake of their topics.
 func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		if !keptFirst(t, c, from, yield) {
+			return
+		}
 		for r, err := range t.Scan(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from)) {
 			var e Entry
 			if err == nil {

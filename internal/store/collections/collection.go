@@ -27,17 +27,18 @@ type Collection struct {
 	Run     uint32    `json:",omitempty"` // of the last entry, see [Entry]
 	Topics  int
 
-	Segments    []Segment `json:",omitempty"` // of the fragments feed; none: all documents have the same size
-	Remembered  uint64    `json:",omitempty"` // the commit from which on it is remembered what the records were (package past)
-	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
-	HorizonTime time.Time // of the last entry that is
-	HorizonRun  uint32    `json:",omitempty"` // of that entry
-	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
-	RDFAfter    Turns     `json:",omitempty"` // which entries are offered in RDF
-	Omits       Turns     `json:",omitempty"` // which entries leave the instances out
-	Changes     *Changes  `json:",omitempty"` // nil: nobody has asked for change lists yet
-	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
-	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
+	Beginning   *Beginning `json:",omitempty"` // the first entries, where they were loaded
+	Segments    []Segment  `json:",omitempty"` // of the fragments feed; none: all documents have the same size
+	Remembered  uint64     `json:",omitempty"` // the commit from which on it is remembered what the records were (package past)
+	Horizon     uint64     `json:",omitempty"` // the sequence up to which the log is pruned
+	HorizonTime time.Time  // of the last entry that is
+	HorizonRun  uint32     `json:",omitempty"` // of that entry
+	Offers      []Offer    `json:",omitempty"` // how RecordForms have changed
+	RDFAfter    Turns      `json:",omitempty"` // which entries are offered in RDF
+	Omits       Turns      `json:",omitempty"` // which entries leave the instances out
+	Changes     *Changes   `json:",omitempty"` // nil: nobody has asked for change lists yet
+	Hashed      uint64     `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
+	Restating   bool       `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
 	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
 	DerivedFrom []string `json:",omitempty"`

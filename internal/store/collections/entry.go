@@ -1,13 +1,16 @@
 package collections
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
@@ -41,6 +44,9 @@ type Entry struct {
 	Note     string   `json:",omitempty"` // why
 	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
 	Modified bool     `json:",omitempty"` // the record lived before; else this is its creation
+
+	// Untitled says that no title is stored with it: it is that of the topic as the entry shows it.
+	Untitled bool `json:"-"`
 }
 
 // Describes returns the TopicSI of the topic that the entry's fragment describes.
@@ -95,6 +101,9 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	return entry
 }
 
+// SetTitle sets the title of an entry with which none is stored, as the log keeps titles.
+func (e *Entry) SetTitle(title string) { e.Title, e.Untitled = shortTitle(title), false }
+
 // maxTitle is the number of bytes of a title that the log keeps: names can be
 // much longer, and a feed has many.
 const maxTitle = 1000
@@ -106,29 +115,50 @@ func shortTitle(title string) string {
 	return strings.ToValidUTF8(title[:maxTitle], "")
 }
 
-// KeyRow is the last entry of a topic key.
-type KeyRow struct {
-	Seq     uint64
-	TopicSI fragment.Ref
-}
-
 // putLast calls put with the rows of an entry that is the last of its key.
 func putLast(c *Collection, e *Entry, put func(key, value []byte) error) error {
-	value, err := json.Marshal(KeyRow{e.Seq, e.TopicSI})
+	if err := put(TopicKey(c, e.TopicSI), LastRow(e.Seq)); err != nil {
+		return err
+	}
+	value, err := json.Marshal(e)
 	if err != nil {
-		return err
-	}
-	if err := put(TopicKey(c, fragment.Key(e.TopicSI)), value); err != nil {
-		return err
-	}
-	if value, err = json.Marshal(e); err != nil {
 		return err
 	}
 	return put(c.Log().Numbered(keys.TableLog, e.Seq), value)
 }
 
-func TopicKey(c *Collection, key string) []byte {
-	return append(c.Log().Key(keys.TableKey), key...)
+// TopicKey returns the key of the row with the sequence of the last entry of a TopicSI.
+func TopicKey(c *Collection, topicSI fragment.Ref) []byte {
+	return hashKey(c, fragment.KeyHash(topicSI))
+}
+
+func hashKey(c *Collection, h fragment.Hash) []byte {
+	return append(c.Log().Key(keys.TableKey), h[:]...)
+}
+
+// LastRow returns what such a row says.
+func LastRow(seq uint64) []byte { return binary.AppendUvarint(nil, seq) }
+
+// InLastRow returns the sequence that such a row states.
+func InLastRow(r kv.Row) (seq uint64, err error) {
+	seq, n := binary.Uvarint(r.Value)
+	if n <= 0 || n != len(r.Value) || seq == 0 {
+		return 0, txn.Corrupt("key", r.Key, errors.New("it states no sequence"))
+	}
+	return seq, nil
+}
+
+// LastOf returns the sequence of the last entry of a TopicSI, 0 for none.
+func LastOf(t *txn.Tx, c *Collection, topicSI fragment.Ref) (uint64, error) {
+	return lastIn(t, TopicKey(c, topicSI))
+}
+
+func lastIn(t *txn.Tx, key []byte) (uint64, error) {
+	row, err := t.Get(key)
+	if row == nil || err != nil {
+		return 0, err
+	}
+	return InLastRow(kv.Row{Key: key, Value: row})
 }
 
 // Leaf returns the leaf of an entry.
@@ -136,41 +166,58 @@ func (e *Entry) Leaf() []byte {
 	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Covered, e.Digest)
 }
 
-// Forget removes the rows of an entry that is pruned. Of the last one of a key it
-// removes at most what is kept beside it.
-func Forget(t *txn.Tx, c *Collection, e *Entry) error {
-	var k KeyRow
-	key := TopicKey(c, fragment.Key(e.TopicSI))
-	if _, err := t.GetJSON(key, &k); err != nil {
-		return err
-	}
-	if k.Seq != e.Seq {
-		return deleteEntry(t, c, e.Seq)
-	}
-	return forgetShown(t, c, e.Seq)
-}
-
-func deleteEntry(t *txn.Tx, c *Collection, seq uint64) error {
-	return errors.Join(t.Delete(c.Log().Numbered(keys.TableLog, seq)), forgetShown(t, c, seq))
-}
-
 // forgetShown removes what is kept beside an entry for those who ask what it shows.
 func forgetShown(t *txn.Tx, c *Collection, seq uint64) error {
 	return errors.Join(t.Delete(c.Log().Numbered(keys.TableFragment, seq)), t.Delete(c.Log().Numbered(keys.TableRecordForm, seq)))
 }
 
-// forgetSuperseded removes the entry that a topic had before the one that is
-// about to be published, where it is pruned and was kept for the topic's sake.
-func forgetSuperseded(t *txn.Tx, c *Collection, topicSI fragment.Ref) error {
-	if c.Horizon == 0 {
-		return nil
+// Prune removes the entries behind the horizon up to a sequence, but for those that are the last of their keys, and moves the horizon there.
+// What is kept beside all of them goes.
+func Prune(t *txn.Tx, c *Collection, to uint64) error {
+	var gone []uint64
+	next := c.Horizon + 1
+	for e, err := range Kept(t, c, next) {
+		if err != nil {
+			return err
+		}
+		if e.Seq != next {
+			break
+		}
+		last, err := LastOf(t, c, e.TopicSI)
+		if err == nil && last != e.Seq {
+			gone = append(gone, e.Seq)
+		}
+		if err = errors.Join(err, forgetShown(t, c, e.Seq)); err != nil {
+			return err
+		}
+		c.HorizonTime, c.HorizonRun = e.Updated, e.Run
+		if next++; next > to {
+			break
+		}
 	}
-	var k KeyRow
-	ok, err := t.GetJSON(TopicKey(c, fragment.Key(topicSI)), &k)
-	if err != nil || !ok || k.Seq > c.Horizon {
-		return err
+	if next <= to {
+		return noEntry(c, next)
 	}
-	return deleteEntry(t, c, k.Seq)
+	c.Horizon = to
+	return remove(t, c, gone)
+}
+
+// remove removes entries, of which the sequences ascend.
+func remove(t *txn.Tx, c *Collection, gone []uint64) error {
+	first := 0
+	for first < len(gone) && c.isFirst(gone[first]) {
+		first++
+	}
+	for _, seq := range gone[first:] {
+		if err := errors.Join(t.Delete(c.Log().Numbered(keys.TableLog, seq)), forgetShown(t, c, seq)); err != nil {
+			return err
+		}
+	}
+	return removeFirst(t, c, gone[:first])
+}
+
+func noEntry(c *Collection, seq uint64) error {
+	return fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, seq, c.Name)
 }
 
 // maxLabel is the number of characters after which labels are cut off: names can be longer than what readers take of a feed.

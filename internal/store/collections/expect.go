@@ -15,19 +15,22 @@ func (a *Appender) expect(some []fragment.Entry) error {
 	}
 	var lasts, log [][]byte
 	for i := range some {
-		lasts = append(lasts, TopicKey(a.C, fragment.Key(some[i].TopicSI)))
+		lasts = append(lasts, TopicKey(a.C, some[i].TopicSI))
 	}
 	if err := a.T.Expect(lasts, nil); err != nil {
 		return err
 	}
 	for _, key := range lasts {
-		var last KeyRow
-		ok, err := a.T.GetJSON(key, &last)
+		last, err := lastIn(a.T, key)
 		if err != nil {
 			return err
 		}
-		if ok {
-			log = append(log, a.C.Log().Numbered(keys.TableLog, last.Seq))
+		switch {
+		case last == 0:
+		case !a.C.isFirst(last):
+			log = append(log, a.C.Log().Numbered(keys.TableLog, last))
+		case last <= a.C.Horizon: // else it is known what that says
+			log = append(log, a.C.Log().Numbered(keys.TableFirst, blockStart(last)))
 		}
 	}
 	return a.T.Expect(log, nil)

@@ -4,6 +4,7 @@ package keys
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/tmdm"
@@ -11,6 +12,12 @@ import (
 
 // FormatVersion is the version of the layout. A store refuses any other.
 const FormatVersion = 6
+
+// Revision counts the layouts that format 6 had before it was released. A store refuses the earlier ones, too.
+const Revision = 1
+
+// Format is what a store states of its layout.
+var Format = fmt.Sprintf("%d.%d", FormatVersion, Revision)
 
 // A key is the number of a keyspace, a generation, a table, and what the table is sorted by:
 //
@@ -38,9 +45,10 @@ const (
 	TableCollection   = 'c' // nothing → Collection (JSON). And in the names, name → number
 	TableSubscription = 'b' // nothing → Subscription (JSON). And in the names, name → number
 	TableLog          = 'e' // collection, sequence → entry (JSON)
+	TableFirst        = 'E' // collection, sequence → the entries from there on, of those with which the log begins
 	TableFragment     = 'f' // replica, sequence → the fragment of an entry that the records do not show (XTM 2.1)
 	TableRecordForm   = 'j' // collection, sequence → what lists say of the record form of an entry (JSON)
-	TableKey          = 'k' // collection, topic key → last sequence, TopicSI
+	TableKey          = 'k' // collection, hash of a TopicSI → last sequence
 	TableLogHash      = 'o' // collection, index → hash of the tree of the log
 	TableChangeList   = 'g' // collection, number → ChangeList (JSON)
 	TableSnapshot     = 's' // collection, number → Snapshot (JSON)

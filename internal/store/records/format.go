@@ -40,7 +40,7 @@ func Node(t *txn.Tx) (node uuid.UUID, err error) {
 
 // PutFormat writes the format of the rows, and by which rules indexes of words are made.
 func PutFormat(t *txn.Tx) error {
-	return errors.Join(t.Put(formatKey, []byte(strconv.Itoa(keys.FormatVersion))), t.Put(wordRules, []byte(search.Rules)))
+	return errors.Join(t.Put(formatKey, []byte(keys.Format)), t.Put(wordRules, []byte(search.Rules)))
 }
 
 // HasRules reports whether the indexes of words were made by the rules of this program: those of another version of Unicode are others.
@@ -62,12 +62,12 @@ func Format(t *txn.Tx) (string, error) {
 	version := string(format)
 	number, err := strconv.Atoi(version)
 	switch {
-	case version == strconv.Itoa(keys.FormatVersion):
+	case version == keys.Format:
 		return version, nil
-	case err == nil && number > 0 && number < keys.FormatVersion:
-		return version, kv.Older("the data are in", "format", version, keys.FormatVersion)
+	case err == nil && number > 0 && number <= keys.FormatVersion: // it had no revisions at first
+		return version, kv.Older("the data are in", "format", version, keys.Format)
 	}
-	return version, fmt.Errorf("the data are in format %s, this program reads format %d: use the version of tmshare that wrote them, or a newer one", version, keys.FormatVersion)
+	return version, fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, or a newer one", version, keys.Format)
 }
 
 // ReindexWords makes the indexes of words of sources anew. To do it again does no harm.

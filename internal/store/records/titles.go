@@ -1,0 +1,86 @@
+package records
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/keys"
+)
+
+// Title returns the title of the topic with a TopicSI, "" where there is none.
+func (s State) Title(topicSI fragment.Ref) (string, error) {
+	b, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, topicSI))
+	if b == nil || err != nil {
+		return "", err
+	}
+	return titleIn(b, topicSI)
+}
+
+func titleIn(record []byte, topicSI fragment.Ref) (string, error) {
+	title, err := fragment.StoredTitle(record)
+	if err != nil {
+		err = fmt.Errorf("topic %s: %w", topicSI, err)
+	}
+	return title, err
+}
+
+// Titles finds the titles of topics. Those of which the TopicSIs ascend come with one walk over the rows.
+type Titles struct {
+	state State
+
+	next   func() (row, error, bool)
+	stop   func()
+	at     row
+	more   bool // at is a row
+	missed int
+}
+
+// The limits of walking.
+const (
+	mostPassed = 8  // rows between two topics that are asked for
+	mostMissed = 16 // topics that were not found by that
+)
+
+// Titles returns what finds the titles of topics. It is to be closed.
+func (s State) Titles() *Titles { return &Titles{state: s} }
+
+// Close ends the walk.
+func (t *Titles) Close() {
+	if t.stop != nil {
+		t.stop()
+	}
+}
+
+// Of is [State.Title].
+func (t *Titles) Of(topicSI fragment.Ref) (string, error) {
+	if t.missed == mostMissed {
+		return t.state.Title(topicSI)
+	}
+	key := t.state.id.LocatorKey(keys.TableTopic, topicSI)
+	if t.next == nil {
+		t.next, t.stop = iter.Pull2(t.state.tx.ScanInPlace(t.state.id.Key(keys.TableTopic), key))
+		if err := t.step(); err != nil {
+			return "", err
+		}
+	}
+	for range mostPassed {
+		if !t.more || bytes.Compare(t.at.Key, key) >= 0 {
+			break
+		}
+		if err := t.step(); err != nil {
+			return "", err
+		}
+	}
+	if t.more && bytes.Equal(t.at.Key, key) {
+		return titleIn(t.at.Value, topicSI)
+	}
+	t.missed++
+	return t.state.Title(topicSI)
+}
+
+func (t *Titles) step() (err error) {
+	t.at, err, t.more = t.next()
+	return err
+}
