@@ -9,18 +9,26 @@ import (
 	"path/filepath"
 )
 
-// WriteJSON writes a file that is there as a whole after a crash, or as it was before. Only the
-// user of the process can read it. Meanwhile, there is a file with the ending ".new" beside it.
+// WriteJSON writes a file as WriteFile does.
 func WriteJSON(path string, value any) error {
 	b, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	return WriteFile(path, append(b, '\n'))
+}
+
+// New ends the name of the file that is beside another one while that is written.
+const New = ".new"
+
+// WriteFile writes a file that is there as a whole after a crash, or as it was before. Only the
+// user of the process can read it. Meanwhile, there is a file with the ending [New] beside it.
+func WriteFile(path string, content []byte) error {
+	f, err := os.OpenFile(path+New, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(b, '\n'))
+	_, err = f.Write(content)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

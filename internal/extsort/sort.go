@@ -28,9 +28,13 @@ type Sorter struct {
 	Path string // of the file, if one is needed; another one beside it begins so. Its folder is made too
 	Most int    // bytes of memory, about
 
-	rows  []Row // in memory
-	size  int   // of these, about
-	count int   // of all rows
+	rows   []place // in memory
+	arena  arena   // of the rows
+	same   []byte  // the value that was added last
+	at     span    // of it
+	shown  bool    // rows in the arena may be in use
+	sorted bool    // rows are in order
+	count  int     // of all rows
 
 	file *os.File // nil: all rows are in memory
 	name string   // of that: Path, or another one beside it
@@ -46,20 +50,32 @@ type runEnd struct {
 // fanIn is how many runs are merged at a time. Each takes some 150 KB of memory.
 const fanIn = 64
 
-// perRow is what a row takes in memory besides its bytes.
-const perRow = 64
-
-// Add takes a row, whose key and value must not be changed any more.
+// Add takes a row, whose key and value must not be changed any more. A value that several rows share takes its memory once, where these
+// follow each other.
 func (s *Sorter) Add(key, value []byte) error {
-	s.rows = append(s.rows, Row{key, value})
+	if len(value) == 0 || len(value) != len(s.same) || &value[0] != &s.same[0] {
+		s.same, s.at = value, s.arena.add(value)
+	}
+	p := place{s.arena.add(key), s.at}
+	s.sorted = len(s.rows) == 0 || s.sorted && s.compare(s.rows[len(s.rows)-1], p) <= 0
+	s.rows = append(s.rows, p)
 	s.count++
-	if s.size += cap(key) + cap(value) + perRow; s.size < s.Most {
+	if s.arena.size+len(s.rows)*perRow < s.Most {
 		return nil
 	}
 	return s.writeRun()
 }
 
-// Sorted iterates over the rows by key. Those with one key follow each other. The
+func (s *Sorter) row(p place) Row { return Row{s.arena.at(p.key), s.arena.at(p.value)} }
+
+func (s *Sorter) compare(a, b place) int {
+	if order := bytes.Compare(s.arena.at(a.key), s.arena.at(b.key)); order != 0 {
+		return order
+	}
+	return a.key.compare(b.key)
+}
+
+// Sorted iterates over the rows by key. Those with one key follow each other as they came. The
 // rows stay valid. More may be added later, and all be read again.
 func (s *Sorter) Sorted() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -71,9 +87,20 @@ func (s *Sorter) Sorted() iter.Seq2[Row, error] {
 			s.merged(0, len(s.runs))(yield)
 			return
 		}
-		s.sortRows()
-		for _, r := range s.rows {
-			if !yield(r, nil) {
+		s.shown = true
+		s.inMemory()(yield)
+	}
+}
+
+// inMemory iterates over the rows that are in memory.
+func (s *Sorter) inMemory() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		if !s.sorted {
+			slices.SortFunc(s.rows, s.compare)
+			s.sorted = true
+		}
+		for _, p := range s.rows {
+			if !yield(s.row(p), nil) {
 				return
 			}
 		}
@@ -87,7 +114,7 @@ func (s *Sorter) prepare() error {
 			return err
 		}
 	}
-	s.rows = nil
+	s.rows, s.arena, s.same = nil, arena{}, nil
 	for len(s.runs) > fanIn {
 		if err := s.mergeRuns(); err != nil {
 			return err
@@ -145,10 +172,6 @@ func (s *Sorter) merged(first, last int) iter.Seq2[Row, error] {
 	}
 }
 
-func (s *Sorter) sortRows() {
-	slices.SortFunc(s.rows, func(a, b Row) int { return bytes.Compare(a.Key, b.Key) })
-}
-
 // packedBlock is how many bytes of a run are packed at once.
 const packedBlock = 64 << 10
 
@@ -159,19 +182,14 @@ func (s *Sorter) writeRun() error {
 			return err
 		}
 	}
-	s.sortRows()
-	err := s.writeRows(func(yield func(Row, error) bool) {
-		for _, r := range s.rows {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := s.writeRows(s.inMemory()); err != nil {
 		return err
 	}
-	clear(s.rows)
-	s.rows, s.size = s.rows[:0], 0
+	if s.shown {
+		s.arena, s.shown = arena{}, false
+	}
+	s.arena.clear()
+	s.rows, s.same = s.rows[:0], nil
 	return nil
 }
 
@@ -243,7 +261,8 @@ func (s *Sorter) Count() int { return s.count }
 // Close forgets the rows and removes the file.
 func (s *Sorter) Close() error {
 	file := s.file
-	if s.file, s.rows, s.runs = nil, nil, nil; file == nil {
+	s.file, s.rows, s.runs, s.arena, s.same = nil, nil, nil, arena{}, nil
+	if file == nil {
 		return nil
 	}
 	return errors.Join(file.Close(), os.Remove(s.name))

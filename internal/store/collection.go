@@ -209,13 +209,15 @@ func countTopics(all iter.Seq2[fragment.Record, error], topics *int) iter.Seq2[f
 }
 
 // loadLog writes the first entries of a collection that nothing shows yet: of so many topics.
-func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, topics int) error {
+func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, topics int) (err error) {
 	bulk, err := db.rows.Engine.Bulk(ctx)
 	if err != nil {
 		return err
 	}
 	defer bulk.Cancel()
-	log := &collections.Appender{C: c, Put: bulk.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
+	rows := db.loader().Ordered(c.SourceKey(), bulk, keys.TableLog)
+	defer func() { err = errors.Join(err, rows.Sorter.Close()) }()
+	log := &collections.Appender{C: c, Put: rows.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
 		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
 		return digest, err
 	}}
@@ -238,10 +240,10 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, t
 		return err
 	}
 	c.Remembered = c.Head
-	if err := past.Begin(c.SourceKey(), c.Head, bulk.Put); err != nil {
+	if err := past.Begin(c.SourceKey(), c.Head, rows.Put); err != nil {
 		return err
 	}
-	return bulk.Commit()
+	return rows.Commit()
 }
 
 // FillCollection publishes the first version of a map in a collection in which

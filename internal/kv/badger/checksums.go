@@ -81,6 +81,8 @@ func (e *Engine) checkValueInUse(key []byte, p pointer) error {
 
 // VerifiesSoon reports whether Verify takes but a moment.
 func (e *Engine) VerifiesSoon() bool {
+	e.users.RLock()
+	defer e.users.RUnlock()
 	size := int64(0)
 	for _, level := range e.badger.Levels() {
 		size += level.Size

@@ -23,7 +23,8 @@ import (
 // Engine implements [kv.Engine] and [kv.Verifier].
 type Engine struct {
 	folder   *Folder
-	badger   *badgerdb.DB
+	options  Options
+	badger   *badgerdb.DB // another one where a load has added tables: under users
 	log      *slog.Logger
 	readOnly bool
 	refusal  error        // where it is readOnly: of changes
@@ -31,12 +32,21 @@ type Engine struct {
 	node     uuid.UUID    // whose record is kept; none until KeepRecord
 	closed   func() error
 
-	view     sync.RWMutex // held for writing while a journal is rolled forward
+	batchSize, batchCount int64 // a transaction of Badger has space for less
+	loadFrom              int64 // so many bytes of a load go into tables
+
+	view     sync.RWMutex // held for writing while a journal is rolled forward, and while tables are adopted
 	unusable error        // under view: why nothing can be read or written any more
+
+	// users is held for reading by all who use badger, and for writing while it is closed, see adopt. Nobody waits to hold it for writing: so
+	// it may be held twice.
+	users sync.RWMutex
 
 	committing sync.Mutex    // held by the commit that is under way
 	journal    chan struct{} // of one place: that of the transaction that has the journal
 	journaled  atomic.Uint64 // how many commits went through it
+	adopted    atomic.Uint64 // how many loads had tables of their own
+	patience   time.Duration // how long a load waits to be alone
 
 	damaged atomic.Bool // Verify has found something the last time
 
@@ -46,8 +56,8 @@ type Engine struct {
 }
 
 func newEngine(f *Folder, o Options) *Engine {
-	e := &Engine{folder: f, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1),
-		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room}
+	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1),
+		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room, loadFrom: cmp.Or(o.LoadFrom, loadFrom), patience: patience}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -92,6 +102,9 @@ func (e *Engine) usable() error {
 // Journaled returns how many commits went through the journal since the database was opened.
 func (e *Engine) Journaled() uint64 { return e.journaled.Load() }
 
+// Adopted returns how many loads had tables of their own since the database was opened.
+func (e *Engine) Adopted() uint64 { return e.adopted.Load() }
+
 // DeletePrefix implements [kv.Engine].
 func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 	if err := e.writable(ctx); err != nil {
@@ -129,10 +142,16 @@ func (e *Engine) collectGarbage() {
 			if err := e.folder.collect(); err != nil {
 				continue // the next time, or the disk is full
 			}
-			for e.badger.RunValueLogGC(0.5) == nil { // as long as there was something to do
+			for e.collectOnce() == nil { // as long as there was something to do
 			}
 		}
 	}
+}
+
+func (e *Engine) collectOnce() error {
+	e.users.RLock()
+	defer e.users.RUnlock()
+	return e.badger.RunValueLogGC(0.5)
 }
 
 // Close implements [kv.Engine]. It also unlocks the folder.

@@ -157,6 +157,9 @@ func (f *Folder) Open(o Options) (e *Engine, err error) {
 
 // prepare makes the folder ready for Badger to open the database for writing.
 func (f *Folder) prepare(node uuid.UUID) error {
+	if err := f.removeLoaded(); err != nil {
+		return err
+	}
 	for _, path := range f.condition.emptied { // Badger would fail
 		if err := os.Remove(path); err != nil {
 			return err
@@ -171,12 +174,17 @@ func (f *Folder) prepare(node uuid.UUID) error {
 // open has Badger open the database.
 func (f *Folder) open(o Options) (e *Engine, err error) {
 	e = newEngine(f, o)
+	return e, e.openBadger()
+}
+
+func (e *Engine) openBadger() (err error) {
 	defer panicked(&err)
-	e.badger, err = badgerdb.Open(o.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
-	if err != nil {
-		return nil, err
+	f := e.folder
+	db, err := badgerdb.Open(e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
+	if err == nil {
+		e.badger, e.batchSize, e.batchCount = db, db.MaxBatchSize(), db.MaxBatchCount()
 	}
-	return e, nil
+	return err
 }
 
 func (e *Engine) accept(o Options) error {

@@ -30,7 +30,7 @@ const journalPiece = 1500
 // journal is what is written of a commit before it is decided. There is one at a time.
 type journal struct {
 	engine *Engine
-	batch  *badgerdb.WriteBatch
+	batch  *batch
 	piece  []byte
 	pieces uint64
 	meter  meter
@@ -116,7 +116,7 @@ func (j *journal) carryOut(pieces uint64) error {
 	e := j.engine
 	e.view.Lock()
 	defer e.view.Unlock()
-	err := e.badger.Update(func(txn *badgerdb.Txn) error {
+	err := e.update(func(txn *badgerdb.Txn) error {
 		return txn.Set([]byte(tableDecision), binary.BigEndian.AppendUint64(nil, pieces))
 	})
 	if err != nil {
@@ -194,7 +194,7 @@ func (e *Engine) rollForward(pieces uint64) error {
 // clearJournal removes the decision first, then the pieces: a crash between the
 // two leaves pieces that nothing decides.
 func (e *Engine) clearJournal() error {
-	err := e.badger.Update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte(tableDecision)) })
+	err := e.update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte(tableDecision)) })
 	if err != nil {
 		return err
 	}

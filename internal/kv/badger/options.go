@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -45,11 +46,21 @@ type Settings struct {
 	TableSize        int64
 	ValueLogFileSize int64
 	ValueThreshold   int64 // length from which on values are in value logs
+	LoadFrom         int64 // so much of a load goes into tables of its own
 }
+
+// The sizes of a load in a node.
+const (
+	loadFrom        = 8 << 20
+	loadedTableSize = 16 << 20
+)
+
+// loadedTableSize is how large the tables are that a load makes.
+func (s *Settings) loadedTableSize() int64 { return cmp.Or(s.TableSize, loadedTableSize) }
 
 // Small has small buffers. A database is opened in a fraction of the time, which is most of what a test with few
 // rows takes.
-var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold: 16 << 10}
+var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold: 16 << 10, LoadFrom: 1 << 20}
 
 // badgerOptions are sized for small machines: at most about 45 MB of buffers and
 // caches. The buffers in which Badger makes tables are three times the largest,
@@ -66,7 +77,7 @@ var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold
 // nobody else's; Badger would remember every key that is written while a reader is there.
 func (s *Settings) badgerOptions(dir string) badgerdb.Options {
 	o := badgerdb.DefaultOptions(dir)
-	o.TableSizeMultiplier = 1
+	o.TableSizeMultiplier, o.MaxLevels = 1, lastLevel+1
 	o = o.
 		WithNumCompactors(2).
 		WithSyncWrites(!s.Unsynced).

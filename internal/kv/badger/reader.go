@@ -19,10 +19,12 @@ type reader struct {
 	txn     *badgerdb.Txn
 	ctx     context.Context
 	version kv.Version
+	release func()
 }
 
 func (e *Engine) reader(ctx context.Context) *reader {
-	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx}
+	e.users.RLock()
+	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx, release: sync.OnceFunc(e.users.RUnlock)}
 }
 
 // versionKey is the key of the row with the version: number and id.
@@ -50,7 +52,12 @@ func (r *reader) readVersion() error {
 }
 
 func (r *reader) Version() kv.Version { return r.version }
-func (r *reader) Close()              { r.txn.Discard() }
+
+// Close implements [kv.Reader].
+func (r *reader) Close() {
+	r.txn.Discard()
+	r.release()
+}
 
 // ended returns why nobody waits for what is read any more.
 func (r *reader) ended() error {

@@ -269,7 +269,9 @@ func (e *Engine) followManifest() {
 			continue
 		}
 		if err == nil {
+			e.users.RLock() // not while Badger is closed
 			err = f.recordOpen(e.node)
+			e.users.RUnlock()
 		}
 		if err != nil { // the record from before is right, it only says less
 			e.log.Warn("cannot write down what the files of the database are like; after a crash, a MANIFEST that is cut might go unnoticed", "error", err)

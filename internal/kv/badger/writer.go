@@ -19,69 +19,6 @@ func (e *Engine) writable(ctx context.Context) error {
 	return errors.Join(e.usable(), e.folder.Here())
 }
 
-// bulk implements [kv.Writer].
-type bulk struct {
-	*badgerdb.WriteBatch
-	engine *Engine
-	ctx    context.Context
-	meter  meter
-}
-
-// meter asks for room whenever so much was written, in bytes, that Badger may have put it on disk.
-type meter int
-
-const meterEvery = 1 << 20
-
-func (m *meter) add(n int, e *Engine) error {
-	if *m += meter(n); *m < meterEvery || e.room == nil {
-		return nil
-	}
-	*m = 0
-	return e.room()
-}
-
-// maxPending bounds the transactions of a batch that are waiting to be written,
-// each of about 2 MB.
-const maxPending = 4
-
-func (e *Engine) newBatch() *badgerdb.WriteBatch {
-	b := e.badger.NewWriteBatch()
-	b.SetMaxPendingTxns(maxPending)
-	return b
-}
-
-// Bulk implements [kv.Engine].
-func (e *Engine) Bulk(ctx context.Context) (kv.Writer, error) {
-	if err := e.writable(ctx); err != nil {
-		return nil, err
-	}
-	return &bulk{WriteBatch: e.newBatch(), engine: e, ctx: ctx}, nil
-}
-
-// Put implements [kv.Writer].
-func (b *bulk) Put(key, value []byte) error {
-	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value), b.meter.add(len(key)+len(value), b.engine)); err != nil {
-		return err
-	}
-	return b.Set(key, value)
-}
-
-// Delete implements [kv.Writer].
-func (b *bulk) Delete(key []byte) error {
-	if err := errors.Join(context.Cause(b.ctx), kv.CheckKey(key)); err != nil {
-		return err
-	}
-	return b.WriteBatch.Delete(key)
-}
-
-// Commit implements [kv.Writer].
-func (b *bulk) Commit() error {
-	if err := b.engine.writable(b.ctx); err != nil {
-		return err
-	}
-	return b.engine.folder.place.Named(b.Flush())
-}
-
 // transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of
 // Badger has space for them, and then in the journal.
 type transaction struct {
@@ -122,7 +59,7 @@ func (t *transaction) add(c kv.Row) error {
 	}
 	t.changes = append(t.changes, c)
 	t.size += int64(len(c.Key) + len(c.Value) + perChange)
-	if t.size < t.engine.badger.MaxBatchSize() && int64(len(t.changes)) < t.engine.badger.MaxBatchCount() {
+	if t.size < t.engine.batchSize && int64(len(t.changes)) < t.engine.batchCount {
 		return nil
 	}
 	return t.spill()
@@ -143,9 +80,6 @@ func (t *transaction) spill() (err error) {
 // Leads implements [kv.Writer].
 func (t *transaction) Leads() kv.Version { return t.leads }
 
-// Leads implements [kv.Writer].
-func (b *bulk) Leads() kv.Version { return kv.Version{} }
-
 // Cancel implements [kv.Writer].
 func (t *transaction) Cancel() {
 	if t.journal != nil {
@@ -160,7 +94,7 @@ func (t *transaction) Commit() error {
 	t.changes = append(t.changes, versionRow(t.leads))
 	if t.journal == nil {
 		err := t.engine.commit(t, func() error {
-			return t.engine.badger.Update(func(txn *badgerdb.Txn) error { return apply(t.changes, txn) })
+			return t.engine.update(func(txn *badgerdb.Txn) error { return apply(t.changes, txn) })
 		})
 		if !errors.Is(err, badgerdb.ErrTxnTooBig) {
 			return err
@@ -191,6 +125,13 @@ func (e *Engine) commit(t *transaction, f func() error) error {
 		return kv.ErrConflict
 	}
 	return e.folder.place.Named(f())
+}
+
+// update has Badger carry out a transaction.
+func (e *Engine) update(f func(*badgerdb.Txn) error) error {
+	e.users.RLock()
+	defer e.users.RUnlock()
+	return e.badger.Update(f)
 }
 
 // sink is what a transaction and a batch of Badger have in common.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/words"
@@ -49,15 +50,50 @@ func (o Loader) loading(id keys.Source) *loading {
 	return l
 }
 
-// loading writes the rows of a new generation, in the order of their keys as far
-// as possible. Badger first keeps what is written in tables as it comes, and then
-// joins those of which the keys overlap: of rows in any order, it would write each
-// several times, and need much memory for that.
+// Ordered writes rows in the order of their keys, as far as possible: a few ascending runs. Badger writes what is much in such runs once. Of rows in any
+// order it writes each several times, and needs much memory for that.
+type Ordered struct {
+	Bulk   kv.Writer
+	Sorter *extsort.Sorter
+	Table  byte // of the rows that are written at once where they come in order
+
+	last []byte // key of the one of these that was written last
+}
+
+// Put writes a row at once, or has it sorted.
+func (o *Ordered) Put(key, value []byte) error {
+	if keys.Table(key) == o.Table && bytes.Compare(key, o.last) > 0 {
+		o.last = key
+		return o.Bulk.Put(key, value)
+	}
+	return o.Sorter.Add(key, value)
+}
+
+// Ordered returns a writer of rows of a source, of which those of one table come in order for the most part. The caller closes its sorter.
+func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
+	file := filepath.Join(o.Scratch, fmt.Sprintf("%d-%d-%c", id.Number, id.Generation, table))
+	return &Ordered{Bulk: bulk, Table: table, Sorter: &extsort.Sorter{Path: file, Most: cmp.Or(o.Memory, maxSortMemory)}}
+}
+
+// Commit writes the rows that are sorted, and commits.
+func (o *Ordered) Commit() error {
+	for r, err := range o.Sorter.Sorted() {
+		if err == nil {
+			err = o.Bulk.Put(r.Key, r.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return o.Bulk.Commit()
+}
+
+// loading writes the rows of a new generation.
 type loading struct {
 	Loader
 	*derived
 	bulk     kv.Writer
-	last     []byte // key of the topic row that was written last
+	put      func(key, value []byte) error
 	progress func(Loading)
 	read     int // records
 }
@@ -68,6 +104,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 		return err
 	}
 	defer l.bulk.Cancel()
+	l.put = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter, Table: keys.TableTopic}).Put // of a snapshot they come in order
 	if err := l.sort(ctx, records); err != nil {
 		return err
 	}
@@ -107,16 +144,6 @@ func (l *loading) add(r fragment.Record) error {
 		return errors.Join(associationRowsOf(l.id, r.Association, record, l.put), l.association(r.Association, record))
 	}
 	return nil
-}
-
-// put writes the rows of topics that come in the order of their keys at once: in a
-// snapshot they do. Their table is behind all others.
-func (l *loading) put(key, value []byte) error {
-	if keys.Table(key) == keys.TableTopic && bytes.Compare(key, l.last) > 0 {
-		l.last = key
-		return l.bulk.Put(key, value)
-	}
-	return l.sorter.Add(key, value)
 }
 
 // store writes the rows that are sorted.

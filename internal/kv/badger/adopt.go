@@ -1,0 +1,152 @@
+package badger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tmshare/tmshare/internal/durable"
+)
+
+// Badger takes tables from others through its StreamWriter alone. That refuses all other writers from the first row to the last, and then puts
+// another clock in the place of the one by which open readers are protected from compactions. It first deletes what is there, or else writes above
+// it, from where a large map is compacted at once. So tables are adopted in another way: the database is closed for a moment, in which nobody
+// reads or writes, and MANIFEST gets one entry that names all of them. With that entry they are there, without it they are not: Badger
+// removes tables that MANIFEST does not name.
+
+// lastLevel is the number of the level with the oldest rows.
+const lastLevel = 6
+
+// patience is how long a load waits for a moment in which nobody reads or writes.
+const patience = 2 * time.Second
+
+// canAdopt reports whether tables may be adopted that begin with a key, as far as can be told before they are made.
+func (e *Engine) canAdopt(first []byte) bool {
+	e.users.RLock()
+	defer e.users.RUnlock()
+	return !slices.ContainsFunc(e.badger.Tables(), func(t badgerdb.TableInfo) bool {
+		return t.Level > 0 && (t.Level < lastLevel || rangeOf(&t).overlaps(keyRange{first, first}))
+	})
+}
+
+// adopt makes tables a part of the database. It reports false where that cannot be done now: somebody always reads or writes, or other tables of the last
+// level overlap with them.
+func (e *Engine) adopt(t *tables) (adopted bool, err error) {
+	if !e.alone() {
+		return false, nil
+	}
+	defer e.view.Unlock()
+	defer e.users.Unlock()
+	if t.overlap(e.badger.Tables()) {
+		return false, nil
+	}
+	if err := e.move(); err != nil {
+		return false, err
+	}
+	if err := e.badger.Close(); err != nil {
+		e.unusable = fmt.Errorf("the database could not be closed in order to add what was loaded; open the store again: %w", err)
+		return false, e.unusable
+	}
+	err = e.folder.nameTables(t)
+	if failed := e.openAgain(); failed != nil {
+		e.unusable = fmt.Errorf("the database could not be opened again after a load; open the store again: %w", errors.Join(err, failed))
+		return false, e.unusable
+	}
+	if err == nil {
+		t.files = nil
+		e.adopted.Add(1)
+	}
+	return err == nil, err
+}
+
+// alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for that but the caller: who
+// comes meanwhile goes first.
+func (e *Engine) alone() bool {
+	for since := time.Now(); time.Since(since) < e.patience; time.Sleep(time.Millisecond) {
+		if !e.view.TryLock() {
+			continue
+		}
+		if e.users.TryLock() {
+			return true
+		}
+		e.view.Unlock()
+	}
+	return false
+}
+
+// overlap reports whether tables of the last level have keys in the ranges of those that were made.
+func (t *tables) overlap(there []badgerdb.TableInfo) bool {
+	return slices.ContainsFunc(there, func(there badgerdb.TableInfo) bool {
+		return there.Level == lastLevel && slices.ContainsFunc(t.files, func(f loadedTable) bool { return rangeOf(&there).overlaps(f.keys) })
+	})
+}
+
+func rangeOf(t *badgerdb.TableInfo) keyRange {
+	return keyRange{y.ParseKey(t.Left), y.ParseKey(t.Right)}
+}
+
+// move writes the record for the time in which Badger closes and opens the database, if there is one.
+func (e *Engine) move() error {
+	if e.node == uuid.Nil {
+		return nil
+	}
+	if err := e.folder.Here(); err != nil {
+		return err
+	}
+	return e.folder.recordMoving(e.node)
+}
+
+func (e *Engine) openAgain() error {
+	if err := e.openBadger(); err != nil || e.node == uuid.Nil {
+		return err
+	}
+	return e.folder.recordOpen(e.node)
+}
+
+// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them.
+func (f *Folder) nameTables(t *tables) error {
+	m, err := readManifest(f.path)
+	if err != nil {
+		return err
+	}
+	id := uint64(0)
+	for each := range maps.Keys(m.Tables) {
+		id = max(id, each)
+	}
+	var changes pb.ManifestChangeSet
+	for _, file := range t.files {
+		id++
+		if err := os.Rename(file.path, table.NewFilename(id, f.path)); err != nil {
+			return err
+		}
+		changes.Changes = append(changes.Changes, &pb.ManifestChange{
+			Id: id, Op: pb.ManifestChange_CREATE, Level: lastLevel, EncryptionAlgo: pb.EncryptionAlgo_aes, Compression: uint32(options.None),
+		})
+	}
+	if err := durable.SyncFolder(f.path); err != nil {
+		return err
+	}
+	entry, err := proto.Marshal(&changes)
+	if err != nil {
+		return err
+	}
+	// Its length, its checksum, and the entry. It is not appended to the file, since Badger opens no database in which a part of a long entry ends
+	// a short MANIFEST.
+	content := binary.BigEndian.AppendUint32(m.content[:m.whole], uint32(len(entry)))
+	content = binary.BigEndian.AppendUint32(content, crc32.Checksum(entry, y.CastagnoliCrcTable))
+	return durable.WriteFile(filepath.Join(f.path, manifestFile), append(content, entry...))
+}

@@ -1,0 +1,245 @@
+package badger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// bulk implements [kv.Writer].
+//
+// Little goes through a batch of Badger. That writes it to the log of a memtable, to a table, and again with each compaction. What is much
+// goes into tables that the database adopts: so it is written once. That is so where keys come in a few ascending runs, and where there are
+// no tables yet below the first level. Who shares the database goes on reading and writing until it adopts the tables.
+type bulk struct {
+	engine *Engine
+	ctx    context.Context
+	meter  meter
+	ended  bool
+
+	waiting []kv.Row // until they are many; nil values remove rows
+	size    int64    // of these
+	run     int      // from which of these on keys ascend
+
+	tables *tables  // nil: there are none
+	late   []kv.Row // that belong among those of tables that are made
+	batch  *batch   // nil: there is none
+}
+
+// Bulk implements [kv.Engine].
+func (e *Engine) Bulk(ctx context.Context) (kv.Writer, error) {
+	if err := e.writable(ctx); err != nil {
+		return nil, err
+	}
+	return &bulk{engine: e, ctx: ctx}, nil
+}
+
+// Put implements [kv.Writer].
+func (b *bulk) Put(key, value []byte) error {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value), b.meter.add(len(key)+len(value), b.engine)); err != nil {
+		return err
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	return b.add(kv.Row{Key: key, Value: value})
+}
+
+// Delete implements [kv.Writer].
+func (b *bulk) Delete(key []byte) error {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckKey(key)); err != nil {
+		return err
+	}
+	if b.tables != nil {
+		if err := b.giveUpTables(); err != nil {
+			return err
+		}
+	}
+	return b.add(kv.Row{Key: key})
+}
+
+func (b *bulk) add(r kv.Row) error {
+	size := int64(len(r.Key) + len(r.Value) + perChange)
+	switch {
+	case b.batch != nil:
+		return apply([]kv.Row{r}, b.batch)
+	case b.tables == nil:
+		if n := len(b.waiting); n > 0 && (bytes.Compare(r.Key, b.waiting[n-1].Key) <= 0 || r.Value == nil || b.waiting[n-1].Value == nil) {
+			b.run = n
+		}
+		b.waiting = append(b.waiting, r)
+		if b.size += size; b.size >= b.engine.loadFrom {
+			return b.beginMuch()
+		}
+		return nil
+	}
+	fits, err := b.tables.add(r)
+	if err != nil {
+		return err
+	}
+	if !fits {
+		b.late = append(b.late, r)
+		b.size += size
+	}
+	if b.size >= b.engine.loadFrom || b.tables.tooMany() {
+		return b.giveUpTables()
+	}
+	return nil
+}
+
+// beginMuch decides where much goes: into tables, or into a batch.
+func (b *bulk) beginMuch() (err error) {
+	rows, run := b.waiting, b.waiting[b.run:]
+	b.waiting, b.size = nil, 0
+	if b.batch = b.engine.newBatch(); run[0].Value == nil || !b.engine.canAdopt(run[0].Key) {
+		return apply(rows, b.batch)
+	}
+	if err := apply(rows[:len(rows)-len(run)], b.batch); err != nil {
+		return err
+	}
+	if err := b.batch.Flush(); err != nil { // so that they are older
+		return err
+	}
+	b.batch = nil
+	if b.tables, err = b.engine.newTables(b.ctx); err != nil {
+		return err
+	}
+	for _, r := range run {
+		if err := b.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveUpTables has all that comes, and what is in tables already, go through a batch.
+func (b *bulk) giveUpTables() error {
+	b.batch = b.engine.newBatch()
+	t, late := b.tables, b.late
+	b.tables, b.late, b.size = nil, nil, 0
+	return errors.Join(t.finish(), t.copyTo(b.batch), t.remove(), apply(late, b.batch))
+}
+
+// Commit implements [kv.Writer].
+func (b *bulk) Commit() error {
+	defer b.Cancel()
+	if err := b.engine.writable(b.ctx); err != nil {
+		return err
+	}
+	return b.engine.folder.place.Named(b.commit())
+}
+
+func (b *bulk) commit() error {
+	rest := b.waiting
+	if b.tables != nil {
+		if err := b.tables.finish(); err != nil {
+			return err
+		}
+		adopted, err := b.engine.adopt(b.tables)
+		if err != nil {
+			return err
+		}
+		if !adopted {
+			if err := b.giveUpTables(); err != nil {
+				return err
+			}
+		}
+		rest = b.late
+	}
+	if b.batch == nil && len(rest) > 0 {
+		b.batch = b.engine.newBatch()
+	}
+	if b.batch == nil {
+		return nil
+	}
+	return cmp.Or(apply(rest, b.batch), b.batch.Flush())
+}
+
+// Cancel implements [kv.Writer].
+func (b *bulk) Cancel() {
+	if b.batch != nil {
+		b.batch.Cancel()
+	}
+	if b.tables != nil {
+		if err := b.tables.remove(); err != nil { // whoever opens the database does
+			b.engine.log.Warn("tables of a load that was given up are left", "error", err)
+		}
+	}
+	b.waiting, b.late, b.tables, b.batch = nil, nil, nil, nil
+}
+
+// Leads implements [kv.Writer].
+func (b *bulk) Leads() kv.Version { return kv.Version{} }
+
+// batch is a batch of Badger, whose database stays open until it is flushed or cancelled.
+type batch struct {
+	*badgerdb.WriteBatch
+	release func()
+}
+
+// maxPending bounds the transactions of a batch that are waiting to be written,
+// each of about 2 MB.
+const maxPending = 4
+
+func (e *Engine) newBatch() *batch {
+	e.users.RLock()
+	b := e.badger.NewWriteBatch()
+	b.SetMaxPendingTxns(maxPending)
+	return &batch{b, sync.OnceFunc(e.users.RUnlock)}
+}
+
+// Flush writes what is left. Nothing is added after it.
+func (b *batch) Flush() error {
+	defer b.release()
+	return b.WriteBatch.Flush()
+}
+
+// Cancel gives up what is not written yet.
+func (b *batch) Cancel() {
+	defer b.release()
+	b.WriteBatch.Cancel()
+}
+
+// meter asks for room whenever so much was written, in bytes, that Badger may have put it on disk.
+type meter int
+
+const meterEvery = 1 << 20
+
+func (m *meter) add(n int, e *Engine) error {
+	if *m += meter(n); *m < meterEvery || e.room == nil {
+		return nil
+	}
+	*m = 0
+	return e.room()
+}
+
+// sortedRuns keeps ranges of keys apart, in their order.
+type sortedRuns []keyRange
+
+// keyRange is from one key to another, both included.
+type keyRange struct{ first, last []byte }
+
+func (r keyRange) overlaps(other keyRange) bool {
+	return bytes.Compare(r.first, other.last) <= 0 && bytes.Compare(other.first, r.last) <= 0
+}
+
+// next returns the first range that ends with a key or behind it, nil where there is none.
+func (r sortedRuns) next(key []byte) *keyRange {
+	i, _ := slices.BinarySearchFunc(r, key, func(k keyRange, key []byte) int { return bytes.Compare(k.last, key) })
+	if i == len(r) {
+		return nil
+	}
+	return &r[i]
+}
+
+func (r sortedRuns) with(k keyRange) sortedRuns {
+	i, _ := slices.BinarySearchFunc(r, k.first, func(k keyRange, key []byte) int { return bytes.Compare(k.first, key) })
+	return slices.Insert(r, i, k)
+}
