@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -75,6 +77,41 @@ func TestKilledWhileLoading(t *testing.T) {
 	require.Positive(t, left, "no kill has left a file")
 	require.Positive(t, phases[1], "no kill while reading")
 	require.Positive(t, phases[2], "no kill while storing")
+}
+
+// A first publication, a clean start and a restore have tables of their own in a new folder: what is loaded is written once.
+func TestALargeLoadHasTablesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	m := mapOf(t, 0)
+	for i := range 1000 {
+		require.NoError(t, m.PutTopic(named(ref(i), strings.Repeat("long ", 500))))
+	}
+	for name, c := range map[string]struct {
+		loads uint64
+		load  func(t *testing.T, db *DB)
+	}{
+		"a collection": {2, func(t *testing.T, db *DB) { // its records, and its log
+			_, err := db.CreateCollection(t.Context(), Collection{Name: "c", SP: sp}, First{Source: m, Snapshot: true}, nil)
+			require.NoError(t, err)
+		}},
+		"a subscription": {1, func(t *testing.T, db *DB) { subscribe(t, db, "s", m) }},
+		"rows of a backup": {1, func(t *testing.T, db *DB) {
+			require.NoError(t, db.Load(t.Context(), func(yield func(Row, error) bool) {
+				for i := range 2000 {
+					if !yield(Row{Key: fmt.Appendf(nil, "\x00\x00\x00\x09\x00\x00\x00\x01t%05d", i), Value: make([]byte, 1000)}, nil) {
+						return
+					}
+				}
+			}))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := openDB(t, t.TempDir())
+			c.load(t, db)
+			require.Equal(t, c.loads, db.rows.Engine.(*badger.Engine).Adopted())
+		})
+	}
 }
 
 // What a load says of itself: records until all are read, then rows.

@@ -110,8 +110,15 @@ func (e *Engine) move() error {
 	return e.folder.recordMoving(e.node)
 }
 
+// openAgain opens the database, if it is whole: Badger would do without a table, and cut a value log, that were damaged meanwhile.
 func (e *Engine) openAgain() error {
-	if err := e.openBadger(); err != nil || e.node == uuid.Nil {
+	if e.node == uuid.Nil {
+		return e.openBadger()
+	}
+	if err := e.folder.inspect(); err != nil {
+		return err
+	}
+	if err := e.openBadger(); err != nil {
 		return err
 	}
 	return e.folder.recordOpen(e.node)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4/table"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -156,9 +157,9 @@ func TestALoadHasTablesOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after, "it changes no version")
 	tables := 0
-	for _, table := range l.e.badger.Tables() {
-		if table.Level > 0 {
-			require.Equal(t, lastLevel, table.Level)
+	for _, each := range l.e.badger.Tables() {
+		if each.Level > 0 {
+			require.Equal(t, lastLevel, each.Level)
 			tables++
 		}
 	}
@@ -411,6 +412,36 @@ func TestALoadAfterWhichTheDatabaseCannotBeOpened(t *testing.T) {
 	l.e.options.ValueThreshold = loading.ValueThreshold
 	l.reopen()
 	l.requireRows()
+}
+
+// Damage that is found when the database is opened again is told, and nothing goes: Badger would do without the table.
+func TestALoadBesideADamagedTable(t *testing.T) {
+	t.Parallel()
+	l := newLoader(t, t.TempDir(), loading)
+	l.table("a", "b")
+	w := l.begin()
+	l.put(w, "t", 300)
+	folder := l.e.folder.Path()
+	m, err := readManifest(folder)
+	require.NoError(t, err)
+	for id := range m.Tables {
+		path := table.NewFilename(id, folder)
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		content[len(content)-40] ^= 1
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	err = w.Commit()
+	require.ErrorIs(t, err, kv.ErrDamaged)
+	require.ErrorContains(t, err, folder)
+	_, err = l.e.Snapshot(t.Context())
+	require.ErrorIs(t, err, kv.ErrDamaged)
+	after, err := readManifest(folder)
+	require.NoError(t, err)
+	for id := range m.Tables {
+		require.FileExists(t, table.NewFilename(id, folder))
+		require.Contains(t, after.Tables, id)
+	}
 }
 
 func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"load": load}) }

@@ -27,7 +27,7 @@ type derived struct {
 }
 
 // maxSortMemory bounds the rows that are sorted in memory, in bytes.
-const maxSortMemory = 48 << 20
+const maxSortMemory = 32 << 20
 
 // maxMentions bounds the counts of mentions that are held in memory. Types and
 // themes are few, but there may be as many reifiers as statements.
