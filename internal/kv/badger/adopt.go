@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +50,8 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	}
 	defer e.view.Unlock()
 	defer e.users.Unlock()
-	if t.overlap(e.badger.Tables()) {
+	there := e.badger.Tables()
+	if t.overlap(there) {
 		return false, nil
 	}
 	if err := e.move(); err != nil {
@@ -61,16 +61,16 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 		e.unusable = fmt.Errorf("the database could not be closed in order to add what was loaded; open the store again: %w", err)
 		return false, e.unusable
 	}
-	err = e.folder.nameTables(t)
+	adopted, err = e.folder.nameTables(t, there)
 	if failed := e.openAgain(); failed != nil {
 		e.unusable = fmt.Errorf("the database could not be opened again after a load; open the store again: %w", errors.Join(err, failed))
 		return false, e.unusable
 	}
-	if err == nil {
+	if adopted {
 		t.files = nil
 		e.adopted.Add(1)
 	}
-	return err == nil, err
+	return adopted, err
 }
 
 // alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for that but the caller: who
@@ -99,8 +99,13 @@ func rangeOf(t *badgerdb.TableInfo) keyRange {
 	return keyRange{y.ParseKey(t.Left), y.ParseKey(t.Right)}
 }
 
-// move writes the record for the time in which Badger closes and opens the database, if there is one.
+// move looks for space, and writes the record for the time in which Badger closes and opens the database, if there is one.
 func (e *Engine) move() error {
+	if e.room != nil {
+		if err := e.room(); err != nil {
+			return err
+		}
+	}
 	if e.node == uuid.Nil {
 		return nil
 	}
@@ -124,36 +129,41 @@ func (e *Engine) openAgain() error {
 	return e.folder.recordOpen(e.node)
 }
 
-// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them.
-func (f *Folder) nameTables(t *tables) error {
+// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them. It reports false, and changes nothing, where a compaction
+// has made a table in the last level since others were looked at: that may overlap with them.
+func (f *Folder) nameTables(t *tables, there []badgerdb.TableInfo) (named bool, err error) {
 	m, err := readManifest(f.path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	id := uint64(0)
-	for each := range maps.Keys(m.Tables) {
+	for each, in := range m.Tables {
 		id = max(id, each)
+		if in.Level == lastLevel && !slices.ContainsFunc(there, func(t badgerdb.TableInfo) bool { return t.ID == each }) {
+			return false, nil
+		}
 	}
 	var changes pb.ManifestChangeSet
 	for _, file := range t.files {
 		id++
 		if err := os.Rename(file.path, table.NewFilename(id, f.path)); err != nil {
-			return err
+			return false, err
 		}
 		changes.Changes = append(changes.Changes, &pb.ManifestChange{
 			Id: id, Op: pb.ManifestChange_CREATE, Level: lastLevel, EncryptionAlgo: pb.EncryptionAlgo_aes, Compression: uint32(options.None),
 		})
 	}
 	if err := durable.SyncFolder(f.path); err != nil {
-		return err
+		return false, err
 	}
 	entry, err := proto.Marshal(&changes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// Its length, its checksum, and the entry. It is not appended to the file, since Badger opens no database in which a part of a long entry ends
 	// a short MANIFEST.
 	content := binary.BigEndian.AppendUint32(m.content[:m.whole], uint32(len(entry)))
 	content = binary.BigEndian.AppendUint32(content, crc32.Checksum(entry, y.CastagnoliCrcTable))
-	return durable.WriteFile(filepath.Join(f.path, manifestFile), append(content, entry...))
+	err = durable.WriteFile(filepath.Join(f.path, manifestFile), append(content, entry...))
+	return err == nil, err
 }

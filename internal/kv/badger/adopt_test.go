@@ -306,11 +306,9 @@ func TestHistoriesWithTablesOfLoads(t *testing.T) {
 	t.Parallel()
 	s := loading
 	s.Unsynced, s.LoadFrom, s.TableSize = true, 1, 1<<10
-	kvtest.Histories(t, func(t *testing.T) kv.Engine {
-		e := openIn(t, t.TempDir(), s)
-		e.patience = 0
-		return e
-	})
+	var e *Engine
+	kvtest.Histories(t, func(t *testing.T) kv.Engine { e = openIn(t, t.TempDir(), s); return e })
+	require.Positive(t, e.Adopted())
 }
 
 func TestContractWithTablesOfLoads(t *testing.T) {
@@ -358,13 +356,16 @@ func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	}
 	nothing := func(string) {}
 	check("tables are made", before, nothing)
+	there := l.e.badger.Tables()
 	require.NoError(t, l.e.move())
 	require.NoError(t, l.e.badger.Close())
 	check("closed", before, nothing)
 	manifest := filepath.Join(folder, manifestFile)
 	old, err := os.ReadFile(manifest)
 	require.NoError(t, err)
-	require.NoError(t, l.e.folder.nameTables(made))
+	adopted, err := l.e.folder.nameTables(made, there)
+	require.NoError(t, err)
+	require.True(t, adopted)
 	named, err := os.ReadFile(manifest)
 	require.NoError(t, err)
 	require.Equal(t, old, named[:len(old)])
@@ -392,6 +393,43 @@ func TestALoadThatCannotBeAdopted(t *testing.T) {
 	l.requireRows()
 	l.commit("b")
 	l.reopen()
+	l.requireRows()
+	require.Empty(t, leftTables(t, l.e.folder.path))
+}
+
+// A compaction may put a table in the last level while the database is closed, after the look at what is there.
+func TestACompactionComesBeforeTablesAreAdopted(t *testing.T) {
+	t.Parallel()
+	l := newLoader(t, t.TempDir(), loading)
+	w := l.begin()
+	l.put(w, "one source", 300)
+	made := w.(*bulk).tables
+	require.NoError(t, made.finish())
+	there := l.e.badger.Tables()
+	l.table("one source", "one sourcf")
+	require.NoError(t, l.e.move())
+	require.NoError(t, l.e.badger.Close())
+	adopted, err := l.e.folder.nameTables(made, there)
+	require.NoError(t, err)
+	require.False(t, adopted)
+	require.NoError(t, l.e.openAgain())
+	require.NoError(t, w.Commit())
+	require.Equal(t, l.adopted, l.e.Adopted())
+	l.requireRows()
+}
+
+// Where there is no space left to open the database again, it is not closed.
+func TestALoadWithoutRoomIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	l := newLoader(t, t.TempDir(), loading)
+	l.commit("a")
+	before := maps.Clone(l.rows)
+	w := l.begin()
+	l.put(w, "t", 300)
+	full := errors.New("the disk is nearly full")
+	l.e.room = func() error { return full }
+	require.ErrorIs(t, w.Commit(), full)
+	l.rows = before
 	l.requireRows()
 	require.Empty(t, leftTables(t, l.e.folder.path))
 }
