@@ -22,7 +22,6 @@ type bulk struct {
 	engine *Engine
 	ctx    context.Context
 	meter  meter
-	ended  bool
 
 	waiting []kv.Row // until they are many; nil values remove rows
 	size    int64    // of these
