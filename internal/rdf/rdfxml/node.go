@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
@@ -97,6 +98,9 @@ func (p *parser) property(n scan.Name) string {
 	}
 	p.checkLength(n.Space)
 	p.checkIRI(n.Space)
+	if !iri.IsAbsolute(n.Space) {
+		p.fail("the name %s has the namespace %.100q, which begins with no scheme such as http: so the name stands for no IRI; write the whole IRI of the namespace", n.Local, n.Space)
+	}
 	p.grow(len(n.Space))
 	return n.Space + n.Local
 }

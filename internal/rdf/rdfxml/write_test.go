@@ -51,6 +51,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(begin + `<rdf:Description rdf:about="a" e:b="c"><e:d rdf:parseType="Collection"><e:f/></e:d><rdf:li xml:lang="en">g</rdf:li></rdf:Description></rdf:RDF>`))
 	f.Add([]byte(begin + `<e:a rdf:ID="x"><e:b rdf:ID="y" rdf:parseType="Literal"><!--c--><d>e</d></e:b><e:f rdf:nodeID="n"/><e:g rdf:parseType="Resource"><e:h rdf:datatype="i">j</e:h></e:g></e:a></rdf:RDF>`))
 	f.Add([]byte(testhostile.Dense["list.rdf"](20)))
+	f.Add([]byte(`<urlset xmlns="http+//www.sitemaps.org/schemas/sitst"/>`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var graph, again []rdf.Quad
 		if rdfxml.Read(bytes.NewReader(data), rdfxml.Options{URI: "http://example.org/doc"}, collect(&graph)) != nil || len(graph) > 50 {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/durable"
@@ -29,20 +30,20 @@ func (f Folder) Create(ctx context.Context, name string) (Writer, error) {
 		return nil, err
 	}
 	to := f.path(name)
-	for tries := 0; ; tries++ {
-		err := makeFolder(filepath.Dir(to), string(f))
-		var file *os.File
-		if err == nil {
-			file, err = os.CreateTemp(filepath.Dir(to), "*"+temporary)
-		}
-		switch {
-		case err == nil:
-			return &folderWriter{file, bufio.NewWriterSize(file, 64<<10), ctx, f, name}, nil
-		case !errors.Is(err, fs.ErrNotExist) || tries == 100: // a folder may be removed meanwhile, as there was nothing in it
-			return nil, err
-		}
+	emptying.RLock()
+	defer emptying.RUnlock()
+	if err := makeFolder(filepath.Dir(to), string(f)); err != nil {
+		return nil, err
 	}
+	file, err := os.CreateTemp(filepath.Dir(to), "*"+temporary)
+	if err != nil {
+		return nil, err
+	}
+	return &folderWriter{file, bufio.NewWriterSize(file, 64<<10), ctx, f, name}, nil
 }
+
+// emptying is held for writing while an empty folder is removed, and for reading from when a folder is made until a file is in it.
+var emptying sync.RWMutex
 
 // makeFolder makes a folder below another, durably.
 func makeFolder(folder, root string) error {
@@ -184,7 +185,10 @@ func (f Folder) Remove(_ context.Context, name string) error {
 // removeEmpty removes a folder below an area, and those above, as far as nothing is in them.
 func (f Folder) removeEmpty(name string) {
 	for ; strings.Contains(name, "/"); name = path.Dir(name) {
-		if os.Remove(f.path(name)) != nil { // which fails where something is in it
+		emptying.Lock()
+		err := os.Remove(f.path(name))
+		emptying.Unlock()
+		if err != nil { // which fails where something is in it
 			return
 		}
 	}
