@@ -39,6 +39,8 @@ type fragments struct {
 	suspect map[string]bool // topics with something in quarantine, by which it is there: their covered changes are fetched
 	owes    bool            // something is owed, see Owe of [store.Applying]
 
+	places chan struct{} // of Parallel places: one for each fragment that is being fetched, ahead or in its turn
+
 	large chan struct{} // held by the fetch of a large fragment: one at a time
 }
 
@@ -98,7 +100,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	if err != nil {
 		return nil, err
 	}
-	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
+	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1), places: make(chan struct{}, c.Parallel), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
 	if p := s.Applied(); p != nil {
 		m := p.Mark
 		u.kept = p.Mark.Digest
@@ -198,6 +200,12 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 // Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
 // change is of the same topic.
 func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (received, int64, error) {
+	select {
+	case u.places <- struct{}{}:
+		defer func() { <-u.places }()
+	case <-ctx.Done():
+		return received{}, 0, context.Cause(ctx)
+	}
 	got, size, err := u.fetchFragment(ctx, r)
 	var answer *FetchError
 	if errors.As(err, &answer) && answer.Gone() {
