@@ -87,7 +87,7 @@ func (a *Appender) Load(topics int, topicSIs iter.Seq2[fragment.Ref, error]) err
 //
 //	twice how many entries it is for, and one more if some of them are removed: as a varint
 //	if so: a bit for each, the least first, which is set for those that are there
-//	of each that is there: how many bytes its TopicSI shares with the one before, how many more it has, as varints, and these
+//	the TopicSIs of those that are there, as [keys.AppendShared] lists them
 //
 // A block ends before each entry behind a multiple of blockSize. So the key is known of the block with an entry, unless blocks are cut by their length.
 const (
@@ -119,7 +119,7 @@ func (w *firstWriter) add(seq uint64, topicSI []byte) error {
 		w.first = seq
 	}
 	w.count++
-	w.body, w.last = appendShared(w.body, w.last, topicSI), topicSI
+	w.body, w.last = keys.AppendShared(w.body, w.last, topicSI), topicSI
 	return nil
 }
 
@@ -129,15 +129,6 @@ func (w *firstWriter) end() error {
 	err := w.put(w.c.Log().Numbered(keys.TableFirst, w.first), value)
 	w.count, w.body, w.last = 0, w.body[:0], nil
 	return err
-}
-
-func appendShared(b, last, topicSI []byte) []byte {
-	shared := 0
-	for shared < min(len(last), len(topicSI)) && last[shared] == topicSI[shared] {
-		shared++
-	}
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(shared)), uint64(len(topicSI)-shared))
-	return append(b, topicSI[shared:]...)
 }
 
 // block reads a block.
@@ -185,14 +176,10 @@ func (b *block) next() (seq uint64, err error) {
 		if b.there != nil && b.there[b.read/8]&(1<<(b.read%8)) == 0 {
 			continue
 		}
-		shared, n := binary.Uvarint(b.rest)
-		length, m := binary.Uvarint(b.rest[max(n, 0):])
-		if n <= 0 || m <= 0 || shared > uint64(len(b.topicSI)) || length > uint64(len(b.rest)-n-m) || shared+length == 0 {
+		var ok bool
+		if b.topicSI, b.rest, ok = keys.NextShared(b.rest, b.topicSI); !ok {
 			return 0, b.corrupt()
 		}
-		end := n + m + int(length)
-		b.topicSI = append(b.topicSI[:shared], b.rest[n+m:end]...)
-		b.rest = b.rest[end:]
 		b.read++
 		return b.first + b.read - 1, nil
 	}
@@ -330,7 +317,7 @@ func removeFirst(t *txn.Tx, c *Collection, gone []uint64) error {
 			}
 			left = true
 			there[(seq-b.first)/8] |= 1 << ((seq - b.first) % 8)
-			body = appendShared(body, last, b.topicSI)
+			body = keys.AppendShared(body, last, b.topicSI)
 			last = append(last[:0], b.topicSI...)
 		}
 		for len(gone) > 0 && b.has(gone[0]) {

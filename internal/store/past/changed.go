@@ -12,34 +12,39 @@ import (
 // CommitOf returns the number of the first commit that is not before a sequence: the one to which the entry with the sequence belongs. It is 0
 // where there is none.
 func CommitOf(now kv.Reader, id keys.Source, seq uint64) (uint64, error) {
-	for row, err := range now.Range(id.Key(keys.TableChanged), id.Changed(seq, 0), false) {
-		if err != nil {
-			return 0, err
-		}
-		commit, _, ok := keys.OfChanged(row.Key)
-		if !ok {
-			return 0, corrupt(row.Key)
-		}
-		return commit, nil
-	}
-	return 0, nil
+	p, err := first(now, id, id.Changed(seq, 0), false)
+	return p.Commit, err
 }
 
 // CommitBefore returns the number of the last commit before another one, 0 where there is none.
 func CommitBefore(now kv.Reader, id keys.Source, commit uint64) (uint64, error) {
-	for row, err := range now.Range(id.Key(keys.TableChanged), id.Changed(commit, 0), true) {
-		if err != nil {
-			return 0, err
-		}
-		before, _, ok := keys.OfChanged(row.Key)
-		if !ok {
-			return 0, corrupt(row.Key)
-		}
-		if before < commit {
-			return before, nil
-		}
+	if commit == 0 {
+		return 0, nil
 	}
-	return 0, nil
+	p, err := first(now, id, id.Changed(commit-1, math.MaxUint32), true)
+	return p.Commit, err
+}
+
+// Last returns the position of the last part of what commits have changed; the zero one where there is none.
+func Last(now kv.Reader, id keys.Source) (Position, error) { return first(now, id, nil, true) }
+
+// first returns the position of the first part from a key on.
+func first(now kv.Reader, id keys.Source, from []byte, reverse bool) (p Position, err error) {
+	for row, err := range now.Range(id.Key(keys.TableChanged), from, reverse) {
+		if err == nil {
+			p, err = positionOf(row)
+		}
+		return p, err
+	}
+	return p, nil
+}
+
+func positionOf(row kv.Row) (p Position, err error) {
+	var ok bool
+	if p.Commit, p.Part, ok = keys.OfChanged(row.Key); !ok {
+		err = corrupt(row.Key)
+	}
+	return p, err
 }
 
 // Position is a place in what commits have changed. Positions follow one another as the parts do.
@@ -82,25 +87,16 @@ func Parts(now kv.Reader, id keys.Source, after Position) iter.Seq2[Part, error]
 }
 
 func partOf(id keys.Source, row kv.Row) (p Part, err error) {
-	var ok bool
-	if p.Commit, p.Position.Part, ok = keys.OfChanged(row.Key); !ok {
-		return p, corrupt(row.Key)
-	}
-	err = keysOf(row, func(relative []byte) { p.Keys = append(p.Keys, id.Record(relative)) })
-	return p, err
-}
-
-// Last returns the position of the last part of what commits have changed; the zero one where there is none.
-func Last(now kv.Reader, id keys.Source) (p Position, err error) {
-	for row, err := range now.Range(id.Key(keys.TableChanged), nil, true) {
-		if err != nil {
-			return p, err
-		}
-		var ok bool
-		if p.Commit, p.Part, ok = keys.OfChanged(row.Key); !ok {
-			err = corrupt(row.Key)
-		}
+	if p.Position, err = positionOf(row); err != nil {
 		return p, err
+	}
+	var relative []byte
+	for list := row.Value; len(list) > 0; {
+		var ok bool
+		if relative, list, ok = keys.NextShared(list, relative); !ok {
+			return p, corrupt(row.Key)
+		}
+		p.Keys = append(p.Keys, id.Record(relative))
 	}
 	return p, nil
 }

@@ -1,11 +1,8 @@
 package past
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 
-	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -67,13 +64,7 @@ func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error
 		}
 	}
 	relative := keys.Relative(key)
-	shared := 0
-	for shared < min(len(relative), len(r.last)) && relative[shared] == r.last[shared] {
-		shared++
-	}
-	r.keys = binary.AppendUvarint(r.keys, uint64(shared))
-	r.keys = binary.AppendUvarint(r.keys, uint64(len(relative)-shared))
-	r.keys = append(r.keys, relative[shared:]...)
+	r.keys = keys.AppendShared(r.keys, r.last, relative)
 	if r.last = relative; len(r.keys) < partSize {
 		return nil
 	}
@@ -111,23 +102,6 @@ func (r *Recorder) end(put func(key, value []byte) error) error {
 	r.part++
 	r.keys, r.last = nil, nil
 	return err
-}
-
-// keysOf calls f with each of the keys in a part, without their source.
-func keysOf(row kv.Row, f func(relative []byte)) error {
-	var last []byte
-	for b := row.Value; len(b) > 0; {
-		shared, n := binary.Uvarint(b)
-		length, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 || shared > uint64(len(last)) || length > uint64(len(b)-n-m) || shared+length == 0 {
-			return corrupt(row.Key)
-		}
-		end := n + m + int(length)
-		last = append(bytes.Clone(last[:shared]), b[n+m:end]...)
-		b = b[end:]
-		f(last)
-	}
-	return nil
 }
 
 func corrupt(key []byte) error {
