@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,6 +16,26 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/tmdm"
 )
+
+// Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
+// change is of the same topic.
+func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (received, int64, error) {
+	select {
+	case u.places <- struct{}{}:
+		defer func() { <-u.places }()
+	case <-ctx.Done():
+		return received{}, 0, context.Cause(ctx)
+	}
+	got, size, err := u.fetchFragment(ctx, r)
+	var answer *FetchError
+	if errors.As(err, &answer) && answer.Gone() {
+		if r.Change.Superseded {
+			return received{}, 0, nil
+		}
+		err = fmt.Errorf("%w, and the feed has no later entry for its topic", err)
+	}
+	return got, size, err
+}
 
 // fetchFragment fetches what a change says of its topic, and how many bytes that has.
 func (u *fragments) fetchFragment(ctx context.Context, r *follow.Record) (received, int64, error) {

@@ -197,26 +197,6 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 	return nil
 }
 
-// Fetch implements [follow.Sink]. A fragment that the server has given up is passed over where a later
-// change is of the same topic.
-func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (received, int64, error) {
-	select {
-	case u.places <- struct{}{}:
-		defer func() { <-u.places }()
-	case <-ctx.Done():
-		return received{}, 0, context.Cause(ctx)
-	}
-	got, size, err := u.fetchFragment(ctx, r)
-	var answer *FetchError
-	if errors.As(err, &answer) && answer.Gone() {
-		if r.Change.Superseded {
-			return received{}, 0, nil
-		}
-		err = fmt.Errorf("%w, and the feed has no later entry for its topic", err)
-	}
-	return got, size, err
-}
-
 // Commit implements [follow.Sink]: it applies what was fetched and moves the mark. Changes that were passed
 // over have a later one of the same topic, which is still to come.
 func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received], _ func(*follow.Record) bool) ([]*follow.Record, error) {
