@@ -166,7 +166,7 @@ func keepLast(t *txn.Tx, c *Collection) error {
 	if err != nil {
 		return err
 	}
-	before := records.Of(txn.Over(t.Context(), t.Reader()), c.SourceKey())
+	before, now := records.Of(txn.Over(t.Context(), t.Reader()), c.SourceKey()), records.Of(t, c.SourceKey())
 	for e, err := range collections.Kept(t, c, max(first, c.Remembered)+1) {
 		if err != nil {
 			return err
@@ -174,17 +174,11 @@ func keepLast(t *txn.Tx, c *Collection) error {
 		if e.Late || e.Kept || e.Deleted {
 			continue
 		}
-		kept, err := replicas.KeepOf(c, records.Of(t, c.SourceKey()), &e, before)
+		err := replicas.Keep(t, c, now, before, &e)
+		if err == nil && (e.Late || e.Kept) {
+			err = t.PutJSON(c.Log().Numbered(keys.TableLog, e.Seq), e)
+		}
 		if err != nil {
-			return err
-		}
-		if !e.Late && !e.Kept {
-			continue
-		}
-		if e.Kept {
-			err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
-		}
-		if err := errors.Join(err, t.PutJSON(c.Log().Numbered(keys.TableLog, e.Seq), e)); err != nil {
 			return err
 		}
 	}
@@ -305,10 +299,10 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		if e == nil {
 			continue
 		}
-		if f := entries[i].Applied; !e.Late && !e.Deleted {
-			kept, err := replicas.Keep(c, state, e, f)
-			if err == nil && e.Kept {
-				err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
+		if !e.Late && !e.Deleted {
+			said, err := replicas.Said(entries[i].Applied)
+			if err == nil {
+				err = replicas.Keep(t, c, state, said, e)
 			}
 			if err != nil {
 				return err

@@ -96,16 +96,19 @@ func (v *View) SetTitle(e *Entry) error {
 	return err
 }
 
+// titling are records, decoded or not.
+type titling interface {
+	Title(topicSI fragment.Ref) (string, error)
+	Titles() *records.Titles
+}
+
 // stateOf returns the records as an entry shows them that has no fragment of its own.
-func (v *View) stateOf(e *Entry) (records.State, error) {
+func (v *View) stateOf(e *Entry) (titling, error) {
 	then, err := v.then(e)
 	if err != nil {
-		return records.State{}, err
+		return nil, err
 	}
-	if cached, ok := then.(*records.Cached); ok {
-		return cached.State, nil
-	}
-	return then.(records.State), nil
+	return then.(titling), nil
 }
 
 // titled sets the titles of entries.
@@ -113,18 +116,13 @@ func (v *View) titled(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var titles *records.Titles
 		now := false // titles are those of the topics as they are: first are those behind the horizon
-		end := func() {
-			if titles != nil {
-				titles.Close()
-			}
-		}
-		defer func() { end() }()
+		defer func() { titles.Close() }()
 		for e, err := range entries {
 			if err == nil && e.Untitled {
 				if titles == nil || now != v.ShowsNow(&e) {
-					var state records.State
+					var state titling
 					if state, err = v.stateOf(&e); err == nil {
-						end()
+						titles.Close()
 						titles, now = state.Titles(), v.ShowsNow(&e)
 					}
 				}

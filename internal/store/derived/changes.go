@@ -71,14 +71,13 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 		}
 		before[binary.BigEndian.Uint32(r.Key[len(r.Key)-4:])] = is
 	}
-	afresh := func(others ...keys.Source) error { return readAll(t, number, others...) }
 	for i := range inputs {
 		in := &inputs[i]
 		r, known := before[in.ID.Number]
-		if in.Silent && (!known || r.Generation != in.ID.Generation || r.Commit < in.Since) {
-			continue // there is nothing to read
+		goesOn := known && r.Generation == in.ID.Generation && r.Commit >= in.Since
+		if goesOn || !in.Silent {
+			delete(before, in.ID.Number)
 		}
-		delete(before, in.ID.Number)
 		if in.Silent {
 			continue
 		}
@@ -90,10 +89,10 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 			last = least
 		}
 		switch {
-		case !known || r.Generation != in.ID.Generation || r.Commit < in.Since || last.IsBefore(r.Position):
-			err = afresh(in.ID, own)
+		case !goesOn || last.IsBefore(r.Position):
+			err = readAll(t, number, in.ID, own)
 		case r.Anew != in.Anew:
-			err = afresh(in.ID)
+			err = readAll(t, number, in.ID)
 		default:
 			continue
 		}
@@ -133,8 +132,7 @@ func end(t *txn.Tx, own keys.Source, input uint32) error {
 // news is what inputs have changed.
 type news struct {
 	t       *txn.Tx
-	own     keys.Source
-	number  uint32
+	own     keys.Source // the collection
 	extents map[fragment.Ref]Extent
 	via     map[fragment.Ref][]string
 }
@@ -147,7 +145,7 @@ func (w *news) add(ref fragment.Ref, extent Extent) {
 
 // read reads what an input has changed, until n topics are found. It reports whether there may be more.
 func (w *news) read(in *Input, n int) (more bool, err error) {
-	row := readKey(w.number, in.ID.Number)
+	row := readKey(w.own.Number, in.ID.Number)
 	var at read
 	if known, err := w.t.GetJSON(row, &at); !known || err != nil {
 		return false, err
@@ -229,15 +227,15 @@ func (w *news) part(id keys.Source, p *past.Part) error {
 func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) error {
 	if uncertain {
 		w.add(ref, All)
-		return unsettle(w.t, w.number)
+		return unsettle(w.t, w.own.Number)
 	}
 	w.add(ref, extentOf(was, is))
 	if reifiedOtherwise(was, is) {
-		if err := unsettle(w.t, w.number); err != nil {
+		if err := unsettle(w.t, w.own.Number); err != nil {
 			return err
 		}
 	}
-	return identified(w.t, w.number, was, is)
+	return identified(w.t, w.own.Number, was, is)
 }
 
 // extentOf says how much of a topic the change of its record bears on. What it plays in is told by associations, which are noted by
@@ -276,7 +274,7 @@ func (w *news) association(player fragment.Ref, both ...*fragment.Association) e
 			}
 		}
 		if a.HasReifiers() {
-			if err := unsettle(w.t, w.number); err != nil {
+			if err := unsettle(w.t, w.own.Number); err != nil {
 				return err
 			}
 		}

@@ -117,7 +117,7 @@ func Take(t *txn.Tx, own keys.Source, inputs []Input, n int) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &news{t: t, own: own, number: number, extents: map[fragment.Ref]Extent{}, via: map[fragment.Ref][]string{}}
+	w := &news{t: t, own: own, extents: map[fragment.Ref]Extent{}, via: map[fragment.Ref][]string{}}
 	for _, row := range rows {
 		w.add(fragment.Ref(row), All)
 	}

@@ -194,10 +194,7 @@ func (e *DecidedError) Error() string {
 	return fmt.Sprintf("what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another", e.Name)
 }
 
-// End prepares the removal of a collection, as an input or as what is derived.
+// End prepares the removal of a collection: its inputs forget it, if there are any.
 func End(t *txn.Tx, c *collections.Collection) error {
-	if len(c.DerivedFrom) > 0 {
-		return derived.End(t, c.Number, c.DerivedFrom)
-	}
-	return nil
+	return derived.End(t, c.Number, c.DerivedFrom)
 }

@@ -52,9 +52,10 @@ func Cover(state *Cached, change *fragment.Change) error {
 
 // expectCover asks ahead for what decides about covered entries.
 func expectCover(state *Cached, change *fragment.Change) error {
-	ahead := func(*fragment.Association) error { return nil }
-	if err := expecting(state, change.PutAssociations, State.ExpectAssociations, ahead); err != nil {
-		return err
+	for some := range slices.Chunk(change.PutAssociations, txn.AtOnce) {
+		if err := state.ExpectAssociations(some); err != nil {
+			return err
+		}
 	}
 	play := map[fragment.Ref]bool{}
 	for _, all := range [][]*fragment.Association{change.PutAssociations, change.DeleteAssociations} {

@@ -46,9 +46,9 @@ const (
 // Titles returns what finds the titles of topics. It is to be closed.
 func (s State) Titles() *Titles { return &Titles{state: s} }
 
-// Close ends the walk.
+// Close ends the walk. t may be nil.
 func (t *Titles) Close() {
-	if t.stop != nil {
+	if t != nil && t.stop != nil {
 		t.stop()
 	}
 }

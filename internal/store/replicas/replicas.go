@@ -68,18 +68,24 @@ func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(st
 
 func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
-// Keep sets Kept of an entry whose fragment, as the origin has it, is not what the records show with it, and returns that fragment to be kept.
-// A large one is not kept: it sets Late.
-func Keep(c *collections.Collection, state fragment.Source, e *collections.Entry, f *fragment.Fragment) ([]byte, error) {
+// Said returns what a fragment says.
+func Said(f *fragment.Fragment) (fragment.Source, error) {
 	said := &merge.Memory{}
-	if err := merge.Apply(said, f); err != nil {
-		return nil, err
-	}
-	return KeepOf(c, state, e, said)
+	return said, merge.Apply(said, f)
 }
 
-// KeepOf is [Keep] of the fragment that another state shows with the entry.
-func KeepOf(c *collections.Collection, state fragment.Source, e *collections.Entry, said fragment.Source) ([]byte, error) {
+// Keep keeps the fragment of an entry, as it is of what was said, where that is not what the records show with the entry: it sets Kept. A large one is not
+// kept: it sets Late.
+func Keep(t *txn.Tx, c *collections.Collection, state, said fragment.Source, e *collections.Entry) error {
+	kept, err := differing(c, state, said, e)
+	if err == nil && e.Kept {
+		err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
+	}
+	return err
+}
+
+// differing returns that fragment, and sets Kept or Late.
+func differing(c *collections.Collection, state, said fragment.Source, e *collections.Entry) ([]byte, error) {
 	form := c.Form(e, xtm.V21)
 	own, err := state.Topic(e.TopicSI)
 	if err != nil {
@@ -113,10 +119,10 @@ func KeepOf(c *collections.Collection, state fragment.Source, e *collections.Ent
 
 // Shown returns what a fragment says that is kept with an entry.
 func Shown(ctx context.Context, c *collections.Collection, e *collections.Entry, kept []byte) (fragment.Source, error) {
-	said := &merge.Memory{}
+	var said fragment.Source
 	f, err := fragment.Read(ctx, bytes.NewReader(kept), xtm.Options{Base: tmdm.Locator(c.SP)}, e.TopicSI)
 	if err == nil {
-		err = merge.Apply(said, f)
+		said, err = Said(f)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: a fragment that is kept cannot be read: %w. %s", kv.ErrDamaged, err, txn.DamageRemedy)
