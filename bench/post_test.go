@@ -94,14 +94,18 @@ func (n *node) describe(si string) string {
 	return string(document)
 }
 
-func (e *editor) post(k int) {
-	e.round++
-	document := fmt.Sprintf(e.documents[k], e.round)
+// send publishes what a document describes, and notes how long that took.
+func (e *editor) send(document string) (p server.Published) {
 	start := time.Now()
 	_, answer := e.do("POST", "/topics", bytes.NewReader([]byte(document)), http.StatusOK)
 	e.took = append(e.took, time.Since(start))
-	var p server.Published
 	require.NoError(e.b, json.Unmarshal(answer, &p))
+	return p
+}
+
+func (e *editor) post(k int) {
+	e.round++
+	p := e.send(fmt.Sprintf(e.documents[k], e.round))
 	require.Equal(e.b, 1, p.Updated)
 	require.Zero(e.b, p.Added+p.Deleted)
 }

@@ -50,17 +50,24 @@ func (r *replica) sync(t *testing.T) *client.Round {
 var outOfOrder = damage(func(*http.Request) bool { return true }, always, answering(http.StatusBadGateway))
 
 // logOf returns the entries of the fragments feed of a server, the newest first, without links.
-func logOf(t *testing.T, o *origin) (all []feeds.Entry) {
+func logOf(t *testing.T, o *origin) []feeds.Entry {
+	t.Helper()
+	all := entriesOf(t, o)
+	for i := range all {
+		all[i].Links = nil
+	}
+	return all
+}
+
+// entriesOf returns the entries of the fragments feed of a server, the newest first.
+func entriesOf(t *testing.T, o *origin) (all []feeds.Entry) {
 	t.Helper()
 	for at := o.FeedURL("egov"); at != ""; {
 		answer := o.Ask("GET", strings.TrimPrefix(at, o.URL), "", "")
 		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
 		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
 		require.NoError(t, err)
-		for _, e := range feed.Entries {
-			e.Links = nil
-			all = append(all, e)
-		}
+		all = append(all, feed.Entries...)
 		l, _ := feed.Link("prev-archive")
 		at = l.Href
 	}
@@ -84,27 +91,19 @@ func sameLog(t *testing.T, o, of *origin) {
 func lasting(t *testing.T, o, of *origin) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	for at := of.FeedURL("egov"); at != ""; {
-		answer := of.Ask("GET", strings.TrimPrefix(at, of.URL), "", "")
-		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
-		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
-		require.NoError(t, err)
-		for _, e := range feed.Entries {
-			for _, l := range e.Find("alternate") {
-				path := strings.TrimPrefix(l.Href, of.URL)
-				here, there := o.Ask("GET", path, "", ""), of.Ask("GET", path, "", "")
-				require.Equal(t, http.StatusOK, there.Code, "%s: %s", path, there.Body)
-				require.Contains(t, there.Header().Get("Cache-Control"), "immutable", path)
-				if here.Code != http.StatusOK || !strings.Contains(here.Header().Get("Cache-Control"), "immutable") {
-					continue
-				}
-				all[e.ID] = true
-				require.Equal(t, there.Body.String(), here.Body.String(), path)
-				require.Equal(t, there.Header().Get("ETag"), here.Header().Get("ETag"), path)
+	for _, e := range entriesOf(t, of) {
+		for _, l := range e.Find("alternate") {
+			path := strings.TrimPrefix(l.Href, of.URL)
+			here, there := o.Ask("GET", path, "", ""), of.Ask("GET", path, "", "")
+			require.Equal(t, http.StatusOK, there.Code, "%s: %s", path, there.Body)
+			require.Contains(t, there.Header().Get("Cache-Control"), "immutable", path)
+			if here.Code != http.StatusOK || !strings.Contains(here.Header().Get("Cache-Control"), "immutable") {
+				continue
 			}
+			all[e.ID] = true
+			require.Equal(t, there.Body.String(), here.Body.String(), path)
+			require.Equal(t, there.Header().Get("ETag"), here.Header().Get("ETag"), path)
 		}
-		l, _ := feed.Link("prev-archive")
-		at = l.Href
 	}
 	there := inDocuments(t, of)
 	for id, here := range inDocuments(t, o) {

@@ -117,17 +117,27 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 	require.Zero(t, remembered())
 }
 
-// A collection that has not read what an input has forgotten by now reads all of it.
-func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
+// whileOneIsEdited calls f with stores of what fromTwo makes, and with what publishes another version of "one".
+func whileOneIsEdited(t *testing.T, f func(db *store.DB, edit func())) {
 	for seed := range uint64(testenv.Rounds(5, 50)) {
 		db := openSmall(t, t.TempDir())
 		fromTwo(t, db)
 		catchUp(t, db, "all")
 		src := testedit.SmallMap("http://one.example.org/")
 		editor := testedit.New(src, "http://one.example.org/", seed)
-		for i := range 12 {
+		f(db, func() {
 			editor.Edit()
 			publishMap(t, db, "one", src)
+		})
+		require.NoError(t, db.Close())
+	}
+}
+
+// A collection that has not read what an input has forgotten by now reads all of it.
+func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
+	whileOneIsEdited(t, func(db *store.DB, edit func()) {
+		for i := range 12 {
+			edit()
 			if i%4 == 1 {
 				_, err := db.Prune(t.Context(), "one", store.Retention{})
 				require.NoError(t, err)
@@ -139,22 +149,15 @@ func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
 		}
 		head := catchUp(t, db, "all").Head
 		require.Equal(t, head, catchUp(t, db, "all").Head)
-		require.NoError(t, db.Close())
-	}
+	})
 }
 
 // What an input changes is taken some topics at a time, whatever has happened since.
 func TestChangesAreTakenSomeAtATime(t *testing.T) {
-	for seed := range uint64(testenv.Rounds(5, 50)) {
-		db := openSmall(t, t.TempDir())
-		fromTwo(t, db)
-		catchUp(t, db, "all")
-		src := testedit.SmallMap("http://one.example.org/")
-		editor := testedit.New(src, "http://one.example.org/", seed)
+	whileOneIsEdited(t, func(db *store.DB, edit func()) {
 		left := false
 		for i := range 30 {
-			editor.Edit()
-			publishMap(t, db, "one", src)
+			edit()
 			if i%3 > 0 {
 				continue
 			}
@@ -165,6 +168,5 @@ func TestChangesAreTakenSomeAtATime(t *testing.T) {
 		require.True(t, left)
 		catchUp(t, db, "all")
 		requireDerived(t, db, []string{"one", "two"})
-		require.NoError(t, db.Close())
-	}
+	})
 }

@@ -327,11 +327,7 @@ func TestDurableWithTablesOfLoads(t *testing.T) {
 // names them. Else none is, and no file is left.
 func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	t.Parallel()
-	l := newLoader(t, t.TempDir(), loading)
-	l.commit("a")
-	before := maps.Clone(l.rows)
-	w := l.begin()
-	l.put(w, "t", 300)
+	l, w, before := loaded(t)
 	made := w.(*bulk).tables
 	require.NoError(t, made.finish())
 
@@ -379,14 +375,20 @@ func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	l.requireRows()
 }
 
-// Where tables cannot be adopted, the load fails and the database goes on as it was.
+// loaded returns a load that waits to be committed, and the rows that are there without it.
+func loaded(t *testing.T) (l *loader, w kv.Writer, before map[string]string) {
+	l = newLoader(t, t.TempDir(), loading)
+	l.commit("a")
+	before = maps.Clone(l.rows)
+	w = l.begin()
+	l.put(w, "t", 300)
+	return l, w, before
+}
+
+// A load fails if its tables cannot be adopted, and the database goes on as it was.
 func TestALoadThatCannotBeAdopted(t *testing.T) {
 	t.Parallel()
-	l := newLoader(t, t.TempDir(), loading)
-	l.commit("a")
-	before := maps.Clone(l.rows)
-	w := l.begin()
-	l.put(w, "t", 300)
+	l, w, before := loaded(t)
 	require.NoError(t, os.Remove(w.(*bulk).tables.files[1].path))
 	require.ErrorIs(t, w.Commit(), os.ErrNotExist)
 	l.rows = before
@@ -418,14 +420,10 @@ func TestACompactionComesBeforeTablesAreAdopted(t *testing.T) {
 	l.requireRows()
 }
 
-// Where there is no space left to open the database again, it is not closed.
+// The database is not closed if there is no space left to open it again.
 func TestALoadWithoutRoomIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	l := newLoader(t, t.TempDir(), loading)
-	l.commit("a")
-	before := maps.Clone(l.rows)
-	w := l.begin()
-	l.put(w, "t", 300)
+	l, w, before := loaded(t)
 	full := errors.New("the disk is nearly full")
 	l.e.room = func() error { return full }
 	require.ErrorIs(t, w.Commit(), full)
@@ -434,7 +432,7 @@ func TestALoadWithoutRoomIsNotAdopted(t *testing.T) {
 	require.Empty(t, leftTables(t, l.e.folder.path))
 }
 
-// Where the database cannot be opened again, nobody reads or writes any more. The next process finds all that was there.
+// Nobody reads or writes any more if the database cannot be opened again. The next process finds all that was there.
 func TestALoadAfterWhichTheDatabaseCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)

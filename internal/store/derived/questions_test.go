@@ -17,7 +17,7 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv"
 )
 
-// Where each question to the engine takes its time, a change is taken with as many questions, however many topics it has.
+// A change is taken with as many questions to the engine, however many topics it has.
 func TestQuestionsDoNotGrowWithTheChange(t *testing.T) {
 	t.Parallel()
 	asked := func(topics int) (taking int64) {
