@@ -585,3 +585,28 @@ func TestListIsComparedDaily(t *testing.T) {
 	require.Zero(t, m.round().New)
 	require.NotContains(t, s.Seen(), s.home+"/list.xml")
 }
+
+// A list of all may be of the time of the last change, as ours are. To compare it fetches nothing again that is held as of that time.
+func TestListOfTheTimeOfAChangeIsCompared(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		t.Run(fmt.Sprint("changes since ", later), func(t *testing.T) {
+			s, m := newMirror(t, rsStyle{LastMod: true, Changes: "open"}, 3)
+			m.round()
+			s.put(rsHost+"/r/0.txt", "changed")
+			s.clock = s.clock.Add(-time.Microsecond)
+			s.publishLists()
+			if later {
+				s.put(rsHost+"/r/1.txt", "changed later")
+			}
+			s.publishChanges()
+			m.round()
+			require.Equal(t, s.pool, m.records())
+			m.ahead = 25 * time.Hour
+			s.Seen()
+			require.Zero(t, m.round().Changed)
+			seen := s.Seen()
+			require.Contains(t, seen, s.home+"/list.xml")
+			require.NotContains(t, strings.Join(seen, " "), "/r/")
+		})
+	}
+}

@@ -29,9 +29,9 @@ func (e *goneError) Error() string { return e.reason }
 // reads all that there are.
 //
 // All changes at the time of the mark or later are news, but for those at the mark that have
-// been seen: there may be another one at the same time. They are added to the statements, also
-// where the error is a *goneError.
-func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *follow.Statements) (_ *follow.Delta, err error) {
+// been seen: there may be another one at the same time. What has been handled before is seen, the mark itself or a later one. They
+// are added to the statements, also where the error is a *goneError.
+func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mark, to *follow.Statements) (_ *follow.Delta, err error) {
 	etag := ""
 	if mark.Document == ref && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
 		etag = mark.ETag
@@ -47,7 +47,7 @@ func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *fo
 		return &follow.Delta{Unchanged: true, Mark: mark}, nil
 	}
 	l.note(p.Answer)
-	w := l.walk(mark)
+	w := l.walk(mark, handled)
 	w.read[ref] = p
 	n, at := &follow.Delta{}, ref
 	// A list that is too late, or closed, is not all there is: the index has the others.
@@ -82,7 +82,7 @@ func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *fo
 		if err := w.rows.Close(); err != nil {
 			return nil, err
 		}
-		p, w = now, l.walk(mark)
+		p, w = now, l.walk(mark, handled)
 	}
 	return nil, fmt.Errorf("%s: the Change Lists change faster than they can be read", at)
 }
@@ -90,14 +90,15 @@ func (l *look) changes(ctx context.Context, ref string, mark follow.Mark, to *fo
 // mostReadings is how often an index is read that changes while its lists are.
 const mostReadings = 5
 
-func (l *look) walk(mark follow.Mark) *changeWalk {
-	return &changeWalk{look: l, mark: mark, read: map[string]*listing{}, added: map[string]bool{}, rows: l.Scratch.Sorter()}
+func (l *look) walk(mark, handled follow.Mark) *changeWalk {
+	return &changeWalk{look: l, mark: mark, handled: handled, read: map[string]*listing{}, added: map[string]bool{}, rows: l.Scratch.Sorter()}
 }
 
 // changeWalk is one reading of Change Lists.
 type changeWalk struct {
 	*look
 	mark    follow.Mark
+	handled follow.Mark         // how far an earlier round has come
 	read    map[string]*listing // before the walk
 	added   map[string]bool     // by URI
 	rows    *extsort.Sorter     // the changes, the oldest list first
@@ -239,7 +240,7 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 		return err
 	}
 	at := w.mark.Updated
-	now, last := &follow.Instant{At: at}, &follow.Instant{At: at}
+	now, last, handled := &follow.Instant{At: at}, &follow.Instant{At: at}, &follow.Instant{At: w.handled.Updated}
 	known := map[string]int{} // of the changes that were handled at the mark: how many are there
 	later := map[string]bool{}
 	for _, id := range w.mark.At {
@@ -269,6 +270,9 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 		if one.Updated.Equal(at) {
 			now.Add(one.ID)
 		}
+		if one.Updated.Equal(handled.At) {
+			handled.Add(one.ID)
+		}
 		if _, isBegun := begun[one.ID]; isBegun && !one.Updated.Before(w.mark.Begun.Updated) {
 			begun[one.ID] = true
 		}
@@ -283,7 +287,7 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 			return err
 		}
 	}
-	to.Rules.Since = follow.SeenAt(&w.mark, now)
+	to.Rules.Since = follow.SeenAt(&w.handled, handled)
 	for id, n := range known {
 		if w.covered && n == 0 && (!later[id] || w.keeps) {
 			return &goneError{reason: "the last changes that were handled are not in the Change Lists any more", anew: true}

@@ -169,7 +169,7 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 		mark = follow.Mark{}
 	case c.changes != "" && !mark.Updated.IsZero():
 		known = follow.NewStatements(l.url, &l.Scratch)
-		changes, err := l.changes(ctx, c.changes, mark, known)
+		changes, err := l.changes(ctx, c.changes, mark, mark, known)
 		var gone *goneError
 		switch {
 		case err == nil:
@@ -183,7 +183,7 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 			n.Loss = follow.LossDiverged
 		}
 	}
-	err := l.baseline(ctx, c, mark, n, known)
+	err := l.baseline(ctx, c, mark, mark, n, known)
 	if n.Stated != known || err != nil {
 		err = errors.Join(err, known.Close())
 	}
@@ -197,7 +197,7 @@ func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, 
 		return changes, nil
 	}
 	n := &follow.Delta{}
-	switch err := l.baseline(ctx, c, follow.Mark{}, n, nil); {
+	switch err := l.baseline(ctx, c, follow.Mark{}, mark, n, nil); {
 	case err != nil:
 		return nil, errors.Join(err, n.Stated.Close(), changes.Stated.Close())
 	case n.Gap != "" || n.Mark.Updated.Before(mark.Updated): // the list is older than what is known
@@ -207,8 +207,8 @@ func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, 
 }
 
 // baseline reads all that there is, and what has changed since then. A list that is older than
-// the mark would undo what was done since: then what is known of the changes must do.
-func (l *look) baseline(ctx context.Context, c *capabilities, mark follow.Mark, n *follow.Delta, known *follow.Statements) (err error) {
+// the mark would undo what was done since: then what is known of the changes must do. What has been handled before is no news, see changes.
+func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled follow.Mark, n *follow.Delta, known *follow.Statements) (err error) {
 	s, err := l.snapshot(ctx, c, mark)
 	switch {
 	case err != nil:
@@ -233,7 +233,7 @@ func (l *look) baseline(ctx context.Context, c *capabilities, mark follow.Mark, 
 	}
 	n.Whole, n.Mark = true, follow.Mark{Updated: s.at, ETag: s.etag, Document: s.document, Complete: c.changes == ""}
 	if c.changes != "" {
-		changes, err := l.changes(ctx, c.changes, follow.Mark{Updated: s.at}, s.stated)
+		changes, err := l.changes(ctx, c.changes, follow.Mark{Updated: s.at}, handled, s.stated)
 		var gone *goneError
 		switch {
 		case errors.As(err, &gone):
