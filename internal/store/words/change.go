@@ -10,9 +10,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Keep says whether indexes are kept up to date. Benchmarks switch it off, to see what that costs.
-var Keep = true
-
 // mostChanges is how many entries that change are collected before they are written.
 const mostChanges = 50_000
 
@@ -38,9 +35,6 @@ func Put(t *txn.Tx, id keys.Source, topic *fragment.Topic) error { return change
 func Delete(t *txn.Tx, id keys.Source, topic *fragment.Topic) error { return change(t, id, topic, -1) }
 
 func change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
-	if !Keep {
-		return nil
-	}
 	c := changesOf(t, id)
 	var entry []byte
 	for _, e := range search.Entries(topic) {

@@ -43,9 +43,6 @@ const (
 
 // Topic takes the entries of a topic.
 func (c *Collector) Topic(t *fragment.Topic) error {
-	if !Keep {
-		return nil
-	}
 	ref := t.TopicSI()
 	if ref <= c.last && !c.unordered { // lists would lie across each other
 		c.unordered = true
