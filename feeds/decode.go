@@ -1,6 +1,7 @@
 package feeds
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -77,6 +78,7 @@ func (d *decoder) readFeed() error {
 	if err != nil {
 		return err
 	}
+	f.Rendering = d.number(attrRendering)
 	var updated, prefix string
 	err = d.children(func(n name) (err error) {
 		switch n {
@@ -151,7 +153,7 @@ func (d *decoder) entry(base string) error {
 	feedFault := d.fault
 	d.fault = nil
 
-	var e Entry
+	e := Entry{Commit: d.number(attrCommit), Rendering: cmp.Or(d.number(attrRendering), d.feed.Rendering)}
 	var updated, state string
 	var tmshare, sdshare bool // an element of that dialect names the topic
 	base, err := d.base(base)

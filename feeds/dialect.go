@@ -172,6 +172,8 @@ const (
 	elemCheckpoint = "checkpoint"
 	elemKey        = "key"
 	elemOpening    = "opening"
+	attrCommit     = "commit"
+	attrRendering  = "rendering"
 )
 
 // name is an expanded name (Namespaces in XML 1.0 §2.1).

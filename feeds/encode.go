@@ -55,6 +55,8 @@ func (f *Feed) EncodeWith(w io.Writer, entries iter.Seq2[Entry, error]) error {
 func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e := newEncoder(w)
 	e.root("feed")
+	e.number(attrRendering, f.Rendering)
+	e.raw(">\n")
 	e.line(1, "title", f.Title)
 	e.line(1, "subtitle", f.Subtitle)
 	e.element(1, "id", f.ID)
@@ -75,8 +77,8 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 		if err != nil {
 			return err
 		}
-		e.raw("  <entry>\n")
-		e.entry(2, entry)
+		e.raw("  <entry")
+		e.entry(2, entry, f.Rendering)
 		e.raw("  </entry>\n")
 	}
 	e.raw("</feed>\n")
@@ -92,7 +94,7 @@ func (e *Entry) Encode(w io.Writer) error {
 	}
 	enc := newEncoder(w)
 	enc.root("entry")
-	enc.entry(1, e)
+	enc.entry(1, e, 0)
 	enc.raw("</entry>\n")
 	return enc.w.Flush()
 }
@@ -102,18 +104,24 @@ type encoder struct{ w *bufio.Writer }
 
 func newEncoder(w io.Writer) encoder { return encoder{bufio.NewWriterSize(w, 16<<10)} }
 
-// root writes the XML declaration and the start of the root, with all
-// namespaces that any element may need.
+// root writes the XML declaration and the start tag of the root, but for its end, with
+// all namespaces that anything in it may need.
 func (e encoder) root(local string) {
 	e.raw(`<?xml version="1.0" encoding="utf-8"?>` + "\n<" + local + ` xmlns="` + NamespaceAtom + `"` +
 		"\n  " + `xmlns:fh="` + NamespaceHistory + `"` +
 		"\n  " + `xmlns:tmshare="` + NamespaceTMShare + `"` +
 		"\n  " + `xmlns:cwa="` + NamespaceCWA + `"` +
 		"\n  " + `xmlns:sdshare="` + NamespaceSDShare2012 + `"` +
-		"\n  " + `xmlns:own="` + NamespaceOwn + `"` + ">\n")
+		"\n  " + `xmlns:own="` + NamespaceOwn + `"`)
 }
 
-func (e encoder) entry(indent int, entry *Entry) {
+// entry writes the rest of an entry, whose start tag lacks its end. It is in a feed that states a rendering, or 0.
+func (e encoder) entry(indent int, entry *Entry, rendering uint64) {
+	e.number(attrCommit, entry.Commit)
+	if entry.Rendering != rendering {
+		e.number(attrRendering, entry.Rendering)
+	}
+	e.raw(">\n")
 	e.line(indent, "title", entry.Title)
 	e.element(indent, "id", entry.ID)
 	e.element(indent, "updated", FormatTime(entry.Updated))
@@ -170,6 +178,13 @@ func (e encoder) links(indent int, links []Link) {
 			e.raw(strconv.FormatInt(l.Length, 10))
 		}
 		e.raw("\"/>\n")
+	}
+}
+
+// number writes an attribute of our namespace with a number, if there is any.
+func (e encoder) number(name string, n uint64) {
+	if n > 0 {
+		e.raw(" own:" + name + `="` + strconv.FormatUint(n, 10) + `"`)
 	}
 }
 

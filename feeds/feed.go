@@ -49,6 +49,9 @@ type Feed struct {
 	// which it had, or has another after it, comes from a database that was restored. nil: the feed states none.
 	Openings []string
 
+	// Rendering is the number of the way in which the fragments of the entries are written, which fixes their bytes; 0: not stated.
+	Rendering uint64
+
 	Complete bool // fh:complete, RFC 5005 §2 (Complete Feeds)
 	Archive  bool // fh:archive, RFC 5005 §4 (Archived Feeds)
 
@@ -94,6 +97,13 @@ type Entry struct {
 	// Digest is the state digest of the topic map after the change of a fragment, or of that of a
 	// snapshot, "" where it is not stated. Only the last entry of a commit states it.
 	Digest string
+
+	// Commit is the number of the commit that a fragment belongs to: of all its fragments the same, and greater than those of the commits before. Of a
+	// snapshot it is that of the commit whose state it has. 0: not stated.
+	Commit uint64
+
+	// Rendering is that of the feed, unless the entry states its own.
+	Rendering uint64
 
 	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being filled"; "" for
 	// none. It is for people and for programs that show it to them.

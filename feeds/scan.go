@@ -2,6 +2,7 @@ package feeds
 
 import (
 	"io"
+	"strconv"
 
 	"github.com/tmshare/tmshare/internal/xml/read"
 	"github.com/tmshare/tmshare/internal/xml/scan"
@@ -52,6 +53,16 @@ func newReader(r io.Reader, uri string, l Limits) *read.Reader {
 func (d *decoder) attr(local string) string {
 	value, _ := d.Attr("", local)
 	return string(value)
+}
+
+// number returns the number in an attribute of our namespace, 0 where there is none.
+func (d *decoder) number(local string) uint64 {
+	value, ok := d.Attr(NamespaceOwn, local)
+	n, err := strconv.ParseUint(string(value), 10, 64)
+	if ok && (err != nil || n == 0) {
+		d.invalid(local, "%q is no whole number above 0", read.Clip(string(value)))
+	}
+	return n
 }
 
 // children calls each for the children of the element that started. each reads

@@ -389,7 +389,7 @@ func (w *world) edit(i int) error {
 }
 
 // entriesOfFeeds are what a feed says of its entries.
-var entriesOfFeeds = regexp.MustCompile(`(?s)<entry>.*?</entry>`)
+var entriesOfFeeds = regexp.MustCompile(`(?s)<entry[ >].*?</entry>`)
 
 // links are the replica's own.
 var links = regexp.MustCompile(`<link [^>]*>`)

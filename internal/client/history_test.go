@@ -162,7 +162,7 @@ func TestNewFeedIsSeenByItsIdAlone(t *testing.T) {
 func TestSnapshotLaterThanAllEntriesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))
-	entry := regexp.MustCompile(`(?s)(<entry>.*<updated>)[^<]*`)
+	entry := regexp.MustCompile(`(?s)(<entry .*<updated>)[^<]*`)
 	later := rewriting(isSnapshots, func(body string) string { return entry.ReplaceAllString(body, "${1}2099-05-02T00:00:00Z") })
 	stateless := rewriting(isRecent, func(body string) string { return ownState.ReplaceAllString(body, "") })
 	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
 // replica is a node that serves on a source of others, in its subscription egov.
@@ -27,8 +29,10 @@ type replica struct {
 	peer *subscriber
 }
 
-func newReplica(t *testing.T, of ...*origin) *replica {
-	r := &replica{origin: newOrigin(t)}
+func newReplica(t *testing.T, of ...*origin) *replica { return newReplicaAt(t, newOrigin(t), of...) }
+
+func newReplicaAt(t *testing.T, at *origin, of ...*origin) *replica {
+	r := &replica{origin: at}
 	r.peer = newPeer(t, r.origin)
 	o := client.SubscribeOptions{Replicate: true}
 	for _, at := range of[1:] {
@@ -677,4 +681,47 @@ func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 		r.sync(t)
 	}
 	same()
+}
+
+// A replica passes on how its origin writes fragments. Where it does not know that, it answers 503 for them, and the log says so: it would give an entry other
+// bytes than the origin. What it has of the map is right all the same.
+func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(4, "v1")...), documentSize(3))
+	o.Put(doc(topics(4, "v2")...))
+	o.BreakWith(rewriting(func(r *http.Request) bool { return isRecent(r) || isArchive(r) }, func(body string) string {
+		if strings.Contains(body, "v1") {
+			return body
+		}
+		return strings.Replace(body, `own:rendering="1"`, `own:rendering="2"`, 1)
+	}))
+	var log strings.Builder
+	first := newReplicaAt(t, node.On(t, store.Options{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}), o)
+	first.sync(t)
+	assert.Equal(t, 1, strings.Count(log.String(), "in a way that this program does not know"), log.String())
+	first.TakeSnapshot() // a reader begins from that
+	second := newReplica(t, first.origin)
+	second.sync(t)
+	sameLog(t, second.origin, first.origin)
+	answer := first.Ask("GET", "/topicmaps/egov/snapshots/current.xtm21", "", "")
+	require.Contains(t, answer.Body.String(), "v2")
+	for _, r := range []*replica{first, second} {
+		ways, inline := map[uint64]int{}, inDocuments(t, r.origin)
+		for _, e := range entriesOf(t, r.origin) {
+			ways[e.Rendering]++
+			require.NotZero(t, e.Commit)
+			data, ok := e.Link("alternate")
+			require.True(t, ok)
+			answer := r.Ask("GET", strings.TrimPrefix(data.Href, r.URL), "", "")
+			if e.Rendering == 1 {
+				require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+				continue
+			}
+			require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+			require.Contains(t, answer.Body.String(), "in way 2, which this server does not know")
+			require.Empty(t, inline[e.ID])
+		}
+		require.NotZero(t, ways[1])
+		require.NotZero(t, ways[2])
+	}
 }

@@ -36,7 +36,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 		answer.Body.Close()
 		require.Equal(t, http.StatusOK, answer.StatusCode)
 	}
-	entries := func() int { return strings.Count(string(fetched(t, of+"/fragments")), "<entry>") }
+	entries := func() int { return strings.Count(string(fetched(t, of+"/fragments")), "<entry ") }
 	rename := func(b *browser.Browser, name string) {
 		t.Helper()
 		b.Visit(edit)

@@ -15,15 +15,16 @@ import (
 
 // Change is what an entry of a fragments feed says besides what every record has.
 type Change struct {
-	State    feeds.State `json:",omitempty"` // "" where the source does not say
-	SDShare  bool        `json:",omitempty"` // see [feeds.Entry]
-	TopicII  []string    `json:",omitempty"` // item identifiers of the topic
-	Digest   string      `json:",omitempty"` // the state digest that the entry states
-	Author   string      `json:",omitempty"`
-	Note     string      `json:",omitempty"` // the entry's summary
-	Via      []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
-	Covered  bool        `json:",omitempty"` // other entries have all that is new in it
-	Document string      // the URL of the document in which the entry stands
+	State             feeds.State `json:",omitempty"` // "" where the source does not say
+	SDShare           bool        `json:",omitempty"` // see [feeds.Entry]
+	TopicII           []string    `json:",omitempty"` // item identifiers of the topic
+	Digest            string      `json:",omitempty"` // the state digest that the entry states
+	Author            string      `json:",omitempty"`
+	Note              string      `json:",omitempty"` // the entry's summary
+	Via               []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
+	Covered           bool        `json:",omitempty"` // other entries have all that is new in it
+	Commit, Rendering uint64      `json:",omitempty"` // see [feeds.Entry]
+	Document          string      // the URL of the document in which the entry stands
 
 	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
 
@@ -36,7 +37,7 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Document: document, Fragment: e.Fragment},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Document: document, Fragment: e.Fragment},
 	}
 }
 

@@ -192,7 +192,10 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 // writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
 func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, write func(io.Writer) error) error {
 	v, e := of.view, of.entry
-	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, rendered.Version))
+	if err := replicas.CanWrite(v, e); err != nil {
+		return err
+	}
+	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, e.RenderedBy()))
 	made, cache := web.Validator{Tag: tag, Modified: of.modified}, w.Header().Get("Cache-Control")
 	if now {
 		made, cache = s.asOfNow(w, r, v, stateOf(&v.Collection)+what+in.URLEnding), "no-cache"

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/since"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
 // The fragments feed is an archived feed (RFC 5005 §4, Archived Feeds) whose
@@ -232,6 +233,7 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
 	}
 	first, size := c.Document(n)
+	var entries []store.Entry
 	for e, err := range v.Entries(first) {
 		if err != nil {
 			return nil, err
@@ -239,23 +241,39 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		if e.Seq >= first+size {
 			break
 		}
-		entry, err := s.fragmentFeedEntry(v, &e)
-		if err != nil {
-			return nil, err
-		}
-		entry.Covered = e.Covered // nowhere else: who does not read all entries cannot use it
-		feed.Entries = append(feed.Entries, entry)
+		entries = append(entries, e)
 		feed.Updated = e.Updated
+	}
+	if err := s.addEntries(v, feed, entries); err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		feed.Entries[i].Covered = entries[i].Covered // nowhere else: who does not read all entries cannot use it
 	}
 	slices.Reverse(feed.Entries)
 	return feed, nil
+}
+
+// addEntries adds entries to a document, the oldest first.
+func (s *Server) addEntries(v *store.View, feed *feeds.Feed, entries []store.Entry) error {
+	if err := v.SetCommits(entries); err != nil {
+		return err
+	}
+	for i := range entries {
+		entry, err := s.fragmentFeedEntry(v, &entries[i])
+		if err != nil {
+			return err
+		}
+		feed.Entries = append(feed.Entries, entry)
+	}
+	return nil
 }
 
 // fragmentsHead returns what all documents with fragments have in common.
 func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: author,
-		Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
+		Updated: c.Created, ServerSrcLocatorPrefix: c.SP, Rendering: rendered.Version,
 	}
 }
 
@@ -276,7 +294,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	err := v.SetTitle(e)
 	return feeds.Entry{
 		ID: c.ID(e).URN(), Title: e.Label(), Updated: e.Updated, Author: e.Author, Summary: e.Note,
-		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest,
+		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest, Commit: e.Commit, Rendering: e.RenderedBy(),
 		Links: links,
 	}, err
 }
@@ -287,7 +305,11 @@ func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return feeds.Entry{}, err
 		}
-		return s.fragmentFeedEntry(v, e)
+		one := []store.Entry{*e}
+		if err := v.SetCommits(one); err != nil {
+			return feeds.Entry{}, err
+		}
+		return s.fragmentFeedEntry(v, &one[0])
 	})
 }
 

@@ -38,6 +38,7 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 		from = v.HorizonTime.Add(time.Microsecond) // what was pruned since the last page stood on it or before
 	}
 	next := self
+	var entries []store.Entry
 	for e, err := range v.Since(from, p.After) {
 		if errors.Is(err, store.ErrGone) {
 			return nil, s.pruned(c, "the history back to "+feeds.FormatTime(p.From))
@@ -45,18 +46,14 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 		if err != nil {
 			return nil, err
 		}
-		if len(feed.Entries) == c.DocumentSize {
+		if len(entries) == c.DocumentSize {
 			feed.Links = append(feed.Links, atomLink("next", s.sinceURL(c, &next)))
 			break
 		}
-		entry, err := s.fragmentFeedEntry(v, &e)
-		if err != nil {
-			return nil, err
-		}
-		feed.Entries = append(feed.Entries, entry)
+		entries = append(entries, e)
 		next.After = e.Seq
 	}
-	return feed, nil
+	return feed, s.addEntries(v, feed, entries)
 }
 
 // sinceURL is the URL of a page.

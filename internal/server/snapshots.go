@@ -48,7 +48,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	href := s.urls.Snapshot(c, snap.ID)
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
-		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest,
+		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
 		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }

@@ -174,7 +174,7 @@ func stubborn(n *node, t http.RoundTripper) http.RoundTripper {
 	return &stubbornly{t, n, map[string]answer{}}
 }
 
-var updated = regexp.MustCompile(`<entry>[\s\S]*?<updated>([^<]*)<`)
+var updated = regexp.MustCompile(`<entry[ >][\s\S]*?<updated>([^<]*)<`)
 
 func (s *stubbornly) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())

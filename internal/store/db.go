@@ -49,8 +49,9 @@ type DB struct {
 	lister inputs.Lister
 
 	maxPublication int64
-	batch          int // of what one commit prunes, or publishes again
-	sortMemory     int // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
+	batch          int      // of what one commit prunes, or publishes again
+	unknown        sync.Map // ways of writing fragments that origins of replicas have, of which the log has told
+	sortMemory     int      // for the rows of a load, in bytes; 0: as much as usual. Others are for tests
 }
 
 type row = kv.Row

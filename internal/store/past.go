@@ -30,6 +30,28 @@ func (v *View) CommitOf(seq uint64) (uint64, error) {
 	return commit, err
 }
 
+// SetCommits sets the commits that some entries of the log belong to, which are in its order. It asks the store only where no entry tells.
+func (v *View) SetCommits(entries []Entry) error {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		var err error
+		switch {
+		case v.Replica != nil: // the origin has told
+		case e.Digest != "":
+			e.Commit = e.Seq
+		case e.Seq <= v.Horizon: // it is not known any more
+		case i+1 < len(entries) && entries[i+1].Seq == e.Seq+1:
+			e.Commit = entries[i+1].Commit
+		default:
+			e.Commit, err = v.CommitOf(e.Seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Past returns the records as they were after the commit to which an entry belongs; 0 stands for the state before the first one. The error is [ErrGone]
 // where nobody remembers that.
 func (v *View) Past(seq uint64) (records.State, error) {

@@ -299,6 +299,11 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		if e == nil {
 			continue
 		}
+		if v := e.RenderedBy(); !e.CanBeWritten() {
+			if _, told := db.unknown.LoadOrStore(fmt.Sprint(c.Name, "/", v), true); !told {
+				db.log.Warn("the origin of a replica writes fragments in a way that this program does not know: it answers 503 for them. Update this program", "collection", c.Name, "rendering", v)
+			}
+		}
 		if !e.Late && !e.Deleted {
 			said, err := replicas.Said(entries[i].Applied)
 			if err == nil {

@@ -69,7 +69,7 @@ func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error)
 
 // inline returns the root element of the fragment of an entry, nil where that is too large, or may change.
 func inline(v *store.View, e *store.Entry) ([]byte, error) {
-	if e == nil || e.Covered || v.ShowsNow(e) || replicas.Available(v, e) != nil {
+	if e == nil || e.Covered || v.ShowsNow(e) || replicas.CanWrite(v, e) != nil || replicas.Available(v, e) != nil {
 		return nil, nil
 	}
 	var b rendered.Small

@@ -50,6 +50,14 @@ func HasRecords(c *store.Collection) error {
 	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
 }
 
+// CanWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here: an entry has the same bytes everywhere.
+func CanWrite(v *store.View, e *store.Entry) error {
+	if e.CanBeWritten() {
+		return nil
+	}
+	return web.Problemf(http.StatusServiceUnavailable, "the origin of this replica writes this fragment in way %d, which this server does not know: update it, or ask the origin, %s", e.RenderedBy(), v.Replica.Origin)
+}
+
 // Available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
 func Available(v *store.View, e *store.Entry) error {
 	if v.Replica == nil {

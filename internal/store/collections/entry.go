@@ -1,6 +1,7 @@
 package collections
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -35,6 +37,10 @@ type Entry struct {
 
 	// Covered says that a follower need not fetch the fragment: other entries of the commit have all that is new in it.
 	Covered bool `json:",omitempty"`
+
+	// Commit is the number of the commit that the entry belongs to, as the origin of a replica states it. Rendering is the way in which the origin writes
+	// what the entry says; 0 is [rendered.First].
+	Commit, Rendering uint64 `json:",omitempty"`
 
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
@@ -65,6 +71,12 @@ func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 func (c *Collection) Form(e *Entry, version xtm.Version) fragment.Form {
 	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.Omits.holds(e.Seq)}
 }
+
+// RenderedBy returns the version of the rendering by which what the entry says is written.
+func (e *Entry) RenderedBy() uint64 { return cmp.Or(e.Rendering, rendered.First) }
+
+// CanBeWritten reports whether this program writes what the entry says by that version.
+func (e *Entry) CanBeWritten() bool { return rendered.Knows(e.RenderedBy()) }
 
 // Deletes returns the identifiers that the fragment of an entry that deletes lists.
 func (e *Entry) Deletes() fragment.Identity {

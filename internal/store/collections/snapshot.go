@@ -19,6 +19,7 @@ type Snapshot struct {
 	ID      uuid.UUID
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
+	Commit  uint64    `json:",omitempty"` // the number of the commit that the state is of, as the origin counts; 0: it is between two commits of the origin, or not known
 	Topics  int
 	Digest  string                 `json:",omitempty"` // of the state
 	Sizes   map[xtm.Version]int64  // of the files, in bytes
@@ -27,7 +28,16 @@ type Snapshot struct {
 
 // State notes which state of the collection the snapshot has: the present one.
 func (s *Snapshot) State(t *txn.Tx, c *Collection) (err error) {
-	s.Seq, s.Updated, s.Topics = c.Head, c.Updated, c.Topics
+	s.Seq, s.Updated, s.Topics, s.Commit = c.Head, c.Updated, c.Topics, c.Head
+	if c.Replica != nil {
+		e, err := At(t, c, c.Head)
+		if err != nil {
+			return err
+		}
+		if e == nil || e.Commit != c.Head {
+			s.Commit = 0
+		}
+	}
 	s.Digest, err = c.Digest(t)
 	return err
 }

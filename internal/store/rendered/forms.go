@@ -12,7 +12,13 @@ var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
 
 // Version is the number of the way in which fragments and records are written. What has an address has the same bytes for good, and its
 // ETag is made of this number: a change of the bytes needs a new one.
-const Version = 1
+const Version = First
+
+// First is the version of all that states none.
+const First = 1
+
+// Knows reports whether this program writes in the way with a number.
+func Knows(version uint64) bool { return version == Version }
 
 // MaxSmall is the size in bytes up to which a document is made in memory, kept and described. A larger one is written as it is made.
 const MaxSmall = 256 << 10

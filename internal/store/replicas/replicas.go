@@ -148,7 +148,13 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	case seq != c.Head+1:
 		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
 	}
-	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Digest: l.Digest}
+	if l.Commit > 0 && l.Commit < seq {
+		return nil, fmt.Errorf("the feed of %s says that its entry %d belongs to commit %d, which ends before: tell its owner", c.Name, seq, l.Commit)
+	}
+	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Commit: l.Commit, Digest: l.Digest}
+	if l.Rendering != rendered.First {
+		e.Rendering = l.Rendering
+	}
 	switch {
 	case l.Deleted && l.Applied != nil:
 		e.Bury(l.Applied.Topic.Identity)

@@ -21,7 +21,8 @@ type Logged struct {
 	Superseded   bool   // a later entry is of the same TopicSI
 	Digest       string // the state digest that it states, "" for none
 
-	Covered bool // see package collections
+	Covered           bool   // see package collections
+	Commit, Rendering uint64 // as the feed states them; 0: it does not
 
 	// Applied is the fragment, where it was applied in the same commit: what it says is in the records.
 	Applied *fragment.Fragment

@@ -151,7 +151,7 @@ var Lies = []Lie{
 	}), Passing: true},
 	{Name: "endless", Sign: Content, tell: func(_ *Liar, w http.ResponseWriter, r *http.Request, t truth) {
 		chunk := bytes.Repeat([]byte("<!-- and so on -->\n"), 200)
-		head, _, _ := strings.Cut(string(t.now.body), "<entry>")
+		head, _, _ := strings.Cut(string(t.now.body), "<entry")
 		_, err := io.WriteString(w, strings.TrimSuffix(strings.TrimSpace(head), "</feed>"))
 		for err == nil && r.Context().Err() == nil {
 			_, err = w.Write(chunk)
@@ -208,7 +208,7 @@ func stale(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
 }
 
 // Entry is an entry of a feed, or an item of a list.
-var Entry = regexp.MustCompile(`(?s)<entry>.*?</entry>\s*|<url>.*?</url>\s*`)
+var Entry = regexp.MustCompile(`(?s)<entry[ >].*?</entry>\s*|<url>.*?</url>\s*`)
 
 // shuffled answers with the entries of a feed in another order, one of them twice.
 func shuffled(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {

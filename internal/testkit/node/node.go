@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -92,7 +93,7 @@ func Engine(t testing.TB) badger.Settings {
 func (o *Origin) Start(dir string) { o.start(store.Options{Dir: dir}) }
 
 func (o *Origin) start(at store.Options) {
-	at.Logger, at.Now, at.Badger = Silent, o.Config.Now, Engine(o.T)
+	at.Logger, at.Now, at.Badger = cmp.Or(at.Logger, Silent), o.Config.Now, Engine(o.T)
 	db := stores.Open(o.T, at)
 	o.Config.Store = db
 	s, err := server.New(o.Config)
