@@ -24,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -205,8 +206,9 @@ func settleChanges(o *origin) {
 	testenv.Eventually(o.T, func() bool {
 		due := true
 		require.NoError(o.T, o.DB.View(o.T.Context(), "egov", func(v *store.View) error {
-			due = v.Head+1-v.Changes.Open > uint64(o.Config.ChangesPerList)
-			return nil
+			c, err := resources.ChangesOf(v)
+			due = c == nil || v.Head+1-c.Open > uint64(o.Config.ChangesPerList)
+			return err
 		}))
 		return !due
 	})

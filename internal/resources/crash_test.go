@@ -100,11 +100,18 @@ func buildOn(dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := db.CutChanges(ctx, "m", set.Seq-1, set.At, store.Cut{Changes: 70}); err != nil {
+		err = db.View(ctx, "m", func(v *store.View) error {
+			_, err := folder.CutChanges(ctx, siteOf(&v.Collection), "m", set.Seq-1, set.At, resources.Cut{Changes: 70}, time.Now())
+			return err
+		})
+		if err == nil {
+			err = folder.Note(ctx, "m")
+		}
+		if err != nil {
 			return err
 		}
 		err = db.View(ctx, "m", func(v *store.View) error {
-			lists, err := v.ChangeLists()
+			lists, err := resources.ChangeLists(v)
 			for _, list := range lists {
 				if err == nil {
 					err = folder.BuildPart(ctx, siteOf(&v.Collection), v, list)
@@ -194,7 +201,7 @@ func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
 				checkSet(t, folder, set)
 				sets++
 			}
-			lists, err := v.ChangeLists()
+			lists, err := resources.ChangeLists(v)
 			require.NoError(t, err)
 			for _, list := range lists {
 				require.NoError(t, folder.BuildPart(t.Context(), site, v, list))

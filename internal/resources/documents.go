@@ -18,9 +18,10 @@ import (
 type Source struct {
 	Site
 	Collection *store.Collection
-	Lists      []store.ChangeList // closed ones, the oldest first
-	Parts      []*Part            // of these
-	Sets       []*Set             // the newest first
+	Changes    *Changes
+	Lists      []ChangeList // closed ones, the oldest first
+	Parts      []*Part      // of these
+	Sets       []*Set       // the newest first
 }
 
 func (s *Site) up() []resourcesync.Link {
@@ -85,16 +86,16 @@ func (s *Source) topicMap() []resourcesync.Link {
 // spansAll reports whether the plain change list has all changes that any list has.
 func (s *Source) spansAll() bool {
 	after := s.plainAfter()
-	return len(s.Lists) == 0 && after < s.Collection.Changes.Open || len(s.Lists) > 0 && after < s.Lists[0].First
+	return len(s.Lists) == 0 && after < s.Changes.Open || len(s.Lists) > 0 && after < s.Lists[0].First
 }
 
 // changes returns the head of a document of the changes of a list.
-func (s *Site) changes(capability resourcesync.Capability, list store.ChangeList) resourcesync.Document {
+func (s *Site) changes(capability resourcesync.Capability, list ChangeList) resourcesync.Document {
 	return resourcesync.Document{Capability: capability, Times: resourcesync.Times{From: list.From, Until: list.Until}, Links: s.up()}
 }
 
 // changeList is changes for a change list that the index lists.
-func (s *Site) changeList(list store.ChangeList) resourcesync.Document {
+func (s *Site) changeList(list ChangeList) resourcesync.Document {
 	head := s.changes(resourcesync.ChangeList, list)
 	head.Links = append(head.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.ChangeListIndexURL()})
 	return head
@@ -102,8 +103,8 @@ func (s *Site) changeList(list store.ChangeList) resourcesync.Document {
 
 // WriteOpenChanges writes the open change list.
 func (s *Source) WriteOpenChanges(w io.Writer, v *store.View) error {
-	open := v.Changes
-	return s.writeChanges(w, v, s.changeList(store.ChangeList{From: open.OpenFrom}), open.Open-1)
+	open := s.Changes
+	return s.writeChanges(w, v, s.changeList(ChangeList{From: open.OpenFrom}), open.Open-1)
 }
 
 // MostPlain is how many changes the plain change list has at most.
@@ -124,7 +125,7 @@ func (s *Source) plainAfter() uint64 {
 			after = begins
 		}
 	}
-	if open := c.Changes.Open - 1; open >= least {
+	if open := s.Changes.Open - 1; open >= least {
 		after = min(after, open)
 	}
 	return after
@@ -142,7 +143,7 @@ func (s *Source) WriteChangeList(w io.Writer, v *store.View) error {
 	if err != nil {
 		return err
 	}
-	return s.writeChanges(w, v, s.changes(resourcesync.ChangeList, store.ChangeList{From: from}), after)
+	return s.writeChanges(w, v, s.changes(resourcesync.ChangeList, ChangeList{From: from}), after)
 }
 
 // timeOf returns when an entry was made; 0 stands for the beginning.
@@ -169,7 +170,7 @@ func (s *Source) writeChanges(w io.Writer, v *store.View, head resourcesync.Docu
 		if err != nil {
 			return err
 		}
-		about, err := v.RecordForm(&e)
+		about, err := RecordFormOf(v, &e)
 		if err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ const MostLists = resourcesync.MaxItems - 1
 // WriteChangeListIndex writes the Change List Index (Z39.99 §12.2): all closed lists, and
 // the open one.
 func (s *Source) WriteChangeListIndex(w io.Writer) error {
-	open := s.Collection.Changes
+	open := s.Changes
 	head := resourcesync.Document{Index: true, Capability: resourcesync.ChangeList, Times: resourcesync.Times{From: open.OpenFrom}, Links: s.up()}
 	var items []resourcesync.Item
 	for i, list := range s.Lists {
@@ -205,7 +206,7 @@ func (s *Source) WriteChangeListIndex(w io.Writer) error {
 
 // WriteChangeDump writes the Change Dump (Z39.99 §13.1): a package for each closed list.
 func (s *Source) WriteChangeDump(w io.Writer) error {
-	head := resourcesync.Document{Capability: resourcesync.ChangeDump, Times: resourcesync.Times{From: s.Collection.Changes.OpenFrom}, Links: s.up()}
+	head := resourcesync.Document{Capability: resourcesync.ChangeDump, Times: resourcesync.Times{From: s.Changes.OpenFrom}, Links: s.up()}
 	var items []resourcesync.Item
 	for i, part := range s.Parts {
 		if part == nil {

@@ -34,6 +34,8 @@ type Folder struct {
 type Store interface {
 	Files() files.Store
 	Scratch() string
+	View(ctx context.Context, name string, f func(*store.View) error) error
+	Extend(ctx context.Context, name string, f func(*store.View) error) error
 	// Touch raises the version of the store, so that others look anew at what there is.
 	Touch(ctx context.Context) error
 }
@@ -162,7 +164,7 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 func dropSets(k *kept) { k.sets = k.sets[:min(len(k.sets), SetsKept)] }
 
 // BuildPart makes the files of a closed change list, unless they are there.
-func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list store.ChangeList) error {
+func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list ChangeList) error {
 	k, err := f.of(v, site)
 	if err != nil || k.parts[list.Number] != nil {
 		return err

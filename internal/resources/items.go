@@ -12,7 +12,7 @@ import (
 // resource returns the item of a topic in a list of resources or a manifest of them: the
 // generic URI, described as it is served to those who ask for no form, and the forms as
 // alternates (Z39.99 §14.3, Alternate Representations).
-func (s *Site) resource(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
+func (s *Site) resource(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	offered := formsOf(c, e)
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI), LastMod: e.Updated}
 	item.Representation = representation(about, offered[0], true)
@@ -41,7 +41,7 @@ func (s *Site) about(e *store.Entry) []resourcesync.Link {
 // change returns the item of a change. What it says of the representation is what the
 // change made, and its memento: the resource may have changed again (Z39.99 §14.6, Prior
 // Versions of Resources).
-func (s *Site) change(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
+func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI)}
 	if e.Lives() {
 		item = s.resource(c, e, about)
@@ -68,7 +68,7 @@ func (s *Site) change(c *store.Collection, e *store.Entry, about *store.RecordFo
 
 // listed is change for a change list, which also leads to what makes the representation of the
 // one before, where that is less (Z39.99 §14.4, Patch Content). Packages have the whole anyway.
-func (s *Site) listed(c *store.Collection, e *store.Entry, about *store.RecordForm) resourcesync.Item {
+func (s *Site) listed(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	item := s.change(c, e, about)
 	if item.Change != resourcesync.Updated || len(item.Hashes) == 0 {
 		return item
@@ -100,7 +100,7 @@ func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
 }
 
 // representation describes a form of a topic. Change lists that are made when they are asked for do not describe large ones.
-func representation(about *store.RecordForm, f form, md5 bool) resourcesync.Representation {
+func representation(about *RecordForm, f form, md5 bool) resourcesync.Representation {
 	r := resourcesync.Representation{Type: f.mediaType}
 	if f.digest >= len(about.Digests) {
 		return r

@@ -33,14 +33,14 @@ func (s *Site) WriteNotification(w io.Writer, v *store.View, after uint64, most 
 	if err != nil {
 		return 0, err
 	}
-	head := s.changes(resourcesync.ChangeNotification, store.ChangeList{From: from})
+	head := s.changes(resourcesync.ChangeNotification, ChangeList{From: from})
 	head.Links = append(append(head.Links, resourcesync.Link{Rel: resourcesync.RelSelf, Href: s.NotificationsURL()}), s.hubs()...)
 	var items []resourcesync.Item
 	for e, err := range v.Entries(after + 1) {
 		if err != nil {
 			return 0, err
 		}
-		about, err := v.RecordForm(&e)
+		about, err := RecordFormOf(v, &e)
 		if err != nil {
 			return 0, err
 		}

@@ -145,8 +145,8 @@ func (c *contents) inMemory(e *store.Entry, form int) ([]byte, error) {
 }
 
 // describe returns what lists that are made ahead say of the record form of an entry that lives, however large that is.
-func (c *contents) describe(e *store.Entry) (*store.RecordForm, error) {
-	about := &store.RecordForm{}
+func (c *contents) describe(e *store.Entry) (*RecordForm, error) {
+	about := &RecordForm{}
 	for i, version := range store.Forms {
 		small, err := c.inMemory(e, i)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Part is a closed change list, and the package of the Change Dump with the same changes.
 type Part struct {
-	store.ChangeList
+	ChangeList
 	Package Package
 
 	group string // of files: what their names begin with
@@ -24,7 +24,7 @@ const (
 
 // buildPart makes the files of a closed change list as a draft. Its entries must all be
 // there still.
-func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Part, error) {
+func buildPart(d *draft, site *Site, v *store.View, list ChangeList) (*Part, error) {
 	defer d.end()
 	part := &Part{ChangeList: list, group: d.name}
 	document, err := d.document(changeListFile, site.changeList(list), resourcesync.Options{})
@@ -48,7 +48,7 @@ func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Par
 		if e.Seq > list.Last {
 			break
 		}
-		about, err := v.RecordForm(&e)
+		about, err := RecordFormOf(v, &e)
 		if err == nil && e.Lives() && len(about.Digests) == 0 { // it is large
 			about, err = bytes.describe(&e)
 		}
@@ -73,7 +73,7 @@ func buildPart(d *draft, site *Site, v *store.View, list store.ChangeList) (*Par
 }
 
 // addChange puts a change into a package, with what the resource was after it.
-func addChange(pack *packaging, site *Site, e *store.Entry, about *store.RecordForm, bytes *contents) error {
+func addChange(pack *packaging, site *Site, e *store.Entry, about *RecordForm, bytes *contents) error {
 	c := &bytes.view.Collection
 	item := site.change(c, e, about)
 	if !e.Lives() {

@@ -33,8 +33,11 @@ type process struct {
 	*resources.Folder
 }
 
-func newProcess(t testing.TB, engine kv.Engine) *process {
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Engine: engine, Logger: slog.New(slog.DiscardHandler)})
+func newProcess(t testing.TB, engine kv.Engine) *process { return newProcessAt(t, engine, time.Now) }
+
+// newProcessAt is newProcess with a clock.
+func newProcessAt(t testing.TB, engine kv.Engine, now func() time.Time) *process {
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Engine: engine, Logger: slog.New(slog.DiscardHandler), Now: now})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return &process{t, db, &resources.Folder{Store: db, Sizes: sizes}}
@@ -134,11 +137,10 @@ func TestProcessesShareWhatIsMade(t *testing.T) {
 // requireParts closes change lists in one process, looks for them in the other, and drops them there.
 func requireParts(t *testing.T, a, b *process, set *resources.Set) {
 	t.Helper()
-	_, err := a.CutChanges(t.Context(), "m", set.Seq-1, set.At, store.Cut{Changes: 70, After: time.Hour})
-	require.NoError(t, err)
+	a.cut(set.Seq-1, set.At, resources.Cut{Changes: 70, After: time.Hour})
 	last := uint64(0)
 	a.view(func(v *store.View, site *resources.Site) {
-		lists, err := v.ChangeLists()
+		lists, err := resources.ChangeLists(v)
 		require.NoError(t, err)
 		require.NotEmpty(t, lists)
 		for _, list := range lists {

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -230,7 +231,7 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		version := store.Forms[slices.IndexFunc(mementoForms, func(p web.Representation[*Server, version]) bool { return p.Ending == web.Var(r, web.EndingVar) })] // the route has no others
-		about, err := v.RecordForm(e)
+		about, err := resources.RecordFormOf(v, e)
 		if err != nil {
 			return err
 		}
@@ -245,7 +246,7 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Vary", "Accept-Encoding")
 		h.Set("Content-Type", patch.MediaType)
-		return s.answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), cacheForEver, func() ([]byte, error) { return v.Patch(e, version) })
+		return s.answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), cacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
 	})
 }
 

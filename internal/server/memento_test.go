@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -236,7 +237,7 @@ func TestPatchOfAHub(t *testing.T) {
 	n.mustPut("m", topicMap(topic("note", "Notes"), hubOf("hub", 300, "second")))
 	require.NoError(t, n.Store.View(d.t.Context(), "m", func(v *store.View) error {
 		for e := range v.Entries(1) {
-			about, err := v.RecordForm(&e)
+			about, err := resources.RecordFormOf(v, &e)
 			require.NoError(t, err)
 			if about.Patches == nil {
 				assert.Equal(t, http.StatusNotFound, n.get(n.url("/topicmaps/m/mementos/"+v.ID(&e).String()+".xtm1.patch")).StatusCode)

@@ -112,13 +112,16 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 	if src.Sets, err = s.keeper.Resources.Sets(v, &src.Site); err != nil {
 		return nil, err
 	}
-	if len(src.Sets) == 0 || v.Changes == nil || v.Changes.Pruned(v.Horizon) {
+	if src.Changes, err = resources.ChangesOf(v); err != nil {
+		return nil, err
+	}
+	if len(src.Sets) == 0 || src.Changes == nil || src.Changes.Pruned(v.Horizon) {
 		return nil, errNotMade
 	}
 	if !lists {
 		return src, nil
 	}
-	if src.Lists, err = v.ChangeLists(); err != nil {
+	if src.Lists, err = resources.ChangeLists(v); err != nil {
 		return nil, err
 	}
 	for i := range src.Lists {
@@ -141,7 +144,7 @@ func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bo
 		if isTopic {
 			hub.AddLinks(w.Header(), s.hubsOf(&v.Collection), src.ChangeListURL())
 		}
-		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(*v.Changes)
+		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
 		for _, set := range src.Sets {
 			state += fmt.Sprint(" ", set.Seq)
 		}
@@ -240,7 +243,7 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 	tag := web.Var(r, "tag")
 	err := s.source(w, r, false, func(src *resources.Source, v *store.View) error {
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
-		if err != nil || n == 0 || tag == src.Tag() && n > v.Changes.Closed {
+		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
 			return web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
 		part, err := s.keeper.Resources.Part(v, &src.Site, n)
@@ -252,11 +255,11 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 			f = file(part)
 			return nil
 		default:
-			lists, err := v.ChangeLists()
+			lists, err := resources.ChangeLists(v)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(lists, func(l store.ChangeList) bool { return l.Number == n }) {
+			if slices.ContainsFunc(lists, func(l resources.ChangeList) bool { return l.Number == n }) {
 				return errNotMade
 			}
 		}

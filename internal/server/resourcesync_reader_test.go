@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -509,9 +510,10 @@ func (n *node) settle(name string) {
 				return err
 			}
 			updated = all[0].Updated
+			c, err := resources.ChangesOf(v)
 			due = v.Restating || v.Head-all[0].Seq >= uint64(n.SnapshotEvery) ||
-				v.Changes != nil && v.Head+1-v.Changes.Open > uint64(n.ChangesPerList)
-			return nil
+				c != nil && v.Head+1-c.Open > uint64(n.ChangesPerList)
+			return err
 		})
 		if err != nil || due {
 			return false

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -468,10 +469,14 @@ type slowToCut struct {
 	goOn  <-chan struct{}
 }
 
-func (s slowToCut) CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error) {
-	s.begun <- struct{}{}
-	<-s.goOn
-	return s.Store.CutChanges(ctx, name, after, at, cut, checks...)
+func (s slowToCut) Extend(ctx context.Context, name string, f func(*store.View) error) error {
+	var before *resources.Changes
+	err := s.View(ctx, name, func(v *store.View) (err error) { before, err = resources.ChangesOf(v); return err })
+	if before == nil && err == nil {
+		s.begun <- struct{}{}
+		<-s.goOn
+	}
+	return errors.Join(err, s.Store.Extend(ctx, name, f))
 }
 
 // What cannot be made is an error in the log, and is tried again.

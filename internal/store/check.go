@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -298,42 +297,32 @@ func (c *checker) keys(where string, v *View) error {
 	return nil
 }
 
-// beside checks that what is kept beside entries is of entries, and that what is noted of their record forms is right.
+// beside checks that the fragments that are kept beside entries are of entries.
 func (c *checker) beside(where string, v *View) error {
-	for _, table := range []byte{keys.TableFragment, keys.TableRecordForm} {
-		for r, err := range v.tx.Scan(v.Log().Key(table), nil) {
-			if err == nil {
-				err = c.ctx.Err()
-			}
-			if err != nil {
-				return err
-			}
-			belongs := func(now *View, value []byte) (bool, error) { return now.belongs(table, keys.NumberIn(r.Key), value) }
-			if ok, err := belongs(v, r.Value); err != nil {
-				return err
-			} else if !ok {
-				c.leftover(where, v, r.Key, belongs, "what is kept beside entry %d is of no entry, or wrong", keys.NumberIn(r.Key))
-			}
+	for r, err := range v.tx.Scan(v.Log().Key(keys.TableFragment), nil) {
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		belongs := func(now *View, _ []byte) (bool, error) { return now.keepsFragment(keys.NumberIn(r.Key)) }
+		if ok, err := belongs(v, r.Value); err != nil {
+			return err
+		} else if !ok {
+			c.leftover(where, v, r.Key, belongs, "what is kept beside entry %d is of no entry, or wrong", keys.NumberIn(r.Key))
 		}
 	}
 	return nil
 }
 
-// belongs reports whether a row that is kept beside an entry is right.
-func (v *View) belongs(table byte, seq uint64, value []byte) (bool, error) {
+// keepsFragment reports whether the fragment of an entry is kept beside it.
+func (v *View) keepsFragment(seq uint64) (bool, error) {
 	if there, err := v.isEntry(seq); err != nil || !there || seq <= v.Horizon {
 		return false, err
 	}
 	e, err := v.entry(seq)
-	if err != nil || table == keys.TableFragment {
-		return err == nil && e.Kept, nil
-	}
-	f := &RecordForm{}
-	if e.Lives() {
-		err = v.describe(e, f)
-	}
-	row, _ := json.Marshal(f) // numbers and texts: this cannot fail
-	return bytes.Equal(row, value), err
+	return err == nil && e.Kept, nil
 }
 
 // snapshots checks that the files of snapshots are there and whole. One whose files are not is

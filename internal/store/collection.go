@@ -58,8 +58,6 @@ type (
 	Segment = collections.Segment
 	// Snapshot is a whole map at one moment.
 	Snapshot = collections.Snapshot
-	// Changes is how far the log is cut into change lists.
-	Changes = collections.Changes
 	// Offer says in which forms records are offered, from an entry on.
 	Offer = collections.Offer
 )
@@ -282,7 +280,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 					return err
 				}
 			}
-			return putFilled(t, &filled, snapshot)
+			return errors.Join(keepExtended(t, c, &filled), putFilled(t, &filled, snapshot))
 		})
 	}
 	err = load.End(ctx, err, func() error {
@@ -295,6 +293,19 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 		return nil, err
 	}
 	return &filled, errors.Join(records.Delete(ctx, db.rows.Engine, empty.SourceKey()), db.deleteLog(ctx, &empty))
+}
+
+// keepExtended gives a collection what extensions keep of another one that it takes the place of.
+func keepExtended(t *txn.Tx, from, to *Collection) error {
+	for r, err := range t.Scan(from.Log().Key(keys.TableExtension), nil) {
+		if err == nil {
+			err = t.Put(append(to.Log().Key(keys.TableExtension), keys.Rest(r.Key)...), r.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stillEmpty checks that c is the collection that was empty, and is so still.

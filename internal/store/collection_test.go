@@ -145,7 +145,7 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := openDB(t, t.TempDir())
 			collection(t, db, "other", 3)
-			kept := rows(t, db, "tilanefkcs")
+			kept := rows(t, db, "tilanefkcsU")
 			ctx, cancel := context.WithCancel(t.Context())
 			src := &failing{Source: heavy(t), n: c.pass, after: c.after, fail: func() error {
 				if c.cancel {
@@ -163,7 +163,7 @@ func TestAnInterruptedCreationLeavesNothing(t *testing.T) {
 			}
 			require.LessOrEqual(t, src.read, (c.pass-1)*len(topicsOf(t, src.Source))+c.after+1, "it ends at once")
 			require.ErrorIs(t, db.View(t.Context(), "m", func(*View) error { return nil }), ErrNotFound)
-			require.Equal(t, kept, rows(t, db, "tilanefkcs"), "nothing is left")
+			require.Equal(t, kept, rows(t, db, "tilanefkcsU"), "nothing is left")
 			require.Equal(t, 11, collection(t, db, "m", 10).Topics, "the name is free")
 		})
 	}

@@ -15,9 +15,6 @@ import (
 // DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
 type DerivedError = derived.Error
 
-// deriving is the key of the context in which a derived collection is written.
-type deriving struct{}
-
 // AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
 func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Advice(c, all) }
 
@@ -53,7 +50,7 @@ func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Na
 // While an input is missing nothing changes: what has to be derived waits until it is there, or the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
-	c, err = db.Publish(context.WithValue(ctx, deriving{}, d), name, func(c Collection, state merge.State) (*fragment.Change, error) {
+	c, err = db.publish(ctx, db.rows.Update, name, d, func(c Collection, state merge.State) (*fragment.Change, error) {
 		*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
 		now, there, err := inputs.Bind(d.tx, &c)
 		if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {

@@ -102,8 +102,6 @@ func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time
 				err = v.WriteRecord(&b, e, version)
 				say("record", b.String(), err)
 			}
-			form, err := v.RecordForm(e)
-			say("form", form, err)
 			for _, at := range []func(uint64) (records.State, error){v.Past, v.PastBefore} {
 				then, err := at(seq)
 				if err == nil {

@@ -20,16 +20,17 @@ import (
 // to; it must not keep it, and nobody else may use its change: it is taken apart while it is
 // published. Where ctx ends before the commit its cause is the error and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.Update, name, decide)
+	return db.publish(ctx, db.rows.Update, name, nil, decide)
 }
 
 // Preview does all that Publish does but for the commit: nothing changes. The
 // collection is as it would be.
 func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.Preview, name, decide)
+	return db.publish(ctx, db.rows.Preview, name, nil, decide)
 }
 
-func (db *DB) publish(ctx context.Context, update func(context.Context, func(*txn.Tx) error) error, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+// publish changes a collection with update; of a derived one only with what derives it.
+func (db *DB) publish(ctx context.Context, update func(context.Context, func(*txn.Tx) error) error, name string, of *Deriving, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
 	var committed *txn.Tx
 	err := update(ctx, func(t *txn.Tx) error {
@@ -41,8 +42,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if err := c.Writable(); err != nil {
 			return err
 		}
-		of, derives := ctx.Value(deriving{}).(*Deriving)
-		if len(c.DerivedFrom) > 0 && !derives {
+		if len(c.DerivedFrom) > 0 && of == nil {
 			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
 		t.Limit(db.maxPublication)
@@ -52,7 +52,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, func(*tx
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
 		}
-		if err == nil && derives {
+		if err == nil && of != nil {
 			err = of.done(c)
 		}
 		if err != nil || change == nil || change.Empty() {

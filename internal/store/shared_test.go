@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -104,10 +103,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		s, err := db.TakeSnapshot(ctx, "m", 2)
 		returns(s.Seq, err)
 	}
-	c, err := db.CutChanges(ctx, "m", 0, time.Unix(0, 0), Cut{Changes: 100})
-	returns(c.Changes.Closed, c.Changes.Open, err)
-	returns(db.NoteRecordForms(ctx, "m"))
-	returns(db.DropChangeLists(ctx, "m", 3))
+	extend(t, db, "m")
 	returns(db.Prune(ctx, "m", Retention{Entries: 300}))
 	rename(0, 10, "last")
 	view(t, db, "m", func(v *View) {

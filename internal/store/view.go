@@ -46,6 +46,19 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 	})
 }
 
+// Extend calls f with a collection in a commit, for an extension to change the rows that it keeps of it: those whose keys begin as [View.Extension] says, of
+// which the store knows nothing. They go with the collection. Nothing else may be changed.
+func (db *DB) Extend(ctx context.Context, name string, f func(*View) error) error {
+	_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error { return f(&View{Collection: *c, db: db, tx: t}) })
+	return err
+}
+
+// Extension begins the keys of the rows that an extension keeps of the collection.
+func (v *View) Extension(name string) []byte { return v.Log().Extension(name) }
+
+// Tx reads the state. What changes the rows of an extension is called with one that can change them, see [DB.Extend].
+func (v *View) Tx() *txn.Tx { return v.tx }
+
 // Context returns the context with which all reading ends.
 func (v *View) Context() context.Context { return v.tx.Context() }
 

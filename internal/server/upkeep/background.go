@@ -169,13 +169,8 @@ func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 	if err != nil {
 		return err
 	}
-	if l.Changes != nil {
-		if err := k.Store.NoteRecordForms(ctx, name); err != nil {
-			return err
-		}
-		if err := k.keepSourceUp(ctx, name, look == ofAge); err != nil {
-			return err
-		}
+	if err := k.keepSourceUp(ctx, name, look == ofAge); err != nil {
+		return err
 	}
 	if due || look == ofAge {
 		_, err = k.Prune(ctx, name)

@@ -19,7 +19,6 @@ type Store interface {
 	resources.Store
 	Collections(ctx context.Context) ([]store.Collection, error)
 	Listing(ctx context.Context) (*store.Listing, error)
-	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)
 	Version(ctx context.Context) (store.Version, error)
 	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
@@ -30,10 +29,7 @@ type Store interface {
 	DropLostSnapshots(ctx context.Context, name string) (dropped []store.Snapshot, err error)
 	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
 	Restate(ctx context.Context, name string) (records int, err error)
-	NoteRecordForms(ctx context.Context, name string) error
-	CutChanges(ctx context.Context, name string, after uint64, at time.Time, cut store.Cut, checks ...func(*store.Collection) error) (*store.Collection, error)
 	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
-	DropChangeLists(ctx context.Context, name string, upTo uint64) error
 	MayWrite() error
 	Impaired() error
 	Refusals() map[string]bool

@@ -67,9 +67,20 @@ func (r refusing) TakeSnapshot(ctx context.Context, name string, keep int) (*sto
 	return r.DB.TakeSnapshot(ctx, name, keep)
 }
 
-func (r refusing) DropChangeLists(ctx context.Context, name string, upTo uint64) error {
-	r.k.drops.Add(1)
-	return r.DB.DropChangeLists(ctx, name, upTo)
+func (r refusing) Extend(ctx context.Context, name string, f func(*store.View) error) error {
+	lists := func(v *store.View) int {
+		all, err := resources.ChangeLists(v)
+		require.NoError(r.k.t, err)
+		return len(all)
+	}
+	return r.DB.Extend(ctx, name, func(v *store.View) error {
+		before := lists(v)
+		err := f(v)
+		if lists(v) < before {
+			r.k.drops.Add(1)
+		}
+		return err
+	})
 }
 
 func keep(t *testing.T, p Policy) *kept {

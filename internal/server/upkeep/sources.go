@@ -3,7 +3,6 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -73,15 +72,18 @@ func (k *Keeper) AwaitSource(ctx context.Context, name string) error {
 // keepSourceUp sees to what ResourceSync offers of a collection, if anybody has asked for it
 // and something is due, or in any case.
 func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) error {
-	due := false
-	err := k.Store.View(ctx, name, func(v *store.View) (err error) {
-		if v.Changes != nil {
-			due, err = k.sourceDue(v)
+	asked, due := false, false
+	err := k.Store.View(ctx, name, func(v *store.View) error {
+		c, err := resources.ChangesOf(v)
+		if asked = c != nil; asked && err == nil {
+			due, err = k.sourceDue(v, c)
 		}
-		due = due || anyway && v.Changes != nil
 		return err
 	})
-	if err != nil || !due {
+	if err == nil && asked {
+		err = k.Resources.Note(ctx, name)
+	}
+	if due = due || anyway; err != nil || !asked || !due {
 		return err
 	}
 	for {
@@ -97,7 +99,7 @@ func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) err
 	}
 }
 
-func (k *Keeper) sourceDue(v *store.View) (bool, error) {
+func (k *Keeper) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 	if v.NoResourceSync {
 		return false, nil
 	}
@@ -109,7 +111,7 @@ func (k *Keeper) sourceDue(v *store.View) (bool, error) {
 	if err != nil || old {
 		return old, err
 	}
-	return k.changesDue(v)
+	return k.changesDue(v, c)
 }
 
 // isOld reports whether a new set is to be made: there is none, or a snapshot that has more, or
@@ -124,8 +126,8 @@ func isOld(v *store.View, sets []*resources.Set) (bool, error) {
 
 // cut says when change lists of a collection are closed: also before retention could take
 // something away that is in none.
-func (k *Keeper) cut(c *store.Collection) store.Cut {
-	cut := store.Cut{
+func (k *Keeper) cut(c *store.Collection) resources.Cut {
+	cut := resources.Cut{
 		Changes: uint64(cmp.Or(c.ChangesPerList, k.ChangesPerList)),
 		After:   cmp.Or(c.ChangeListAfter, k.ChangeListAfter),
 	}
@@ -139,18 +141,12 @@ func (k *Keeper) cut(c *store.Collection) store.Cut {
 }
 
 // changesDue reports whether the open change list is to be closed.
-func (k *Keeper) changesDue(v *store.View) (bool, error) {
-	open, cut := v.Changes.Open, k.cut(&v.Collection)
-	switch n := v.Head + 1 - open; {
-	case v.Changes.Pruned(v.Horizon):
-		return true, nil
-	case n <= 1:
-		return false, nil
-	case n > cut.Changes:
+func (k *Keeper) changesDue(v *store.View, c *resources.Changes) (bool, error) {
+	if c.Pruned(v.Horizon) {
 		return true, nil
 	}
-	first, err := v.Entry(open)
-	return err == nil && k.Now().Sub(first.Updated) >= cut.After, err
+	last, err := c.Due(v, k.cut(&v.Collection), k.Now())
+	return last > 0, err
 }
 
 // makeSource makes the set that is due, closes the change lists that are, and makes their
@@ -161,15 +157,16 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 		return err
 	}
 	var site *resources.Site
-	var cut store.Cut
+	var cut resources.Cut
 	var after uint64 // behind which change lists begin, and when that was
 	var at time.Time
 	due := true
-	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
+	err = k.Store.View(ctx, name, func(v *store.View) error {
 		site, cut = k.Site(&v.Collection), k.cut(&v.Collection)
-		if v.Changes != nil {
-			due, err = k.changesDue(v)
-		} else {
+		c, err := resources.ChangesOf(v)
+		if c != nil && err == nil {
+			due, err = k.changesDue(v, c)
+		} else if err == nil {
 			after, at, err = resources.Beginning(v, set)
 		}
 		return err
@@ -178,16 +175,16 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 		return err
 	}
 	if due {
-		if _, err := k.Store.CutChanges(ctx, name, after, at, cut, sameHistory(site.Epoch)); err != nil {
+		if _, err := k.Resources.CutChanges(ctx, site, name, after, at, cut, k.Now()); err != nil {
 			return err
 		}
 	}
-	if err := k.Store.NoteRecordForms(ctx, name); err != nil {
+	if err := k.Resources.Note(ctx, name); err != nil {
 		return err
 	}
 	dropped, lost, err := k.makeParts(ctx, name, site)
 	if err == nil && lost > dropped {
-		err = k.Store.DropChangeLists(ctx, name, lost)
+		err = k.Resources.DropChangeLists(ctx, name, lost)
 	}
 	if err != nil || lost == 0 {
 		return err
@@ -195,16 +192,6 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 	return k.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
 		return k.Resources.DropParts(ctx, v, site, lost)
 	})
-}
-
-// sameHistory checks that a collection is the one that was looked at before.
-func sameHistory(epoch uuid.UUID) func(*store.Collection) error {
-	return func(c *store.Collection) error {
-		if c.Epoch != epoch {
-			return fmt.Errorf("%w: collection %q, which was created anew meanwhile", store.ErrNotFound, c.Name)
-		}
-		return nil
-	}
 }
 
 // makeSet makes a new set, if one is due, and returns the newest. It is nil where none is
@@ -246,11 +233,15 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 // those that cannot be made any more, with all before them.
 func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, err error) {
 	err = k.Store.View(ctx, name, func(v *store.View) error {
-		if v.Epoch != site.Epoch {
-			return sameHistory(site.Epoch)(&v.Collection)
+		if err := site.Check(&v.Collection); err != nil {
+			return err
 		}
-		lists, err := v.ChangeLists()
+		lists, err := resources.ChangeLists(v)
 		if err != nil {
+			return err
+		}
+		c, err := resources.ChangesOf(v)
+		if err != nil || c == nil {
 			return err
 		}
 		sets, err := k.Resources.Sets(v, site)
@@ -261,7 +252,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 			return nil
 		}
 		oldest := sets[len(sets)-1].Seq
-		if dropped = v.Changes.Closed; len(lists) > 0 {
+		if dropped = c.Closed; len(lists) > 0 {
 			dropped = lists[0].Number - 1
 		}
 		lost = dropped
@@ -270,7 +261,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 			if err != nil {
 				return err
 			}
-			next := v.Changes.OpenFrom
+			next := c.OpenFrom
 			if i+1 < len(lists) {
 				next = lists[i+1].From
 			}

@@ -2,22 +2,10 @@ package collections
 
 import (
 	"slices"
-	"time"
 
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
-
-// Changes is how far the log is cut into change lists.
-type Changes struct {
-	Closed   uint64    // how many lists are closed; they are numbered from 1
-	Open     uint64    // sequence of the first entry of the one that is not
-	OpenFrom time.Time // what it is from on: the time of the entry before
-}
-
-// Pruned reports whether history up to a sequence has gone that the open list had, while lists were
-// not offered. The list may not be read then.
-func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
 
 // Offer says in which forms records are offered, from an entry on.
 type Offer struct {

@@ -36,7 +36,6 @@ type Collection struct {
 	Offers      []Offer    `json:",omitempty"` // how RecordForms have changed
 	RDFAfter    Turns      `json:",omitempty"` // which entries are offered in RDF
 	Omits       Turns      `json:",omitempty"` // which entries leave the instances out
-	Changes     *Changes   `json:",omitempty"` // nil: nobody has asked for change lists yet
 	Hashed      uint64     `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool       `json:",omitempty"` // records are still to be published by which what is offered of them shows
 

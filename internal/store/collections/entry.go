@@ -178,9 +178,9 @@ func (e *Entry) Leaf() []byte {
 	return checkpoint.Leaf(e.Updated, string(e.TopicSI), !e.Deleted, e.Covered, e.Digest)
 }
 
-// forgetShown removes what is kept beside an entry for those who ask what it shows.
+// forgetShown removes the fragment that is kept beside an entry.
 func forgetShown(t *txn.Tx, c *Collection, seq uint64) error {
-	return errors.Join(t.Delete(c.Log().Numbered(keys.TableFragment, seq)), t.Delete(c.Log().Numbered(keys.TableRecordForm, seq)))
+	return t.Delete(c.Log().Numbered(keys.TableFragment, seq))
 }
 
 // Prune removes the entries behind the horizon up to a sequence, but for those that are the last of their keys, and moves the horizon there.

@@ -26,9 +26,8 @@ type Input struct {
 
 // read says how far an input is read.
 type read struct {
-	Generation uint32
-	Anew       uint64 `json:",omitempty"`
-	past.Position
+	past.Cursor
+	Anew uint64 `json:",omitempty"`
 	// Via is the number of the last commit that is read to its end, as far as is known.
 	Via uint64
 }
@@ -74,22 +73,18 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 	for i := range inputs {
 		in := &inputs[i]
 		r, known := before[in.ID.Number]
-		goesOn := known && r.Generation == in.ID.Generation && r.Commit >= in.Since
-		if goesOn || !in.Silent {
-			delete(before, in.ID.Number)
-		}
-		if in.Silent {
-			continue
-		}
-		last, err := past.Last(t.Reader(), in.ID)
+		head, err := past.Head(t.Reader(), in.ID, in.Since)
 		if err != nil {
 			return err
 		}
-		if least := (past.Position{Commit: in.Since}); last.IsBefore(least) {
-			last = least
+		goesOn := known && r.GoesOn(in.Since, head)
+		if goesOn || !in.Silent {
+			delete(before, in.ID.Number)
 		}
 		switch {
-		case !goesOn || last.IsBefore(r.Position):
+		case in.Silent:
+			continue
+		case !goesOn:
 			err = readAll(t, number, in.ID, own)
 		case r.Anew != in.Anew:
 			err = readAll(t, number, in.ID)
@@ -97,7 +92,7 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 			continue
 		}
 		if err == nil {
-			err = t.PutJSON(readKey(number, in.ID.Number), read{in.ID.Generation, in.Anew, last, last.Commit})
+			err = t.PutJSON(readKey(number, in.ID.Number), read{head, in.Anew, head.Commit})
 		}
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 const FormatVersion = 6
 
 // Revision counts the layouts that format 6 had before it was released. A store refuses the earlier ones, too.
-const Revision = 1
+const Revision = 2
 
 // Format is what a store states of its layout.
 var Format = fmt.Sprintf("%d.%d", FormatVersion, Revision)
@@ -47,10 +47,8 @@ const (
 	TableLog          = 'e' // collection, sequence → entry (JSON)
 	TableFirst        = 'E' // collection, sequence → the entries from there on, of those with which the log begins
 	TableFragment     = 'f' // replica, sequence → the fragment of an entry that the records do not show (XTM 2.1)
-	TableRecordForm   = 'j' // collection, sequence → what lists say of the record form of an entry (JSON)
 	TableKey          = 'k' // collection, hash of a TopicSI → last sequence
 	TableLogHash      = 'o' // collection, index → hash of the tree of the log
-	TableChangeList   = 'g' // collection, number → ChangeList (JSON)
 	TableSnapshot     = 's' // collection, number → Snapshot (JSON)
 	TableTopic        = 't' // source, TopicSI → topic record
 	TableIdentifier   = 'i' // source, other subject identifier → TopicSI
@@ -80,6 +78,7 @@ const (
 	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
 	TableBeat         = 'B' // job → number of the lease, count: its holder lives
 	TableOpening      = 'O' // nothing → the newest ones (JSON). And number → Opening (JSON)
+	TableExtension    = 'U' // collection, name of an extension, 0, and what that sorts by → what it keeps of the collection, of which the store knows nothing
 	TableLoad         = 'L' // number → when it was renewed: a load that is under way (package loads)
 )
 
@@ -173,6 +172,11 @@ func (s Source) PlayingPrefix(player fragment.Ref, part fragment.Part) []byte {
 // AssociationKey returns the key of the row of an association with one of its players.
 func (s Source) AssociationKey(player fragment.Ref, part fragment.Part, key fragment.AssociationKey) []byte {
 	return append(s.PlayingPrefix(player, part), key[:]...)
+}
+
+// Extension begins the keys of the rows that an extension keeps of a collection.
+func (s Source) Extension(name string) []byte {
+	return append(append(s.Key(TableExtension), name...), 0)
 }
 
 // ReifiedKey returns the key of the row which says that something is reified in

@@ -58,6 +58,28 @@ func (p Position) IsBefore(other Position) bool {
 	return p.Commit < other.Commit || p.Commit == other.Commit && p.Part < other.Part
 }
 
+// Cursor is how far a consumer has read what the commits of a source have changed. It lies in a row of the consumer, which moves it in the commit that keeps
+// what follows from what was read. So nothing is lost by a crash, and the commits of the source write nothing for the consumer.
+type Cursor struct {
+	Generation uint32
+	Position
+}
+
+// Head returns the cursor behind all that the commits of a source have changed, of which it is remembered what those behind since have.
+func Head(now kv.Reader, id keys.Source, since uint64) (Cursor, error) {
+	last, err := Last(now, id)
+	if least := (Position{Commit: since}); last.IsBefore(least) {
+		last = least
+	}
+	return Cursor{id.Generation, last}, err
+}
+
+// GoesOn reports whether a consumer can go on where it is: it lacks nothing that is forgotten, and has read nothing that the source does not have. Else it
+// starts afresh: it reads the source as a whole, and goes on behind its head.
+func (c Cursor) GoesOn(since uint64, head Cursor) bool {
+	return c.Generation == head.Generation && c.Commit >= since && !head.IsBefore(c.Position)
+}
+
 // Part is some of what a commit has changed.
 type Part struct {
 	Position
