@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/testedit"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
@@ -115,6 +116,48 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 		rename(t, db, "nobody reads")
 	}
 	require.Zero(t, remembered())
+}
+
+// What a source says no more is no longer derived, whatever has all that it says read once more at the same time: a claim that is rejected, or
+// shows again.
+func TestWhatIsDeletedWhileClaimsAreRejected(t *testing.T) {
+	const si = "http://psi.example.org/other"
+	change := func(t *testing.T, db *store.DB, f func(a *store.Applying, topic *fragment.Topic) error) {
+		require.NoError(t, db.ApplyEntries(t.Context(), "two", func(a *store.Applying) error {
+			return f(a, &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}})
+		}))
+	}
+	claim := rejections.OfName("http://psi.example.org/two", &fragment.Name{Value: "Two", Type: tmdm.PSIDefaultNameType})
+	steps := map[string]func(t *testing.T, db *store.DB){
+		"deleted": func(t *testing.T, db *store.DB) {
+			change(t, db, func(a *store.Applying, topic *fragment.Topic) error { return a.DeleteTopic(topic) })
+		},
+		"rejected":    func(t *testing.T, db *store.DB) { require.NoError(t, db.Reject(t.Context(), "two", "because", claim)) },
+		"shown again": func(t *testing.T, db *store.DB) { require.NoError(t, db.Unreject(t.Context(), "two", claim)) },
+	}
+	for _, order := range [][]string{{"deleted", "rejected"}, {"rejected", "deleted"}, {"rejected", "deleted", "shown again"}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			db := openSmall(t, t.TempDir())
+			defer db.Close()
+			follow(t, db, "two", "urn:uuid:00000000-0000-0000-0000-000000000002", "Two")
+			change(t, db, func(a *store.Applying, topic *fragment.Topic) error { return a.PutTopic(topic) })
+			create(t, db, store.Collection{Name: "all", DerivedFrom: []string{"two"}}, tmdm.New())
+			there := func() (is bool) {
+				catchUp(t, db, "all")
+				require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error {
+					topic, err := v.Source().Topic(si)
+					is = topic != nil
+					return err
+				}))
+				return is
+			}
+			require.True(t, there())
+			for _, step := range order {
+				steps[step](t, db)
+			}
+			require.False(t, there())
+		})
+	}
 }
 
 // whileOneIsEdited calls f with stores of what fromTwo makes, and with what publishes another version of "one".

@@ -85,14 +85,15 @@ func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 		case in.Silent:
 			continue
 		case !goesOn:
+			r = read{Cursor: head, Via: head.Commit}
 			err = readAll(t, number, in.ID, own)
-		case r.Anew != in.Anew:
+		case r.Anew != in.Anew: // what it says no more since it was read is among what it has changed
 			err = readAll(t, number, in.ID)
 		default:
 			continue
 		}
-		if err == nil {
-			err = t.PutJSON(readKey(number, in.ID.Number), read{head, in.Anew, head.Commit})
+		if r.Anew = in.Anew; err == nil {
+			err = t.PutJSON(readKey(number, in.ID.Number), r)
 		}
 		if err != nil {
 			return err
