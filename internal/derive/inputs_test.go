@@ -39,7 +39,7 @@ func openSmall(t *testing.T, dir string) *store.DB {
 // fromTwo makes a collection and a subscription, each with topics of its own, and a collection "all" that is derived from both.
 func fromTwo(t *testing.T, db *store.DB) {
 	src := testedit.SmallMap("http://one.example.org/")
-	create(t, db, store.Collection{Name: "one"}, src)
+	create(t, db, store.Collection{Name: "one", Settings: store.Settings{DocumentSize: 1}}, src)
 	follow(t, db, "two", "urn:uuid:00000000-0000-0000-0000-000000000002", "Two")
 	create(t, db, store.Collection{Name: "all", DerivedFrom: []string{"one", "two"}}, tmdm.New())
 }

@@ -179,17 +179,27 @@ func whileOneIsEdited(t *testing.T, f func(db *store.DB, edit func())) {
 // A collection that has not read what an input has forgotten by now reads all of it.
 func TestWhatIsForgottenIsReadAsAWhole(t *testing.T) {
 	whileOneIsEdited(t, func(db *store.DB, edit func()) {
+		read, behind := uint64(0), 0
 		for i := range 12 {
 			edit()
 			if i%4 == 1 {
-				_, err := db.Prune(t.Context(), "one", store.Retention{})
+				_, err := db.TakeSnapshot(t.Context(), "one", 1)
+				require.NoError(t, err)
+				_, err = db.Prune(t.Context(), "one", store.Retention{Entries: 1})
 				require.NoError(t, err)
 			}
 			if i%3 == 2 {
 				catchUp(t, db, "all")
 				requireDerived(t, db, []string{"one", "two"}, "edit %d", i)
+				one, err := db.Latest(t.Context(), "one")
+				require.NoError(t, err)
+				if one.Horizon > read+1 {
+					behind++
+				}
+				read = one.Head
 			}
 		}
+		require.GreaterOrEqual(t, behind, 2, "what it has not read is forgotten")
 		head := catchUp(t, db, "all").Head
 		require.Equal(t, head, catchUp(t, db, "all").Head)
 	})

@@ -335,3 +335,26 @@ func TestManyOldValuesArePassedOver(t *testing.T) {
 		require.Equal(t, want, n, "what the last ten commits have changed")
 	}
 }
+
+// A consumer goes on where it lacks nothing that is forgotten, and where the source has what it has read.
+func TestCursorsGoOnWhereNothingIsLacking(t *testing.T) {
+	at := func(generation uint32, commit uint64, part uint32) past.Cursor {
+		return past.Cursor{Generation: generation, Position: past.Position{Commit: commit, Part: part}}
+	}
+	for what, c := range map[string]struct {
+		cursor, head past.Cursor
+		since        uint64
+		goesOn       bool
+	}{
+		"at the head":              {at(1, 9, 2), at(1, 9, 2), 0, true},
+		"behind it":                {at(1, 7, 0), at(1, 9, 2), 7, true},
+		"in the last commit":       {at(1, 9, 1), at(1, 9, 2), 0, true},
+		"at the beginning":         {at(1, 0, 0), at(1, 0, 0), 0, true},
+		"what it lacks is gone":    {at(1, 7, 3), at(1, 9, 2), 8, false},
+		"another generation":       {at(1, 9, 2), at(2, 9, 2), 0, false},
+		"nothing was read":         {past.Cursor{}, at(1, 0, 0), 0, false},
+		"the source has gone back": {at(1, 9, 3), at(1, 9, 2), 0, false},
+	} {
+		require.Equal(t, c.goesOn, c.cursor.GoesOn(c.since, c.head), what)
+	}
+}
