@@ -80,78 +80,35 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 
 // WriteMap is WriteSnapshot, and returns what the version could not carry.
 func WriteMap(w io.Writer, src Source, form Form) (xtm.Losses, error) {
-	losses, err := writeMap(src, []Document{{w, form}})
-	return losses[0], err
-}
-
-// Document is where a document is written to, and how.
-type Document struct {
-	To   io.Writer
-	Form Form // without ContentOnly
-}
-
-// WriteSnapshots is WriteSnapshot of several documents at the same time: it reads src once.
-func WriteSnapshots(src Source, documents ...Document) error {
-	_, err := writeMap(src, documents)
-	return err
-}
-
-func writeMap(src Source, documents []Document) (losses []xtm.Losses, err error) {
 	src = InPassing(src)
 	claims, _ := src.(Identified)
-	all := make(writers, len(documents))
-	for i, d := range documents {
-		all[i] = newWriter(d.To, src, d.Form)
-	}
-	defer func() {
-		for _, f := range all {
-			losses = append(losses, f.enc.Losses())
-			f.release()
-		}
-	}()
+	f := newWriter(w, src, form)
+	defer f.release()
 	for t, err := range src.Topics() {
 		if err != nil {
-			return nil, err
+			return f.enc.Losses(), err
 		}
-		var types []Ref
+		f.types = f.types[:0]
 		if claims == nil || !claims.AreIdentified() {
-			types = all.classes(t.TopicSI())
+			f.classes(t.TopicSI())
 		}
-		if err := all.each(func(f *writer) { f.topic(t, types) }); err != nil {
-			return nil, err
+		if f.topic(t, f.types); f.err != nil {
+			return f.enc.Losses(), f.err
 		}
 	}
 	for a, err := range src.Associations() {
 		if err != nil {
-			return nil, err
+			return f.enc.Losses(), err
 		}
 		if _, _, ok := a.TypeInstance(); ok && isBare(a) {
 			continue // written as a type of the instance
 		}
-		if err := all.each(func(f *writer) { f.element(a) }); err != nil {
-			return nil, err
+		if f.element(a); f.err != nil {
+			return f.enc.Losses(), f.err
 		}
 	}
-	return nil, all.each(func(f *writer) { f.close() })
-}
-
-// writers write several documents of the same source.
-type writers []*writer
-
-// classes returns the types of a topic that can be written as instanceOf.
-func (all writers) classes(instance Ref) []Ref {
-	all[0].classes(instance)
-	return all[0].types
-}
-
-// each lets all write. It returns the first error.
-func (all writers) each(write func(*writer)) error {
-	for _, f := range all {
-		if write(f); f.err != nil {
-			return f.err
-		}
-	}
-	return nil
+	err := f.close()
+	return f.enc.Losses(), err
 }
 
 // writer writes one document. The first error ends it.

@@ -61,7 +61,7 @@ func (m *Manifest) size() (n int64) {
 var (
 	manifestName = regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{64}\.json$`)
 	chunkName    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	snapshotPath = regexp.MustCompile(`^snapshots/[0-9a-f-]{36}/[0-9a-f-]{36}\.xtm(1|21)\.gz$`)
+	snapshotPath = regexp.MustCompile(`^snapshots/[0-9a-f-]{36}/[0-9a-f-]{36}\.xtm21\.gz$`)
 )
 
 // encode returns the manifest's bytes, and the name of its file.

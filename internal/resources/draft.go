@@ -37,18 +37,6 @@ func (d *draft) create(name string) (files.Writer, error) {
 	return w, err
 }
 
-// temporary makes a file that is there as long as it is open.
-func (d *draft) temporary() (*os.File, error) {
-	if err := os.MkdirAll(d.scratch, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(d.scratch, "*.part")
-	if err == nil {
-		os.Remove(f.Name())
-	}
-	return f, err
-}
-
 // done ends a file that will not be written any more, so that few are open at a time.
 func (d *draft) done(w files.Writer) error {
 	for i := range d.open {

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -35,7 +36,7 @@ func (d *draft) packaging(name, manifest string, head resourcesync.Document, o r
 	if p.zip, err = d.create(name); err != nil {
 		return nil, err
 	}
-	if p.manifest, err = d.temporary(); err != nil {
+	if p.manifest, err = durable.Temporary(d.scratch); err != nil {
 		return nil, err
 	}
 	p.PackageWriter, err = resourcesync.NewPackageWriter(io.MultiWriter(p.zip, p.fixity), p.manifest, head, o)
@@ -101,7 +102,7 @@ func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
 		return bytes.NewReader(small), err
 	}
 	if c.file == nil {
-		file, err := c.draft.temporary()
+		file, err := durable.Temporary(c.draft.scratch)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +12,13 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // fragmentData is the Topic Map Fragment Data Service of TMShare.
@@ -232,23 +233,33 @@ type keptSnapshot struct {
 	snap *store.Snapshot
 }
 
+// writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another program may write that in other bytes.
 func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in *formats.Format) error {
-	open := func(version xtm.Version) (web.File, error) {
-		f, err := k.of.OpenSnapshot(r.Context(), k.snap, version)
+	made := web.Validator{Tag: k.snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(k.snap.Updated)}
+	stored := in.Stored == store.SnapshotForm
+	if !stored {
+		made.Tag = web.Digest([]byte(made.Tag + " " + s.program))
+	}
+	if in.Statements != nil {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+		open := func(ctx context.Context) (web.File, error) { return k.of.OpenSnapshot(ctx, k.snap) }
+		var f web.File
+		var err error
+		if stored {
+			f, err = open(r.Context())
+		} else {
+			f, err = s.renderings.Open(r, made.Tag, func(ctx context.Context, to io.Writer) error {
+				if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
+					return err
+				}
+				return dataforms.WriteSnapshot(to, in, k.of.SP, func() (io.ReadCloser, error) { return open(ctx) })
+			})
+		}
 		if errors.Is(err, store.ErrLost) {
 			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
-		return f, err
-	}
-	made := web.Validator{Tag: k.snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(k.snap.Updated)}
-	if in.Statements != nil {
-		made.Tag = s.stateTag(r, made.Tag)
-		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
-			return dataforms.WriteXTM(to, in, k.of.SP, dataforms.Unpacked(func() (io.ReadCloser, error) { return open(xtm.V21) }))
-		})
-	}
-	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
-		f, err := open(in.Stored)
 		if err != nil {
 			return web.Kept{}, err
 		}

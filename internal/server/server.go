@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/operate"
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/signin"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
@@ -41,26 +42,33 @@ type Server struct {
 	known   web.Tokens            // all of them
 	guesses *web.Guesses
 
-	keeper    *upkeep.Keeper
-	answers   *web.Answers
-	overviews web.Made[*store.Listing]
-	pages     *pages.Pages
-	sessions  *signin.Sessions
-	editor    editing.Editor
-	operator  operate.Node
-	waiting   waiting.Room
-	hubs      *hub.Publisher
-	notifier  *hub.Notifier
-	uploads   chan struct{} // holds one for each that is under way
-	metrics   *metrics
-	stopping  atomic.Bool
-	reader    *publish.Reader
-	watcher   *publish.Watcher
-	publisher *publish.Publisher
+	keeper     *upkeep.Keeper
+	answers    *web.Answers
+	renderings *renderings.Files // of snapshots, in forms that are not stored
+	overviews  web.Made[*store.Listing]
+	pages      *pages.Pages
+	sessions   *signin.Sessions
+	editor     editing.Editor
+	operator   operate.Node
+	waiting    waiting.Room
+	hubs       *hub.Publisher
+	notifier   *hub.Notifier
+	uploads    chan struct{} // holds one for each that is under way
+	metrics    *metrics
+	stopping   atomic.Bool
+	reader     *publish.Reader
+	watcher    *publish.Watcher
+	publisher  *publish.Publisher
 }
 
 // recentLimit is how many bytes of documents are kept in memory.
 const recentLimit = 16 << 20
+
+// What is kept of snapshots in other forms than the stored one: bytes, and how long after the last use.
+const (
+	renderingsLimit = 1 << 30
+	renderingsKept  = time.Hour
+)
 
 // maxRenders is how many answers that are made of the records while they are sent
 // are made at the same time: a topic of which much is said takes memory. In a database each has one
@@ -78,6 +86,7 @@ func New(c Config) (*Server, error) {
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
 	}
+	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3)
 	s.known = slices.Clone(s.writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
@@ -120,6 +129,7 @@ func (s *Server) letEdit() {
 // open. What requests still under way would begin is left undone.
 func (s *Server) Close() {
 	s.waiting.Close()
+	s.renderings.Close()
 	s.keeper.Close()
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -292,13 +291,12 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 	t.Parallel()
 	cutShort := func(path string) error { return os.Truncate(path, 20) }
 	for what, lose := range map[string]func(files []string) error{
-		"missing":     func(files []string) error { return os.Remove(files[0]) },
-		"cut":         func(files []string) error { return cutShort(files[0]) },
-		"empty":       func(files []string) error { return os.Truncate(files[0], 0) },
-		"both":        func(files []string) error { return os.RemoveAll(filepath.Dir(files[0])) },
-		"other forms": func(files []string) error { return cutShort(files[1]) },
+		"missing": func(files []string) error { return os.Remove(files[0]) },
+		"cut":     func(files []string) error { return cutShort(files[0]) },
+		"empty":   func(files []string) error { return os.Truncate(files[0], 0) },
+		"folder":  func(files []string) error { return os.RemoveAll(filepath.Dir(files[0])) },
 	} {
-		for _, restarted := range []bool{false, true} {
+		for _, asked := range []string{".xtm1", ".xtm21", ""} { // "": another process finds it
 			dir := t.TempDir()
 			n := startOn(t, store.Options{Dir: dir})
 			n.publish("small", small())
@@ -306,9 +304,8 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 			current := n.current("small")
 			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*.gz"))
 			require.NoError(t, err)
-			require.Len(t, files, 2)
-			slices.Sort(files)
-			if restarted {
+			require.Len(t, files, 1)
+			if asked == "" {
 				n.stop()
 				require.NoError(t, lose(files), what)
 				n = startOn(t, store.Options{Dir: dir})
@@ -316,11 +313,7 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 				testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 1 }, what)
 			} else {
 				require.NoError(t, lose(files), what)
-				lost := filepath.Ext(filepath.Base(files[0][:len(files[0])-3])) // .xtm1
-				if what == "other forms" {
-					lost = ".xtm21"
-				}
-				a := n.get("/topicmaps/small/snapshots/" + first.id()[len("urn:uuid:"):] + lost)
+				a := n.get("/topicmaps/small/snapshots/" + first.id()[len("urn:uuid:"):] + asked)
 				require.Equal(t, http.StatusNotFound, a.StatusCode, what)
 				assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable", what)
 				assert.Contains(t, string(a.body), "the snapshots feed lists those that are kept", what)
@@ -352,7 +345,7 @@ func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
 	require.Len(t, before, 2)
 	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", before[0].id()[len("urn:uuid:"):]+"*"))
 	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, files, 1)
 	require.NoError(t, os.Remove(files[0]))
 	require.NoError(t, n.Start())
 	testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 })

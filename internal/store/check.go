@@ -360,19 +360,17 @@ func (c *checker) stillListed(name string, s *Snapshot) bool {
 
 // snapshotFault says what is wrong with the files of a snapshot, nil if nothing is.
 func snapshotFault(v *View, s *Snapshot) error {
-	for _, version := range Forms {
-		f, err := v.OpenSnapshot(s, version)
-		if err != nil {
-			return err
-		}
-		z, err := gzip.NewReader(f)
-		if err == nil {
-			_, err = io.Copy(io.Discard, z) // which compares the checksum
-		}
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("the file of a snapshot cannot be unpacked: snapshot %s: %w", s.ID, err)
-		}
+	f, err := v.OpenSnapshot(s)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err == nil {
+		_, err = io.Copy(io.Discard, z) // which compares the checksum
+	}
+	if err != nil {
+		err = fmt.Errorf("the file of a snapshot cannot be unpacked: snapshot %s: %w", s.ID, err)
+	}
+	return err
 }

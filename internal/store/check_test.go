@@ -68,7 +68,7 @@ func TestLeftoversAreFound(t *testing.T) {
 	raw(t, db, func(w kv.Writer) error {
 		return w.Put(append(keys.Source{Number: c.Number, Generation: c.Generation + 7}.Key(keys.TableTopic), "left"...), []byte("left"))
 	})
-	file := filepath.Join(filepath.Dir(snapshotPath(db, c, &Snapshot{}, Forms[0])), "left"+datafolder.SnapshotEnding)
+	file := filepath.Join(filepath.Dir(snapshotPath(db, c, &Snapshot{})), "left"+datafolder.SnapshotEnding)
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, db.Close())
 
@@ -114,17 +114,17 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			require.NoError(t, os.Remove(listedFiles(t, db, c)[0]))
 		}, "the file of a snapshot is lost", true},
 		"a snapshot file is cut": {func(t *testing.T, db *DB, c *Collection) {
-			require.NoError(t, os.Truncate(listedFiles(t, db, c)[1], 30))
+			require.NoError(t, os.Truncate(listedFiles(t, db, c)[0], 30))
 		}, "has 30 bytes, not", true},
 		"a snapshot file is altered": {func(t *testing.T, db *DB, c *Collection) {
-			path := listedFiles(t, db, c)[2]
+			path := listedFiles(t, db, c)[1]
 			b, err := os.ReadFile(path)
 			require.NoError(t, err)
 			b[len(b)/2] ^= 1
 			require.NoError(t, os.WriteFile(path, b, 0o600))
 		}, "cannot be unpacked", true},
 		"a snapshot file is another": {func(t *testing.T, db *DB, c *Collection) {
-			path := listedFiles(t, db, c)[2]
+			path := listedFiles(t, db, c)[1]
 			b, err := os.ReadFile(path)
 			require.NoError(t, err)
 			b[len(b)-6] ^= 1 // in the checksum of the content
@@ -308,9 +308,7 @@ func listedFiles(t testing.TB, db *DB, c *Collection) (files []string) {
 		all, err := v.Snapshots()
 		require.NoError(t, err)
 		for i := range all {
-			for _, version := range Forms {
-				files = append(files, snapshotPath(db, c, &all[i], version))
-			}
+			files = append(files, snapshotPath(db, c, &all[i]))
 		}
 	})
 	return files

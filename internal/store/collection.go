@@ -45,6 +45,9 @@ func ValidateName(name string) error { return collections.ValidateName(name) }
 // Forms are the XTM versions in which fragments and snapshots are available.
 var Forms = rendered.Forms
 
+// SnapshotForm is the one in which snapshots are stored.
+const SnapshotForm = rendered.Snapshot
+
 // What a node publishes: see package collections.
 type (
 	// Collection is a published topic map.

@@ -230,7 +230,7 @@ func checkCrashed(t *testing.T, db *DB, h *versions) (published int) {
 		for _, s := range list {
 			n, _, err := h.after(s.Seq)
 			require.NoError(t, err)
-			m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", &s, xtm.V21)), xtm.Options{Base: sp})
+			m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", &s)), xtm.Options{Base: sp})
 			require.NoError(t, err)
 			require.Equal(t, storetest.Dump(t, h.version(n)), storetest.Dump(t, m))
 		}

@@ -48,9 +48,7 @@ func (d *Dump) SnapshotFiles() (names []string, err error) {
 			return nil, err
 		}
 		for j := range snapshots {
-			for _, version := range Forms {
-				names = append(names, d.db.snapshotFiles(c).Name(snapshots[j].ID, version))
-			}
+			names = append(names, d.db.snapshotFiles(c).Name(snapshots[j].ID))
 		}
 	}
 	return names, nil

@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // Latest is a collection as it is now, and its snapshots, the newest first: all
@@ -131,6 +130,6 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 }
 
 // OpenSnapshot is [View.OpenSnapshot]. The file is of no use once ctx has ended.
-func (l *Latest) OpenSnapshot(ctx context.Context, s *Snapshot, version xtm.Version) (files.File, error) {
-	return l.db.snapshotFiles(&l.Collection).Open(ctx, s, version)
+func (l *Latest) OpenSnapshot(ctx context.Context, s *Snapshot) (files.File, error) {
+	return l.db.snapshotFiles(&l.Collection).Open(ctx, s)
 }

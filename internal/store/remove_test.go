@@ -98,7 +98,7 @@ func TestReadersOutliveACollection(t *testing.T) {
 	view(t, db, "m", func(v *View) {
 		s, err := v.Snapshots()
 		require.NoError(t, err)
-		f, err := v.OpenSnapshot(&s[0], Forms[0])
+		f, err := v.OpenSnapshot(&s[0])
 		require.NoError(t, err)
 		defer f.Close()
 		records := all(t, v.Source().(merge.State))
@@ -112,9 +112,9 @@ func TestReadersOutliveACollection(t *testing.T) {
 		again, err := v.Snapshots()
 		require.NoError(t, err)
 		require.Equal(t, s, again)
-		_, err = v.OpenSnapshot(&s[0], Forms[0])
+		_, err = v.OpenSnapshot(&s[0])
 		require.ErrorIs(t, err, ErrLost)
-		require.Equal(t, s[0].Sizes[Forms[0]], f.Size())
+		require.Equal(t, s[0].Size, f.Size())
 	})
 	view(t, db, "m", func(v *View) { require.Equal(t, 6, v.Topics) })
 }

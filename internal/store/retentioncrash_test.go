@@ -142,7 +142,7 @@ func TestDeletingKilledAtAnyInstant(t *testing.T) {
 		require.Equal(t, whole, rows(t, db, collectionTables))
 		require.Equal(t, records, recordsOf(t, db, "m"))
 		h.check(t, db, "m")
-		content(t, db, "m", &snapshots(t, db, "m")[0], Forms[1])
+		content(t, db, "m", &snapshots(t, db, "m")[0])
 	})
 	require.Positive(t, gone, "no kill came after the deletion")
 	t.Logf("gone after %d kills", gone)

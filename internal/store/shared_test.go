@@ -144,7 +144,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		snapshots, err := v.Snapshots()
 		require.NoError(t, err)
 		for i := range snapshots {
-			f, err := v.OpenSnapshot(&snapshots[i], Forms[0])
+			f, err := v.OpenSnapshot(&snapshots[i])
 			require.NoError(t, err)
 			require.NoError(t, f.Close())
 		}

@@ -16,7 +16,7 @@ func (db *DB) snapshotFiles(c *Collection) snapshotfiles.Of {
 	return snapshotfiles.Of{Store: db.files, Epoch: c.Epoch}
 }
 
-// TakeSnapshot writes the map as it is now to files, and keeps the newest keep
+// TakeSnapshot writes the map as it is now to a file, and keeps the newest keep
 // snapshots. Where nothing has changed since the newest, it returns that one.
 // Reading and publishing go on meanwhile.
 func (db *DB) TakeSnapshot(ctx context.Context, name string, keep int) (*Snapshot, error) {
@@ -129,8 +129,8 @@ func (db *DB) removeSnapshot(ctx context.Context, c *Collection, s *Snapshot) {
 	db.snapshotFiles(c).Remove(ctx, s.ID)
 }
 
-// DropLostSnapshots takes those snapshots of a collection off the list of which a file is
-// missing, or another one than was written, and removes what there is of them. It reads only the
+// DropLostSnapshots takes those snapshots of a collection off the list whose files are
+// missing, or others than were written, and removes what there is of them. It reads only the
 // end of each file. dropped are those that were listed until now.
 func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Snapshot, err error) {
 	var c Collection
@@ -142,15 +142,13 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 			return err
 		}
 		for i := range all {
-			for _, version := range Forms {
-				f, err := v.OpenSnapshot(&all[i], version)
-				if errors.Is(err, ErrLost) {
-					lost = append(lost, all[i])
-					break
-				}
-				if err != nil {
-					return err
-				}
+			f, err := v.OpenSnapshot(&all[i])
+			switch {
+			case errors.Is(err, ErrLost):
+				lost = append(lost, all[i])
+			case err != nil:
+				return err
+			default:
 				f.Close()
 			}
 		}

@@ -44,24 +44,24 @@ func snapshots(t tester, db *DB, name string) (list []Snapshot) {
 	return list
 }
 
-// content returns a form of a snapshot, unpacked.
-func content(t testing.TB, db *DB, name string, s *Snapshot, version xtm.Version) (plain string) {
+// content returns the document of a snapshot.
+func content(t testing.TB, db *DB, name string, s *Snapshot) (plain string) {
 	t.Helper()
 	view(t, db, name, func(v *View) {
-		f, err := v.OpenSnapshot(s, version)
+		f, err := v.OpenSnapshot(s)
 		require.NoError(t, err)
 		defer f.Close()
 		data, err := io.ReadAll(f)
 		require.NoError(t, err)
-		require.Equal(t, int64(len(data)), s.Sizes[version])
+		require.Equal(t, int64(len(data)), s.Size)
 		plain = unzip(t, data)
 	})
 	return plain
 }
 
 // snapshotPath returns the path of the file of a snapshot in a data folder.
-func snapshotPath(db *DB, c *Collection, s *Snapshot, version xtm.Version) string {
-	return filepath.Join(db.Dir(), filepath.FromSlash(db.snapshotFiles(c).Name(s.ID, version)))
+func snapshotPath(db *DB, c *Collection, s *Snapshot) string {
+	return filepath.Join(db.Dir(), filepath.FromSlash(db.snapshotFiles(c).Name(s.ID)))
 }
 
 // snapshotFiles returns the files in the folder of snapshots, as paths in it.
@@ -83,9 +83,7 @@ func snapshotFiles(t testing.TB, db *DB) []string {
 func filesOf(c *Collection, list ...Snapshot) []string {
 	files := []string{}
 	for _, s := range list {
-		for _, ext := range []string{".xtm1.gz", ".xtm21.gz"} {
-			files = append(files, filepath.Join(c.Epoch.String(), s.ID.String()+ext))
-		}
+		files = append(files, filepath.Join(c.Epoch.String(), s.ID.String()+".xtm21.gz"))
 	}
 	return files
 }
@@ -102,23 +100,14 @@ func TestASnapshotIsTheMap(t *testing.T) {
 		require.Equal(t, []any{c.Head, c.Updated, c.Topics}, []any{s.Seq, s.Updated, s.Topics})
 		require.Equal(t, *s, snapshots(t, db, "m")[0])
 		view(t, db, "m", func(v *View) {
-			for _, version := range Forms {
-				var now bytes.Buffer
-				require.NoError(t, v.WriteSnapshot(&now, version))
-				require.Equal(t, now.String(), content(t, db, "m", s, version), "XTM %s", version)
-			}
-			m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", s, xtm.V21)), xtm.Options{Base: sp})
+			var now bytes.Buffer
+			require.NoError(t, v.WriteSnapshot(&now, xtm.V21))
+			require.Equal(t, now.String(), content(t, db, "m", s))
+			m, err := fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", s)), xtm.Options{Base: sp})
 			require.NoError(t, err)
 			var loaded merge.Memory
 			require.NoError(t, loaded.Load(m))
 			require.Equal(t, storetest.Dump(t, v.Source()), storetest.Dump(t, &loaded))
-			m, err = fragment.ReadSnapshot(t.Context(), strings.NewReader(content(t, db, "m", s, xtm.V10)), xtm.Options{Base: sp})
-			require.NoError(t, err)
-			for _, topic := range topicsOf(t, v.Source()) {
-				again, err := m.Topic(topic.TopicSI())
-				require.NoError(t, err)
-				require.NotNil(t, again, "XTM 1.0 has %s", topic.TopicSI())
-			}
 		})
 	}
 }
@@ -158,24 +147,24 @@ func TestTheNewestSnapshotsAreKept(t *testing.T) {
 	one := takeSnapshot(t, db, "m", 0) // at least one
 	require.Equal(t, []Snapshot{*one}, snapshots(t, db, "m"))
 	view(t, db, "m", func(v *View) {
-		_, err := v.OpenSnapshot(&list[0], xtm.V10)
+		_, err := v.OpenSnapshot(&list[0])
 		require.ErrorIs(t, err, ErrLost)
 	})
 	db = reopen(t, db)
 	require.Equal(t, []Snapshot{*one}, snapshots(t, db, "m"))
 	require.ElementsMatch(t, append(filesOf(c, *one), filesOf(other, *kept)...), snapshotFiles(t, db))
-	content(t, db, "m", one, xtm.V21)
+	content(t, db, "m", one)
 }
 
 func TestAReaderKeepsAnOldSnapshot(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 2000)
 	s := takeSnapshot(t, db, "m", 1)
-	want := content(t, db, "m", s, xtm.V21)
+	want := content(t, db, "m", s)
 	var f files.File
 	view(t, db, "m", func(v *View) {
 		var err error
-		f, err = v.OpenSnapshot(s, xtm.V21)
+		f, err = v.OpenSnapshot(s)
 		require.NoError(t, err)
 	})
 	defer f.Close()
@@ -208,7 +197,7 @@ func TestOpeningSweepsSnapshotFiles(t *testing.T) {
 	}
 	db = reopen(t, db)
 	require.ElementsMatch(t, append(filesOf(c, *s), foreign...), snapshotFiles(t, db))
-	content(t, db, "m", s, xtm.V10)
+	content(t, db, "m", s)
 }
 
 // counted is a context that calls back at each look of a job, and ends at one of them. Looks of
@@ -286,7 +275,7 @@ func TestPublishingGoesOnDuringASnapshot(t *testing.T) {
 	s, err := db.TakeSnapshot(ctx, "m", 3)
 	require.NoError(t, err)
 	require.Equal(t, []any{c.Head, c.Updated}, []any{s.Seq, s.Updated})
-	require.Equal(t, want, content(t, db, "m", s, xtm.V21))
+	require.Equal(t, want, content(t, db, "m", s))
 	require.Equal(t, c.Head+100, takeSnapshot(t, db, "m", 3).Seq)
 }
 
@@ -307,7 +296,7 @@ func TestSnapshotsTakenAtOnce(t *testing.T) {
 		list := snapshots(t, db, "m")
 		for _, s := range taken {
 			require.Equal(t, list[0], *s, "all return the one that is listed")
-			content(t, db, "m", s, xtm.V10)
+			content(t, db, "m", s)
 		}
 		require.ElementsMatch(t, filesOf(c, list...), snapshotFiles(t, db))
 		publish(t, db, "m", rename(0, 3, name))

@@ -1,6 +1,7 @@
 package dataforms
 
 import (
+	"fmt"
 	"io"
 	"iter"
 
@@ -36,13 +37,58 @@ func WriteMap(w io.Writer, f *formats.Format, sp string, src fragment.Source) er
 	return writeRecords(w, f, sp, fragment.Records(src))
 }
 
-// WriteXTM writes all statements of a document in XTM 2.1. It may be opened twice.
-func WriteXTM(w io.Writer, f *formats.Format, sp string, open func() (io.ReadCloser, error)) error {
-	return writeRecords(w, f, sp, recordsIn(open, sp))
+// WriteSnapshot writes a snapshot in another form than the one in which it is stored. It may open the file twice. A file whose content is not what was
+// written is an error, whatever was made of it.
+func WriteSnapshot(w io.Writer, f *formats.Format, sp string, open func() (io.ReadCloser, error)) error {
+	unpacked := unpacked(open)
+	var err error
+	if f.Statements != nil {
+		err = writeRecords(w, f, sp, recordsIn(unpacked, sp))
+	} else {
+		err = writeXTM(w, f.Stored, sp, unpacked)
+	}
+	if err == nil {
+		return nil
+	}
+	whole, openErr := unpacked()
+	if openErr == nil {
+		_, openErr = io.Copy(io.Discard, whole) // which compares the checksum
+		whole.Close()
+	}
+	if openErr != nil {
+		return fmt.Errorf("the file of a snapshot cannot be unpacked; \"check --repair\" makes another one: %w", openErr)
+	}
+	return err
 }
 
-// Unpacked opens what is stored packed.
-func Unpacked(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+// writeXTM writes a document in XTM in another version, element by element.
+func writeXTM(w io.Writer, version xtm.Version, sp string, open func() (io.ReadCloser, error)) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var to xtm.Encoder
+	to.Reset(w, version, tmdm.Locator(sp))
+	for from := xtm.NewDecoder(r, xtm.Options{Base: tmdm.Locator(sp)}); ; {
+		e, err := from.Next()
+		switch e := e.(type) {
+		case *xtm.Topic:
+			err = to.Topic(e)
+		case *xtm.Association:
+			err = to.Association(e)
+		}
+		if err == io.EOF {
+			return to.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// unpacked opens what is stored packed.
+func unpacked(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		packed, err := open()
 		if err != nil {

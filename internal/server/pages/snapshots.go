@@ -29,8 +29,8 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 		made := snapshot{Updated: s.Updated, Topics: s.Topics}
 		for i, form := range data(p.URLs.Snapshot(&v.Collection, s.ID), "", v.InRDF()) {
 			made.Files = append(made.Files, file{link: form})
-			if i < len(store.Forms) {
-				made.Files[i].Bytes = s.Sizes[store.Forms[i]]
+			if i < len(store.Forms) && store.Forms[i] == store.SnapshotForm {
+				made.Files[i].Bytes = s.Size
 			}
 		}
 		all = append(all, made)

@@ -11,19 +11,18 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/xtm"
 )
 
-// Snapshot is a whole map at one moment, kept as a gzipped file in each of Forms.
+// Snapshot is a whole map at one moment, kept as a gzipped file in XTM 2.1.
 type Snapshot struct {
 	ID      uuid.UUID
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
 	Commit  uint64    `json:",omitempty"` // the number of the commit that the state is of, as the origin counts; 0: it is between two commits of the origin, or not known
 	Topics  int
-	Digest  string                 `json:",omitempty"` // of the state
-	Sizes   map[xtm.Version]int64  // of the files, in bytes
-	Ends    map[xtm.Version]uint64 // of the files: see GzipEnd
+	Digest  string `json:",omitempty"` // of the state
+	Size    int64  // of the file, in bytes
+	End     uint64 // of the file: see GzipEnd
 }
 
 // State notes which state of the collection the snapshot has: the present one.
@@ -60,14 +59,12 @@ func GzipEnd(f io.ReaderAt, size int64) (uint64, error) {
 }
 
 // Check returns ErrLost unless a file of so many bytes is the one of the snapshot, by its length and its end.
-func (s *Snapshot) Check(f io.ReaderAt, size int64, version xtm.Version) error {
-	if want, known := s.Sizes[version]; known && size != want {
-		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, size, want)
+func (s *Snapshot) Check(f io.ReaderAt, size int64) error {
+	if size != s.Size {
+		return fmt.Errorf("%w: snapshot %s has %d bytes, not %d", ErrLost, s.ID, size, s.Size)
 	}
-	if end, known := s.Ends[version]; known {
-		if now, err := GzipEnd(f, size); err != nil || now != end {
-			return errors.Join(fmt.Errorf("%w: snapshot %s has another content than was written", ErrLost, s.ID), err)
-		}
+	if now, err := GzipEnd(f, size); err != nil || now != s.End {
+		return errors.Join(fmt.Errorf("%w: snapshot %s has another content than was written", ErrLost, s.ID), err)
 	}
 	return nil
 }

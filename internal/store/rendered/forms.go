@@ -10,6 +10,9 @@ import (
 // Forms are the XTM versions in which fragments and snapshots are available.
 var Forms = [...]xtm.Version{xtm.V10, xtm.V21}
 
+// Snapshot is the form in which snapshots are stored. It carries all, and the others are made of it.
+const Snapshot = xtm.V21
+
 // Version is the number of the way in which fragments and records are written. What has an address has the same bytes for good, and its
 // ETag is made of this number: a change of the bytes needs a new one.
 const Version = First

@@ -1,4 +1,4 @@
-// Package snapshotfiles writes the files of snapshots: a gzipped one in each form.
+// Package snapshotfiles writes the files of snapshots, which are gzipped.
 package snapshotfiles
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/rendered"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // Of are the files of the snapshots of a collection.
@@ -29,16 +28,14 @@ type Of struct {
 
 func (o Of) prefix() string { return files.Snapshots + "/" + o.Epoch.String() + "/" }
 
-// Name returns the name of the file of a snapshot in a form.
-func (o Of) Name(snapshot uuid.UUID, version xtm.Version) string {
-	return o.prefix() + snapshot.String() + datafolder.SnapshotExt(version)
+// Name returns the name of the file of a snapshot.
+func (o Of) Name(snapshot uuid.UUID) string {
+	return o.prefix() + snapshot.String() + ".xtm21" + datafolder.SnapshotEnding
 }
 
-// Remove removes the files of a snapshot. What it cannot remove goes when the files are swept.
+// Remove removes the file of a snapshot. If it cannot, it goes when the files are swept.
 func (o Of) Remove(ctx context.Context, snapshot uuid.UUID) {
-	for _, version := range rendered.Forms {
-		_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot, version))
-	}
+	_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot))
 }
 
 // RemoveAll removes the files of all snapshots. What it cannot remove goes when the files are swept.
@@ -48,68 +45,51 @@ func (o Of) RemoveAll(ctx context.Context) {
 
 // Open opens the gzipped file of a snapshot. It is [collections.ErrLost] where it is missing, or
 // another one than was written.
-func (o Of) Open(ctx context.Context, s *collections.Snapshot, version xtm.Version) (files.File, error) {
-	f, err := o.Store.Open(ctx, o.Name(s.ID, version))
+func (o Of) Open(ctx context.Context, s *collections.Snapshot) (files.File, error) {
+	f, err := o.Store.Open(ctx, o.Name(s.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: snapshot %s", collections.ErrLost, s.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Check(f, f.Size(), version); err != nil {
+	if err := s.Check(f, f.Size()); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// Write writes the files of a new snapshot, which is all of src: a publisher's state with the source locator
-// prefix sp. It returns the snapshot with its ID, Sizes and Ends. After an error there are no files of it.
-func (o Of) Write(ctx context.Context, src fragment.Source, sp string) (s *collections.Snapshot, err error) {
-	s = &collections.Snapshot{ID: uuid.New(), Sizes: map[xtm.Version]int64{}, Ends: map[xtm.Version]uint64{}}
-	var written []*file
-	defer func() {
-		for _, f := range written {
-			f.Cancel()
-		}
-		if err != nil {
-			o.Remove(ctx, s.ID)
-			s = nil
-		}
-	}()
-	var documents []fragment.Document
-	for _, version := range rendered.Forms {
-		w, err := o.Store.Create(ctx, o.Name(s.ID, version))
-		if err != nil {
-			return s, err
-		}
-		next := &file{Writer: w}
-		next.packed = gzip.NewWriter(next)
-		written = append(written, next)
-		documents = append(documents, fragment.Document{To: next.packed, Form: fragment.Form{Version: version, SP: sp}})
+// Write writes the file of a new snapshot, which is all of src: a publisher's state with the source locator
+// prefix sp. It returns the snapshot with its ID, Size and End. After an error there is no file of it.
+func (o Of) Write(ctx context.Context, src fragment.Source, sp string) (*collections.Snapshot, error) {
+	s := &collections.Snapshot{ID: uuid.New()}
+	w, err := o.Store.Create(ctx, o.Name(s.ID))
+	if err != nil {
+		return nil, err
 	}
-	if err := fragment.WriteSnapshots(src, documents...); err != nil {
-		return s, err
+	defer w.Cancel()
+	f := &file{Writer: w}
+	packed := gzip.NewWriter(f)
+	if err = fragment.WriteSnapshot(packed, src, fragment.Form{Version: rendered.Snapshot, SP: sp}); err == nil {
+		err = packed.Close()
 	}
-	for i, version := range rendered.Forms {
-		f := written[i]
-		if err := f.packed.Close(); err != nil {
-			return s, err
-		}
-		s.Sizes[version], s.Ends[version] = f.size, binary.LittleEndian.Uint64(f.end[:])
-		if err := f.Commit(); err != nil {
-			return s, err
-		}
+	if err == nil {
+		err = w.Commit()
 	}
+	if err != nil {
+		o.Remove(ctx, s.ID)
+		return nil, err
+	}
+	s.Size, s.End = f.size, binary.LittleEndian.Uint64(f.end[:])
 	return s, nil
 }
 
 // file is a gzipped file that is being written.
 type file struct {
 	files.Writer
-	packed *gzip.Writer
-	size   int64   // in bytes
-	end    [8]byte // the last bytes: see [collections.GzipEnd]
+	size int64   // in bytes
+	end  [8]byte // the last bytes: see [collections.GzipEnd]
 }
 
 func (f *file) Write(p []byte) (int, error) {

@@ -1,0 +1,181 @@
+// Package renderings keeps what takes long to make, and can be made again.
+package renderings
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/server/web"
+)
+
+// Files are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time. Each is
+// whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for concurrent use.
+type Files struct {
+	folder string
+	most   int64         // bytes that are kept, besides the file that was used last
+	keep   time.Duration // that a file is kept after its last use
+	wait   time.Duration // for the turn to make one
+	making chan struct{} // holds the one that is being made
+	ctx    context.Context
+	end    context.CancelFunc
+
+	mu    sync.Mutex
+	files []*rendering // the last used one first
+}
+
+// rendering is a file. It is closed by the last one who lets it go: the Files are one of these.
+type rendering struct {
+	name    string
+	file    *os.File
+	size    int64
+	holders int
+	forget  *time.Timer
+}
+
+// New keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the turn to make one for the time
+// that is given, and then has to try again.
+func New(folder string, most int64, keep, wait time.Duration) *Files {
+	r := &Files{folder: folder, most: most, keep: keep, wait: wait, making: make(chan struct{}, 1)}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+// Close gives all files up. What is being made ends with an error.
+func (f *Files) Close() {
+	f.end()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.files) > 0 {
+		f.drop(f.files[0])
+	}
+}
+
+// Open opens the file with a name, which render writes where it is not there. It goes on with that when the client has gone: others want
+// the file as well. Its context ends when the Files are closed.
+func (f *Files) Open(r *http.Request, name string, render func(context.Context, io.Writer) error) (opened web.File, err error) {
+	if opened = f.open(name); opened != nil {
+		return opened, nil
+	}
+	err = web.InTurn(r, f.making, f.wait, "rendering of a snapshot", func() error {
+		if opened = f.open(name); opened != nil { // by whoever had the turn
+			return nil
+		}
+		made, err := f.render(render)
+		if err != nil {
+			return err
+		}
+		made.name = name
+		opened = f.add(made)
+		return nil
+	})
+	return opened, err
+}
+
+func (f *Files) render(render func(context.Context, io.Writer) error) (*rendering, error) {
+	file, err := durable.Temporary(f.folder)
+	if err != nil {
+		return nil, err
+	}
+	buffer := bufio.NewWriterSize(file, 64<<10)
+	packed := gzip.NewWriter(buffer)
+	if err = render(f.ctx, durable.ContextWriter{Context: f.ctx, Writer: packed}); err == nil {
+		err = packed.Close()
+	}
+	if err == nil {
+		err = buffer.Flush()
+	}
+	made := &rendering{file: file}
+	if err == nil {
+		made.size, err = file.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return made, nil
+}
+
+// open returns the file with a name, nil if it is not there.
+func (f *Files) open(name string) web.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := slices.IndexFunc(f.files, func(r *rendering) bool { return r.name == name })
+	if at < 0 {
+		return nil
+	}
+	r := f.files[at]
+	f.files = slices.Insert(slices.Delete(f.files, at, at+1), 0, r)
+	r.forget.Reset(f.keep)
+	return f.hold(r)
+}
+
+// add keeps a file, and opens it. Those that were not used for the longest time go where there are too many bytes.
+func (f *Files) add(r *rendering) web.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	opened := f.hold(r)
+	if f.ctx.Err() != nil {
+		return opened
+	}
+	r.holders++
+	r.forget = time.AfterFunc(f.keep, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop(r)
+	})
+	f.files = slices.Insert(f.files, 0, r)
+	left := f.most
+	for i, kept := range f.files {
+		if left -= kept.size; left < 0 && i > 0 {
+			for _, old := range slices.Clone(f.files[i:]) {
+				f.drop(old)
+			}
+			break
+		}
+	}
+	return opened
+}
+
+// drop lets a file go that is kept.
+func (f *Files) drop(r *rendering) {
+	if at := slices.Index(f.files, r); at >= 0 {
+		f.files = slices.Delete(f.files, at, at+1)
+		r.forget.Stop()
+		r.release()
+	}
+}
+
+func (f *Files) hold(r *rendering) web.File {
+	r.holders++
+	return &openRendering{io.NewSectionReader(r.file, 0, r.size), sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r.release()
+	})}
+}
+
+func (r *rendering) release() {
+	if r.holders--; r.holders == 0 {
+		r.file.Close()
+	}
+}
+
+// openRendering implements [web.File].
+type openRendering struct {
+	*io.SectionReader
+	release func()
+}
+
+func (o *openRendering) Close() error {
+	o.release()
+	return nil
+}

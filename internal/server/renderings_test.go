@@ -1,0 +1,206 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/renderings"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
+	maps "github.com/tmshare/tmshare/testdata/xtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// aSnapshot publishes a map, and returns the address of its snapshot and the path of the file.
+func aSnapshot(t *testing.T, n *node, doc []byte) (url, file string) {
+	t.Helper()
+	n.publish("egov", doc)
+	url, _ = strings.CutSuffix(n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type], ".xtm1")
+	files, err := filepath.Glob(filepath.Join(n.Store.Dir(), "snapshots", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, "one form is stored")
+	return url, files[0]
+}
+
+// A form of a snapshot that is not stored is made of the one that is. It says what the map says in that form, to the byte.
+func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.publish("egov", small("Oslo", "Oslo"))
+	require.Equal(t, http.StatusOK, n.put("egov", maps.EGov, "TMShare-Max-Delete", "all").StatusCode)
+	require.Equal(t, http.StatusCreated, n.post("/topicmaps/egov/snapshots").StatusCode) // its order is that of the records; that of a first one is the document's
+	url, _ := strings.CutSuffix(n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type], ".xtm1")
+	for version, ending := range map[xtm.Version]string{xtm.V10: ".xtm1", xtm.V21: ".xtm21"} {
+		var now bytes.Buffer
+		require.NoError(t, n.Store.View(t.Context(), "egov", func(v *store.View) error { return v.WriteSnapshot(&now, version) }))
+		assert.Equal(t, now.String(), string(n.mustGet(url+ending).body), "XTM %s", version)
+	}
+}
+
+// A form is made once, and the same bytes are served from then on, whole and in ranges. When it was given up, it is made again in the same bytes.
+func TestAFormOfASnapshotIsMadeOnceAndHasTheSameBytes(t *testing.T) {
+	stores.InFolders(t)
+	t.Parallel()
+	dir := t.TempDir()
+	n := startOn(t, store.Options{Dir: dir}, func(c *server.Config) { c.BaseURL = "http://example.org" })
+	n.dialAll()
+	url, file := aSnapshot(t, n, maps.EGov)
+	url = strings.TrimPrefix(url, n.BaseURL)
+	get := func() answer { return n.mustGet(url+".xtm1", "Accept-Encoding", "gzip") }
+	whole := get()
+	require.NoError(t, os.Rename(file, file+".away"), "what is made is not made again")
+	assert.Equal(t, whole.body, get().body)
+	part := n.get(url+".xtm1", "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", whole.Header.Get("ETag"))
+	require.Equal(t, http.StatusPartialContent, part.StatusCode)
+	assert.Equal(t, whole.body[100:200], part.body)
+	require.NoError(t, os.Rename(file+".away", file))
+	n.stop()
+
+	n = startOn(t, store.Options{Dir: dir}, func(c *server.Config) { c.BaseURL = "http://example.org" })
+	n.dialAll()
+	assert.Equal(t, whole.body, get().body)
+}
+
+// Nobody can damage a form that was made: its file has no name. One that is made of a damaged file is not served.
+func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
+	stores.InFolders(t)
+	t.Parallel()
+	n := start(t)
+	url, _ := aSnapshot(t, n, maps.EGov)
+	whole := n.mustGet(url + ".xtm1")
+	left, err := os.ReadDir(n.Store.Scratch())
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoError(t, os.RemoveAll(n.Store.Scratch()))
+	assert.Equal(t, whole.body, n.mustGet(url+".xtm1").body)
+
+	n = start(t)
+	url, file := aSnapshot(t, n, maps.EGov)
+	bad, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for at := 20; at < len(bad)-8; at += len(bad) / 40 { // the end is looked at when the file is opened
+		bad[at] ^= 4
+		require.NoError(t, os.WriteFile(file, bad, 0o600))
+		a := n.get(url + ".xtm1")
+		require.Equal(t, http.StatusInternalServerError, a.StatusCode, "byte %d", at)
+		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable")
+		bad[at] ^= 4
+	}
+	assert.NotEmpty(t, n.lines("check --repair"))
+	require.NoError(t, os.WriteFile(file, bad, 0o600))
+	assert.Equal(t, len(whole.body), len(n.mustGet(url+".xtm1").body))
+}
+
+// Each form is made one at a time. Those who wait too long are told when to ask again, and the file is made though nobody waits for it.
+func TestFormsAreMadeOneAtATime(t *testing.T) {
+	t.Parallel()
+	files := renderings.New(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond)
+	begun, goOn := make(chan bool), make(chan bool)
+	made := 0
+	slow := func(ctx context.Context, w io.Writer) error {
+		begun <- true
+		<-goOn
+		made++
+		_, err := io.WriteString(w, "slow")
+		return errors.Join(err, ctx.Err())
+	}
+	impatient, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(impatient, http.MethodGet, "/", nil)
+	require.NoError(t, err)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		f, err := files.Open(request, "slow", slow)
+		if assert.NoError(t, err) {
+			f.Close()
+		}
+	})
+	<-begun
+	leave()
+	patient := request.WithContext(t.Context())
+	_, err = files.Open(patient, "other", func(context.Context, io.Writer) error { t.Error("two at a time"); return nil })
+	var busy *web.Problem
+	require.ErrorAs(t, err, &busy)
+	assert.Equal(t, http.StatusServiceUnavailable, busy.Status)
+	assert.NotZero(t, busy.RetryAfter)
+	close(goOn)
+	asking.Wait()
+	f, err := files.Open(patient, "slow", slow)
+	require.NoError(t, err)
+	assert.Equal(t, "slow", unpackedFile(t, f))
+	assert.Equal(t, 1, made)
+	files.Close()
+}
+
+// Files are given up by size and by time, but for those who read them, and one that fails leaves nothing.
+func TestFormsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := renderings.New(dir, 100, time.Hour, time.Minute)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	require.NoError(t, err)
+	made := map[string]int{}
+	open := func(name string) web.File {
+		f, err := files.Open(request, name, func(_ context.Context, w io.Writer) error {
+			made[name]++
+			_, err := io.WriteString(w, name+" "+strings.Repeat("long ", 20_000)) // packed it has more than a third of what is kept
+			return err
+		})
+		require.NoError(t, err)
+		return f
+	}
+	first := open("a")
+	open("b").Close()
+	open("c").Close()
+	open("c").Close()
+	again := open("a")
+	assert.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, made)
+	for _, f := range []web.File{first, again} {
+		assert.Contains(t, unpackedFile(t, f), "a long ", "whoever has it open reads on")
+	}
+	fails := errors.New("fails")
+	_, err = files.Open(request, "d", func(_ context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, "half")
+		return errors.Join(err, fails)
+	})
+	require.ErrorIs(t, err, fails)
+	assert.Contains(t, unpackedFile(t, open("d")), "d long ")
+	files.Close()
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+
+	brief := renderings.New(dir, 1<<20, time.Nanosecond, time.Minute)
+	defer brief.Close()
+	testenv.Eventually(t, func() bool {
+		was := made["e"]
+		files = brief
+		open("e").Close()
+		return was > 0 && made["e"] > was
+	}, "a file that nobody uses is kept")
+}
+
+func unpackedFile(t *testing.T, f web.File) string {
+	t.Helper()
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	b, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return string(b)
+}
