@@ -43,7 +43,7 @@ func WriteSnapshot(w io.Writer, f *formats.Format, sp string, open func() (io.Re
 	unpacked := unpacked(open)
 	var err error
 	if f.Statements != nil {
-		err = writeRecords(w, f, sp, recordsIn(unpacked, sp))
+		err = writeRecords(w, f, sp, stream.Snapshot(unpacked, own(sp)))
 	} else {
 		err = writeXTM(w, f.Stored, sp, unpacked)
 	}
@@ -70,7 +70,7 @@ func writeXTM(w io.Writer, version xtm.Version, sp string, open func() (io.ReadC
 	defer r.Close()
 	var to xtm.Encoder
 	to.Reset(w, version, tmdm.Locator(sp))
-	for from := xtm.NewDecoder(r, xtm.Options{Base: tmdm.Locator(sp)}); ; {
+	for from := xtm.NewDecoder(r, own(sp)); ; {
 		e, err := from.Next()
 		switch e := e.(type) {
 		case *xtm.Topic:
@@ -85,6 +85,12 @@ func writeXTM(w io.Writer, version xtm.Version, sp string, open func() (io.ReadC
 			return err
 		}
 	}
+}
+
+// own are the options with which a document is read that this program has written: what was published has passed the limits that held then.
+func own(sp string) xtm.Options {
+	const most = 1 << 30
+	return xtm.Options{Base: tmdm.Locator(sp), Limits: xtm.Limits{Token: most, Locator: most, Themes: most, Roles: most}}
 }
 
 // unpacked opens what is stored packed.
@@ -104,10 +110,6 @@ func unpacked(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) 
 			io.Closer
 		}{z, packed}, nil
 	}
-}
-
-func recordsIn(open func() (io.ReadCloser, error), sp string) iter.Seq2[fragment.Record, error] {
-	return stream.Snapshot(open, xtm.Options{Base: tmdm.Locator(sp)})
 }
 
 func writeRecords(w io.Writer, f *formats.Format, sp string, records iter.Seq2[fragment.Record, error]) error {
