@@ -16,23 +16,24 @@ func TestEntriesStateTheirCommitAndHowTheyAreWritten(t *testing.T) {
 	f := fragmentsFeed()
 	f.Rendering = 1
 	f.Entries[0].Commit, f.Entries[0].Rendering = 18446744073709551615, 2
-	f.Entries[1].Commit, f.Entries[1].Rendering = 7, 1
+	f.Entries[1].Commit, f.Entries[1].Rendering, f.Entries[1].Omits = 7, 1, true
 	var b bytes.Buffer
 	require.NoError(t, f.Encode(&b))
 	assert.Equal(t, 1, strings.Count(b.String(), `own:rendering="1"`))
 	assert.Contains(t, b.String(), `<entry own:commit="18446744073709551615" own:rendering="2">`)
-	assert.Contains(t, b.String(), `<entry own:commit="7">`)
+	assert.Contains(t, b.String(), `<entry own:commit="7" own:omits="instances">`)
 	read, err := Decode(&b, "http://server.example/", Limits{})
 	require.NoError(t, err)
 	assert.Equal(t, uint64(1), read.Rendering)
 	for i := range f.Entries {
 		assert.Equal(t, f.Entries[i].Commit, read.Entries[i].Commit)
 		assert.Equal(t, f.Entries[i].Rendering, read.Entries[i].Rendering)
+		assert.Equal(t, f.Entries[i].Omits, read.Entries[i].Omits)
 	}
 	alone := read.Entries[1]
 	alone.Author, b = "A", bytes.Buffer{}
 	require.NoError(t, alone.Encode(&b))
-	assert.Contains(t, b.String(), ` own:commit="7" own:rendering="1">`)
+	assert.Contains(t, b.String(), ` own:commit="7" own:rendering="1" own:omits="instances">`)
 }
 
 func TestNumbersOfCommitsAndRenderingsAreNumbers(t *testing.T) {

@@ -174,6 +174,8 @@ const (
 	elemOpening    = "opening"
 	attrCommit     = "commit"
 	attrRendering  = "rendering"
+	attrOmits      = "omits"
+	omitsInstances = "instances" // its value
 )
 
 // name is an expanded name (Namespaces in XML 1.0 §2.1).

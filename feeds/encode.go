@@ -121,6 +121,9 @@ func (e encoder) entry(indent int, entry *Entry, rendering uint64) {
 	if entry.Rendering != rendering {
 		e.number(attrRendering, entry.Rendering)
 	}
+	if entry.Omits {
+		e.raw(" own:" + attrOmits + `="` + omitsInstances + `"`)
+	}
 	e.raw(">\n")
 	e.line(indent, "title", entry.Title)
 	e.element(indent, "id", entry.ID)

@@ -105,6 +105,9 @@ type Entry struct {
 	// Rendering is that of the feed, unless the entry states its own.
 	Rendering uint64
 
+	// Omits says that the fragment of a class leaves out its instances, where all that is said of an instance is its type.
+	Omits bool
+
 	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being filled"; "" for
 	// none. It is for people and for programs that show it to them.
 	Condition string

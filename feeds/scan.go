@@ -55,6 +55,12 @@ func (d *decoder) attr(local string) string {
 	return string(value)
 }
 
+// states reports whether an attribute of our namespace has a value.
+func (d *decoder) states(local, value string) bool {
+	stated, _ := d.Attr(NamespaceOwn, local)
+	return string(stated) == value
+}
+
 // number returns the number in an attribute of our namespace, 0 where there is none.
 func (d *decoder) number(local string) uint64 {
 	value, ok := d.Attr(NamespaceOwn, local)

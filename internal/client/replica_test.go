@@ -725,3 +725,38 @@ func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
 		require.NotZero(t, ways[2])
 	}
 }
+
+// A replica leaves the instances of classes out of the fragments from which its origin leaves them out, those from before it began included.
+func TestReplicaLeavesInstancesOutAsItsOriginDoes(t *testing.T) {
+	t.Parallel()
+	towns := func(name string) string {
+		return doc(vocabulary, topic("town", name), known("oslo", "Oslo", instanceOf("town")), known("bergen", "Bergen", instanceOf("town")))
+	}
+	o := publishing(t, towns("Town"))
+	for _, omit := range []bool{true, false} {
+		answer := o.Ask("PUT", "/topicmaps/egov", "application/json", fmt.Sprintf(`{"omitInstances": %t}`, omit))
+		require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
+		o.Put(towns(fmt.Sprint("Town, omitted ", omit)))
+		o.TakeSnapshot()
+		first := newReplica(t, o)
+		first.sync(t)
+		second := newReplica(t, first.origin)
+		second.sync(t)
+		sameLog(t, first.origin, o)
+		sameLog(t, second.origin, first.origin)
+		for _, e := range entriesOf(t, o) {
+			if e.TopicSI[0] != si("town") {
+				continue
+			}
+			require.Equal(t, omit, e.Omits)
+			data, _ := e.Link("alternate")
+			path := strings.TrimPrefix(data.Href, o.URL)
+			want := o.Ask("GET", path, "", "").Body.String()
+			require.Equal(t, omit, !strings.Contains(want, si("oslo")))
+			for _, r := range []*replica{first, second} {
+				require.Equal(t, want, r.Ask("GET", path, "", "").Body.String())
+			}
+			break // earlier ones show the topic as it is
+		}
+	}
+}

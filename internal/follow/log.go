@@ -24,6 +24,7 @@ type Change struct {
 	Via               []string    `json:",omitempty"` // URLs of entries of other feeds that it comes from
 	Covered           bool        `json:",omitempty"` // other entries have all that is new in it
 	Commit, Rendering uint64      `json:",omitempty"` // see [feeds.Entry]
+	Omits             bool        `json:",omitempty"` // likewise
 	Document          string      // the URL of the document in which the entry stands
 
 	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
@@ -37,7 +38,7 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Document: document, Fragment: e.Fragment},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Omits: e.Omits, Document: document, Fragment: e.Fragment},
 	}
 }
 

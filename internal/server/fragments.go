@@ -294,7 +294,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	err := v.SetTitle(e)
 	return feeds.Entry{
 		ID: c.ID(e).URN(), Title: e.Label(), Updated: e.Updated, Author: e.Author, Summary: e.Note,
-		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest, Commit: e.Commit, Rendering: e.RenderedBy(),
+		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest, Commit: e.Commit, Rendering: e.RenderedBy(), Omits: c.LeavesOut(e),
 		Links: links,
 	}, err
 }

@@ -42,6 +42,9 @@ type Entry struct {
 	// what the entry says; 0 is [rendered.First].
 	Commit, Rendering uint64 `json:",omitempty"`
 
+	// Omits says that the origin of a replica leaves the instances out of the fragment.
+	Omits bool `json:",omitempty"`
+
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
 
@@ -69,8 +72,11 @@ func (e *Entry) Lives() bool { return !e.Deleted && e.Topic == "" }
 
 // Form says how what an entry says is written, in a version of XTM.
 func (c *Collection) Form(e *Entry, version xtm.Version) fragment.Form {
-	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.Omits.holds(e.Seq)}
+	return fragment.Form{Version: version, SP: c.SP, OmitInstances: c.LeavesOut(e)}
 }
+
+// LeavesOut reports whether the fragment of an entry leaves out the instances of a class.
+func (c *Collection) LeavesOut(e *Entry) bool { return e.Omits || c.Omits.holds(e.Seq) }
 
 // RenderedBy returns the version of the rendering by which what the entry says is written.
 func (e *Entry) RenderedBy() uint64 { return cmp.Or(e.Rendering, rendered.First) }

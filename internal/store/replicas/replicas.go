@@ -151,7 +151,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	if l.Commit > 0 && l.Commit < seq {
 		return nil, fmt.Errorf("the feed of %s says that its entry %d belongs to commit %d, which ends before: tell its owner", c.Name, seq, l.Commit)
 	}
-	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Commit: l.Commit, Digest: l.Digest}
+	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Commit: l.Commit, Omits: l.Omits, Digest: l.Digest}
 	if l.Rendering != rendered.First {
 		e.Rendering = l.Rendering
 	}
