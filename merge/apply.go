@@ -34,12 +34,10 @@ type State interface {
 // Directory is what a State can be as well: one that answers two questions that
 // Apply asks often for less than the records cost.
 type Directory interface {
+	fragment.Players
+
 	// Has reports whether a topic has the subject identifier.
 	Has(si fragment.Ref) (bool, error)
-
-	// Playing iterates over the associations in which the subject identifier
-	// names a player, but for type-instance ones in which it names the class.
-	Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error]
 }
 
 // Apply applies a fragment to the state of its source. Applying it again
@@ -205,7 +203,7 @@ func (a *applier) clearAssociations(si fragment.Ref, stated map[fragment.Associa
 
 func (a *applier) playing(si fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	if d, ok := a.State.(Directory); ok {
-		return d.Playing(si)
+		return d.PlayedBy(si)
 	}
 	return func(yield func(*fragment.Association, error) bool) {
 		for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {

@@ -83,7 +83,7 @@ func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.
 
 // topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in which it is not there. A
 // topic that comes or goes is there with all that is said of it.
-func (b *between) topics(ref fragment.Ref, rows iter.Seq[[]byte]) (before, after *fragment.Fragment, err error) {
+func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragment.Fragment, err error) {
 	was, err := topicOf(b.before, ref)
 	if err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (b *between) topics(ref fragment.Ref, rows iter.Seq[[]byte]) (before, after
 		return before, nil, err
 	}
 	before, after = &fragment.Fragment{TopicSI: ref, Topic: was}, &fragment.Fragment{TopicSI: ref, Topic: is}
-	for key := range rows {
+	for _, key := range rows {
 		if _, _, ok := records.Playing(key); !ok {
 			continue
 		}
@@ -178,13 +178,7 @@ func differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 
 // change returns how a topic differs, by the keys of the rows about it; a change of no kind where it does not.
 func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (c Change, err error) {
-	before, after, err := b.topics(ref, func(yield func([]byte) bool) {
-		for _, key := range rows {
-			if !yield(key) {
-				return
-			}
-		}
-	})
+	before, after, err := b.topics(ref, rows)
 	if before == nil && after == nil || err != nil {
 		return c, err
 	}

@@ -1,12 +1,12 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -171,13 +171,13 @@ func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 	if err != nil {
 		return err
 	}
-	about := make(map[fragment.Ref]map[string]bool, len(changes)) // the keys of the rows about each topic
+	about := make(map[fragment.Ref][][]byte, len(changes)) // the keys of the rows about each topic
 	for i := range changes {
-		about[fragment.Ref(changes[i].TopicSI)] = map[string]bool{}
+		about[fragment.Ref(changes[i].TopicSI)] = nil
 	}
 	err = b.rows(changes[0].Commit-1, changes[0].Commit, func(ref fragment.Ref, key []byte) error {
 		if rows, ok := about[ref]; ok {
-			rows[string(key)] = true
+			about[ref] = append(rows, bytes.Clone(key))
 		}
 		return nil
 	})
@@ -186,13 +186,8 @@ func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 		ref := fragment.Ref(c.TopicSI)
 		var before, after *fragment.Fragment
 		if err == nil {
-			before, after, err = b.topics(ref, func(yield func([]byte) bool) {
-				for _, key := range slices.Sorted(maps.Keys(about[ref])) {
-					if !yield([]byte(key)) {
-						return
-					}
-				}
-			})
+			slices.SortFunc(about[ref], bytes.Compare)
+			before, after, err = b.topics(ref, slices.CompactFunc(about[ref], bytes.Equal))
 		}
 		if err == nil && (before != nil || after != nil) {
 			c.Removed, c.Added, err = InWords(ctx, v.SP, ref, before, after)

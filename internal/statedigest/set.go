@@ -1,10 +1,10 @@
 package statedigest
 
 import (
-	"errors"
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/pairs"
 )
 
 // Set has the entries of a state, sorted by their items. What is much goes to a file.
@@ -52,35 +52,15 @@ func (s *Set) Digest() (Digest, error) {
 
 // Differing calls f with the owner of each entry that is in one of two sets alone.
 func Differing(a, b *Set, f func(owner string)) error {
-	nextA, stopA := iter.Pull2(a.Entries())
-	defer stopA()
-	nextB, stopB := iter.Pull2(b.Entries())
-	defer stopB()
-	eA, errA, okA := nextA()
-	eB, errB, okB := nextB()
-	for okA || okB {
-		if err := errors.Join(errA, errB); err != nil {
-			return err
-		}
-		order := eA.compare(&eB)
+	for p, err := range pairs.Of(a.Entries(), b.Entries(), func(a, b Entry) int { return a.compare(&b) }) {
 		switch {
-		case !okB:
-			order = -1
-		case !okA:
-			order = 1
-		}
-		if order < 0 {
-			f(eA.Owner)
-		}
-		if order > 0 {
-			f(eB.Owner)
-		}
-		if order <= 0 {
-			eA, errA, okA = nextA()
-		}
-		if order >= 0 {
-			eB, errB, okB = nextB()
+		case err != nil:
+			return err
+		case p.B == nil:
+			f(p.A.Owner)
+		case p.A == nil:
+			f(p.B.Owner)
 		}
 	}
-	return errors.Join(errA, errB)
+	return nil
 }

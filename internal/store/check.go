@@ -1,18 +1,16 @@
 package store
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
-	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -50,9 +48,14 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 	} else if err != nil {
 		return err
 	}
+	folder, err := os.MkdirTemp("", "tmshare-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
 	var reported []string
 	for turn := range 3 { // what is mended may show what else is to be
-		c := &checker{db: db, ctx: ctx, progress: progress}
+		c := &checker{db: db, ctx: ctx, progress: progress, folder: folder}
 		err := c.all()
 		if err == nil && db.readOnly { // else they were removed when it was opened
 			err = c.leftovers()
@@ -90,6 +93,7 @@ type checker struct {
 	db       *DB
 	ctx      context.Context
 	progress func(string)
+	folder   string // for files, while it is checked
 	findings []Finding
 	most     uint32 // of the numbers that are given out
 }
@@ -126,7 +130,16 @@ func (c *checker) all() error {
 			c.most = max(c.most, s.Number)
 			for _, id := range s.Generations() {
 				c.most = max(c.most, id.Generation)
-				if _, err := c.records(t, "subscription "+s.Name, fmt.Sprintf(verifyRemedy, s.Name), id); err != nil {
+				where, remedy := "subscription "+s.Name, fmt.Sprintf(verifyRemedy, s.Name)
+				lost, err := c.compare(t, c.records(where, remedy, id, new(int)))
+				if err != nil {
+					return err
+				}
+				all := []*derivation{c.described(where, remedy, id)}
+				if !lost && !s.Replica && s.State != nil && id == s.Source(s.State) {
+					all = append(all, c.pastOf(where, remedy, &s))
+				}
+				if err := c.compareAll(t, all...); err != nil {
 					return err
 				}
 			}
@@ -138,11 +151,12 @@ func (c *checker) all() error {
 func (c *checker) collection(v *View) error {
 	where := "collection " + v.Name
 	c.progress(where)
-	topics, err := c.records(v.tx, where, restoreRemedy, v.SourceKey())
+	topics := 0
+	lost, err := c.compare(v.tx, c.records(where, restoreRemedy, v.SourceKey(), &topics))
 	if err != nil {
 		return err
 	}
-	if topics >= 0 && topics != v.Topics {
+	if !lost && topics != v.Topics {
 		head, listed := v.Head, v.Topics
 		c.repairable(where, v.again(func(now *View) error {
 			if now.Head != head || now.Topics != listed {
@@ -152,177 +166,15 @@ func (c *checker) collection(v *View) error {
 			return collections.Put(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
-	for _, check := range []func(string, *View) error{c.log, c.logTree, c.keys, c.beside, c.snapshots} {
-		if err := check(where, v); err != nil {
-			return err
-		}
+	all := []*derivation{c.log(v)}
+	if !lost {
+		all = append(all, c.past(v))
 	}
-	return nil
-}
-
-// log checks the entries in the order of sequences.
-func (c *checker) log(where string, v *View) error {
-	expected, last := v.Horizon+1, v.HorizonTime
-	entry := func(e *Entry) error {
-		if e.Seq > v.Horizon {
-			if e.Seq != expected {
-				c.lost(where, "the log lacks the entries %d to %d", expected, e.Seq-1)
-			}
-			if !e.Updated.After(last) && e.Seq > 1 {
-				c.lost(where, "entry %d of the log is not later than the one before", e.Seq)
-			}
-			expected, last = e.Seq+1, e.Updated
-		}
-		if e.TopicSI == "" { // it cannot be read
-			return nil
-		}
-		return c.entry(where, v, e)
+	if err := c.compareAll(v.tx, all...); err != nil {
+		return err
 	}
-	for r, err := range v.tx.Scan(v.Log().Key(keys.TableFirst), nil) {
-		if err == nil {
-			err = c.ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		seq := keys.NumberIn(r.Key)
-		if v.Beginning == nil || seq > v.Beginning.Entries {
-			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) {
-				return now.Beginning != nil && seq <= now.Beginning.Entries, nil
-			}, "the first entries from %d on are of no load", seq)
-			continue
-		}
-		for e, err := range collections.InBlock(&v.Collection, r) {
-			if err != nil {
-				c.lost(where, "the first entries of the log from %d on cannot be read", max(seq, expected))
-				break
-			}
-			if err := entry(&e); err != nil {
-				return err
-			}
-		}
-	}
-	for r, err := range v.tx.Scan(v.Log().Key(keys.TableLog), nil) {
-		if err == nil {
-			err = c.ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		var e Entry
-		seq := keys.NumberIn(r.Key)
-		if seq > v.Head {
-			c.leftover(where, v, r.Key, func(now *View, _ []byte) (bool, error) { return seq <= now.Head, nil }, "entry %d is behind the last one", seq)
-			continue
-		}
-		if err := txn.Decode(r, &e); err != nil || e.Seq != seq {
-			c.lost(where, "entry %d of the log cannot be read", seq)
-			e = Entry{Seq: seq, Updated: last.Add(1)}
-		}
-		if err := entry(&e); err != nil {
-			return err
-		}
-	}
-	switch {
-	case expected <= v.Head:
-		c.lost(where, "the log lacks the entries %d to %d", expected, v.Head)
-	case v.Head > v.Horizon && !last.Equal(v.Updated):
-		c.lost(where, "the last entry of the log is of another time than the last change")
-	}
-	return nil
-}
-
-// entry checks what an entry leads to.
-func (c *checker) entry(where string, v *View, e *Entry) error {
-	if !v.leadsTo(e) {
-		c.repairable(where, v.again(func(now *View) error {
-			there, err := now.isEntry(e.Seq)
-			if err != nil {
-				return err
-			}
-			if now.leadsTo(e) || !there {
-				return errHoldsNoMore
-			}
-			return now.tx.Put(collections.TopicKey(&now.Collection, e.TopicSI), collections.LastRow(e.Seq))
-		}), nil, "the topic %s does not lead to its last entry, %d", e.TopicSI, e.Seq)
-	}
-	if !e.Kept || e.Seq <= v.Horizon {
-		return nil
-	}
-	if _, _, err := v.Shown(e); err != nil {
-		c.lost(where, "the fragment of entry %d is not there, or cannot be read: %v", e.Seq, err)
-	}
-	return nil
-}
-
-// leadsTo reports whether the row of the key of an entry leads to it, or to a later one.
-func (v *View) leadsTo(e *Entry) bool {
-	last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
-	return err == nil && last >= e.Seq
-}
-
-// isEntry reports whether there is an entry with a sequence, readable or not.
-func (v *View) isEntry(seq uint64) (bool, error) {
-	e, err := collections.At(v.tx, &v.Collection, seq)
-	if errors.Is(err, ErrDamaged) {
-		return true, nil
-	}
-	return e != nil, err
-}
-
-// keys checks that the rows of topic keys lead to entries of the topics.
-func (c *checker) keys(where string, v *View) error {
-	prefix := v.Log().Key(keys.TableKey)
-	for r, err := range v.tx.Scan(prefix, nil) {
-		if err != nil {
-			return err
-		}
-		hash := r.Key[len(prefix):]
-		leads := func(v *View, value []byte) (bool, error) {
-			seq, err := collections.InLastRow(row{Key: r.Key, Value: value})
-			if err != nil {
-				return false, nil
-			}
-			e, err := v.entry(seq)
-			if err != nil {
-				return errors.Is(err, ErrDamaged), nil // that is a finding of its own
-			}
-			has := fragment.KeyHash(e.TopicSI)
-			return bytes.Equal(has[:], hash), nil
-		}
-		if ok, _ := leads(v, r.Value); !ok {
-			c.leftover(where, v, r.Key, leads, "the key %x leads to no entry of its topic", hash)
-		}
-	}
-	return nil
-}
-
-// beside checks that the fragments that are kept beside entries are of entries.
-func (c *checker) beside(where string, v *View) error {
-	for r, err := range v.tx.Scan(v.Log().Key(keys.TableFragment), nil) {
-		if err == nil {
-			err = c.ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		belongs := func(now *View, _ []byte) (bool, error) { return now.keepsFragment(keys.NumberIn(r.Key)) }
-		if ok, err := belongs(v, r.Value); err != nil {
-			return err
-		} else if !ok {
-			c.leftover(where, v, r.Key, belongs, "what is kept beside entry %d is of no entry, or wrong", keys.NumberIn(r.Key))
-		}
-	}
-	return nil
-}
-
-// keepsFragment reports whether the fragment of an entry is kept beside it.
-func (v *View) keepsFragment(seq uint64) (bool, error) {
-	if there, err := v.isEntry(seq); err != nil || !there || seq <= v.Horizon {
-		return false, err
-	}
-	e, err := v.entry(seq)
-	return err == nil && e.Kept, nil
+	c.leaves(where, v)
+	return c.snapshots(where, v)
 }
 
 // snapshots checks that the files of snapshots are there and whole. One whose files are not is

@@ -134,43 +134,43 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Delete(c.SourceKey().LocatorKey(keys.TableIdentifier, "http://example.org/other"))
 			})
-		}, `table 'i' .*is missing`, true},
+		}, `table 'i', .*is missing`, true},
 		"a locator leads elsewhere": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(c.SourceKey().LocatorKey(keys.TableLocator, "http://example.org/locator"), []byte(ref(1)))
 			})
-		}, `table 'l' .*something else`, true},
+		}, `table 'l', .*is another one than follows from the rest`, true},
 		"an association has lost a player": {func(t *testing.T, db *DB, c *Collection) {
 			id := sub(t, db)
 			deleteFirst(t, db, id.PlayingPrefix(ref(5), fragment.AsPlayer))
-		}, `subscription s.*table 'a' .*is missing`, true},
+		}, `subscription s.*table 'a', .*is missing`, true},
 		"an association has lost its first player": {func(t *testing.T, db *DB, c *Collection) {
 			deleteFirst(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
-		}, `table 'a' .*is missing`, true},
+		}, `table 'a', .*is missing`, true},
 		"a count is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(c.SourceKey().LocatorKey(keys.TableMentions, ref(2)), make([]byte, 8))
 			})
-		}, `table 'n' .*something else`, true},
+		}, `table 'n', .*is another one than follows from the rest`, true},
 		"a row of reifiers belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(c.SourceKey().ReifiedKey(c.SourceKey().LocatorKey(keys.TableTopic, ref(6))), nil)
 			})
-		}, `table 'r' .*belongs to no record`, true},
+		}, `table 'r', .*follows from nothing`, true},
 		"a block of words is lost": {func(t *testing.T, db *DB, c *Collection) {
 			for _, r := range rowsIn(t, db, keys.TableWord) {
 				raw(t, db, func(w kv.Writer) error { return w.Delete(r.Key) })
 				break
 			}
-		}, `table 'W' .*is missing`, true},
+		}, `table 'W', .*is missing`, true},
 		"a block of words is altered": {func(t *testing.T, db *DB, c *Collection) {
 			r := rowsIn(t, db, keys.TableWord)[0]
 			raw(t, db, func(w kv.Writer) error { return w.Put(r.Key, append(r.Value, 0)) })
-		}, `table 'W' .*is missing`, true},
+		}, `table 'W', .*is missing`, true},
 		"a word belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
 			key := append(append(c.SourceKey().Key(keys.TableWord), 'd'), indexwords.Entry(search.Entry{Rank: search.Has, Word: "nobody"}, ref(1))...)
 			raw(t, db, func(w kv.Writer) error { return w.Put(key, nil) })
-		}, `table 'W' .*belongs to no record`, true},
+		}, `table 'W', .*follows from nothing`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))
 		}, "topics, not", true},
@@ -178,15 +178,15 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error {
 				return w.Put(c.Log().Numbered(keys.TableFragment, c.Head+1), []byte("x"))
 			})
-		}, "what is kept beside entry .* is of no entry, or wrong", true},
+		}, "a row of the fragments that are kept .*follows from nothing", true},
 		"a topic key is lost": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(collections.TopicKey(c, ref(4))) })
-		}, "does not lead to its last entry", true},
+		}, "a row of the topic keys .*is missing", true},
 		"a topic key leads nowhere": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error {
 				return t.Put(collections.TopicKey(c, ref(4)), collections.LastRow(c.Head+7))
 			}))
-		}, "leads to no entry of its topic", true},
+		}, "a row of the topic keys .*is another one than follows from the rest", true},
 		"numbers would be given out again": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Delete(keys.Meta("next")) })
 		}, "the last number that was given out is 0", true},
@@ -195,13 +195,13 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		}, "the log lacks the entries", false},
 		"a topic key cannot be read": {func(t *testing.T, db *DB, c *Collection) {
 			raw(t, db, func(w kv.Writer) error { return w.Put(collections.TopicKey(c, ref(4)), []byte(`{"Seq":4}`)) })
-		}, "does not lead to its last entry", true},
+		}, "a row of the topic keys .*is another one than follows from the rest", true},
 		"the first row of an association cannot be read, another can": {func(t *testing.T, db *DB, c *Collection) {
 			at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(4), fragment.AsPlayer))
 			value := bytes.Clone(rowAt(t, db, at))
 			value[0] = 1 // as if the record were elsewhere
 			raw(t, db, func(w kv.Writer) error { return w.Put(at, value) })
-		}, `table 'a' .*says something else`, true},
+		}, `table 'a', .*is another one than follows from the rest`, true},
 		"an association cannot be read": {func(t *testing.T, db *DB, c *Collection) {
 			for i := range 6 {
 				at := firstKey(t, db, c.SourceKey().PlayingPrefix(ref(i), fragment.AsPlayer))
@@ -262,10 +262,10 @@ func TestDamageOfFirstEntriesIsFound(t *testing.T) {
 		}, "the log lacks the entries 5 to 5", false},
 		"are of no load": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
 			return tx.Put(c.Log().Numbered(keys.TableFirst, c.Beginning.Entries+1), []byte{2, 0, 1, 'x'})
-		}, "the first entries from 301 on are of no load", true},
+		}, "a row of the first entries (table 'E', 301) follows from nothing", true},
 		"a key leads to none": {func(_ *testing.T, tx *txn.Tx, c *Collection) error {
 			return tx.Delete(collections.TopicKey(c, ref(200)))
-		}, "does not lead to its last entry, 2", true},
+		}, "a row of the topic keys (table 'k', ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openDB(t, t.TempDir())
@@ -390,7 +390,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 			t.Parallel()
 			db, c := checkable(t)
 			d.damage(t, db, c)
-			ck := &checker{db: db, ctx: t.Context(), progress: func(string) {}}
+			ck := &checker{db: db, ctx: t.Context(), progress: func(string) {}, folder: t.TempDir()}
 			require.NoError(t, ck.all())
 			require.NotEmpty(t, ck.findings)
 			d.meanwhile(t, db)

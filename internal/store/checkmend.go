@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,29 +49,6 @@ func (v *View) again(f func(*View) error) func(*txn.Tx) error {
 		}
 		return f(&View{Collection: *now, db: db, tx: t})
 	}
-}
-
-// leftover reports a row that belongs to nothing. It is deleted unless it belongs to something
-// by then.
-func (c *checker) leftover(where string, v *View, key []byte, belongs func(now *View, value []byte) (bool, error), what string, args ...any) {
-	key = bytes.Clone(key)
-	c.repairable(where, v.again(func(now *View) error {
-		value, err := now.tx.Get(key)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			return errHoldsNoMore
-		}
-		ok, err := belongs(now, value)
-		if err != nil {
-			return err
-		}
-		if ok {
-			return errHoldsNoMore
-		}
-		return now.tx.Delete(key)
-	}), nil, what, args...)
 }
 
 // unlist takes a snapshot off the list. Another that has taken its place there stays.

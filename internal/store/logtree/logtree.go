@@ -72,8 +72,11 @@ func (w *Writer) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 }
 
 // Append adds a leaf to a tree of n leaves.
-func (w *Writer) Append(n uint64, leaf []byte) error {
-	hashes, err := tlog.StoredHashesForRecordHash(int64(n), tlog.RecordHash(leaf), w)
+func (w *Writer) Append(n uint64, leaf []byte) error { return w.AppendHash(n, tlog.RecordHash(leaf)) }
+
+// AppendHash is Append of a leaf of which the hash is known.
+func (w *Writer) AppendHash(n uint64, leaf tlog.Hash) error {
+	hashes, err := tlog.StoredHashesForRecordHash(int64(n), leaf, w)
 	if err != nil {
 		return err
 	}
@@ -89,27 +92,4 @@ func (w *Writer) Append(n uint64, leaf []byte) error {
 		w.edge[level] = edge{index, hashes[level]}
 	}
 	return nil
-}
-
-// Compare reports whether leaf n, which counts from 0, and the hashes above it are as they must be. Of an entry that is not there any more
-// the leaf is nil, and its hash is taken as it is.
-func (t Tree) Compare(n uint64, leaf []byte) (bool, error) {
-	first := tlog.StoredHashIndex(0, int64(n))
-	have, err := t.ReadHashes([]int64{first})
-	if err != nil {
-		return false, err
-	}
-	if leaf != nil {
-		have[0] = tlog.RecordHash(leaf)
-	}
-	want, err := tlog.StoredHashesForRecordHash(int64(n), have[0], t)
-	if err != nil {
-		return false, err
-	}
-	for i := range want {
-		if have, err = t.ReadHashes([]int64{first + int64(i)}); err != nil || have[0] != want[i] {
-			return false, err
-		}
-	}
-	return true, nil
 }

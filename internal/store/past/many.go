@@ -2,6 +2,7 @@ package past
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -41,12 +42,9 @@ func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(k
 		olds, answered := found[string(r.id.BeforeRow(key))]
 		present, known := now[string(key)]
 		changed := false
-		for _, row := range olds.rows {
-			if _, commit, ok := r.id.OfBefore(row.Key); ok && commit > r.commit {
-				changed = true
-				value(key, was(row.Value))
-				break
-			}
+		for old := range r.firsts(olds.rows) {
+			changed = true
+			value(key, was(old.Value))
 		}
 		if !changed && answered && !olds.more && known {
 			value(key, present)
@@ -56,52 +54,43 @@ func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(k
 		present, known := found[string(prefix)]
 		olds, answered := found[string(r.id.BeforePrefix(prefix))]
 		if known && answered && !present.more && !olds.more {
-			some, more := r.together(present.rows, olds.rows, most)
+			var some []kv.Row
+			more := false
+			for row := range merge(each(present.rows), r.firsts(olds.rows), false) {
+				if more = len(some) == most; more {
+					break
+				}
+				some = append(some, row)
+			}
 			rows(prefix, some, more)
 		}
 	}
 	return nil
 }
 
-// together returns the first of some rows as they were: all that are there now, and all that is remembered of them.
-func (r *distantReader) together(now, olds []kv.Row, most int) (some []kv.Row, more bool) {
-	add := func(row kv.Row) {
-		if len(some) == most {
-			more = true
-		} else {
-			some = append(some, row)
+// each iterates over rows.
+func each(rows []kv.Row) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
 		}
 	}
-	for len(now)+len(olds) > 0 {
-		var key, value []byte
-		changed := false
-		if len(olds) > 0 {
-			key, _, _ = r.id.OfBefore(olds[0].Key)
-		}
-		if len(now) > 0 && (key == nil || bytes.Compare(now[0].Key, key) < 0) {
-			add(now[0])
-			now = now[1:]
-			continue
-		}
-		for len(olds) > 0 {
-			same, commit, _ := r.id.OfBefore(olds[0].Key)
-			if !bytes.Equal(same, key) {
-				break
+}
+
+// firsts iterates over the rows that have changed since the commit, of what is remembered of some: of each the first value counts.
+func (r *Reader) firsts(olds []kv.Row) iter.Seq2[kv.Row, error] {
+	return func(yield func(kv.Row, error) bool) {
+		var last []byte
+		for _, row := range olds {
+			key, commit, ok := r.id.OfBefore(row.Key)
+			if !ok || commit <= r.commit || bytes.Equal(key, last) {
+				continue
 			}
-			if commit > r.commit && !changed {
-				changed, value = true, was(olds[0].Value)
+			if last = key; !yield(kv.Row{Key: key, Value: row.Value}, nil) {
+				return
 			}
-			olds = olds[1:]
-		}
-		if len(now) > 0 && bytes.Equal(now[0].Key, key) {
-			if !changed {
-				value = now[0].Value
-			}
-			now = now[1:]
-		}
-		if value != nil {
-			add(kv.Row{Key: key, Value: value})
 		}
 	}
-	return some, more
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/pairs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
@@ -87,49 +88,32 @@ func (r *Reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 		case behind != reverse: // nothing of the prefix is left
 			return
 		}
-		next, stop := iter.Pull2(r.now.Range(prefix, from, reverse))
-		defer stop()
-		defer olds.stop()
-		merge(olds, next, reverse, yield)
+		merge(r.now.Range(prefix, from, reverse), olds.all, reverse)(yield)
 	}
 }
 
-// merge yields the present rows and, in the place of those that have changed, what they were.
-func merge(olds *changes, next func() (kv.Row, error, bool), reverse bool, yield func(kv.Row, error) bool) {
-	row, err, more := next()
-	old := olds.next()
-	for more || old {
-		if err = errors.Join(err, olds.err); err != nil {
-			yield(kv.Row{}, err)
-			return
-		}
-		order := 0 // of the present row against the old one
-		switch {
-		case !old:
-			order = -1
-		case !more:
-			order = 1
-		default:
-			if order = bytes.Compare(row.Key, olds.key); reverse {
-				order = -order
+// merge iterates over the present rows and, in the place of those that have changed, what they were.
+func merge(now, olds iter.Seq2[kv.Row, error], reverse bool) iter.Seq2[kv.Row, error] {
+	order := func(a, b kv.Row) int { return bytes.Compare(a.Key, b.Key) }
+	if reverse {
+		order = func(a, b kv.Row) int { return bytes.Compare(b.Key, a.Key) }
+	}
+	return func(yield func(kv.Row, error) bool) {
+		for p, err := range pairs.Of(now, olds, order) {
+			var row kv.Row
+			switch {
+			case err != nil:
+			case p.B == nil:
+				row = *p.A
+			default:
+				if row = (kv.Row{Key: p.B.Key, Value: was(p.B.Value)}); row.Value == nil {
+					continue
+				}
 			}
-		}
-		if order < 0 {
-			if !yield(row, nil) {
+			if !yield(row, err) || err != nil {
 				return
 			}
-		} else if value := was(olds.value); value != nil && !yield(kv.Row{Key: olds.key, Value: value}, nil) {
-			return
 		}
-		if order <= 0 {
-			row, err, more = next()
-		}
-		if order >= 0 {
-			old = olds.next()
-		}
-	}
-	if err = errors.Join(err, olds.err); err != nil {
-		yield(kv.Row{}, err)
 	}
 }
 
@@ -142,15 +126,14 @@ type changes struct {
 	prefix, from []byte
 	reverse      bool
 
-	key, value []byte // of the row that it is at, and what that was
-	err        error
+	found kv.Row // that it is at: what a row was
+	err   error
 
 	rows func() (kv.Row, error, bool)
 	end  func()
 
 	row     kv.Row // read, and not looked at yet, if ahead
 	ahead   bool
-	begun   bool
 	nothing bool // is left
 }
 
@@ -183,18 +166,18 @@ func (c *changes) step() (key []byte, commit uint64, ok bool) {
 	return key, commit, ok
 }
 
-// next goes to the next row that has changed. It reports whether there is one.
-func (c *changes) next() bool {
-	if !c.begun {
-		c.begun = true
-		c.begin(c.first())
-	}
+// all iterates over the rows that have changed, with the values of what is remembered of them.
+func (c *changes) all(yield func(kv.Row, error) bool) {
+	defer c.stop()
+	c.begin(c.first())
 	for !c.nothing && c.err == nil {
-		if key, commit, ok := c.step(); ok && c.of(key, commit) {
-			return c.err == nil
+		if key, commit, ok := c.step(); ok && c.of(key, commit) && c.err == nil && !yield(c.found, nil) {
+			return
 		}
 	}
-	return false
+	if c.err != nil {
+		yield(kv.Row{}, c.err)
+	}
 }
 
 // first returns the key of the row to begin with.
@@ -213,9 +196,9 @@ func (c *changes) of(key []byte, commit uint64) (found bool) {
 	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)
 	for passed := 0; ; passed++ {
 		if commit > c.commit && wanted && !found {
-			found, c.key, c.value = true, key, bytes.Clone(c.row.Value)
+			found, c.found = true, kv.Row{Key: key, Value: bytes.Clone(c.row.Value)}
 			if c.reverse { // the first of them counts
-				c.value, c.err = c.before(key)
+				c.found.Value, c.err = c.before(key)
 			}
 		}
 		c.ahead = false

@@ -16,9 +16,31 @@ type Recorder struct {
 
 	commit uint64
 	again  bool // the commit before had the same number
-	part   uint32
-	keys   []byte // of the part that is not written yet
-	last   []byte // of these
+	parts
+}
+
+// parts writes the keys of rows that a commit has changed.
+type parts struct {
+	part uint32
+	keys []byte // of the part that is not written yet
+	last []byte // of these
+}
+
+// add takes a key, without its source. full says that the part is to be written.
+func (p *parts) add(relative []byte) (full bool) {
+	p.keys, p.last = keys.AppendShared(p.keys, p.last, relative), relative
+	return len(p.keys) >= partSize
+}
+
+// end writes a part.
+func (p *parts) end(id keys.Source, commit uint64, put func(key, value []byte) error) error {
+	if p.keys == nil {
+		p.keys = []byte{} // nil would delete the row
+	}
+	err := put(id.Changed(commit, p.part), p.keys)
+	p.part++
+	p.keys, p.last = nil, nil
+	return err
 }
 
 type attached struct{ keys.Source }
@@ -55,20 +77,14 @@ func (r *Recorder) Changes(key, before []byte, put func(key, value []byte) error
 		}
 	}
 	if known == nil {
-		value := []byte{}
-		if before != nil {
-			value = append(append(make([]byte, 0, len(before)+1), present), before...)
-		}
-		if err := put(row, value); err != nil {
+		if err := put(row, remembering(before)); err != nil {
 			return err
 		}
 	}
-	relative := keys.Relative(key)
-	r.keys = keys.AppendShared(r.keys, r.last, relative)
-	if r.last = relative; len(r.keys) < partSize {
-		return nil
+	if r.add(keys.Relative(key)) {
+		return r.end(put)
 	}
-	return r.end(put)
+	return nil
 }
 
 // partSize is about how many bytes of keys a part has at least, the last one aside.
@@ -76,6 +92,14 @@ const partSize = 48 << 10
 
 // present begins the value of a row that was there.
 const present = 1
+
+// remembering returns the value of a row that remembers what another was, nil where it was not there.
+func remembering(before []byte) []byte {
+	if before == nil {
+		return []byte{}
+	}
+	return append(append(make([]byte, 0, len(before)+1), present), before...)
+}
 
 // Ends implements [txn.Keeper]. A commit that has changed nothing has an empty part.
 func (r *Recorder) Ends(put func(key, value []byte) error) error {
@@ -95,13 +119,7 @@ func (r *Recorder) end(put func(key, value []byte) error) error {
 			r.part = max(again, last.Part+1)
 		}
 	}
-	if r.keys == nil {
-		r.keys = []byte{} // nil would delete the row
-	}
-	err := put(r.id.Changed(r.commit, r.part), r.keys)
-	r.part++
-	r.keys, r.last = nil, nil
-	return err
+	return r.parts.end(r.id, r.commit, put)
 }
 
 func corrupt(key []byte) error {

@@ -2,17 +2,15 @@ package records
 
 import (
 	"context"
-	"errors"
+	"io"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ahead"
 )
 
-// aheadSize is about how many bytes of records are handed on at once.
-const aheadSize = 64 << 10
-
 // weight is about the size of a record in memory.
-func weight(r fragment.Record) int {
+func weight(r fragment.Record) int64 {
 	n := 100
 	if r.Topic != nil {
 		for i := range r.Topic.Names {
@@ -28,60 +26,34 @@ func weight(r fragment.Record) int {
 	if r.Association != nil {
 		n += 200 * len(r.Association.Roles)
 	}
-	return n
+	return int64(n)
 }
 
-// errLeft ends what reads ahead, as nobody wants the rest.
-var errLeft = errors.New("the rest is not wanted")
-
-// readAhead iterates over records on a goroutine of its own, some of them ahead:
+// readAhead iterates over records that are read on a goroutine of its own, some of them ahead:
 // reading them costs about as much as writing them. When ctx ends, it
 // ends with its cause.
-func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) iter.Seq2[[]fragment.Record, error] {
-	return func(yield func([]fragment.Record, error) bool) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		ahead := make(chan []fragment.Record, 4)
-		var failed error
-		go func() {
-			defer close(ahead)
-			var list []fragment.Record
-			size := 0
-			send := func() {
-				select {
-				case ahead <- list:
-				case <-ctx.Done():
-					failed = context.Cause(ctx)
-				}
-				list, size = nil, 0
-			}
+func readAhead(ctx context.Context, records iter.Seq2[fragment.Record, error]) iter.Seq2[fragment.Record, error] {
+	return func(yield func(fragment.Record, error) bool) {
+		queue := ahead.New(func(fragment.Record) {})
+		defer queue.Stop() // the reader of the records has ended then
+		go queue.Run(func() error {
 			for r, err := range records {
-				if failed = err; failed == nil {
-					failed = context.Cause(ctx)
+				if err == nil {
+					err = context.Cause(ctx)
 				}
-				if failed == nil {
-					list = append(list, r)
-					if size += weight(r); size >= aheadSize {
-						send()
-					}
+				if err != nil {
+					return err
 				}
-				if failed != nil {
-					return
+				if !queue.Add(r, weight(r)) {
+					return ahead.ErrStopped
 				}
 			}
-			send()
-		}()
-		defer func() { // the reader of the records has ended when this has
-			cancel(errLeft)
-			for range ahead {
-			}
-		}()
-		for list := range ahead {
-			if !yield(list, nil) {
+			return io.EOF
+		})
+		for r, err := queue.Next(); err != io.EOF; r, err = queue.Next() {
+			if !yield(r, err) || err != nil {
 				return
 			}
-		}
-		if failed != nil {
-			yield(nil, failed)
 		}
 	}
 }

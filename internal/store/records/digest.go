@@ -3,7 +3,6 @@ package records
 import (
 	"errors"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -11,14 +10,6 @@ import (
 
 // The state digest of a generation of a source is kept up to date in each commit. What a commit changes is
 // collected first, since most commits change several records of a topic.
-
-func topicEntry(ref fragment.Ref, record []byte) statedigest.Entry {
-	return statedigest.Of(statedigest.Topic, string(ref), fragment.TopicContent(record))
-}
-
-func associationEntry(a *fragment.Association, record []byte) statedigest.Entry {
-	return statedigest.Of(statedigest.Association, string(statedigest.Owner(a)), fragment.AssociationContent(record))
-}
 
 // nodeKey returns the key of the row of a node of the tree.
 func nodeKey(id keys.Source, path []byte) []byte { return append(id.Key(keys.TableDigest), path...) }
@@ -56,12 +47,6 @@ func (d *digesting) change(e statedigest.Entry, step int) {
 		d.changes[e.Item] = c
 	}
 	c.step += step
-}
-
-// changeTopic notes that the record of a topic comes or goes.
-func (d *digesting) changeTopic(ref fragment.Ref, record []byte, step int) {
-	d.topics += step
-	d.change(topicEntry(ref, record), step)
 }
 
 // AddedTopics returns how many more topics there are than before the update.

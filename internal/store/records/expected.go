@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/store/words"
 )
 
-// derivedTables are the tables of which each row follows from the topics of a source and the
+// Derived are the tables of which each row follows from the topics of a source and the
 // rows of associations with their first players, in the order of their letters.
-var derivedTables = []byte{keys.TableWord, keys.TableAssociation, keys.TableIdentifier, keys.TableLocator, keys.TableMentions, keys.TableDigest, keys.TableReified}
+const Derived = "Wailnpr"
 
 // Expected are the rows of a source that must be there besides its records, as these are.
 type Expected struct {
@@ -27,11 +28,9 @@ type Expected struct {
 // follows from these. Nothing follows from an association either of which no row can be read; see [Difference.Lost].
 func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key []byte)) (*Expected, error) {
 	e := &Expected{rows: newDerived(id, file, memory)}
-	e.rows.words.Each = true
-	if err := errors.Join(e.topics(t, damaged), e.associations(t)); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	if err := e.rows.finish(); err != nil {
+	e.rows.topicRow = func(_, _ []byte) error { e.Topics++; return nil }
+	e.rows.entries.Each = true
+	if err := errors.Join(e.topics(t, damaged), e.associations(t), e.rows.finish()); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -40,37 +39,42 @@ func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key
 // Close gives up what is kept.
 func (e *Expected) Close() error { return e.rows.close() }
 
-// put notes a row that must be there.
-func (e *Expected) put(key, value []byte) error {
-	if keys.Table(key) == keys.TableTopic {
-		return nil
-	}
-	if value == nil {
-		value = []byte{}
-	}
-	return e.rows.sorter.Add(key, value)
+func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
+	return eachTopic(t, e.rows.id, damaged, func(topic *fragment.Topic, record []byte) error {
+		return topicFollows(e.rows.id, topic, record, e.rows)
+	})
 }
 
-func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
-	prefix := e.rows.id.Key(keys.TableTopic)
-	for r, err := range t.ScanInPlace(prefix, nil) {
+// eachTopic calls f with each topic of a source, and damaged with the keys of the records that cannot be read. The
+// record is valid until f returns.
+func eachTopic(t *txn.Tx, id keys.Source, damaged func(key []byte), f func(topic *fragment.Topic, record []byte) error) error {
+	for r, err := range rowsOf(t, id, keys.TableTopic) {
 		if err == nil {
-			err = t.Context().Err()
+			if topic := readTopic(r.Key[keys.SourceSize:], r.Value); topic == nil {
+				damaged(bytes.Clone(r.Key))
+			} else {
+				err = f(topic, r.Value)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		topic := readTopic(r.Key[len(prefix):], r.Value)
-		if topic == nil {
-			damaged(bytes.Clone(r.Key))
-			continue
-		}
-		e.Topics++
-		if err := errors.Join(topicRowsOf(e.rows.id, topic, r.Value, e.put), e.rows.topic(topic, r.Value)); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// rowsOf iterates over the rows of a table, each of which is valid until the next one, as long as somebody waits for them.
+func rowsOf(t *txn.Tx, id keys.Source, table byte) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for r, err := range t.ScanInPlace(id.Key(table), nil) {
+			if err == nil {
+				err = t.Context().Err()
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // readTopic returns the topic of a row, nil where the row is not as it was written. What is read from it must
@@ -87,10 +91,7 @@ func readTopic(topicSI, record []byte) *fragment.Topic {
 }
 
 func (e *Expected) associations(t *txn.Tx) error {
-	for r, err := range t.ScanInPlace(e.rows.id.Key(keys.TableAssociation), nil) {
-		if err == nil {
-			err = t.Context().Err()
-		}
+	for r, err := range rowsOf(t, e.rows.id, keys.TableAssociation) {
 		if err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func (e *Expected) associations(t *txn.Tx) error {
 		}
 		copied, err := e.isCopy(t, r, a)
 		if err == nil && !copied {
-			err = errors.Join(associationRowsOf(e.rows.id, a, record, e.put), e.rows.association(a, record))
+			err = associationFollows(e.rows.id, a, record, e.rows)
 		}
 		if err != nil {
 			return err
@@ -112,21 +113,12 @@ func (e *Expected) associations(t *txn.Tx) error {
 // readAssociation returns the association of a row and its record, nil where the record is elsewhere, or the row is not
 // as it was written.
 func readAssociation(r row) (*fragment.Association, []byte) {
-	a, record := decodeAssociation(r)
-	if a == nil || !isWhole(r, a, record) {
-		return nil, nil
-	}
-	return a, record
-}
-
-// decodeAssociation returns the association of a row and its record, nil where there is none that can be decoded.
-func decodeAssociation(r row) (*fragment.Association, []byte) {
 	record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
 	if !inline {
 		return nil, nil
 	}
 	a, err := fragment.UnmarshalAssociation(record)
-	if err != nil {
+	if err != nil || !isWhole(r, a, record) {
 		return nil, nil
 	}
 	return a, record
@@ -164,51 +156,15 @@ func (e *Expected) isCopy(t *txn.Tx, r row, a *fragment.Association) (bool, erro
 	return false, nil
 }
 
-// Difference is a row that is not as expected.
-type Difference struct {
-	Key, Want, Have []byte // Want is nil where there should be none, Have where there is none
-	Lost            bool   // it was the record of an association, and cannot be read
-}
+// Difference is a row that is not as expected. It is lost where it was the record of an association, and cannot be read.
+type Difference struct{ agree.Difference }
 
 // Differences calls f with each row that is not as expected.
 func (e *Expected) Differences(t *txn.Tx, f func(d Difference) error) error {
-	want, stopWant := iter.Pull2(e.rows.combined())
-	defer stopWant()
-	have, stopHave := iter.Pull2(derivedRows(t, e.rows.id))
-	defer stopHave()
-	w, err, moreWanted := want()
-	h, failed, moreThere := have()
-	for moreWanted || moreThere {
-		if err := errors.Join(err, failed); err != nil {
-			return err
-		}
-		order := bytes.Compare(w.Key, h.Key)
-		switch {
-		case !moreThere:
-			order = -1
-		case !moreWanted:
-			order = 1
-		}
-		var differ error
-		switch {
-		case order < 0:
-			differ = f(Difference{Key: w.Key, Want: w.Value})
-		case order > 0:
-			differ = f(Difference{Key: h.Key, Have: h.Value, Lost: wasRecord(h)})
-		case !bytes.Equal(w.Value, h.Value):
-			differ = f(Difference{Key: w.Key, Want: w.Value, Have: h.Value})
-		}
-		if differ != nil {
-			return differ
-		}
-		if order <= 0 {
-			w, err, moreWanted = want()
-		}
-		if order >= 0 {
-			h, failed, moreThere = have()
-		}
-	}
-	return errors.Join(err, failed)
+	return e.rows.sorter.Compare(stored(t, e.rows.id, Derived), func(d agree.Difference) error {
+		d.Lost = d.Want == nil && wasRecord(row{Key: d.Key, Value: d.Have})
+		return f(Difference{d})
+	})
 }
 
 // wasRecord reports whether a row to which no other leads has a record that cannot be read.
@@ -223,19 +179,15 @@ func wasRecord(r row) bool {
 // Mend makes the rows as expected, in an update. It returns what was not. Where an entry of the index of words is not, that is made anew.
 func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	err = e.Differences(t, func(d Difference) error {
-		all = append(all, Difference{bytes.Clone(d.Key), bytes.Clone(d.Want), bytes.Clone(d.Have), d.Lost})
+		all = append(all, Difference{d.Kept()})
 		return nil
 	})
 	for i := range all {
 		if err != nil {
 			return nil, err
 		}
-		switch d := &all[i]; {
-		case keys.Table(d.Key) == keys.TableWord:
-		case d.Want == nil:
-			err = t.Delete(d.Key)
-		default:
-			err = t.Put(d.Key, d.Want)
+		if keys.Table(all[i].Key) != keys.TableWord {
+			err = all[i].Mend(t)
 		}
 	}
 	if err == nil && len(all) > 0 && keys.Table(all[0].Key) == keys.TableWord { // they come first
@@ -254,19 +206,18 @@ func (e *Expected) rewriteWords(t *txn.Tx) error {
 			return err
 		}
 	}
-	blocks := words.Blocks{ID: e.rows.id, Put: t.Put}
-	for r, err := range e.rows.sorter.Sorted() {
-		if err == nil && keys.Table(r.Key) != keys.TableWord {
-			break
-		}
-		if err == nil {
-			err = blocks.Add(r.Key, r.Value)
-		}
-		if err != nil {
-			return err
+	return e.rows.write(e.words(), t.Put)
+}
+
+// words iterates over the entries of the index of words. They come first.
+func (e *Expected) words() iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for r, err := range e.rows.sorter.All() {
+			if err == nil && keys.Table(r.Key) != keys.TableWord || !yield(r, err) {
+				return
+			}
 		}
 	}
-	return blocks.Close()
 }
 
 // MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.
@@ -311,11 +262,11 @@ func (d *Difference) Topic() string {
 	return ""
 }
 
-// derivedRows iterates over the rows of a source that follow from its records.
-func derivedRows(t *txn.Tx, id keys.Source) iter.Seq2[row, error] {
+// stored iterates over the rows of a source in some tables that follow from its records, as they are stored. Each is valid until the next one.
+func stored(t *txn.Tx, id keys.Source, tables string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		for _, table := range derivedTables {
-			rows := t.Scan(id.Key(table), nil)
+		for _, table := range []byte(tables) {
+			rows := rowsOf(t, id, table)
 			if table == keys.TableWord {
 				rows = words.Stored(t, id)
 			}

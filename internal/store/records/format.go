@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
@@ -70,7 +69,8 @@ func Format(t *txn.Tx) (string, error) {
 	return version, fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, or a newer one", version, keys.Format)
 }
 
-// ReindexWords makes the indexes of words of sources anew. To do it again does no harm.
+// ReindexWords makes the indexes of words of sources anew. To do it again does no harm. Records that cannot be read are left out: whoever checks
+// the data is told of them.
 func (o Loader) ReindexWords(t *txn.Tx, ids []keys.Source) error {
 	ctx := t.Context()
 	for _, id := range ids {
@@ -84,43 +84,13 @@ func (o Loader) ReindexWords(t *txn.Tx, ids []keys.Source) error {
 	}
 	defer bulk.Cancel()
 	for _, id := range ids {
-		if err := o.indexWords(t, id, bulk.Put); err != nil {
+		e, err := Expect(t, id, o.file(id), o.Memory, func([]byte) {})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(e.rows.write(e.words(), bulk.Put), e.Close()); err != nil {
 			return err
 		}
 	}
 	return bulk.Commit()
-}
-
-// indexWords calls put with the rows of the index of words of a source. Records that cannot be read are left out: whoever checks the data
-// is told of them.
-func (o Loader) indexWords(t *txn.Tx, id keys.Source, put func(key, value []byte) error) (err error) {
-	l := o.loading(id)
-	defer func() { err = errors.Join(err, l.close()) }()
-	prefix := id.Key(keys.TableTopic)
-	for r, err := range t.ScanInPlace(prefix, nil) {
-		if err == nil {
-			err = t.Context().Err()
-		}
-		if err != nil {
-			return err
-		}
-		if topic := readTopic(r.Key[len(prefix):], r.Value); topic != nil {
-			if err := l.words.Topic(topic); err != nil {
-				return err
-			}
-		}
-	}
-	if err := l.words.Close(); err != nil {
-		return err
-	}
-	blocks := words.Blocks{ID: id, Put: put}
-	for r, err := range l.sorter.Sorted() {
-		if err == nil {
-			err = blocks.Add(r.Key, r.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return blocks.Close()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/words"
 )
 
 // Loader loads records into new generations of sources.
@@ -45,9 +45,14 @@ func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[frag
 }
 
 func (o Loader) loading(id keys.Source) *loading {
-	l := &loading{Loader: o, derived: newDerived(id, filepath.Join(o.Scratch, fmt.Sprintf("%d-%d", id.Number, id.Generation)), o.Memory)}
+	l := &loading{Loader: o, derived: newDerived(id, o.file(id), o.Memory)}
 	l.progress = func(Loading) {}
 	return l
+}
+
+// file returns the path of the file for what is sorted of a source.
+func (o Loader) file(id keys.Source) string {
+	return filepath.Join(o.Scratch, fmt.Sprintf("%d-%d", id.Number, id.Generation))
 }
 
 // Ordered writes rows in the order of their keys, as far as possible: a few ascending runs. Badger writes what is much in such runs once. Of rows in any
@@ -72,7 +77,7 @@ func (o *Ordered) Put(key, value []byte) error {
 // Ordered returns a writer of rows of a source, of which those of one table come in order for the most part. The caller closes its sorter.
 func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
 	file := filepath.Join(o.Scratch, fmt.Sprintf("%d-%d-%c", id.Number, id.Generation, table))
-	return &Ordered{Bulk: bulk, Table: table, Sorter: &extsort.Sorter{Path: file, Most: cmp.Or(o.Memory, maxSortMemory)}}
+	return &Ordered{Bulk: bulk, Table: table, Sorter: &agree.New(file, o.Memory, nil).Sorter}
 }
 
 // Commit writes the rows that are sorted, and commits.
@@ -93,7 +98,6 @@ type loading struct {
 	Loader
 	*derived
 	bulk     kv.Writer
-	put      func(key, value []byte) error
 	progress func(Loading)
 	read     int // records
 }
@@ -104,7 +108,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 		return err
 	}
 	defer l.bulk.Cancel()
-	l.put = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter, Table: keys.TableTopic}).Put // of a snapshot they come in order
+	l.topicRow = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter.Sorter, Table: keys.TableTopic}).Put // of a snapshot they come in order
 	if err := l.sort(ctx, records); err != nil {
 		return err
 	}
@@ -113,63 +117,49 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 
 // sort reads all records.
 func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
-	for ahead, err := range readAhead(ctx, records) {
-		if err == nil {
+	for r, err := range readAhead(ctx, records) {
+		if err == nil && l.read%1000 == 0 {
 			err = cmp.Or(context.Cause(ctx), l.Ready())
+		}
+		if err == nil {
+			err = l.add(r)
 		}
 		if err != nil {
 			return err
 		}
-		for _, r := range ahead {
-			if err := l.add(r); err != nil {
-				return err
-			}
-			if l.read++; l.read%1000 == 0 {
-				l.progress(Loading{Records: l.read})
-			}
+		if l.read++; l.read%1000 == 0 {
+			l.progress(Loading{Records: l.read})
 		}
 	}
 	return l.finish()
 }
 
-func (l *loading) add(r fragment.Record) error {
+func (l *loading) add(r fragment.Record) (err error) {
 	if r.Topic != nil {
-		record := fragment.MarshalTopic(r.Topic)
-		if err := errors.Join(topicRowsOf(l.id, r.Topic, record, l.put), l.topic(r.Topic, record)); err != nil {
-			return err
-		}
+		err = topicFollows(l.id, r.Topic, fragment.MarshalTopic(r.Topic), l)
 	}
-	if r.Association != nil {
-		record := fragment.MarshalAssociation(r.Association)
-		return errors.Join(associationRowsOf(l.id, r.Association, record, l.put), l.association(r.Association, record))
+	if r.Association != nil && err == nil {
+		err = associationFollows(l.id, r.Association, fragment.MarshalAssociation(r.Association), l)
 	}
-	return nil
+	return err
 }
 
 // store writes the rows that are sorted.
 func (l *loading) store(ctx context.Context) error {
 	l.mentions = nil
 	stored := 0
-	blocks := words.Blocks{ID: l.id, Put: l.bulk.Put}
-	for r, err := range l.combined() {
-		if err != nil {
-			return err
-		}
-		if stored++; stored%1000 == 0 {
-			if err := context.Cause(ctx); err != nil {
-				return err
+	err := l.write(func(yield func(row, error) bool) {
+		for r, err := range l.sorter.All() {
+			if stored++; stored%1000 == 0 && err == nil {
+				err = context.Cause(ctx)
+				l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
 			}
-			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
+			if !yield(r, err) {
+				return
+			}
 		}
-		put := l.bulk.Put
-		if keys.Table(r.Key) == keys.TableWord {
-			put = blocks.Add
-		}
-		if err := put(r.Key, r.Value); err != nil {
-			return err
-		}
-	}
-	if err := blocks.Close(); err != nil {
+	}, l.bulk.Put)
+	if err != nil {
 		return err
 	}
 	return l.bulk.Commit()

@@ -34,9 +34,6 @@ func (c *counting) add(ref fragment.Ref, step int) {
 	}
 }
 
-func (c *counting) up(ref fragment.Ref)   { c.add(ref, 1) }
-func (c *counting) down(ref fragment.Ref) { c.add(ref, -1) }
-
 // bound writes the counts if there are many.
 func (c *counting) bound() error {
 	if len(c.steps) < maxMentions {

@@ -5,8 +5,6 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // InPassing implements [fragment.Passable].
@@ -15,7 +13,7 @@ func (s State) InPassing() fragment.Source { return &passing{State: s} }
 // passing is a State of which the records are looked at one by one.
 type passing struct {
 	State
-	topics, classes, associations fragment.Decoder
+	decoder, classes, other fragment.Decoder
 
 	atTopics bool             // they are being yielded
 	walk     *associationWalk // meanwhile, once somebody asks for classes
@@ -27,15 +25,7 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
 		p.atTopics, p.last = true, ""
 		defer p.end()
-		for r, err := range p.tx.ScanInPlace(p.id.Key(keys.TableTopic), nil) {
-			var t *fragment.Topic
-			if err == nil {
-				t, err = p.topics.Topic(r.Value)
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
-		}
+		p.topics(p.decoder.Topic)(yield)
 	}
 }
 
@@ -64,7 +54,7 @@ func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 			}
 			var a *fragment.Association
 			if err == nil {
-				a, err = associationInPassing(&p.classes, p.walk.row.Key, record)
+				a, err = decoding(p.classes.Association).of(p.walk.row.Key, record)
 			}
 			if !yield(a, err) || err != nil {
 				return
@@ -75,37 +65,7 @@ func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 
 // Associations implements [fragment.Source].
 func (p *passing) Associations() iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		prefix := p.id.Key(keys.TableAssociation)
-		for r, err := range p.tx.ScanInPlace(prefix, nil) {
-			if err == nil && !isLeast(r, prefix) {
-				continue // it comes with the least of its players
-			}
-			var a *fragment.Association
-			if err == nil {
-				a, err = p.association(r)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (p *passing) association(r row) (*fragment.Association, error) {
-	record, err := p.stored(r, fragment.AsPlayer)
-	if err != nil {
-		return nil, err
-	}
-	return associationInPassing(&p.associations, r.Key, record)
-}
-
-func associationInPassing(d *fragment.Decoder, key, record []byte) (*fragment.Association, error) {
-	a, err := d.Association(record)
-	if err != nil {
-		return nil, txn.Corrupt("association", key, err)
-	}
-	return a, nil
+	return p.associations(p.other.Association)
 }
 
 // isLeast reports whether the player of an association row is the least of the association, or what is wrong with the row

@@ -8,21 +8,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// reifiedRecords iterates over the rows of one table in which something is
-// reified.
-func (s State) reifiedRecords(table byte) iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		prefix := s.id.ReifiedIn(table)
-		for r, err := range s.tx.Scan(prefix, nil) {
-			var record row
-			if err == nil {
-				record.Key = append(s.id.Key(table), r.Key[len(prefix):]...)
-				record.Value, err = s.tx.Get(record.Key)
-			}
-			if err == nil && record.Value == nil {
-				err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
-			}
-			if !yield(record, err) || err != nil {
+// reifiedIn iterates over what of the records of one table has something that is reified in it.
+func reifiedIn[T any](s State, table byte, of func(fragment.Record) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for found, err := range s.named(s.id.ReifiedIn(table), func(key []byte) []byte { return key[keys.SourceSize:] }) {
+			if !yield(of(found), err) || err != nil {
 				return
 			}
 		}
@@ -31,59 +21,38 @@ func (s State) reifiedRecords(table byte) iter.Seq2[row, error] {
 
 // ReifiedTopics implements [merge.Reified].
 func (s State) ReifiedTopics() iter.Seq2[*fragment.Topic, error] {
-	return func(yield func(*fragment.Topic, error) bool) {
-		for r, err := range s.reifiedRecords(keys.TableTopic) {
-			var t *fragment.Topic
-			if err == nil {
-				t, err = fragment.UnmarshalTopic(r.Value)
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
-		}
-	}
+	return reifiedIn(s, keys.TableTopic, func(r fragment.Record) *fragment.Topic { return r.Topic })
 }
 
 // ReifiedAssociations implements [merge.Reified].
 func (s State) ReifiedAssociations() iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		for r, err := range s.reifiedRecords(keys.TableAssociation) {
-			var a *fragment.Association
-			if err == nil {
-				a, err = s.association(r, fragment.AsPlayer)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
+	return reifiedIn(s, keys.TableAssociation, func(r fragment.Record) *fragment.Association { return r.Association })
 }
 
 // ReifiedBy iterates over the records in which a topic reifies something.
 func (s State) ReifiedBy(reifier fragment.Ref) iter.Seq2[fragment.Record, error] {
+	return s.named(s.id.ReifiedByPrefix(reifier), func(key []byte) []byte {
+		record, _ := keys.IsReifier(key)
+		return record
+	})
+}
+
+// named iterates over the records that rows name, in their keys: name returns the table and the rest of the key of the record.
+func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
-		for r, err := range s.tx.Scan(s.id.ReifiedByPrefix(reifier), nil) {
+		for r, err := range s.tx.Scan(prefix, nil) {
 			var found fragment.Record
-			if err == nil {
-				found, err = s.reified(r.Key)
+			if record := name(r.Key); err == nil && len(record) > 0 {
+				found, err = s.At(s.id.Record(record))
+			}
+			if err == nil && found == (fragment.Record{}) {
+				err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
 			}
 			if !yield(found, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// reified reads the record that a row of [State.ReifiedBy] names.
-func (s State) reified(key []byte) (found fragment.Record, err error) {
-	named, _ := keys.IsReifier(key)
-	if len(named) == 0 {
-		return found, txn.Corrupt("reifier", key, fragment.ErrCorrupt)
-	}
-	if found, err = s.At(s.id.Record(named)); err == nil && found == (fragment.Record{}) {
-		err = txn.Corrupt("reifier", key, fragment.ErrCorrupt)
-	}
-	return found, err
 }
 
 // At returns the record to which a row of the topics or the associations leads; none where there is no such row.

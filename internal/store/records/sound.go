@@ -1,11 +1,9 @@
 package records
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/maphash"
-	"iter"
 	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -21,12 +19,12 @@ import (
 func Sound(t *txn.Tx, id keys.Source) (bool, error) {
 	seed := maphash.MakeSeed()
 	one, other := &sums{tx: t, id: id, seed: seed}, &sums{tx: t, id: id, seed: seed}
-	other.collector = words.Collector{ID: id, Add: other.put, Each: true}
+	other.entries = words.Collector{ID: id, Add: other.row, Each: true}
 	var ok bool
 	var err error
 	var done sync.WaitGroup
 	done.Go(func() { ok, err = one.all(one.associations) })
-	also, failed := other.all(other.topics, other.indexes, other.words, other.counts, other.tree)
+	also, failed := other.all(other.topics, other.others, other.tree)
 	done.Wait()
 	one.want.add(other.want)
 	one.have.add(other.have)
@@ -59,7 +57,7 @@ type sums struct {
 
 	want, have sum
 
-	collector words.Collector
+	entries words.Collector
 }
 
 // hash returns a number for two byte strings.
@@ -74,151 +72,98 @@ func (s *sums) hash(a, b []byte) uint64 {
 	return h.Sum64()
 }
 
-// mention returns an odd number for a reference: however often it is counted too much, the sum is another one.
-func (s *sums) mention(ref string) uint64 { return maphash.String(s.seed, ref) | 1 }
+// reference returns an odd number for a reference: however often it is counted too much, the sum is another one.
+func (s *sums) reference(ref string) uint64 { return maphash.String(s.seed, ref) | 1 }
 
-func (s *sums) item(e *statedigest.Entry) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	h.Write(e.Item[:])
-	h.WriteString(e.Owner)
-	return h.Sum64()
-}
-
-func (s *sums) put(key, value []byte) error {
+func (s *sums) row(key, value []byte) error {
 	if keys.Table(key) != keys.TableTopic {
 		s.want.rows += s.hash(key, value)
 	}
 	return nil
 }
 
-func (s *sums) mentioned(ref fragment.Ref) { s.want.mentions += s.mention(string(ref)) }
+func (s *sums) mention(ref fragment.Ref) { s.want.mentions += s.reference(string(ref)) }
 
-// rows iterates over the rows of a table.
-func (s *sums) rows(table byte) iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		for r, err := range s.tx.ScanInPlace(s.id.Key(table), nil) {
-			if err == nil {
-				err = s.tx.Context().Err()
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
+func (s *sums) words(t *fragment.Topic) error { return s.entries.Topic(t) }
+
+func (s *sums) item(e statedigest.Entry) error {
+	s.want.items += s.hash(e.Item[:], []byte(e.Owner))
+	return nil
 }
 
-func (s *sums) topics() (bool, error) {
-	for r, err := range s.rows(keys.TableTopic) {
-		if err != nil {
-			return false, err
+func (s *sums) topics() (ok bool, err error) {
+	ok = true
+	err = eachTopic(s.tx, s.id, func([]byte) { ok = false }, func(topic *fragment.Topic, record []byte) error {
+		if !ok {
+			return errEnough
 		}
-		topic := readTopic(r.Key[keys.SourceSize:], r.Value)
-		if topic == nil {
-			return false, nil
-		}
-		if err := topicRowsOf(s.id, topic, r.Value, s.put); err != nil {
-			return false, err
-		}
-		if err := s.collector.Topic(topic); err != nil {
-			return false, err
-		}
-		topic.Mentions(s.mentioned)
-		e := topicEntry(topic.TopicSI(), r.Value)
-		s.want.items += s.item(&e)
-	}
-	return true, nil
+		return topicFollows(s.id, topic, record, s)
+	})
+	return ok, ignoring(err)
 }
 
+// ignoring returns an error that is not [errEnough].
+func ignoring(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// associations looks at all rows, and derives them from those with the least players.
 func (s *sums) associations() (bool, error) {
-	for r, err := range s.rows(keys.TableAssociation) {
+	prefix := s.id.Key(keys.TableAssociation)
+	for r, err := range rowsOf(s.tx, s.id, keys.TableAssociation) {
 		if err != nil {
 			return false, err
 		}
 		s.have.rows += s.hash(r.Key, r.Value)
-		player, _, _, ok := splitPlaying(r.Key[keys.SourceSize:])
-		if !ok {
-			return false, nil
+		if !isLeast(r, prefix) {
+			continue
 		}
-		if elsewhere(r) {
-			continue // it follows from the row with the record
-		}
-		a, record := decodeAssociation(r)
+		a, record := readAssociation(r)
 		if a == nil {
 			return false, nil
 		}
-		if !isFirst(a, player) {
-			continue // likewise
-		}
-		if !bytes.Equal(fragment.MarshalAssociation(a), record) {
-			return false, nil
-		}
-		if err := associationRowsOf(s.id, a, record, s.put); err != nil {
+		if err := associationFollows(s.id, a, record, s); err != nil {
 			return false, err
 		}
-		a.Mentions(s.mentioned)
-		e := associationEntry(a, record)
-		s.want.items += s.item(&e)
 	}
 	return true, nil
 }
 
-// isFirst reports whether no player of an association comes before one.
-func isFirst(a *fragment.Association, player []byte) bool {
-	for i := range a.Roles {
-		if string(a.Roles[i].Player) < string(player) {
-			return false
+// others adds up the rows of the other tables, and of the index of words its entries. Rows of that which are not as they were written are under
+// keys that no entry has.
+func (s *sums) others() (bool, error) {
+	for r, err := range stored(s.tx, s.id, "Wilnr") {
+		if err != nil {
+			return false, err
 		}
-	}
-	return true
-}
-
-func (s *sums) indexes() (bool, error) {
-	for _, table := range []byte{keys.TableIdentifier, keys.TableLocator, keys.TableReified} {
-		for r, err := range s.rows(table) {
-			if err != nil {
-				return false, err
-			}
+		if keys.Table(r.Key) != keys.TableMentions {
 			s.have.rows += s.hash(r.Key, r.Value)
-		}
-	}
-	return true, nil
-}
-
-// words adds up the entries of the index. Rows that are not as they were written are under keys that no entry has.
-func (s *sums) words() (bool, error) {
-	for r, err := range words.Stored(s.tx, s.id) {
-		if err != nil {
-			return false, err
-		}
-		s.have.rows += s.hash(r.Key, r.Value)
-	}
-	return true, nil
-}
-
-func (s *sums) counts() (bool, error) {
-	for r, err := range s.rows(keys.TableMentions) {
-		if err != nil {
-			return false, err
+			continue
 		}
 		if len(r.Value) != 8 || binary.BigEndian.Uint64(r.Value) == 0 {
 			return false, nil
 		}
-		s.have.mentions += binary.BigEndian.Uint64(r.Value) * s.mention(string(r.Key[keys.SourceSize:]))
+		s.have.mentions += binary.BigEndian.Uint64(r.Value) * s.reference(string(keys.Rest(r.Key)))
 	}
 	return true, nil
 }
 
+// tree makes the tree of the state digest again of its items.
 func (s *sums) tree() (bool, error) {
-	return statedigest.Sound(func(yield func(statedigest.Row, error) bool) {
-		for r, err := range s.rows(keys.TableDigest) {
-			var row statedigest.Row
+	return statedigest.Again(func(yield func([]byte, error) bool) {
+		for r, err := range rowsOf(s.tx, s.id, keys.TableDigest) {
 			if err == nil {
-				row = statedigest.Row{Path: r.Key[keys.SourceSize:], Row: r.Value}
+				s.have.rows += s.hash(r.Key, r.Value)
 			}
-			if !yield(row, err) || err != nil {
+			if !yield(r.Value, err) || err != nil {
 				return
 			}
 		}
-	}, func(e *statedigest.Entry) { s.have.items += s.item(e) })
+	}, func(e *statedigest.Entry) { s.have.items += s.hash(e.Item[:], []byte(e.Owner)) }, func(path, row []byte) error {
+		s.want.rows += s.hash(nodeKey(s.id, path), row)
+		return nil
+	})
 }

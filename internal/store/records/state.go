@@ -2,12 +2,12 @@ package records
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/store/words"
@@ -76,12 +76,14 @@ func (s State) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 }
 
 // Topics implements [fragment.Source].
-func (s State) Topics() iter.Seq2[*fragment.Topic, error] {
+func (s State) Topics() iter.Seq2[*fragment.Topic, error] { return s.topics(fragment.UnmarshalTopic) }
+
+func (s State) topics(decode func(record []byte) (*fragment.Topic, error)) iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
 		for r, err := range s.tx.ScanInPlace(s.id.Key(keys.TableTopic), nil) {
 			var t *fragment.Topic
 			if err == nil {
-				t, err = fragment.UnmarshalTopic(r.Value)
+				t, err = decode(r.Value)
 			}
 			if !yield(t, err) || err != nil {
 				return
@@ -95,7 +97,7 @@ func (s State) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 	return s.AssociationsAfter(player, part, nil)
 }
 
-// PlayedBy implements [fragment.Players]: it looks for rows once.
+// PlayedBy implements [fragment.Players], and [merge.Directory]: it looks for rows once.
 func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		first := s.id.PlayingPrefix(player, fragment.AsInstance)
@@ -118,15 +120,23 @@ func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, er
 
 // Associations implements [fragment.Source].
 func (s State) Associations() iter.Seq2[*fragment.Association, error] {
+	return s.associations(fragment.UnmarshalAssociation)
+}
+
+func (s State) associations(decode decoding) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		prefix := s.id.Key(keys.TableAssociation)
 		for r, err := range s.tx.ScanInPlace(prefix, nil) {
 			if err == nil && !isLeast(r, prefix) {
 				continue // it comes with the least of its players
 			}
+			var record []byte
+			if err == nil {
+				record, err = s.stored(r, fragment.AsPlayer)
+			}
 			var a *fragment.Association
 			if err == nil {
-				a, err = s.association(r, fragment.AsPlayer)
+				a, err = decode.of(r.Key, record)
 			}
 			if !yield(a, err) || err != nil {
 				return
@@ -144,110 +154,109 @@ func (s State) association(r row, part fragment.Part) (*fragment.Association, er
 	return unmarshalAssociation(r.Key, record)
 }
 
-func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
-	a, err := fragment.UnmarshalAssociation(record)
+// decoding decodes the record of an association.
+type decoding func(record []byte) (*fragment.Association, error)
+
+// of decodes the record of the row with a key.
+func (d decoding) of(key, record []byte) (*fragment.Association, error) {
+	a, err := d(record)
 	if err != nil {
 		return nil, txn.Corrupt("association", key, err)
 	}
 	return a, nil
 }
 
+func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
+	return decoding(fragment.UnmarshalAssociation).of(key, record)
+}
+
+// changing has what follows from a record come, or go.
+type changing struct {
+	State
+	count *counting
+	step  int // 1: it comes, -1: it goes
+}
+
+func (s State) changing(step int) changing { return changing{s, s.counting(), step} }
+
+func (c changing) row(key, value []byte) error {
+	if c.step < 0 {
+		return c.tx.Delete(key)
+	}
+	return c.tx.Put(key, value)
+}
+
+func (c changing) mention(ref fragment.Ref) { c.count.add(ref, c.step) }
+
+func (c changing) words(t *fragment.Topic) error { return words.Change(c.tx, c.id, t, c.step) }
+
+func (c changing) item(e statedigest.Entry) error {
+	c.digest().change(e, c.step)
+	return c.count.bound()
+}
+
+// topic has all that follows from a topic come or go. record is its stored form.
+func (c changing) topic(t *fragment.Topic, record []byte) error {
+	c.digest().topics += c.step
+	return topicFollows(c.id, t, record, c)
+}
+
 // PutTopic implements [merge.State]. It writes what differs from the record that
 // is there.
 func (s State) PutTopic(t *fragment.Topic) error {
-	key := s.id.LocatorKey(keys.TableTopic, t.TopicSI())
-	before, err := s.tx.Get(key)
-	after := fragment.MarshalTopic(t)
-	if err != nil || before != nil && bytes.Equal(before, after) {
+	record := fragment.MarshalTopic(t)
+	if same, err := s.topicGoes(t.TopicSI(), record); same || err != nil {
 		return err
 	}
-	count := s.counting()
-	if before != nil {
-		s.digest().changeTopic(t.TopicSI(), before, -1)
-		old, err := fragment.UnmarshalTopic(before)
-		if err != nil {
-			return fmt.Errorf("topic %s: %w", t.TopicSI(), err)
-		}
-		if err := topicRows(s.id, old, s.deleteRow); err != nil {
-			return err
-		}
-		if err := words.Delete(s.tx, s.id, old); err != nil {
-			return err
-		}
-		old.Mentions(count.down)
-	}
-	if err := errors.Join(topicRowsOf(s.id, t, after, s.tx.Put), words.Put(s.tx, s.id, t)); err != nil {
-		return err
-	}
-	t.Mentions(count.up)
-	s.digest().changeTopic(t.TopicSI(), after, 1)
-	return count.bound()
+	return s.changing(1).topic(t, record)
 }
-
-func (s State) deleteRow(key, _ []byte) error { return s.tx.Delete(key) }
 
 // DeleteTopic implements [merge.State].
 func (s State) DeleteTopic(t *fragment.Topic) error {
-	old, err := s.topicAt(t.TopicSI())
-	if old == nil || err != nil {
-		return err
+	_, err := s.topicGoes(t.TopicSI(), nil)
+	return err
+}
+
+// topicGoes has a topic go, unless the record that is there is the same as the one that comes.
+func (s State) topicGoes(ref fragment.Ref, comes []byte) (same bool, err error) {
+	before, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, ref))
+	if same = before != nil && bytes.Equal(before, comes); same || before == nil || err != nil {
+		return same, err
 	}
-	if err := errors.Join(topicRows(s.id, old, s.deleteRow), words.Delete(s.tx, s.id, old)); err != nil {
-		return err
+	old, err := fragment.UnmarshalTopic(before)
+	if err != nil {
+		return false, fmt.Errorf("topic %s: %w", ref, err)
 	}
-	s.digest().changeTopic(old.TopicSI(), fragment.MarshalTopic(old), -1)
-	count := s.counting()
-	old.Mentions(count.down)
-	return count.bound()
+	return false, s.changing(-1).topic(old, before)
 }
 
 // PutAssociation implements [merge.State]. It writes what differs from the record
 // that is there.
 func (s State) PutAssociation(a *fragment.Association) error {
-	key, before, err := s.like(a)
-	after := fragment.MarshalAssociation(a)
-	if err != nil || before != nil && bytes.Equal(before, after) {
+	record := fragment.MarshalAssociation(a)
+	if same, err := s.associationGoes(a, record); same || err != nil {
 		return err
 	}
-	count := s.counting()
-	if before != nil {
-		old, err := unmarshalAssociation(key, before)
-		if err != nil {
-			return err
-		}
-		if err := associationRows(s.id, old, s.deleteRow); err != nil {
-			return err
-		}
-		s.digest().change(associationEntry(old, before), -1)
-		old.Mentions(count.down)
-	}
-	if err := associationRows(s.id, a, s.tx.Put); err != nil {
-		return err
-	}
-	a.Mentions(count.up)
-	if len(a.Roles) > 0 {
-		s.digest().change(associationEntry(a, after), 1)
-	}
-	return count.bound()
+	return associationFollows(s.id, a, record, s.changing(1))
 }
 
 // DeleteAssociation implements [merge.State].
 func (s State) DeleteAssociation(a *fragment.Association) error {
-	key, record, err := s.like(a)
-	if record == nil || err != nil {
-		return err
+	_, err := s.associationGoes(a, nil)
+	return err
+}
+
+// associationGoes is topicGoes for the association with the key of a.
+func (s State) associationGoes(a *fragment.Association, comes []byte) (same bool, err error) {
+	key, before, err := s.like(a)
+	if same = before != nil && bytes.Equal(before, comes); same || before == nil || err != nil {
+		return same, err
 	}
-	old, err := unmarshalAssociation(key, record)
+	old, err := unmarshalAssociation(key, before)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := associationRows(s.id, old, s.deleteRow); err != nil {
-		return err
-	}
-	s.digest().change(associationEntry(old, record), -1)
-	count := s.counting()
-	old.Mentions(count.down)
-	return count.bound()
+	return false, associationFollows(s.id, old, before, s.changing(-1))
 }
 
 // like returns the stored record of the association with the key of a, and the
@@ -307,27 +316,4 @@ func (s State) Has(si fragment.Ref) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// Playing implements [merge.Directory]: the parts of a player stand side by side.
-func (s State) Playing(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		prefix := append(append(s.id.Key(keys.TableAssociation), player...), 0)
-		for r, err := range s.tx.Scan(prefix, nil) {
-			part := fragment.AsType
-			if err == nil && len(r.Key) > len(prefix) {
-				part = fragment.Part(r.Key[len(prefix)])
-			}
-			if err == nil && part == fragment.AsType { // the last
-				return
-			}
-			var a *fragment.Association
-			if err == nil {
-				a, err = s.association(r, part)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -28,13 +28,8 @@ func changesOf(t *txn.Tx, id keys.Source) *changes {
 	return t.Attached(attachedAs{id}, func() txn.Finisher { return &changes{tx: t, id: id, steps: map[string]int{}} }).(*changes)
 }
 
-// Put notes that the record of a topic comes.
-func Put(t *txn.Tx, id keys.Source, topic *fragment.Topic) error { return change(t, id, topic, 1) }
-
-// Delete notes that the record of a topic goes.
-func Delete(t *txn.Tx, id keys.Source, topic *fragment.Topic) error { return change(t, id, topic, -1) }
-
-func change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
+// Change notes that the record of a topic comes, where step is 1, or goes, where it is -1.
+func Change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
 	c := changesOf(t, id)
 	var entry []byte
 	for _, e := range search.Entries(topic) {

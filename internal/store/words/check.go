@@ -15,23 +15,19 @@ import (
 func Stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		c := &checking{tx: t, id: id}
-		ended := false
-		merged(c.blocks(), c.singles(), func(m mergedEntry, err error) bool {
-			if err != nil {
-				ended = true
-				return yield(kv.Row{}, err)
-			}
+		for m, err := range merged(c.blocks(), c.singles()) {
 			if m.single != nil && m.inBlock == (len(m.single) == 0) {
 				c.isBad(kindKey(id, kindSingle, m.entry), m.single)
 			}
-			if !m.there() {
-				return true
+			if err == nil && !m.there() {
+				continue
 			}
-			ended = !yield(kv.Row{Key: Key(id, m.entry), Value: added}, nil)
-			return !ended
-		})
+			if !yield(kv.Row{Key: Key(id, m.entry), Value: added}, err) || err != nil {
+				return
+			}
+		}
 		for _, r := range c.bad {
-			if ended || !yield(r, nil) {
+			if !yield(r, nil) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/pairs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -23,9 +24,14 @@ func Entries(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, 
 				return
 			}
 		}
-		merged(inBlocks(t, id, prefix, from), inSingles(t, id, prefix, from), func(m mergedEntry, err error) bool {
-			return err == nil && !m.there() || yield(m.entry, err)
-		})
+		for m, err := range merged(inBlocks(t, id, prefix, from), inSingles(t, id, prefix, from)) {
+			if err == nil && !m.there() {
+				continue
+			}
+			if !yield(m.entry, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -43,55 +49,22 @@ func (m *mergedEntry) there() bool {
 	return len(m.single) == 0
 }
 
-// merged yields the entries of blocks and of single rows in their order.
-func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error], yield func(mergedEntry, error) bool) {
-	next, stop := iter.Pull2(singles)
-	defer stop()
-	single, err, more := next()
-	// before yields the single rows up to an entry, nil for all, and returns the value of the one of that entry.
-	before := func(entry []byte) (value []byte, ok bool) {
-		for more {
-			if err != nil {
-				yield(mergedEntry{}, err)
-				return nil, false
+// merged iterates over the entries of blocks and of single rows in their order.
+func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) iter.Seq2[mergedEntry, error] {
+	return func(yield func(mergedEntry, error) bool) {
+		for p, err := range pairs.Of(blocks, singles, func(entry []byte, single kv.Row) int { return bytes.Compare(entry, single.Key) }) {
+			m := mergedEntry{inBlock: p.A != nil}
+			if m.inBlock {
+				m.entry = *p.A
 			}
-			order := -1
-			if entry != nil {
-				order = bytes.Compare(single.Key, entry)
+			if p.B != nil {
+				m.entry, m.single = p.B.Key, append(added, p.B.Value...)
 			}
-			if order > 0 {
-				return nil, true
+			if !yield(m, err) || err != nil {
+				return
 			}
-			if order == 0 {
-				value = bytes.Clone(single.Value)
-				if value == nil {
-					value = added
-				}
-				single, err, more = next()
-				return value, true
-			}
-			value := single.Value
-			if value == nil {
-				value = added
-			}
-			if !yield(mergedEntry{entry: single.Key, single: value}, nil) {
-				return nil, false
-			}
-			single, err, more = next()
-		}
-		return nil, true
-	}
-	for entry, failed := range blocks {
-		if failed != nil {
-			yield(mergedEntry{}, failed)
-			return
-		}
-		value, ok := before(entry)
-		if !ok || !yield(mergedEntry{entry, true, value}, nil) {
-			return
 		}
 	}
-	before(nil)
 }
 
 // inBlocks iterates over the entries in blocks that begin with a prefix, from one on. Blocks that cannot be read have none.

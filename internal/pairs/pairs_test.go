@@ -1,0 +1,69 @@
+package pairs_test
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/pairs"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// sequence yields numbers, and fails before the one with an index.
+func sequence(numbers []int, failing int, err error, ended *bool) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		defer func() { *ended = true }()
+		for i, n := range numbers {
+			if i == failing {
+				yield(0, err)
+				return
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Each item of both comes once, in order, together with the equal one of the other, up to the first failure or until nobody wants more.
+func TestAllItemsComeInPairs(t *testing.T) {
+	testenv.Check(t, 300, 20_000, func(t *rapid.T) {
+		numbers := func(name string) []int {
+			return slices.Sorted(maps.Keys(rapid.MapOfN(rapid.IntRange(0, 30), rapid.Just(true), 0, 12).Draw(t, name)))
+		}
+		a, b := numbers("a"), numbers("b")
+		most := rapid.IntRange(1, 40).Draw(t, "most")
+		failA, failB := rapid.IntRange(0, 30).Draw(t, "a fails"), rapid.IntRange(0, 30).Draw(t, "b fails")
+		broken := errors.New("broken")
+		var endedA, endedB bool
+		var got []int
+		var failed error
+		for p, err := range pairs.Of(sequence(a, failA, broken, &endedA), sequence(b, failB, broken, &endedB), cmp.Compare[int]) {
+			if failed = err; err != nil {
+				break
+			}
+			if p.A != nil {
+				require.Equal(t, slices.Contains(b, *p.A), p.B != nil || failB < len(b) && *p.A >= b[failB])
+				got = append(got, *p.A)
+			} else {
+				got = append(got, *p.B)
+			}
+			if len(got) == most {
+				break
+			}
+		}
+		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a), b...))))
+		require.True(t, slices.Equal(all[:len(got)], got), "%v, not the first of %v", got, all)
+		if len(got) < min(most, len(all)) {
+			require.ErrorIs(t, failed, broken)
+		}
+		require.True(t, endedA || len(a)+len(b) == 0)
+		require.True(t, endedB)
+	})
+}

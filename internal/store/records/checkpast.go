@@ -1,0 +1,165 @@
+package records
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store/agree"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/past"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// changed collects what commits have changed of the rows that follow from the records that they have changed.
+type changed struct {
+	id     keys.Source
+	rows   *agree.Rows
+	commit uint64
+	before bool // of what was before the commit, else of what was after it
+}
+
+// A value has what was before and what was after: the lengths of both, each plus one, 0 for none, and both.
+func (c *changed) row(key, value []byte) error {
+	if !c.id.Remembered(key) {
+		return nil
+	}
+	pair := [2][]byte{nil, value}
+	if c.before {
+		pair = [2][]byte{value, nil}
+	}
+	return c.rows.Add(c.id.Before(key, c.commit), packed(pair))
+}
+
+func (c *changed) mention(fragment.Ref)         {}
+func (c *changed) words(*fragment.Topic) error  { return nil }
+func (c *changed) item(statedigest.Entry) error { return nil }
+
+func packed(pair [2][]byte) (b []byte) {
+	for _, value := range pair {
+		if value == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = append(binary.AppendUvarint(b, uint64(len(value))+1), value...)
+	}
+	return b
+}
+
+func unpacked(b []byte) (pair [2][]byte) {
+	for i := range pair {
+		length, n := binary.Uvarint(b)
+		if b = b[n:]; length > 0 {
+			pair[i], b = b[:length-1], b[length-1:]
+		}
+	}
+	return pair
+}
+
+// joinedChange joins what two records say of one row: an identifier may have gone from one to the other.
+func joinedChange(_, a, b []byte) []byte {
+	one, other := unpacked(a), unpacked(b)
+	for i := range one {
+		if one[i] == nil || other[i] != nil && bytes.Compare(one[i], other[i]) < 0 {
+			one[i] = other[i]
+		}
+	}
+	return packed(one)
+}
+
+// ComparePast calls f with each row that is not as it must be of what is remembered of the past of a source: of what rows were before the commits
+// from one on, and of the lists of what these have changed. commits has the numbers of commits that there must be; once says that there are no
+// others, and that each is of one commit. lost is told of records of which it is not known what they were.
+func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, file string, memory int, lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
+	want, listed := agree.New(file, memory, joinedChange), agree.New(file+"-list", memory, nil)
+	defer want.Close()
+	defer listed.Close()
+	list := func(commit uint64, key []byte) error {
+		return errors.Join(listed.Add(past.Listed(id, commit, key), []byte{}), listed.Add(past.Listed(id, commit, nil), []byte{}))
+	}
+	for _, commit := range commits {
+		if err := list(commit, nil); err != nil {
+			return err
+		}
+	}
+	for c, err := range past.Changes(t, id, from) {
+		if err == nil && !c.Idle() {
+			err = followChange(id, &c, want, lost)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	followed := func(yield func(row, error) bool) {
+		for r, err := range want.All() {
+			c := past.Change{}
+			if err == nil {
+				pair := unpacked(r.Value)
+				c.Key, c.Commit, _ = id.OfBefore(r.Key)
+				c.Before, c.After = pair[0], pair[1]
+				if c.Idle() {
+					continue
+				}
+				err = list(c.Commit, c.Key)
+			}
+			if !yield(c.Row(id), err) || err != nil {
+				return
+			}
+		}
+	}
+	err := agree.Compare(followed, past.Stored(t, id, keys.TableBefore, from), func(d agree.Difference) error {
+		if d.Want == nil {
+			c, ok, err := past.ChangeIn(t, id, row{Key: d.Key, Value: d.Have})
+			switch {
+			case err != nil:
+				return err
+			case ok && c.Idle():
+				return list(c.Commit, c.Key)
+			case ok && (keys.Table(c.Key) == keys.TableTopic || wasRecord(row{Key: c.Key, Value: c.Before})):
+				lost(c.Key, c.Commit)
+				return nil
+			}
+		}
+		return f(d)
+	})
+	if err != nil {
+		return err
+	}
+	return past.CompareLists(t, id, from, once, listed, lost, f)
+}
+
+// followChange tells of all that follows from a change of a record, that itself included. A row has one if one of its values is one that can be read.
+func followChange(id keys.Source, c *past.Change, want *agree.Rows, lost func(key []byte, commit uint64)) (err error) {
+	read, unread := false, false
+	for i, value := range [2][]byte{c.Before, c.After} {
+		if value != nil && err == nil {
+			var ok bool
+			ok, err = followRow(row{Key: c.Key, Value: value}, &changed{id, want, c.Commit, i == 0})
+			read, unread = read || ok, unread || !ok
+		}
+	}
+	if read && unread {
+		lost(c.Key, c.Commit)
+	}
+	return err
+}
+
+// followRow tells of what follows from the record in a row, if that is one that can be read.
+func followRow(r row, to *changed) (readable bool, err error) {
+	switch keys.Table(r.Key) {
+	case keys.TableTopic:
+		if topic := readTopic(keys.Rest(r.Key), r.Value); topic != nil {
+			return true, topicFollows(to.id, topic, r.Value, to)
+		}
+	case keys.TableAssociation:
+		if !isLeast(r, to.id.Key(keys.TableAssociation)) {
+			return false, nil
+		}
+		if a, record := readAssociation(r); a != nil {
+			return true, associationFollows(to.id, a, record, to)
+		}
+	}
+	return false, nil
+}
