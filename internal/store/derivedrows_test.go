@@ -110,7 +110,11 @@ func random(t *testing.T, seed uint64) *derivedRows {
 	next(30)
 	takeSnapshot(t, db, "m", 2)
 	require.Positive(t, prune(t, db, "m", Retention{Entries: 60}))
-	subscribe(t, db, "s", reifiedState(t))
+	state, hub := reifiedState(t), named(ref(20), "hub")
+	hub.SubjectIdentifiers = append(hub.SubjectIdentifiers, "http://example.org/other")
+	hub.SubjectLocators = []fragment.Ref{"http://example.org/locator"}
+	require.NoError(t, state.PutTopic(hub))
+	subscribe(t, db, "s", state)
 	require.NoError(t, db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
 		for i := range 5 {
 			if err := a.Hold(Held{ID: fmt.Sprint("record ", i), TopicSI: ref(i)}); err != nil {

@@ -35,12 +35,12 @@ func Changes(t *txn.Tx, id keys.Source, from uint64) iter.Seq2[Change, error] {
 		// give yields what is held, and holds what comes next.
 		give := func(next Change) (more bool) {
 			var err error
-			if held.After = next.Before; !bytes.Equal(held.Key, next.Key) {
+			if held.After = next.Before; held.Key != nil && !bytes.Equal(held.Key, next.Key) {
 				held.After, err = t.Get(held.Key)
 			}
-			more = held.Key == nil || yield(held, err)
+			more = (held.Key == nil || yield(held, err)) && err == nil
 			held = next
-			return more && err == nil
+			return more
 		}
 		for r, err := range Stored(t, id, keys.TableBefore, from) {
 			if err != nil {
