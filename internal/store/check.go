@@ -117,7 +117,9 @@ func (c *checker) all() error {
 	for i := range collections {
 		c.most = max(c.most, collections[i].Number, collections[i].Generation)
 		err := c.db.View(c.ctx, collections[i].Name, func(v *View) error { return c.collection(v) })
-		if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
+		if errors.Is(err, ErrDamaged) {
+			c.lost("collection "+collections[i].Name, "%v", err)
+		} else if err != nil && !errors.Is(err, ErrNotFound) { // it was deleted meanwhile
 			return err
 		}
 	}
@@ -135,11 +137,11 @@ func (c *checker) all() error {
 				if err != nil {
 					return err
 				}
-				all := []*derivation{c.described(where, remedy, id)}
-				if !lost && !s.Replica && s.State != nil && id == s.Source(s.State) {
-					all = append(all, c.pastOf(where, remedy, &s))
+				_, err = c.compare(t, c.described(where, remedy, id))
+				if err == nil && !lost && !s.Replica && s.State != nil && id == s.Source(s.State) {
+					_, err = c.compare(t, c.pastOf(where, remedy, &s))
 				}
-				if err := c.compareAll(t, all...); err != nil {
+				if err != nil {
 					return err
 				}
 			}
@@ -166,11 +168,11 @@ func (c *checker) collection(v *View) error {
 			return collections.Put(now.tx, &now.Collection)
 		}), nil, "it has %d topics, not %d as its row has it", topics, v.Topics)
 	}
-	all := []*derivation{c.log(v)}
-	if !lost {
-		all = append(all, c.past(v))
+	broken, err := c.compare(v.tx, c.log(v))
+	if err == nil && !lost && !broken {
+		_, err = c.compare(v.tx, c.past(v))
 	}
-	if err := c.compareAll(v.tx, all...); err != nil {
+	if err != nil {
 		return err
 	}
 	c.leaves(where, v)

@@ -79,15 +79,6 @@ func (c *checker) compare(t *txn.Tx, d *derivation) (lost bool, err error) {
 	return false, nil
 }
 
-func (c *checker) compareAll(t *txn.Tx, all ...*derivation) error {
-	for _, d := range all {
-		if _, err := c.compare(t, d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *checker) file(name string) string { return filepath.Join(c.folder, name) }
 
 // write mends the rows of a derivation by writing each that differs.

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/kv/memory"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// mayGo are the tables of which a row may be lost, or be another one, and no other row tells. Each says why.
+var mayGo = map[byte]string{
+	keys.TableSnapshot:  "another one is taken",
+	keys.TableHeld:      "a record that is not known is fetched again",
+	keys.TableExtension: "the store knows nothing of it",
+	keys.TableVia:       "it says for people by which entries a change came",
+}
+
+// mayDiffer are the tables of which a row that is lost is found, but not each one that is another one. Each says why.
+var mayDiffer = map[byte]string{
+	keys.TableLog:    "nothing follows from a title, a note, or the run; what the leaf of a signed log has is found",
+	keys.TableBefore: "nothing follows from a text that a record had; what names or joins is found",
+}
+
+// manyTables returns a database with rows in most tables: of a log that was loaded and of one that is signed, of a source that remembers.
+func manyTables(t *testing.T) (*DB, kv.Engine) {
+	engine := memory.New()
+	db := openWith(t, Options{Dir: t.TempDir(), Engine: engine, Logger: testOptions("").Logger})
+	state, hub := reifiedState(t), named(ref(20), "hub")
+	hub.SubjectIdentifiers = append(hub.SubjectIdentifiers, "http://example.org/other")
+	hub.SubjectLocators = []fragment.Ref{"http://example.org/locator"}
+	require.NoError(t, state.PutTopic(hub))
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{DocumentSize: 4, Sign: "/key"}}, state, nil)
+	require.NoError(t, err)
+	for i := range 4 {
+		publish(t, db, "m", rename(4, 6, fmt.Sprint("version ", i)))
+	}
+	subscribe(t, db, "s", state)
+	_, err = db.CreateCollection(t.Context(), Collection{Name: "d", SP: "http://example.org/d/", DerivedFrom: []string{"s"}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, db.ApplyEntries(t.Context(), "s", func(a *Applying) error {
+			topic := named(ref(4), fmt.Sprint("version ", i))
+			topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, fragment.Ref(fmt.Sprint("http://example.org/is/", i)))
+			return errors.Join(a.PutTopic(topic), a.Hold(Held{ID: fmt.Sprint("record ", i), TopicSI: ref(i)}))
+		}))
+	}
+	takeSnapshot(t, db, "m", 2)
+	require.Empty(t, checked(t, db, false))
+	return db, engine
+}
+
+// Each single row that is lost is found, and each in which a bit is another one, or it is said why that may be.
+func TestEachLostRowIsFound(t *testing.T) {
+	t.Parallel()
+	db, engine := manyTables(t)
+	write := func(r row, value []byte) {
+		w, err := engine.Bulk(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, w.Delete(r.Key))
+		if value != nil {
+			require.NoError(t, w.Put(r.Key, value))
+		}
+		require.NoError(t, w.Commit())
+	}
+	var mark []byte // of a collection in which nothing was published yet
+	view(t, db, "d", func(v *View) { mark = v.SourceKey().Changed(0, 0) })
+	all, names, seen := stored(t, engine), declaredTables(t), map[byte]int{}
+	for i, r := range all {
+		table := keys.Table(r.Key)
+		seen[table]++
+		if mayGo[table] != "" || keys.SourceOf(r.Key).Number < keys.FirstNumber || bytes.Equal(r.Key, mark) {
+			continue
+		}
+		write(r, nil)
+		if len(checked(t, db, false)) == 0 {
+			t.Errorf("lost: %s %q = %q", names[table], r.Key, r.Value)
+		}
+		if len(r.Value) > 0 {
+			other := bytes.Clone(r.Value)
+			other[i%len(other)] ^= 1 << (i % 7)
+			write(r, other)
+			if len(checked(t, db, false)) == 0 && mayDiffer[table] == "" {
+				t.Errorf("changed: %s %q = %q", names[table], r.Key, other)
+			}
+		}
+		write(r, r.Value)
+	}
+	require.Empty(t, checked(t, db, false))
+	for _, table := range []byte(keys.RecordTables + "rpdPXWekoEs") {
+		require.Positive(t, seen[table], "there is no row of %s", names[table])
+	}
+}
