@@ -25,6 +25,9 @@ type input struct {
 
 var gzipMagic = []byte{0x1F, 0x8B} // RFC 1952 §2.3.1, Member header and trailer
 
+// IsGzipped reports whether a document that begins so is gzipped.
+func IsGzipped(head []byte) bool { return bytes.HasPrefix(head, gzipMagic) }
+
 // unpack returns the content of r, which may be gzipped (RFC 1952).
 func (in *input) unpack(r io.Reader) (*limited, error) {
 	packed := bufio.NewReaderSize(r, 64<<10)
@@ -32,7 +35,7 @@ func (in *input) unpack(r io.Reader) (*limited, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if !bytes.Equal(head, gzipMagic) {
+	if !IsGzipped(head) {
 		return &limited{r: packed, in: in}, nil
 	}
 	z, err := gzip.NewReader(packed)
@@ -40,7 +43,7 @@ func (in *input) unpack(r io.Reader) (*limited, error) {
 		return nil, broken(err)
 	}
 	content := bufio.NewReaderSize(&gunzip{z}, 64<<10)
-	if head, _ := content.Peek(len(gzipMagic)); bytes.Equal(head, gzipMagic) {
+	if head, _ := content.Peek(len(gzipMagic)); IsGzipped(head) {
 		return nil, errors.New("it is gzipped twice: unpack it once")
 	}
 	return &limited{r: content, in: in}, nil

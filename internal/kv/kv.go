@@ -32,8 +32,8 @@ type Engine interface {
 
 	// Begin collects changes that are committed together, at any size: readers see all of
 	// them or none, and so it is after a crash. The commit is [ErrConflict] unless the state
-	// with the version since is still the present one, by its number and its id. One that is large may wait until another
-	// is committed or cancelled.
+	// with the version since is still the present one, by its number and its id, or what the writer depends on of it ([Writer.Narrow]). One that
+	// is large may wait until another is committed or cancelled.
 	Begin(ctx context.Context, since Version) (Writer, error)
 
 	// Bulk writes rows in no single commit: for rows that nothing shows yet. Readers may see
@@ -150,7 +150,12 @@ type Writer interface {
 	// a transaction nothing is changed. Where the context of the writer has ended before,
 	// nothing is committed.
 	Commit() error
+	// Narrow has the commit depend on some keyspaces alone, and on those in which it changes rows: it is [ErrConflict] only where somebody else has committed
+	// changes in one of these since the state of base, which is the one with the version that the writer is based on. Without it the commit depends on
+	// all of the state. It is called once, when all changes are given.
+	Narrow(base Reader, spaces []uint32) error
 	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where the changes are in no single commit.
+	// After Narrow it is known once the commit has returned.
 	Leads() Version
 	// Cancel gives the changes up, unless they are committed. Each writer is committed or
 	// cancelled; both is fine.
@@ -182,6 +187,28 @@ var (
 	// ErrTooLarge says that a row has more bytes than [MaxValue] allows.
 	ErrTooLarge = errors.New("too large a record")
 )
+
+// Shared is an engine whose state other processes change, too: they may be faster again and again.
+type Shared interface {
+	// Turn has commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It is based on keyspaces that are changed, and
+	// on others that are read. Without any that is changed, all commits wait. States that are read from then on stay as they are in these keyspaces.
+	Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (Turn, error)
+}
+
+// Turn is the time in which others do not commit. It is used by one goroutine.
+type Turn interface {
+	// Begin is that of [Engine]. The turn ends with the writer.
+	Begin(ctx context.Context, since Version) (Writer, error)
+	// End ends it where nothing has begun.
+	End()
+}
+
+// SpaceOf returns the keyspace of a row: the number with which its key begins, big-endian.
+func SpaceOf(key []byte) uint32 {
+	var first [4]byte
+	copy(first[:], key)
+	return binary.BigEndian.Uint32(first[:])
+}
 
 // MaxKey is the length in bytes of the longest key.
 const MaxKey = 65000

@@ -75,7 +75,7 @@ func (s *Server) routes() *web.Router {
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
 	get("/topicmaps/{map}/history", s.pages.Beside(s.history))
-	dryRunToo("POST", "/topicmaps/{map}/revert", s.fewUploads(s.revert))
+	dryRunToo("POST", "/topicmaps/{map}/revert", s.inTurn(s.revert))
 	get("/topicmaps/{map}/differences", s.differences)
 
 	s.resourceSyncRoutes(get)

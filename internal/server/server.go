@@ -42,23 +42,24 @@ type Server struct {
 	known   web.Tokens            // all of them
 	guesses *web.Guesses
 
-	keeper     *upkeep.Keeper
-	answers    *web.Answers
-	renderings *renderings.Files // of snapshots, in forms that are not stored
-	overviews  web.Made[*store.Listing]
-	pages      *pages.Pages
-	sessions   *signin.Sessions
-	editor     editing.Editor
-	operator   operate.Node
-	waiting    waiting.Room
-	hubs       *hub.Publisher
-	notifier   *hub.Notifier
-	uploads    chan struct{} // holds one for each that is under way
-	metrics    *metrics
-	stopping   atomic.Bool
-	reader     *publish.Reader
-	watcher    *publish.Watcher
-	publisher  *publish.Publisher
+	keeper       *upkeep.Keeper
+	answers      *web.Answers
+	renderings   *renderings.Files // of snapshots, in forms that are not stored
+	overviews    web.Made[*store.Listing]
+	pages        *pages.Pages
+	sessions     *signin.Sessions
+	editor       editing.Editor
+	operator     operate.Node
+	waiting      waiting.Room
+	hubs         *hub.Publisher
+	notifier     *hub.Notifier
+	uploads      chan struct{} // holds one for each that is under way
+	smallUploads chan struct{} // likewise
+	metrics      *metrics
+	stopping     atomic.Bool
+	reader       *publish.Reader
+	watcher      *publish.Watcher
+	publisher    *publish.Publisher
 }
 
 // recentLimit is how many bytes of documents are kept in memory.
@@ -84,7 +85,7 @@ func New(c Config) (*Server, error) {
 		Config: c, urls: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
-		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
+		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
 	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3)
 	s.known = slices.Clone(s.writers) // before those without names

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -233,21 +235,28 @@ func TestUploadsWaitForTheirTurnAndNotForLong(t *testing.T) {
 	t.Parallel()
 	n := start(t, slowClientTimeout(3*time.Second), func(c *server.Config) { c.MaxUploads = 1 })
 	n.publish("small", small())
-	document := small("Oslo", "Christiania")
+	more := func(document []byte) []byte { return append(document, bytes.Repeat([]byte("\n"), 64<<10)...) }
+	document := more(small("Oslo", "Christiania"))
 	c, answers := n.raw()
 	fmt.Fprintf(c, "PUT /topicmaps/small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(document))
 	line, err := answers.ReadString('\n') // comes when the body is being read
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
 
-	a := n.put("small", small())
+	a := n.put("small", more(small()))
 	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
 	assert.Equal(t, "10", a.Header.Get("Retry-After"))
 	assert.Contains(t, string(a.body), "try again")
 	n.mustGet("/topicmaps/small") // reading goes on
+	assert.Equal(t, http.StatusOK, n.put("small", small()).StatusCode, "a small one waits for no large one")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err = z.Write(document)
+	require.NoError(t, errors.Join(err, z.Close()))
+	assert.Equal(t, http.StatusServiceUnavailable, n.put("small", packed.Bytes()).StatusCode, "what is packed is not small")
 
 	waiting := make(chan answer)
-	go func() { waiting <- n.put("small", small("Oslo", "Kristiania")) }()
+	go func() { waiting <- n.put("small", more(small("Oslo", "Kristiania"))) }()
 	require.Eventually(t, func() bool { // it has come; the others are this one and the one whose body is read
 		return sample(t, string(n.mustGet("/metrics").body), "tmshare_http_requests_running") == 3
 	}, 10*time.Second, time.Millisecond)

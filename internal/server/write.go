@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -182,16 +183,58 @@ func (s *Server) missing(r *http.Request) (store.Collection, error) {
 }
 
 // fewUploads keeps the number of documents that are read into memory at the same
-// time small. Others wait for their turn, unread, but not for long. Nothing is read of
-// a body that says of itself that it is too large: net/http closes the connection
-// rather than read so much in vain.
+// time small. Others wait for their turn, unread, but not for long. A small one waits for
+// no large one. Nothing is read of a body that says of itself that it is too large: net/http
+// closes the connection rather than read so much in vain.
 func (s *Server) fewUploads(h web.Handler) web.Handler {
+	large := s.inTurn(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.ContentLength > s.MaxBody {
+		switch {
+		case r.ContentLength > s.MaxBody:
 			return s.reader.TooLarge(requestBody)
+		case !readSmall(r):
+			return large(w, r)
 		}
+		return web.InTurn(r, s.smallUploads, s.SlowClientTimeout/3, "small uploads", func() error { return h(w, r) })
+	}
+}
+
+// inTurn is fewUploads of what is as much work as a large document, whatever the size of its body.
+func (s *Server) inTurn(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		return web.InTurn(r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })
 	}
+}
+
+const (
+	maxSmallUploads = 16       // at a time
+	smallUpload     = 64 << 10 // bytes of the body of one, at most
+)
+
+// readSmall reads the body of a request, and reports whether it is a small one: by what its headers say, and not packed. The request has the same body
+// as before, and the same error where the client sends less.
+func readSmall(r *http.Request) bool {
+	if r.ContentLength < 0 || r.ContentLength > smallUpload || r.Header.Get("Content-Encoding") != "" {
+		return false
+	}
+	content, err := io.ReadAll(r.Body)
+	r.Body = &readBody{Reader: *bytes.NewReader(content), Closer: r.Body, err: err}
+	return !formats.IsGzipped(content)
+}
+
+// readBody is a body that was read until an error; nil: to its end.
+type readBody struct {
+	bytes.Reader
+	io.Closer
+	err error
+}
+
+func (b *readBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF && b.err != nil {
+		err = b.err
+	}
+	return n, err
 }
 
 // ValidateName checks the name of a collection.

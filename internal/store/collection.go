@@ -322,8 +322,17 @@ func stillEmpty(c, was *Collection) error {
 // update lets change alter the rows of a collection in one commit, if the collection passes all
 // checks, and returns the collection as it is then.
 func (db *DB) update(ctx context.Context, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
+	return db.updateBeside(ctx, "", name, checks, change)
+}
+
+// updateOf is update beside the updates of other collections: change alters nothing but rows of this one.
+func (db *DB) updateOf(ctx context.Context, name string, change func(*txn.Tx, *Collection) error) (*Collection, error) {
+	return db.updateBeside(ctx, name, name, nil, change)
+}
+
+func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
 	var c *Collection
-	err := db.rows.Update(ctx, func(t *txn.Tx) (err error) {
+	err := db.rows.UpdateOf(ctx, turn, func(t *txn.Tx) (err error) {
 		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/inputs"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -50,8 +51,9 @@ func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Na
 // While an input is missing nothing changes: what has to be derived waits until it is there, or the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
-	c, err = db.publish(ctx, db.rows.Update, name, d, func(c Collection, state merge.State) (*fragment.Change, error) {
+	c, err = db.publish(ctx, db.rows.UpdateOf, name, d, func(c Collection, state merge.State) (*fragment.Change, error) {
 		*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+		d.tx.DependOn(keys.Names, c.Number) // what inputs change meanwhile is read the next time
 		now, there, err := inputs.Bind(d.tx, &c)
 		if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {
 			return nil, err

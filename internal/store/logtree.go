@@ -21,7 +21,7 @@ var hashesAtOnce uint64 = 10_000
 func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Settings) error) error {
 	for {
 		prepared := false
-		_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error {
+		_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error {
 			next := c.Settings
 			if err := change(&next); err != nil {
 				return err

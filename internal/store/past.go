@@ -119,7 +119,7 @@ func (db *DB) ViewOf(c Collection, state merge.State) *View {
 // forgetPast removes what is remembered of the commits behind the horizon.
 func (db *DB) forgetPast(ctx context.Context, name string) error {
 	for more := true; more; {
-		_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) (err error) {
+		_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) (err error) {
 			more = false
 			if c.Horizon > 0 { // the commit that ends there is known, so that the state after it is
 				more, err = past.ForgetSome(t, c.SourceKey(), 0, c.Horizon-1)

@@ -43,7 +43,7 @@ func (db *DB) Prune(ctx context.Context, name string, keep Retention) (entries u
 
 // pruneSome removes some of the entries to prune. More says that there are others.
 func (db *DB) pruneSome(ctx context.Context, name string, keep Retention) (entries uint64, more bool, err error) {
-	_, err = db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error {
+	_, err = db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error {
 		entries, more = 0, false
 		v := &View{Collection: *c, db: db, tx: t}
 		horizon, err := v.pruneTo(keep, db.now())

@@ -16,24 +16,24 @@ import (
 // is to change. Records and log entries are committed at once; what
 // is empty publishes nothing. It returns the collection after the commit.
 //
-// Writers run one at a time, so decide sees the state that its change applies
+// Writers of a collection run one at a time, so decide sees the state that its change applies
 // to; it must not keep it, and nobody else may use its change: it is taken apart while it is
 // published. Where ctx ends before the commit its cause is the error and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.Update, name, nil, decide)
+	return db.publish(ctx, db.rows.UpdateOf, name, nil, decide)
 }
 
 // Preview does all that Publish does but for the commit: nothing changes. The
 // collection is as it would be.
 func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.Preview, name, nil, decide)
+	return db.publish(ctx, db.rows.PreviewOf, name, nil, decide)
 }
 
 // publish changes a collection with update; of a derived one only with what derives it.
-func (db *DB) publish(ctx context.Context, update func(context.Context, func(*txn.Tx) error) error, name string, of *Deriving, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+func (db *DB) publish(ctx context.Context, update func(context.Context, string, func(*txn.Tx) error) error, name string, of *Deriving, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
 	var committed *txn.Tx
-	err := update(ctx, func(t *txn.Tx) error {
+	err := update(ctx, name, func(t *txn.Tx) error {
 		committed = t
 		var err error
 		if c, err = collections.Get(t, name); err != nil {
@@ -92,7 +92,8 @@ func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 
 // PublishLocal is Publish for local statements: it keeps an activity with it.
 func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.Publish(ctx, name, func(c Collection, state merge.State) (*fragment.Change, error) {
+	alone := func(ctx context.Context, _ string, f func(*txn.Tx) error) error { return db.rows.Update(ctx, f) } // all activities are in one place
+	return db.publish(ctx, alone, name, nil, func(c Collection, state merge.State) (*fragment.Change, error) {
 		change, err := decide(c, state)
 		if err != nil || change.Empty() {
 			return change, err

@@ -48,6 +48,9 @@ type late struct {
 	ctx context.Context
 }
 
+// Narrow has the commit depend on all of the state: others change none of it.
+func (l *late) Narrow(kv.Reader, []uint32) error { return nil }
+
 func (l *late) Commit() error {
 	if l.of.again = !l.of.again; l.of.again {
 		l.of.tries++

@@ -85,7 +85,7 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 // the newest keep. Where another was listed meanwhile that makes this one
 // needless, it is the one to drop, and listed is the other.
 func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
-	err = db.rows.Update(ctx, func(t *txn.Tx) error {
+	err = db.rows.UpdateOf(ctx, c.Name, func(t *txn.Tx) error {
 		listed, old = nil, nil
 		now, err := collections.Get(t, c.Name)
 		if err == nil && now.Epoch != c.Epoch {
@@ -157,7 +157,7 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	err = db.rows.Update(ctx, func(t *txn.Tx) error {
+	err = db.rows.UpdateOf(ctx, name, func(t *txn.Tx) error {
 		dropped = nil
 		now, err := collections.Get(t, name)
 		if err != nil || now.Epoch != c.Epoch {

@@ -42,11 +42,11 @@ type Engine struct {
 	// it may be held twice.
 	users sync.RWMutex
 
-	committing sync.Mutex    // held by the commit that is under way
-	journal    chan struct{} // of one place: that of the transaction that has the journal
-	journaled  atomic.Uint64 // how many commits went through it
-	adopted    atomic.Uint64 // how many loads had tables of their own
-	patience   time.Duration // how long a load waits to be alone
+	commits   commits
+	journal   chan struct{} // of one place: that of the transaction that has the journal
+	journaled atomic.Uint64 // how many commits went through it
+	adopted   atomic.Uint64 // how many loads had tables of their own
+	patience  time.Duration // how long a load waits to be alone
 
 	damaged atomic.Bool // Verify has found something the last time
 
@@ -56,7 +56,7 @@ type Engine struct {
 }
 
 func newEngine(f *Folder, o Options) *Engine {
-	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1),
+	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
 		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room, loadFrom: cmp.Or(o.LoadFrom, loadFrom), patience: patience}
 	if e.log == nil {
 		e.log = slog.Default()

@@ -26,9 +26,11 @@ type transaction struct {
 	ctx     context.Context
 	since   kv.Version
 	leads   kv.Version
-	changes []kv.Row // that are not in the journal; a nil value removes the row
-	size    int64    // of these, as Badger counts it
-	journal *journal // nil: all are in memory
+	narrow  []uint32        // the keyspaces on which the commit depends, besides those that it changes; nil: on all
+	spaces  map[uint32]bool // in which rows change
+	changes []kv.Row        // that are not in the journal; a nil value removes the row
+	size    int64           // of these, as Badger counts it
+	journal *journal        // nil: all are in memory
 }
 
 // Begin implements [kv.Engine].
@@ -36,7 +38,7 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	if err := e.writable(ctx); err != nil {
 		return nil, err
 	}
-	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next()}, nil
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), spaces: map[uint32]bool{}}, nil
 }
 
 // Put implements [kv.Writer].
@@ -58,6 +60,7 @@ func (t *transaction) add(c kv.Row) error {
 		return err
 	}
 	t.changes = append(t.changes, c)
+	t.spaces[kv.SpaceOf(c.Key)] = true
 	t.size += int64(len(c.Key) + len(c.Value) + perChange)
 	if t.size < t.engine.batchSize && int64(len(t.changes)) < t.engine.batchCount {
 		return nil
@@ -77,6 +80,15 @@ func (t *transaction) spill() (err error) {
 	return err
 }
 
+// Narrow implements [kv.Writer].
+func (t *transaction) Narrow(_ kv.Reader, spaces []uint32) error {
+	t.narrow = append([]uint32{}, spaces...)
+	return nil
+}
+
+// Narrow implements [kv.Writer].
+func (b *bulk) Narrow(kv.Reader, []uint32) error { return nil }
+
 // Leads implements [kv.Writer].
 func (t *transaction) Leads() kv.Version { return t.leads }
 
@@ -86,45 +98,6 @@ func (t *transaction) Cancel() {
 		t.journal.drop()
 	}
 	t.journal, t.changes = nil, nil
-}
-
-// Commit implements [kv.Writer].
-func (t *transaction) Commit() error {
-	defer t.Cancel()
-	t.changes = append(t.changes, versionRow(t.leads))
-	if t.journal == nil {
-		err := t.engine.commit(t, func() error {
-			return t.engine.update(func(txn *badgerdb.Txn) error { return apply(t.changes, txn) })
-		})
-		if !errors.Is(err, badgerdb.ErrTxnTooBig) {
-			return err
-		}
-	}
-	if err := t.spill(); err != nil {
-		return err
-	}
-	pieces, err := t.journal.end()
-	if err != nil {
-		return err
-	}
-	return t.engine.commit(t, func() error { return t.journal.carryOut(pieces) })
-}
-
-// commit calls f, which commits, if the state that t is based on is still the present one.
-func (e *Engine) commit(t *transaction, f func() error) error {
-	e.committing.Lock()
-	defer e.committing.Unlock()
-	if err := e.writable(t.ctx); err != nil {
-		return err
-	}
-	now, err := e.Version(t.ctx)
-	if err != nil {
-		return err
-	}
-	if !now.Same(t.since) {
-		return kv.ErrConflict
-	}
-	return e.folder.place.Named(f())
 }
 
 // update has Badger carry out a transaction.

@@ -24,8 +24,9 @@ type Engine struct {
 // state is never changed: each write makes another, which shares what is the same.
 type state struct {
 	rows    *btree.Map[string, []byte]
-	version kv.Version // without the era
-	size    int64      // of keys and values
+	version kv.Version        // without the era
+	size    int64             // of keys and values
+	spaces  map[uint32]uint64 // the number of the last commit that has changed rows of a keyspace; it is never changed
 }
 
 // at returns the version, with the era.
@@ -38,7 +39,7 @@ func (s *state) at() kv.Version {
 
 // New returns an engine without rows.
 func New() *Engine {
-	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: kv.First}}
+	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: kv.First, spaces: map[uint32]uint64{}}}
 }
 
 // Copy returns another engine with the rows of the present state, also after Close. What is written to one does not show in

@@ -3,6 +3,8 @@ package memory
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -14,6 +16,7 @@ type writer struct {
 	bulk   bool
 	since  kv.Version // unless bulk
 	leads  kv.Version
+	narrow []uint32 // the keyspaces on which the commit depends, besides those that it changes; nil: on all
 
 	changes []kv.Row // a nil value removes the row
 }
@@ -58,6 +61,46 @@ func (w *writer) add(change kv.Row) error {
 	return nil
 }
 
+// Narrow implements [kv.Writer].
+func (w *writer) Narrow(_ kv.Reader, spaces []uint32) error {
+	w.narrow = append([]uint32{}, spaces...)
+	return nil
+}
+
+// spaces are the keyspaces in which rows change.
+func (w *writer) spaces() map[uint32]bool {
+	all := map[uint32]bool{}
+	for _, c := range w.changes {
+		all[kv.SpaceOf(c.Key)] = true
+	}
+	return all
+}
+
+// advance makes the version that of the state to which the commit leads, if what it depends on is still so.
+func (w *writer) advance(s *state) error {
+	changes := w.spaces()
+	if w.narrow == nil {
+		if !s.version.Same(w.since) {
+			return kv.ErrConflict
+		}
+	} else {
+		for _, space := range slices.AppendSeq(w.narrow, maps.Keys(changes)) {
+			if s.spaces[space] > w.since.Number {
+				return kv.ErrConflict
+			}
+		}
+		if s.version.IsBefore(w.since) {
+			return kv.ErrConflict
+		}
+		w.leads.Number = s.version.Number + 1
+	}
+	s.version, s.spaces = w.leads, maps.Clone(s.spaces)
+	for space := range changes {
+		s.spaces[space] = w.leads.Number
+	}
+	return nil
+}
+
 // Leads implements [kv.Writer].
 func (w *writer) Leads() kv.Version { return w.leads }
 
@@ -69,10 +112,9 @@ func (w *writer) Commit() error {
 	defer w.Cancel()
 	return w.engine.change(w.ctx, func(s *state) error {
 		if !w.bulk {
-			if !s.version.Same(w.since) {
-				return kv.ErrConflict
+			if err := w.advance(s); err != nil {
+				return err
 			}
-			s.version = w.leads
 		}
 		for _, c := range w.changes {
 			s.put(string(c.Key), bytes.Clone(c.Value))

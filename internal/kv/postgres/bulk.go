@@ -32,6 +32,9 @@ func (b *bulk) Delete(key []byte) error { return b.added(b.remove(b.ctx, key)) }
 // Cancel implements [kv.Writer].
 func (b *bulk) Cancel() { b.clear() }
 
+// Narrow implements [kv.Writer].
+func (b *bulk) Narrow(kv.Reader, []uint32) error { return nil }
+
 // Leads implements [kv.Writer].
 func (b *bulk) Leads() kv.Version { return kv.Version{} }
 

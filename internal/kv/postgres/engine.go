@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,8 @@ func (e *Engine) Writable(ctx context.Context) error {
 	return e.try(ctx, func(ctx context.Context) error {
 		var batch pgx.Batch
 		for _, statement := range []string{
-			"UPDATE tm_state SET version = version WHERE false", "DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
+			"UPDATE tm_spaces SET id = id WHERE false", "INSERT INTO tm_spaces SELECT * FROM tm_spaces WHERE false",
+			"DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
 			"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false", "DELETE FROM tm_rows WHERE false",
 		} {
 			batch.Queue(statement)
@@ -113,15 +115,20 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 }
 
 // askVersion asks for the version, with the era that the rows say.
-var askVersion = "SELECT version, id, " + eraColumn + " FROM tm_state WHERE one = 1"
+var askVersion = "SELECT " + versionColumns + ", " + eraColumn + " FROM tm_spaces"
+
+const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(id), 0), 18446744073709551616)::text"
 
 var eraColumn = fmt.Sprintf(`coalesce((SELECT value FROM tm_rows WHERE head = '\x%x' AND hash = ''), '')`, kv.EraKey)
 
 func scanVersion(row pgx.Row, v *kv.Version) error {
-	var number, id int64
+	var id string
 	var era []byte
-	err := row.Scan(&number, &id, &era)
-	*v = kv.Version{Number: uint64(number), ID: uint64(id), Era: kv.EraOf(era)}
+	err := row.Scan(&v.Number, &id, &era)
+	if err == nil {
+		v.ID, err = strconv.ParseUint(id, 10, 64)
+	}
+	v.Era = kv.EraOf(era)
 	return err
 }
 

@@ -28,7 +28,7 @@ type reader struct {
 	conn *pgxpool.Conn
 }
 
-var beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT version, id, (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn + ", 'hex') FROM tm_state WHERE one = 1"
+var beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT " + versionColumns + ", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn + ", 'hex') FROM tm_spaces"
 
 // Snapshot implements [kv.Engine].
 func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
@@ -73,12 +73,11 @@ func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err 
 		err = errNoStore
 	}
 	if err == nil {
-		var id int64
 		var era []byte
-		if _, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0][:4], []byte(" "))), &r.version.Number, &id, &now, &standby); err == nil {
+		if _, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0][:4], []byte(" "))), &r.version.Number, &r.version.ID, &now, &standby); err == nil {
 			era, err = hex.DecodeString(string(results[1].Rows[0][4]))
 		}
-		r.version.ID, r.version.Era = uint64(id), kv.EraOf(era)
+		r.version.Era = kv.EraOf(era)
 	}
 	if err != nil {
 		r.Close()

@@ -12,15 +12,19 @@ import (
 )
 
 // layout is the number of the layout of the tables that this program reads and writes.
-const layout = 2
+const layout = 3
 
 // The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
+//
+// Each keyspace in which something was committed has a row in tm_spaces, which each commit to it changes: the sum of all ids grows by a random number, modulo
+// 2^64, and that of all commits by one. These sums are the version of the state.
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (head, hash))`,
-	`CREATE TABLE IF NOT EXISTS tm_commits (version bigint PRIMARY KEY, id bigint NOT NULL)`,
-	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, version bigint NOT NULL, id bigint NOT NULL DEFAULT 0, layout int NOT NULL)`,
-	`INSERT INTO tm_state (one, version, layout) VALUES (1, 1, 2) ON CONFLICT (one) DO NOTHING`,
+	`CREATE TABLE IF NOT EXISTS tm_commits (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
+	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint PRIMARY KEY, commits bigint NOT NULL, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
+	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, layout int NOT NULL)`,
+	`INSERT INTO tm_state (one, layout) VALUES (1, 3) ON CONFLICT (one) DO NOTHING`,
 }
 
 // Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the database must be allowed to
@@ -48,6 +52,14 @@ func migrate(ctx context.Context, pool beginner, schema string) (made bool, err 
 		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1", schema).Scan(&there)
 		if err == nil && !there {
 			_, err = tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
+		}
+		if err == nil {
+			err = tx.QueryRow(ctx, "SELECT to_regclass('tm_state') IS NOT NULL").Scan(&there)
+		}
+		if err == nil && there { // tables of another layout may have other columns
+			if err := checkLayout(ctx, tx); err != nil && !errors.Is(err, errNoStore) {
+				return err
+			}
 		}
 		for _, table := range tables {
 			if err == nil {

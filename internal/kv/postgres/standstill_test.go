@@ -34,10 +34,10 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	other, err := pgx.Connect(t.Context(), s.URL())
 	require.NoError(t, err)
 	defer other.Close(context.Background())
-	lock := func(table string) pgx.Tx {
+	lock := func(tables string) pgx.Tx {
 		tx, err := other.Begin(t.Context())
 		require.NoError(t, err)
-		_, err = tx.Exec(t.Context(), "LOCK TABLE "+o.Schema+"."+table+" IN ACCESS EXCLUSIVE MODE")
+		_, err = tx.Exec(t.Context(), strings.ReplaceAll("LOCK TABLE "+tables+" IN ACCESS EXCLUSIVE MODE", "tm_", o.Schema+".tm_"))
 		require.NoError(t, err)
 		return tx
 	}
@@ -53,7 +53,7 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	inTime("a row", func() error { _, err := r.Get([]byte("a")); return err })
 	thaw()
 	r.Close()
-	still := lock("tm_state")
+	still := lock("tm_state, tm_spaces")
 	inTime("the version", func() error { _, err := e.Version(t.Context()); return err })
 	inTime("a state", func() error { _, err := e.Snapshot(t.Context()); return err })
 	inTime("an update", write)

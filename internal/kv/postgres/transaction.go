@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,8 +26,48 @@ type transaction struct {
 	ctx    context.Context
 	since  kv.Version
 	leads  kv.Version
+	id     int64         // of the commit, at random
 	conn   *pgxpool.Conn // of the transaction that has some of the changes; nil: all are in memory
 	failed error         // of that transaction
+
+	spaces map[uint32]bool // in which rows change
+	base   *conditions     // nil: the commit depends on all of the state
+}
+
+// conditions are what a commit depends on: how the rows of keyspaces were when it was decided.
+type conditions struct {
+	spaces, commits []int64
+	ids             []string
+	changes         []bool  // rows change in the keyspace
+	missing         []int64 // keyspaces of which there is no row
+}
+
+// locks iterates over what is to be locked, in the order of numbers: so no two commits wait for each other. Keyspaces that stand side by side and are all to
+// be changed, or are not, come together.
+func (c *conditions) locks() iter.Seq2[[]int64, bool] {
+	return func(yield func([]int64, bool) bool) {
+		for from, to := 0, 0; from < len(c.spaces); from = to {
+			for to = from; to < len(c.spaces) && c.changes[to] == c.changes[from]; to++ {
+			}
+			if !yield(c.spaces[from:to], c.changes[from]) {
+				return
+			}
+		}
+	}
+}
+
+// lock has all that is there, or is missing, locked.
+func (c *conditions) lock(batch *pgx.Batch) {
+	if len(c.missing) > 0 {
+		batch.Queue(addMissing, c.missing)
+	}
+	for spaces, changes := range c.locks() {
+		if changes {
+			batch.Queue(lockWrite, spaces)
+		} else {
+			batch.Queue(lockRead, spaces)
+		}
+	}
 }
 
 // Begin implements [kv.Engine].
@@ -30,14 +75,61 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
-	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next()}, nil
+	return e.transaction(ctx, since), nil
+}
+
+func (e *Engine) transaction(ctx context.Context, since kv.Version) *transaction {
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), id: rand.Int64(), spaces: map[uint32]bool{}}
+}
+
+// Narrow implements [kv.Writer].
+func (t *transaction) Narrow(base kv.Reader, spaces []uint32) error {
+	of, ok := base.(*reader)
+	if !ok {
+		return nil // a reader of another kind: the commit depends on all of the state
+	}
+	all := map[uint32]bool{}
+	maps.Copy(all, t.spaces)
+	for _, space := range spaces {
+		all[space] = t.spaces[space]
+	}
+	var asked []int64
+	for _, space := range slices.Sorted(maps.Keys(all)) {
+		asked = append(asked, int64(space))
+	}
+	return of.ask(func(ctx context.Context, conn *pgx.Conn) error {
+		var c conditions
+		rows, err := conn.Query(ctx, `SELECT space, s.space IS NOT NULL, coalesce(s.commits, 0), coalesce(s.id, 0)::text FROM unnest($1::bigint[]) AS n (space) LEFT JOIN tm_spaces AS s USING (space) ORDER BY space`, asked)
+		if err != nil {
+			return err
+		}
+		var space, commits int64
+		var there bool
+		var id string
+		_, err = pgx.ForEachRow(rows, []any{&space, &there, &commits, &id}, func() error {
+			c.spaces, c.commits, c.ids = append(c.spaces, space), append(c.commits, commits), append(c.ids, id)
+			if !there {
+				c.missing = append(c.missing, space)
+			}
+			c.changes = append(c.changes, all[uint32(space)])
+			return nil
+		})
+		t.base = &c
+		return err
+	})
 }
 
 // Put implements [kv.Writer].
-func (t *transaction) Put(key, value []byte) error { return t.added(t.put(t.ctx, key, value)) }
+func (t *transaction) Put(key, value []byte) error {
+	t.spaces[kv.SpaceOf(key)] = true
+	return t.added(t.put(t.ctx, key, value))
+}
 
 // Delete implements [kv.Writer].
-func (t *transaction) Delete(key []byte) error { return t.added(t.remove(t.ctx, key)) }
+func (t *transaction) Delete(key []byte) error {
+	t.spaces[kv.SpaceOf(key)] = true
+	return t.added(t.remove(t.ctx, key))
+}
 
 func (t *transaction) added(full bool, err error) error {
 	if err != nil || !full {
@@ -47,18 +139,35 @@ func (t *transaction) added(full bool, err error) error {
 }
 
 const (
-	beginWriting = "BEGIN ISOLATION LEVEL SERIALIZABLE"
-	// Where the version is another one, there is none to note, which the column does not allow: the transaction fails.
-	advance = `WITH present AS (UPDATE tm_state SET version = version + 1, id = $3 WHERE one = 1 AND version = $1 AND id = $2 RETURNING version)
-		INSERT INTO tm_commits (version, id) VALUES ((SELECT version FROM present), $3)`
-	forget = "DELETE FROM tm_commits WHERE version <= $1"
+	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index for conflicts.
+	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+	// Where somebody else has committed, there is no id to note, which the column does not allow: the transaction fails.
+	noteCommit = "INSERT INTO tm_commits (id) SELECT CASE WHEN "
+
+	// All others have to wait, so that the version can be compared.
+	lockAll   = "LOCK TABLE tm_spaces IN EXCLUSIVE MODE"
+	unchanged = noteCommit + "(SELECT (" + versionColumns + ") = ($2::bigint, $3::text) FROM tm_spaces) THEN $1::bigint END"
+
+	// Keyspaces of which there is no row get one, so that it can be locked.
+	addMissing = "INSERT INTO tm_spaces (space, commits, id) SELECT space, 0, 0 FROM unnest($1::bigint[]) AS n (space) ORDER BY space ON CONFLICT DO NOTHING"
+	lockSome   = "SELECT space FROM tm_spaces AS s JOIN unnest($1::bigint[]) AS n (space) USING (space) ORDER BY space FOR "
+	lockRead   = lockSome + "SHARE OF s"
+	lockWrite  = lockSome + "UPDATE OF s"
+	asTheyWere = noteCommit + `(SELECT count(*) = cardinality($2::bigint[]) FROM tm_spaces AS s JOIN unnest($2::bigint[], $3::bigint[], $4::numeric[]) AS n (space, commits, id)
+		USING (space) WHERE s.commits = n.commits AND s.id = n.id) THEN $1::bigint END`
+
+	// The rows of those that are changed change, in the order of their numbers.
+	advance = `INSERT INTO tm_spaces AS s (space, commits, id) SELECT space, commits, id FROM unnest($1::bigint[], $2::bigint[], $3::numeric[]) AS n (space, commits, id) ORDER BY space
+		ON CONFLICT (space) DO UPDATE SET commits = s.commits + excluded.commits, id = mod(s.id + excluded.id, 18446744073709551616)`
+	askLeads = "SELECT " + versionColumns + " FROM tm_spaces"
+
+	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
 
-// The identifiers of the last commitsKept commits are kept. They are looked at every forgetEvery.
-const (
-	commitsKept = 100_000
-	forgetEvery = 1000
-)
+// forgetEvery is how many commits come, on average, before identifiers are forgotten that nobody asks for any more: whoever asks what became of a
+// commit does so within a minute.
+const forgetEvery = 1000
 
 // spill sends the changes to the database, where they wait for the commit.
 func (t *transaction) spill() error {
@@ -67,7 +176,7 @@ func (t *transaction) spill() error {
 	}
 	var batch pgx.Batch
 	if t.conn == nil {
-		conn, err := t.acquire()
+		conn, err := t.engine.acquire(t.ctx)
 		if err != nil {
 			return t.engine.explain(t.ctx, err)
 		}
@@ -86,10 +195,10 @@ func (t *transaction) spill() error {
 	return nil
 }
 
-func (t *transaction) acquire() (*pgxpool.Conn, error) {
-	asking, answered := t.engine.bounded(t.ctx)
+func (e *Engine) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	asking, answered := e.bounded(ctx)
 	defer answered()
-	return t.engine.writers.Acquire(asking)
+	return e.writers.Acquire(asking)
 }
 
 // conflict returns the error of a statement in the words of package kv.
@@ -154,7 +263,7 @@ func (t *transaction) commit() error {
 	}
 	var batch pgx.Batch
 	if t.conn == nil {
-		conn, err := t.acquire()
+		conn, err := t.engine.acquire(t.ctx)
 		if err != nil {
 			return err
 		}
@@ -165,9 +274,9 @@ func (t *transaction) commit() error {
 		release(t.conn)
 		t.conn = nil
 	}()
-	batch.Queue(advance, t.since.Number, int64(t.since.ID), int64(t.leads.ID))
-	if n := t.since.Number; n%forgetEvery == 0 && n > commitsKept {
-		batch.Queue(forget, n-commitsKept)
+	leads := t.queueVersion(&batch)
+	if rand.IntN(forgetEvery) == 0 {
+		batch.Queue(forget)
 	}
 	t.queue(&batch)
 	batch.Queue("COMMIT")
@@ -177,12 +286,52 @@ func (t *transaction) commit() error {
 	switch err := t.conn.SendBatch(ctx, &batch).Close(); {
 	case hasCode(err, notNullViolation):
 		return kv.ErrConflict
-	case err == nil || answered(err) || pgconn.SafeToRetry(err):
+	case err == nil:
+		t.leads = *leads
+		return nil
+	case answered(err) || pgconn.SafeToRetry(err):
 		return err
 	default:
 		return fmt.Errorf("%w: %w", errOutcomeUnknown, err)
 	}
 }
+
+// queueVersion has what the commit depends on compared, and the version changed. It returns where the version is that this leads to, when all is done.
+func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
+	leads := t.leads
+	if t.base == nil {
+		batch.Queue(lockAll)
+		batch.Queue(unchanged, t.id, int64(t.since.Number), strconv.FormatUint(t.since.ID, 10))
+	} else {
+		t.base.lock(batch)
+		batch.Queue(asTheyWere, t.id, t.base.spaces, t.base.commits, t.base.ids)
+	}
+	var spaces, commits []int64
+	var ids []string
+	grows, left := rand.Uint64(), t.leads.ID-t.since.ID // all ids together grow by the latter
+	for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
+		spaces, commits, ids = append(spaces, int64(space)), append(commits, 0), append(ids, strconv.FormatUint(grows, 10))
+	}
+	if len(spaces) == 0 { // nothing changes but the version
+		spaces, commits, ids = []int64{noSpace}, []int64{0}, []string{""}
+	}
+	commits[0], ids[0] = 1, strconv.FormatUint(left-grows*uint64(len(spaces)-1), 10)
+	batch.Queue(advance, spaces, commits, ids)
+	if t.base != nil {
+		batch.Queue(askLeads).QueryRow(func(row pgx.Row) error {
+			var id string
+			err := row.Scan(&leads.Number, &id)
+			if err == nil {
+				leads.ID, err = strconv.ParseUint(id, 10, 64)
+			}
+			return err
+		})
+	}
+	return &leads
+}
+
+// noSpace is the keyspace of no row: a commit that changes none is to it.
+const noSpace = -1
 
 // commitTimeout bounds how long a commit waits for the answer of the database, and then as long
 // again for the answer what became of it.
@@ -213,10 +362,16 @@ func (t *transaction) resolve(lost error) (done bool, err error) {
 // database has not noticed yet that nobody waits for it.
 func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 	err = pgx.BeginTxFunc(ctx, t.engine.writers, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT version FROM tm_state WHERE one = 1 FOR UPDATE"); err != nil {
-			return err
+		spaces := []int64{noSpace}
+		for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
+			spaces = append(spaces, int64(space))
 		}
-		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE version = $1 AND id = $2", t.leads.Number, int64(t.leads.ID)).Scan(&done)
+		for _, statement := range []string{addMissing, lockWrite} {
+			if _, err := tx.Exec(ctx, statement, spaces); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE id = $1", t.id).Scan(&done)
 	})
 	return done, err
 }

@@ -29,7 +29,8 @@ func (a *Applying) remember() error {
 	}
 	upTo := p.Commits
 	if len(numbers) > 0 {
-		if upTo, err = derived.Oldest(a.tx, numbers, id); err != nil {
+		aside := txn.Over(a.tx.Context(), a.tx.Reader()) // the commit does not depend on it: it would forget less
+		if upTo, err = derived.Oldest(aside, numbers, id); err != nil {
 			return err
 		}
 		upTo = max(upTo, p.Commits-min(p.Commits, mostBehind))

@@ -216,7 +216,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 // it names no longer are removed.
 func (st *Store) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []keys.Source
-	err := st.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.UpdateOf(ctx, sourcesTurn, func(t *txn.Tx) error {
 		s, err := Get(t, name)
 		if err != nil {
 			return err
@@ -308,11 +308,14 @@ func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *s
 	return n, err
 }
 
+// sourcesTurn is in whose name all sources are changed, one at a time: what was done with any of them is kept in one place.
+const sourcesTurn = "sources"
+
 // ApplyEntries changes the records of a source and moves its mark, in one
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
 func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
-	return st.rows.Update(ctx, func(t *txn.Tx) error {
+	return st.rows.UpdateOf(ctx, sourcesTurn, func(t *txn.Tx) error {
 		s, err := Get(t, name)
 		if err != nil {
 			return err

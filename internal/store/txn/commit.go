@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -42,7 +44,13 @@ func (t *Tx) end() error {
 			t.observer.Commits(t.changed)
 		}
 		t.pending, t.reads = nil, reads{} // the engine has them
-		if err = t.commit.Commit(); err == nil {
+		if t.depends != nil {
+			err = t.commit.Narrow(t.base, slices.Sorted(maps.Keys(t.depends)))
+		}
+		if err == nil {
+			err = t.commit.Commit()
+		}
+		if err == nil {
 			t.led = t.commit.Leads()
 		}
 	}
@@ -55,6 +63,7 @@ func (t *Tx) end() error {
 // write gives the engine a change.
 func (t *Tx) write(c row, written *int) error {
 	*written++
+	t.writes[kv.SpaceOf(c.Key)] = true
 	if t.observer != nil {
 		t.changed = append(t.changed, c)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// DB reads and changes the rows of an engine. It is safe for concurrent use; changes run one
-// at a time.
+// DB reads and changes the rows of an engine. It is safe for concurrent use. Changes run one
+// at a time, but for those of things with other names.
 type DB struct {
 	Engine   kv.Engine
 	Observer Observer         // of updates; nil but in benchmarks
@@ -29,7 +29,7 @@ type DB struct {
 	allowed atomic.Pointer[kv.Version]
 
 	writable func() error
-	write    chan struct{} // of one place: that of the one writer of this process
+	turns    turns
 
 	open   sync.RWMutex   // of closed, and of the beginning of views
 	closed bool           // nothing begins any more
@@ -46,7 +46,7 @@ type DB struct {
 // the change.
 func New(engine kv.Engine, writable func() error) *DB {
 	db := &DB{
-		Engine: engine, writable: writable, Now: time.Now, write: make(chan struct{}, 1),
+		Engine: engine, writable: writable, Now: time.Now,
 		awaited: awaited{waiters: map[*waiter]bool{}, again: make(chan struct{}, 1)},
 		lineage: lineage{turned: make(chan struct{}, 1)},
 	}
@@ -137,16 +137,24 @@ func (db *DB) View(ctx context.Context, f func(*Tx) error) error {
 // again with what is there then: it must not count on being called once. Nothing is
 // committed once ctx has ended, and nobody waits longer for other changes to end.
 func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
+	return db.UpdateOf(ctx, "", f)
+}
+
+// UpdateOf is Update of what has a name. Updates of other names may run beside it: it must change nothing of theirs.
+func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) error {
+	var r refusals
 	for {
-		err := db.Preview(ctx, func(t *Tx) (err error) {
-			if t.commit, err = db.Engine.Begin(ctx, t.base.Version()); err != nil {
+		err := db.previewOf(ctx, name, &r, func(t *Tx) (err error) {
+			if t.commit, err = r.begin(ctx, db.Engine, t.base.Version()); err != nil {
 				return err
 			}
 			defer t.commit.Cancel()
+			defer func() { r.ended(t, err) }()
 			if err := f(t); err != nil {
 				return err
 			}
 			if holds, ok := ctx.Value(conditionKey{}).(func(*Tx) error); ok {
+				t.settled = false
 				if err := holds(t); err != nil {
 					return err
 				}
@@ -185,26 +193,39 @@ func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
 // Preview calls f with the current state, which it may change, while nobody else in this
 // process does. Nothing is committed.
 func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
+	return db.PreviewOf(ctx, "", f)
+}
+
+// PreviewOf is Preview beside updates of what has other names.
+func (db *DB) PreviewOf(ctx context.Context, name string, f func(*Tx) error) error {
+	return db.previewOf(ctx, name, &refusals{}, f)
+}
+
+func (db *DB) previewOf(ctx context.Context, name string, r *refusals, f func(*Tx) error) error {
 	if err := db.writable(); err != nil {
 		return err
 	}
-	select {
-	case db.write <- struct{}{}:
-		defer func() { <-db.write }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	done, err := db.turns.take(ctx, name)
+	if err != nil {
+		return err
 	}
+	defer done()
+	defer r.takeTurn(ctx, db.Engine)()
 	t, err := db.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.end(t)
+	t.writes, t.depends = map[uint32]bool{}, map[uint32]bool{namesSpace: true} // whether the store is used, and by whom, is said there
 	t.pending, t.observer, t.reads.most = btree.NewMap[string, []byte](0), db.Observer, readsLimit
 	if t.Distant() {
 		t.reads.most = distantLimit
 	}
 	return f(t)
 }
+
+// namesSpace is the keyspace with what there is once in a store.
+const namesSpace = 0
 
 // Touch raises the version of the state without another change.
 func (db *DB) Touch(ctx context.Context) error {

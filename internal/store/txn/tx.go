@@ -30,6 +30,10 @@ type Tx struct {
 
 	attached map[any]Finisher // by what they belong to
 
+	depends map[uint32]bool // keyspaces of which an update has read rows; nil: it depends on all of the state
+	settled bool            // on which it depends is decided
+	writes  map[uint32]bool // keyspaces in which an update has changed rows, as far as it is committed
+
 	commit  kv.Writer  // nil: nothing is committed
 	led     kv.Version // to which the commit has led
 	unread  int        // how many rows it has already, because nobody reads them in this state
@@ -86,7 +90,7 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // Changing reports whether it is an update.
 func (t *Tx) Changing() bool { return t.pending != nil }
 
-// Reader returns what the state is read with, without what an update has changed.
+// Reader returns what the state is read with, without what an update has changed. An update does not depend on what is read so.
 func (t *Tx) Reader() kv.Reader { return t.base }
 
 // Version returns the version of the state.
@@ -133,6 +137,7 @@ func (t *Tx) stored(key []byte) ([]byte, error) {
 	if t.observer != nil {
 		t.observer.Got(key)
 	}
+	t.dependsOn(key)
 	value, known, err := t.before(key)
 	if err == nil && !known {
 		t.reads.keepValue(key, value)
@@ -149,6 +154,26 @@ func (t *Tx) before(key []byte) (value []byte, known bool, err error) {
 	}
 	value, err = t.base.Get(key)
 	return value, false, err
+}
+
+// dependsOn notes that what an update decides depends on rows whose keys begin with prefix.
+func (t *Tx) dependsOn(prefix []byte) {
+	switch {
+	case t.settled || t.depends == nil:
+	case len(prefix) < 4:
+		t.depends = nil
+	default:
+		t.depends[kv.SpaceOf(prefix)] = true
+	}
+}
+
+// DependOn says on which keyspaces an update depends, besides those in which it changes rows: what it reads of others may be of the state from which it
+// began, and need not be so when it is committed. Without it an update depends on all keyspaces of which it reads rows.
+func (t *Tx) DependOn(spaces ...uint32) {
+	t.settled, t.depends = true, map[uint32]bool{}
+	for _, space := range spaces {
+		t.depends[space] = true
+	}
 }
 
 // Put writes a row.
@@ -268,6 +293,7 @@ func (t *Tx) Prefixes(length int, from []byte) iter.Seq2[[]byte, error] {
 // Descend is ScanInPlace in descending order, from the key from on, of the rows as they were before
 // an update.
 func (t *Tx) Descend(prefix, from []byte) iter.Seq2[kv.Row, error] {
+	t.dependsOn(prefix)
 	return t.base.Range(prefix, from, true)
 }
 
@@ -280,6 +306,7 @@ func (t *Tx) rows(prefix, from []byte, stay bool) iter.Seq2[row, error] {
 		if t.observer != nil {
 			t.observer.Scanned(prefix)
 		}
+		t.dependsOn(prefix)
 		p := &pendingRows{Tx: t, prefix: string(prefix), yield: yield, more: true}
 		p.seek(max(string(from), p.prefix), true)
 		t.storedRows(prefix, from, stay, p.stored)

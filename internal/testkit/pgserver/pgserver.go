@@ -30,7 +30,7 @@ func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
 	t.Helper()
 	to := s.Store(t)
 	s.SQL(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
-		UPDATE %[2]s.tm_state SET (version, id) = (SELECT version, id FROM %[1]s.tm_state); COMMIT`, from.Schema, to.Schema))
+		INSERT INTO %[2]s.tm_spaces SELECT * FROM %[1]s.tm_spaces; COMMIT`, from.Schema, to.Schema))
 	return to
 }
 

@@ -1,0 +1,175 @@
+package badger
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// commits has the commits follow each other: each is compared with those before it, and has the version behind theirs.
+type commits struct {
+	writing sync.Mutex // held while commits are written; before mu
+
+	mu     sync.Mutex
+	last   kv.Version        // to which the last commit leads; zero where that is not known
+	spaces map[uint32]uint64 // the number of the last commit that has changed rows of a keyspace, since the engine was opened
+	next   *commitGroup      // of those that are not written yet; nil: there are none
+}
+
+// commitGroup are commits that are written together: the disk is waited for once.
+type commitGroup struct {
+	changes []kv.Row
+	size    int64 // of these, as Badger counts it
+	leads   kv.Version
+	written chan struct{} // closed when it is written, or err is why it is not
+	err     error
+}
+
+// Commit implements [kv.Writer].
+func (t *transaction) Commit() error {
+	defer t.Cancel()
+	if t.journal == nil {
+		err := t.engine.commit(t)
+		if !errors.Is(err, badgerdb.ErrTxnTooBig) {
+			return err
+		}
+	}
+	return t.engine.commitJournal(t)
+}
+
+// commit commits what is in memory.
+func (e *Engine) commit(t *transaction) error {
+	g, first, err := e.join(t)
+	if err != nil {
+		return err
+	}
+	if first { // others come to it until the commits before it are written
+		e.commits.writing.Lock()
+		e.write()
+		e.commits.writing.Unlock()
+	}
+	<-g.written
+	return e.folder.place.Named(g.err)
+}
+
+// join adds the changes of t to a group, and reports whether they are the first of it.
+func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
+	c := &e.commits
+	for {
+		c.mu.Lock()
+		if g = c.next; g == nil || g.size+t.size < e.batchSize && int64(len(g.changes)+len(t.changes)) < e.batchCount {
+			break
+		}
+		c.mu.Unlock()
+		c.writing.Lock()
+		e.write()
+		c.writing.Unlock()
+	}
+	defer c.mu.Unlock()
+	if err := e.advance(t); err != nil {
+		return nil, false, err
+	}
+	if first = g == nil; first {
+		g = &commitGroup{written: make(chan struct{}), size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
+		c.next = g
+	}
+	g.changes, g.size, g.leads = append(g.changes, t.changes...), g.size+t.size, t.leads
+	c.note(t)
+	return g, first, nil
+}
+
+// write writes the group that is next, if there is one. It is called under writing.
+func (e *Engine) write() {
+	c := &e.commits
+	c.mu.Lock()
+	g := c.next
+	c.next = nil
+	c.mu.Unlock()
+	if g == nil {
+		return
+	}
+	g.err = e.update(func(txn *badgerdb.Txn) error { return apply(append(g.changes, versionRow(g.leads)), txn) })
+	close(g.written)
+	if g.err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fail()
+	}
+}
+
+// fail gives up what is known of commits, and those that are not written yet: their versions are behind one that there is not. It is called under mu.
+func (c *commits) fail() {
+	c.last = kv.Version{}
+	if g := c.next; g != nil {
+		c.next, g.err = nil, kv.ErrConflict
+		close(g.written)
+	}
+}
+
+// commitJournal commits what is in the journal. Other commits wait.
+func (e *Engine) commitJournal(t *transaction) error {
+	if err := t.spill(); err != nil {
+		return err
+	}
+	c := &e.commits
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	e.write()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := e.advance(t); err != nil {
+		return err
+	}
+	if err := t.journal.add([]kv.Row{versionRow(t.leads)}); err != nil {
+		return err
+	}
+	pieces, err := t.journal.end()
+	if err != nil {
+		return err
+	}
+	if err := t.journal.carryOut(pieces); err != nil {
+		c.fail()
+		return e.folder.place.Named(err)
+	}
+	c.note(t)
+	return nil
+}
+
+// advance makes leads the version behind the last one, if what t depends on is still as it was. It is called under mu.
+func (e *Engine) advance(t *transaction) error {
+	c := &e.commits
+	if err := e.writable(t.ctx); err != nil {
+		return err
+	}
+	if c.last.Number == 0 {
+		var err error
+		if c.last, err = e.Version(t.ctx); err != nil {
+			return err
+		}
+	}
+	if !c.last.Same(t.since) {
+		if t.narrow == nil || c.last.IsBefore(t.since) || t.since.Number == 0 {
+			return kv.ErrConflict
+		}
+		for _, space := range slices.AppendSeq(t.narrow, maps.Keys(t.spaces)) {
+			if c.spaces[space] > t.since.Number {
+				return kv.ErrConflict
+			}
+		}
+	}
+	t.leads.Number = c.last.Number + 1
+	return nil
+}
+
+// note notes which keyspaces a commit has changed. It is called under mu.
+func (c *commits) note(t *transaction) {
+	for space := range t.spaces {
+		c.spaces[space] = t.leads.Number
+	}
+	c.last = t.leads
+}
