@@ -73,31 +73,3 @@ func (b *builder) below(path []byte) int {
 	}
 	return len(b.ahead)
 }
-
-// Again makes the rows of a tree again, of the items in its leaves, and calls put with each, and f with the items. rows are those of the tree, in the
-// order of their paths; a row need be valid only until the next one. ok is false where one cannot be read, or items are not in their order.
-func Again(rows iter.Seq2[[]byte, error], f func(*Entry), put func(path, row []byte) error) (ok bool, err error) {
-	ok = true
-	err = Build(func(yield func(Entry, error) bool) {
-		var last *Entry
-		for row, err := range rows {
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			n, readable := unmarshal(row)
-			if ok = readable; !ok {
-				return
-			}
-			for i := range n.Items {
-				e := &n.Items[i]
-				f(e)
-				if ok = last == nil || last.compare(e) < 0; !ok || !yield(*e, nil) {
-					return
-				}
-				last = e
-			}
-		}
-	}, put)
-	return ok, err
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -97,4 +98,20 @@ func TestEachLostRowIsFound(t *testing.T) {
 	for _, table := range []byte(keys.RecordTables + "rpdPXWekoEs") {
 		require.Positive(t, seen[table], "there is no row of %s", names[table])
 	}
+}
+
+// A source that remembers what it was is sound when it is mended, though nothing remembers the mending.
+func TestAMendedSourceThatRemembersIsSound(t *testing.T) {
+	t.Parallel()
+	db, _ := manyTables(t)
+	s := subscription(t, db, "s")
+	id := s.Source(s.State)
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+		return tx.Put(id.LocatorKey(keys.TableTopic, ref(4)), []byte{255})
+	}))
+	require.NotEmpty(t, checked(t, db, false))
+	m, err := db.MendSource(t.Context(), "s")
+	require.NoError(t, err)
+	require.Positive(t, m.Records)
+	require.Empty(t, checked(t, db, false))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/words"
 )
 
-// Derived are the tables of which each row follows from the topics of a source and the
+// derivedTables are the tables of which each row follows from the topics of a source and the
 // rows of associations with their first players, in the order of their letters.
-const Derived = "Wailnpr"
+const derivedTables = "Wailnpr"
 
 // Expected are the rows of a source that must be there besides its records, as these are.
 type Expected struct {
@@ -40,20 +40,12 @@ func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key
 func (e *Expected) Close() error { return e.rows.close() }
 
 func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
-	return eachTopic(t, e.rows.id, damaged, func(topic *fragment.Topic, record []byte) error {
-		return topicFollows(e.rows.id, topic, record, e.rows)
-	})
-}
-
-// eachTopic calls f with each topic of a source, and damaged with the keys of the records that cannot be read. The
-// record is valid until f returns.
-func eachTopic(t *txn.Tx, id keys.Source, damaged func(key []byte), f func(topic *fragment.Topic, record []byte) error) error {
-	for r, err := range rowsOf(t, id, keys.TableTopic) {
+	for r, err := range rowsOf(t, e.rows.id, keys.TableTopic) {
 		if err == nil {
 			if topic := readTopic(r.Key[keys.SourceSize:], r.Value); topic == nil {
 				damaged(bytes.Clone(r.Key))
 			} else {
-				err = f(topic, r.Value)
+				err = topicFollows(e.rows.id, topic, r.Value, e.rows)
 			}
 		}
 		if err != nil {
@@ -161,7 +153,7 @@ type Difference struct{ agree.Difference }
 
 // Differences calls f with each row that is not as expected.
 func (e *Expected) Differences(t *txn.Tx, f func(d Difference) error) error {
-	return e.rows.sorter.Compare(stored(t, e.rows.id, Derived), func(d agree.Difference) error {
+	return e.rows.sorter.Compare(stored(t, e.rows.id), func(d agree.Difference) error {
 		d.Lost = d.Want == nil && wasRecord(row{Key: d.Key, Value: d.Have})
 		return f(Difference{d})
 	})
@@ -237,6 +229,16 @@ func MendDerived(t *txn.Tx, id keys.Source, file string, memory int) (mended boo
 	return len(all) > 0 && !lost, err
 }
 
+// Whole reports whether all records of a source can be read, and all rows that follow from them are as they must be.
+func Whole(t *txn.Tx, id keys.Source, file string, memory int) (bool, error) {
+	whole := true
+	e, err := Expect(t, id, file, memory, func([]byte) { whole = false })
+	if err == nil {
+		err = errors.Join(e.Differences(t, func(Difference) error { whole = false; return nil }), e.Close())
+	}
+	return whole, err
+}
+
 // Topic returns the TopicSI of the topic that the row is about, "" where it is about none: what is damaged may name
 // a topic that is not there.
 func (d *Difference) Topic() string {
@@ -262,10 +264,10 @@ func (d *Difference) Topic() string {
 	return ""
 }
 
-// stored iterates over the rows of a source in some tables that follow from its records, as they are stored. Each is valid until the next one.
-func stored(t *txn.Tx, id keys.Source, tables string) iter.Seq2[row, error] {
+// stored iterates over the rows of a source that follow from its records, as they are stored. Each is valid until the next one.
+func stored(t *txn.Tx, id keys.Source) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		for _, table := range []byte(tables) {
+		for _, table := range []byte(derivedTables) {
 			rows := rowsOf(t, id, table)
 			if table == keys.TableWord {
 				rows = words.Stored(t, id)

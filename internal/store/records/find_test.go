@@ -97,7 +97,7 @@ func numbers(n int) []int {
 // same checks that the index of a source is that of some topics.
 func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic) {
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-		ok, err := Sound(tx, id)
+		ok, err := Whole(tx, id, "", 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))

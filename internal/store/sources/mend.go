@@ -34,7 +34,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 			return err
 		}
 		for _, id := range s.Generations() {
-			if whole, err = sound(t, id); !whole || err != nil {
+			if whole, err = st.whole(t, id); !whole || err != nil {
 				return err
 			}
 		}
@@ -82,14 +82,16 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	return m, err
 }
 
-func (st *Store) expect(t *txn.Tx, id keys.Source, damaged func(key []byte)) (*records.Expected, error) {
+// scratch returns the path of the file for what is sorted of a generation, and how much memory it may take.
+func (st *Store) scratch(id keys.Source) (file string, memory int) {
 	l := st.loader()
-	return records.Expect(t, id, filepath.Join(l.Scratch, fmt.Sprintf("mend-%d-%d", id.Number, id.Generation)), l.Memory, damaged)
+	return filepath.Join(l.Scratch, fmt.Sprintf("mend-%d-%d", id.Number, id.Generation)), l.Memory
 }
 
-// sound reports whether the rows of a generation agree with each other.
-func sound(t *txn.Tx, id keys.Source) (bool, error) {
-	ok, err := records.Sound(t, id)
+// whole reports whether the rows of a generation agree with each other.
+func (st *Store) whole(t *txn.Tx, id keys.Source) (bool, error) {
+	file, memory := st.scratch(id)
+	ok, err := records.Whole(t, id, file, memory)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -100,7 +102,8 @@ func sound(t *txn.Tx, id keys.Source) (bool, error) {
 // mend makes the rows of a generation agree with each other. It returns the topics that were concerned, and how many there are in all.
 func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, left int, err error) {
 	var damaged [][]byte
-	expected, err := st.expect(t, id, func(key []byte) { damaged = append(damaged, key) })
+	file, memory := st.scratch(id)
+	expected, err := records.Expect(t, id, file, memory, func(key []byte) { damaged = append(damaged, key) })
 	if err != nil {
 		return nil, 0, err
 	}
