@@ -22,8 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// DB is a node's database. It is safe for concurrent use; writes run one at a
-// time.
+// DB is a node's database. It is safe for concurrent use. Writes of collections with different names run side by side.
 type DB struct {
 	*sources.Store // of what is followed
 	*leases.Leases // of this process

@@ -49,7 +49,7 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 // Extend calls f with a collection in a commit, for an extension to change the rows that it keeps of it: those whose keys begin as [View.Extension] says, of
 // which the store knows nothing. They go with the collection. Nothing else may be changed.
 func (db *DB) Extend(ctx context.Context, name string, f func(*View) error) error {
-	_, err := db.update(ctx, name, nil, func(t *txn.Tx, c *Collection) error { return f(&View{Collection: *c, db: db, tx: t}) })
+	_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error { return f(&View{Collection: *c, db: db, tx: t}) })
 	return err
 }
 

@@ -98,15 +98,15 @@ func (e *Engine) write() {
 	if g.err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.fail()
+		c.fail(g.err)
 	}
 }
 
 // fail gives up what is known of commits, and those that are not written yet: their versions are behind one that there is not. It is called under mu.
-func (c *commits) fail() {
+func (c *commits) fail(why error) {
 	c.last = kv.Version{}
 	if g := c.next; g != nil {
-		c.next, g.err = nil, kv.ErrConflict
+		c.next, g.err = nil, why
 		close(g.written)
 	}
 }
@@ -133,7 +133,7 @@ func (e *Engine) commitJournal(t *transaction) error {
 		return err
 	}
 	if err := t.journal.carryOut(pieces); err != nil {
-		c.fail()
+		c.fail(err)
 		return e.folder.place.Named(err)
 	}
 	c.note(t)
