@@ -111,7 +111,7 @@ func (j *journal) drop() {
 
 // carryOut decides the commit in the journal and rolls it forward. Where that
 // fails, the state is between before and after, and nothing shows it: the
-// database is of no use until it is opened again.
+// database is of no use until it is opened again. The pieces are of no use then; they are removed when nobody waits any more.
 func (j *journal) carryOut(pieces uint64) error {
 	e := j.engine
 	e.view.Lock()
@@ -134,6 +134,7 @@ func (j *journal) carryOut(pieces uint64) error {
 		e.unusable = fmt.Errorf("a commit is decided, but could not be carried out; it will be when the store is opened again: %w", err)
 		return e.unusable
 	}
+	j.left = true
 	return nil
 }
 
@@ -162,7 +163,7 @@ func readPiece(piece []byte) ([]kv.Row, error) {
 	return changes, nil
 }
 
-// rollForward carries out the decided commit and removes the journal.
+// rollForward carries out the decided commit. The pieces stay.
 func (e *Engine) rollForward(pieces uint64) error {
 	r := e.reader(context.Background())
 	defer r.Close()
@@ -188,14 +189,18 @@ func (e *Engine) rollForward(pieces uint64) error {
 	if err := batch.Flush(); err != nil {
 		return err
 	}
-	return e.clearJournal()
+	return e.undecide()
+}
+
+// undecide removes the decision: there is no commit to carry out.
+func (e *Engine) undecide() error {
+	return e.update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte(tableDecision)) })
 }
 
 // clearJournal removes the decision first, then the pieces: a crash between the
 // two leaves pieces that nothing decides.
 func (e *Engine) clearJournal() error {
-	err := e.update(func(txn *badgerdb.Txn) error { return txn.Delete([]byte(tableDecision)) })
-	if err != nil {
+	if err := e.undecide(); err != nil {
 		return err
 	}
 	return e.deletePrefix(context.Background(), []byte(tableJournal))
@@ -224,7 +229,9 @@ func (e *Engine) recoverJournal() error {
 	}
 	if decided {
 		e.log.Info("finishing a commit that was interrupted")
-		return e.rollForward(pieces)
+		if err := e.rollForward(pieces); err != nil {
+			return err
+		}
 	}
 	return e.deletePrefix(context.Background(), []byte(tableJournal))
 }
