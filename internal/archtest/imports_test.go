@@ -61,7 +61,7 @@ var layers = map[string][]string{
 	"internal/store/leases":    {"internal/store/keys", "internal/store/txn"},
 	"internal/store/openings":  {"internal/kv", "internal/store/keys", "internal/store/leases", "internal/store/txn"},
 	"internal/store/loads":     {"internal/kv", "internal/store/keys", "internal/store/records", "internal/store/txn"},
-	"internal/store/leftovers": {"internal/store/collections", "internal/store/keys", "internal/store/replicas", "internal/store/sources", "internal/store/txn"},
+	"internal/store/leftovers": {"internal/store/collections", "internal/store/keys", "internal/store/records", "internal/store/replicas", "internal/store/sources", "internal/store/txn"},
 	"internal/statedigest":     {"fragment", "internal/extsort", "internal/fetch", "internal/pairs"},
 	"internal/store/keys":      {"tmdm", "fragment"},
 	"internal/search":          {"tmdm", "fragment"},

@@ -146,7 +146,12 @@ func (c *checker) all() error {
 				}
 			}
 		}
-		return c.numbers(t)
+		for i := range collections {
+			if err := c.inputs(t, &collections[i]); err != nil {
+				return err
+			}
+		}
+		return errors.Join(c.names(t), c.numbers(t))
 	})
 }
 

@@ -361,7 +361,7 @@ func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*
 		if err := errors.Join(c.Writable(), inputs.End(t, c)); err != nil {
 			return err
 		}
-		return t.Delete(keys.Name(keys.TableCollection, name))
+		return records.Unname(t, keys.TableCollection, name, c.Number)
 	})
 	if err != nil {
 		return err

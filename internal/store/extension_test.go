@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -27,7 +29,11 @@ func TestInterruptedDeletionsLeaveNothingOfExtensions(t *testing.T) {
 		extend(t, db, name)
 	}
 	require.Equal(t, 4, rows(t, db, string(rune(keys.TableExtension))))
-	require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { return t.Delete(keys.Name(keys.TableCollection, "deleted")) })) // and then nothing
+	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { // and then nothing
+		c, err := collections.Get(tx, "deleted")
+		require.NoError(t, err)
+		return records.Unname(tx, keys.TableCollection, c.Name, c.Number)
+	}))
 	db = reopen(t, db)
 	require.Equal(t, 2, rows(t, db, string(rune(keys.TableExtension))))
 	view(t, db, "kept", func(v *View) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,9 @@ func manyTables(t *testing.T) (*DB, kv.Engine) {
 	return db, engine
 }
 
+// nameTables are the tables of what is found by name.
+var nameTables = []byte{keys.TableCollection, keys.TableSubscription, keys.TableInput}
+
 // Each single row that is lost is found, and each in which a bit is another one, or it is said why that may be.
 func TestEachLostRowIsFound(t *testing.T) {
 	t.Parallel()
@@ -77,7 +81,7 @@ func TestEachLostRowIsFound(t *testing.T) {
 	for i, r := range all {
 		table := keys.Table(r.Key)
 		seen[table]++
-		if mayGo[table] != "" || keys.SourceOf(r.Key).Number < keys.FirstNumber || bytes.Equal(r.Key, mark) {
+		if mayGo[table] != "" || keys.SourceOf(r.Key).Number < keys.FirstNumber && !slices.Contains(nameTables, table) || bytes.Equal(r.Key, mark) {
 			continue
 		}
 		write(r, nil)
@@ -95,7 +99,7 @@ func TestEachLostRowIsFound(t *testing.T) {
 		write(r, r.Value)
 	}
 	require.Empty(t, checked(t, db, false))
-	for _, table := range []byte(keys.RecordTables + "rpdPXWekoEs") {
+	for _, table := range append(nameTables, keys.RecordTables+"rpdPXWekoEs"...) {
 		require.Positive(t, seen[table], "there is no row of %s", names[table])
 	}
 }
@@ -114,4 +118,43 @@ func TestAMendedSourceThatRemembersIsSound(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, m.Records)
 	require.Empty(t, checked(t, db, false))
+}
+
+// A collection or a subscription whose name is lost is not taken for one that was deleted: a check gives it its name again.
+func TestALostNameIsFoundAndMended(t *testing.T) {
+	t.Parallel()
+	db := openDB(t, t.TempDir())
+	collection(t, db, "m", 3)
+	subscribe(t, db, "s", mapOf(t, 4))
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "d", SP: "http://d.example.org/", DerivedFrom: []string{"m", "s"}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	before := stored(t, db.rows.Engine)
+	lose := func(keys ...[]byte) {
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+			for _, key := range keys {
+				if err := tx.Delete(key); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		db = reopen(t, db)
+	}
+	lose(keys.Name(keys.TableCollection, "m"), keys.Name(keys.TableSubscription, "s"), keys.Name(keys.TableCollection, "d"))
+	require.Len(t, checked(t, db, true), 3)
+	require.Empty(t, checked(t, db, false))
+	lose(keys.Name(keys.TableInput, "m"))
+	require.Len(t, checked(t, db, true), 1)
+	require.Empty(t, checked(t, db, false))
+	rowsOf := func(all []row, table byte) (keysOf []string) {
+		for _, r := range all {
+			if keys.Table(r.Key) == table {
+				keysOf = append(keysOf, string(r.Key))
+			}
+		}
+		return keysOf
+	}
+	for _, table := range append(nameTables, keys.RecordTables...) {
+		require.Equal(t, rowsOf(before, table), rowsOf(stored(t, db.rows.Engine), table))
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -257,7 +258,7 @@ func TestOpeningFinishesADeletion(t *testing.T) {
 		pruneable(t, db, "m", 50)
 		var c *Collection
 		view(t, db, "m", func(v *View) { c = &v.Collection })
-		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Delete(keys.Name(keys.TableCollection, "m")) }))
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return records.Unname(tx, keys.TableCollection, "m", c.Number) }))
 		for _, table := range []byte("tilanefks") {
 			if !strings.ContainsRune(left, rune(table)) {
 				require.NoError(t, errors.Join(db.rows.Engine.DeletePrefix(t.Context(), c.Log().Key(table)), db.rows.Engine.DeletePrefix(t.Context(), c.SourceKey().Key(table))))

@@ -264,7 +264,7 @@ func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err er
 		return nil, missing
 	default:
 		gone = append(gone, c)
-		err = t.Delete(keys.Name(keys.TableCollection, s.Name))
+		err = records.Unname(t, keys.TableCollection, s.Name, c.Number)
 	}
 	return func() (err error) {
 		for _, c := range gone {

@@ -4,23 +4,35 @@ package leftovers
 import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/replicas"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Rows returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of loads that are under way, by
-// their numbers. Nothing ever names one of them: no number is given out again.
+// their numbers. Nothing ever names one of them: no number is given out again. What has lost its name stays: a check mends it.
 func Rows(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
 	named, err := namedIn(t)
 	if err != nil {
 		return nil, err
 	}
+	nameless := map[uint32]bool{}
 	for prefix, err := range t.Prefixes(len(keys.Source{}.Prefix()), keys.Space(keys.FirstNumber)) {
 		if err != nil {
 			return nil, err
 		}
-		if id := keys.SourceOf(prefix); !named[id] && !underWay[id.Number] && !underWay[id.Generation] {
+		id := keys.SourceOf(prefix)
+		if named[id] || underWay[id.Number] || underWay[id.Generation] {
+			continue
+		}
+		if _, known := nameless[id.Number]; !known && !named[keys.Own(id.Number)] {
+			nameless[id.Number] = false
+			if err := records.Nameless(t, id.Number, func(byte, string) error { nameless[id.Number] = true; return nil }); err != nil {
+				return nil, err
+			}
+		}
+		if !nameless[id.Number] {
 			prefixes = append(prefixes, prefix)
 		}
 	}

@@ -92,7 +92,44 @@ func (n *Named) Decode(table byte, v any, named func() string) error {
 	return nil
 }
 
-// PutNamed writes the row of what has a name and a number, and has the name lead to it.
+// PutNamed writes the row of what has a name and a number, and has the name lead to it. What it led to before, under another number, is of no use from the
+// commit on.
 func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
+	before, err := t.Get(keys.Name(table, name))
+	if err == nil && len(before) == 4 && binary.BigEndian.Uint32(before) != number {
+		err = Unname(t, table, name, binary.BigEndian.Uint32(before))
+	}
+	if err != nil {
+		return err
+	}
 	return errors.Join(t.PutJSON(keys.Own(number).Key(table), v), t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
+}
+
+// Unname has a name lead to nothing any more, and removes the row of what had it: what else there is under its number is of no use from the commit on.
+func Unname(t *txn.Tx, table byte, name string, number uint32) error {
+	return errors.Join(t.Delete(keys.Name(table, name)), t.Delete(keys.Own(number).Key(table)))
+}
+
+// Nameless calls f with what has a row under a number, by its table, though no name leads there: that name is lost.
+func Nameless(t *txn.Tx, number uint32, f func(table byte, name string) error) error {
+	for _, table := range []byte{keys.TableCollection, keys.TableSubscription} {
+		var is struct {
+			Name string `json:"name"`
+		}
+		there, err := t.GetJSON(keys.Own(number).Key(table), &is)
+		if err != nil && !errors.Is(err, fragment.ErrCorrupt) {
+			return err
+		}
+		if !there && err == nil {
+			continue
+		}
+		leads, err := t.Get(keys.Name(table, is.Name))
+		if err == nil && (len(leads) != 4 || binary.BigEndian.Uint32(leads) != number) {
+			err = f(table, is.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -263,7 +263,7 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 			return err
 		}
 		number = s.Number
-		return errors.Join(t.Delete(keys.Name(keys.TableSubscription, name)),
+		return errors.Join(records.Unname(t, keys.TableSubscription, name, number),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {
