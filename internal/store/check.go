@@ -133,7 +133,7 @@ func (c *checker) all() error {
 			for _, id := range s.Generations() {
 				c.most = max(c.most, id.Generation)
 				where, remedy := "subscription "+s.Name, fmt.Sprintf(verifyRemedy, s.Name)
-				lost, err := c.compare(t, c.records(where, remedy, id, new(int)))
+				lost, err := c.compare(t, c.records(where, remedy, id, "", new(int)))
 				if err != nil {
 					return err
 				}
@@ -159,7 +159,11 @@ func (c *checker) collection(v *View) error {
 	where := "collection " + v.Name
 	c.progress(where)
 	topics := 0
-	lost, err := c.compare(v.tx, c.records(where, restoreRemedy, v.SourceKey(), &topics))
+	stated := ""
+	if last, err := v.Entry(v.Head); err == nil && v.Replica == nil {
+		stated = last.Digest
+	}
+	lost, err := c.compare(v.tx, c.records(where, restoreRemedy, v.SourceKey(), stated, &topics))
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,9 @@ func rowName(key []byte) string {
 const numberedTables = string(keys.TableLog) + string(keys.TableFirst) + string(keys.TableFragment) + string(keys.TableLogHash)
 
 // records returns what compares the rows that follow from the records of a source. topics becomes the number of topics. remedy is that for records
-// that are lost.
-func (c *checker) records(where, remedy string, id keys.Source, topics *int) *derivation {
+// that are lost. stated is the state digest that somebody has stated of them; "" where that is not known. Records with another one are not what
+// they were: what follows from them is made again of them in no case.
+func (c *checker) records(where, remedy string, id keys.Source, stated string, topics *int) *derivation {
 	return &derivation{
 		where: where,
 		compare: func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error {
@@ -140,13 +141,23 @@ func (c *checker) records(where, remedy string, id keys.Source, topics *int) *de
 			}
 			defer expected.Close()
 			*topics = expected.Topics
-			return expected.Differences(t, func(d records.Difference) error {
-				if !d.Lost {
-					return f(d.Difference)
+			digest := records.StoredDigest(t, id)
+			err = expected.Differences(t, func(d records.Difference) error {
+				if d.Lost {
+					unreadable("an association of", d.Key)
+					return nil
 				}
-				unreadable("an association of", d.Key)
-				return nil
+				digest.Follows(&d.Difference)
+				return f(d.Difference)
 			})
+			if err != nil || stated == "" {
+				return err
+			}
+			is, err := digest.Read()
+			if err == nil && is != stated {
+				tell.lost(remedy, "records are lost, or are others than were published: their state digest is %s, and the last entry states %s", is, stated)
+			}
+			return err
 		},
 		mend: func(t *txn.Tx) error {
 			done, err := records.MendDerived(t, id, c.file("mended"), c.db.sortMemory)

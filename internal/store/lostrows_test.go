@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -157,4 +158,55 @@ func TestALostNameIsFoundAndMended(t *testing.T) {
 	for _, table := range append(nameTables, keys.RecordTables...) {
 		require.Equal(t, rowsOf(before, table), rowsOf(stored(t, db.rows.Engine), table))
 	}
+}
+
+// Records that are lost, or are others than were published, are told as such: nothing that follows from them is made again of the rest.
+func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
+	t.Parallel()
+	db, engine := manyTables(t)
+	var id keys.Source
+	view(t, db, "m", func(v *View) { id = v.SourceKey() })
+	write := func(key, value []byte) {
+		w, err := engine.Bulk(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, w.Delete(key))
+		if value != nil {
+			require.NoError(t, w.Put(key, value))
+		}
+		require.NoError(t, w.Commit())
+	}
+	told := func() (is bool) {
+		for _, f := range checked(t, db, true) {
+			is = is || strings.Contains(f.What, "others than were published") || strings.Contains(f.What, "cannot be read")
+			require.False(t, f.Repaired, "%v", f)
+		}
+		return is
+	}
+	var associations []row
+	topics := 0
+	for _, r := range stored(t, engine) {
+		switch {
+		case keys.SourceOf(r.Key) != id:
+		case keys.Table(r.Key) == keys.TableAssociation: // one row is made again of those of other players
+			associations = append(associations, r)
+		case keys.Table(r.Key) == keys.TableTopic:
+			topics++
+			write(r.Key, nil)
+			require.True(t, told(), "lost: %q", r.Key)
+			write(r.Key, fragment.MarshalTopic(named(fragment.Ref(keys.Rest(r.Key)), "another one")))
+			require.True(t, told(), "changed: %q", r.Key)
+			write(r.Key, r.Value)
+			require.Empty(t, checked(t, db, false))
+		}
+	}
+	require.Positive(t, topics)
+	require.NotEmpty(t, associations)
+	for _, r := range associations {
+		write(r.Key, nil)
+	}
+	require.True(t, told())
+	for _, r := range associations {
+		write(r.Key, r.Value)
+	}
+	require.Empty(t, checked(t, db, false))
 }

@@ -1,9 +1,11 @@
 package records
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/tmshare/tmshare/internal/statedigest"
+	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -135,4 +137,36 @@ func (s State) Digest() (statedigest.Digest, error) {
 		return statedigest.Digest{}, err
 	}
 	return root.Digest(), nil
+}
+
+// RootDigest is the state digest that the row of a root has.
+type RootDigest struct {
+	key, row []byte
+	err      error
+}
+
+// StoredDigest returns the state digest of a source as it is stored.
+func StoredDigest(t *txn.Tx, id keys.Source) RootDigest {
+	d := RootDigest{key: nodeKey(id, nil)}
+	d.row, d.err = t.Get(d.key)
+	return d
+}
+
+// Follows has the digest follow from the records, where the row of the root is another one.
+func (d *RootDigest) Follows(row *agree.Difference) {
+	if bytes.Equal(row.Key, d.key) {
+		d.row = bytes.Clone(row.Want)
+	}
+}
+
+// Read returns the text of the digest.
+func (d *RootDigest) Read() (string, error) {
+	if d.err != nil {
+		return "", d.err
+	}
+	root, err := statedigest.Read(func([]byte) ([]byte, error) { return d.row, nil }, nil)
+	if err != nil {
+		return "", err
+	}
+	return root.Digest().String(), nil
 }
