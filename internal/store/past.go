@@ -118,11 +118,11 @@ func (db *DB) ViewOf(c Collection, state merge.State) *View {
 
 // forgetPast removes what is remembered of the commits behind the horizon.
 func (db *DB) forgetPast(ctx context.Context, name string) error {
-	for more := true; more; {
+	from, next := uint64(0), uint64(0)
+	for more := true; more; from = next {
 		_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) (err error) {
-			more = false
-			if c.Horizon > 0 { // the commit that ends there is known, so that the state after it is
-				more, err = past.ForgetSome(t, c.SourceKey(), 0, c.Horizon-1)
+			if more = false; c.Horizon > 0 { // the commit that ends there is known, so that the state after it is
+				next, more, err = past.ForgetSome(t, c.SourceKey(), from, c.Horizon-1)
 			}
 			return err
 		})

@@ -144,21 +144,22 @@ func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte
 	}
 }
 
-// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether there may be more.
-func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (more bool, err error) {
+// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether there is more, and
+// with which commit to go on: a walk from the first one would pass all that was removed.
+func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (next uint64, more bool, err error) {
 	parts := 0
 	for row, err := range t.Scan(id.Key(keys.TableChanged), id.Changed(from, 0)) {
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
 		commit, _, ok := keys.OfChanged(row.Key)
 		switch {
 		case !ok:
-			return false, corrupt(row.Key)
+			return 0, false, corrupt(row.Key)
 		case commit > upTo:
-			return false, nil
+			return 0, false, nil
 		case parts == partsAtOnce:
-			return true, nil
+			return commit, true, nil
 		}
 		parts++
 		p, err := partOf(id, row)
@@ -171,10 +172,10 @@ func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (more bool, err er
 			err = t.Delete(row.Key)
 		}
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
-	return false, nil
+	return 0, false, nil
 }
 
 // partsAtOnce is how many parts go in one commit.

@@ -322,7 +322,7 @@ func TestManyOldValuesArePassedOver(t *testing.T) {
 		require.LessOrEqual(t, c.rows, 1)
 	}
 	for more := true; more; {
-		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) (err error) { more, err = past.ForgetSome(tx, id, 0, commits-10); return err }))
+		require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) (err error) { _, more, err = past.ForgetSome(tx, id, 0, commits-10); return err }))
 	}
 	left, err := e.Snapshot(t.Context())
 	require.NoError(t, err)

@@ -50,9 +50,9 @@ func forget(t *txn.Tx, id keys.Source, p *Progress, upTo uint64) error {
 	if upTo <= p.Forgotten {
 		return nil
 	}
-	for more := true; more; {
+	for from, more := p.Forgotten, true; more; {
 		var err error
-		if more, err = past.ForgetSome(t, id, p.Forgotten, upTo); err != nil {
+		if from, more, err = past.ForgetSome(t, id, from, upTo); err != nil {
 			return err
 		}
 	}
