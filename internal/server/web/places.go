@@ -54,12 +54,20 @@ func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error
 // InTurn does the work when there is a place for it, and has the client try again
 // later where there is none for too long.
 func InTurn(r *http.Request, places chan struct{}, wait time.Duration, what string, work func() error) error {
+	inPlace := func() error {
+		defer func() { <-places }()
+		return work()
+	}
+	select {
+	case places <- struct{}{}: // where there is one, however short the wait may be
+		return inPlace()
+	default:
+	}
 	tooLong := time.NewTimer(wait)
 	defer tooLong.Stop()
 	select {
 	case places <- struct{}{}:
-		defer func() { <-places }()
-		return work()
+		return inPlace()
 	case <-tooLong.C:
 		p := Problemf(http.StatusServiceUnavailable, "the server is busy with %d %s, as many as it takes at a time; try again", cap(places), what)
 		p.RetryAfter = 10 * time.Second
