@@ -26,7 +26,8 @@ type commitGroup struct {
 	changes []kv.Row
 	size    int64 // of these, as Badger counts it
 	leads   kv.Version
-	written chan struct{} // closed when it is written, or err is why it is not
+	before  map[uint32]uint64 // what was noted of the keyspaces that it changes
+	written chan struct{}     // closed when it is written, or err is why it is not
 	err     error
 }
 
@@ -75,10 +76,15 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 		return nil, false, err
 	}
 	if first = g == nil; first {
-		g = &commitGroup{written: make(chan struct{}), size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
+		g = &commitGroup{written: make(chan struct{}), before: map[uint32]uint64{}, size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
 		c.next = g
 	}
 	g.changes, g.size, g.leads = append(g.changes, t.changes...), g.size+t.size, t.leads
+	for space := range t.spaces {
+		if _, known := g.before[space]; !known {
+			g.before[space] = c.spaces[space]
+		}
+	}
 	c.note(t)
 	return g, first, nil
 }
@@ -87,28 +93,41 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 func (e *Engine) write() {
 	c := &e.commits
 	c.mu.Lock()
-	g := c.next
-	c.next = nil
+	g := c.take()
 	c.mu.Unlock()
-	if g == nil {
-		return
-	}
-	g.err = e.update(func(txn *badgerdb.Txn) error { return apply(append(g.changes, versionRow(g.leads)), txn) })
-	close(g.written)
-	if g.err != nil {
+	if e.writeGroup(g) != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.fail(g.err)
+		c.fail(g)
 	}
 }
 
-// fail gives up what is known of commits, and those that are not written yet: their versions are behind one that there is not. It is called under mu.
-func (c *commits) fail(why error) {
-	c.last = kv.Version{}
-	if g := c.next; g != nil {
-		c.next, g.err = nil, why
-		close(g.written)
+// take takes the group that is next, nil where there is none: no commit comes to it any more. It is called under mu.
+func (c *commits) take() *commitGroup {
+	g := c.next
+	c.next = nil
+	return g
+}
+
+func (e *Engine) writeGroup(g *commitGroup) error {
+	if g == nil {
+		return nil
 	}
+	g.err = e.update(func(txn *badgerdb.Txn) error { return apply(append(g.changes, versionRow(g.leads)), txn) })
+	close(g.written)
+	return g.err
+}
+
+// fail forgets a group that could not be written, and gives up what has come meanwhile: its versions are behind one that there is not. It is called
+// under mu.
+func (c *commits) fail(g *commitGroup) {
+	c.last = kv.Version{}
+	if next := c.take(); next != nil {
+		maps.Copy(c.spaces, next.before)
+		next.err = g.err
+		close(next.written)
+	}
+	maps.Copy(c.spaces, g.before)
 }
 
 // commitJournal commits what is in the journal. Other commits wait.
@@ -119,9 +138,11 @@ func (e *Engine) commitJournal(t *transaction) error {
 	c := &e.commits
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	e.write()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if g := c.take(); e.writeGroup(g) != nil { // its version comes before that of t
+		c.fail(g)
+	}
 	if err := e.advance(t); err != nil {
 		return err
 	}
@@ -133,7 +154,7 @@ func (e *Engine) commitJournal(t *transaction) error {
 		return err
 	}
 	if err := t.journal.carryOut(pieces); err != nil {
-		c.fail(err)
+		c.last = kv.Version{}
 		return e.folder.place.Named(err)
 	}
 	c.note(t)

@@ -81,6 +81,9 @@ func TestCommitsThatCannotBeWritten(t *testing.T) {
 	}
 	require.Zero(t, f.commits.last)
 	require.Nil(t, f.commits.next)
+	for space, number := range f.commits.spaces {
+		require.Zero(t, number, "what was not written is no condition for others: %d", space)
+	}
 	_ = f.Close()
 	e := openIn(t, dir, Small)
 	for _, err := range whileNoneIsWritten(t, e, 3, func() {}) {
