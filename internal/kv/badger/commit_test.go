@@ -70,7 +70,7 @@ func TestCommitsAreWrittenTogether(t *testing.T) {
 	require.Equal(t, before.Number+5, now.Number)
 }
 
-// Where a commit cannot be written, those that have come meanwhile are not written either: all have the error. The next one begins with what is there.
+// Commits that have come while one is written that fails are not written either: all have the error. The next one begins with what is there.
 func TestCommitsThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	f, err := tryToOpen(dir, Options{Settings: Small})

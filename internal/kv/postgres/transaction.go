@@ -142,7 +142,7 @@ const (
 	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index for conflicts.
 	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-	// Where somebody else has committed, there is no id to note, which the column does not allow: the transaction fails.
+	// If somebody else has committed, there is no id to note. The column does not allow that, so the transaction fails.
 	noteCommit = "INSERT INTO tm_commits (id) SELECT CASE WHEN "
 
 	// All others have to wait, so that the version can be compared.
