@@ -126,21 +126,13 @@ var narrowRules = []rule{
 
 // addTo adds one to the number in a keyspace, where that in another one is as it was.
 func addTo(ctx context.Context, e kv.Engine, own, other uint32) error {
-	r, err := e.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	w, err := e.Begin(ctx, r.Version())
-	if err != nil {
-		return err
-	}
-	defer w.Cancel()
-	n, err := count(r, in(own, "n"))
-	if err == nil {
-		err = w.Put([]byte(in(own, "n")), binary.BigEndian.AppendUint64(nil, n+1))
-	}
-	return errors.Join(err, w.Narrow(r, []uint32{own, other}), w.Commit())
+	return updateOnce(ctx, e, func(r kv.Reader, w kv.Writer) error {
+		n, err := count(r, in(own, "n"))
+		if err == nil {
+			err = w.Put([]byte(in(own, "n")), binary.BigEndian.AppendUint64(nil, n+1))
+		}
+		return errors.Join(err, w.Narrow(r, []uint32{own, other}))
+	})
 }
 
 // in returns a key in a keyspace.
