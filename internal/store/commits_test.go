@@ -70,7 +70,7 @@ func subscribedTo(t testing.TB, db *DB, f func(Subscription, fragment.Source)) {
 	}))
 }
 
-// A commit that outgrows a transaction goes through the journal, and readers see
+// A commit that outgrows a transaction is written in parts, and readers see
 // the state before it or after it, whenever they look.
 func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestReadersSeeALargeCommitWholeOrNotAtAll(t *testing.T) {
 		})
 	}
 	for commit := 2; commit <= commits; commit++ {
-		require.True(t, journaled(t, db, func() { renameAll(t, db, "s", topics, name(commit)) }), "the commit goes through the journal")
+		require.True(t, inParts(t, db, func() { renameAll(t, db, "s", topics, name(commit)) }), "the commit is written in parts")
 		subscribedTo(t, db, func(s Subscription, src fragment.Source) {
 			require.Equal(t, map[string]int{name(commit): topics}, namesOf(t, src), "the writer sees its commit")
 		})
@@ -134,7 +134,7 @@ func TestAViewOutlivesALargeCommit(t *testing.T) {
 		for topic, err := range src.Topics() {
 			require.NoError(t, err)
 			if seen++; seen == 100 {
-				require.True(t, journaled(t, db, func() { renameAll(t, db, "s", manyTopics, "second") }))
+				require.True(t, inParts(t, db, func() { renameAll(t, db, "s", manyTopics, "second") }))
 			}
 			if len(topic.Names) > 0 {
 				require.Equal(t, "first", topic.Names[0].Value)
@@ -146,11 +146,11 @@ func TestAViewOutlivesALargeCommit(t *testing.T) {
 }
 
 // Few rows can outgrow a transaction by their size alone.
-func TestACommitOfFewLargeRowsGoesThroughTheJournal(t *testing.T) {
+func TestACommitOfFewLargeRowsIsWrittenInParts(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", mapOf(t, 10))
 	name := strings.Repeat("word ", 100_000)
-	require.True(t, journaled(t, db, func() { renameAll(t, db, "s", 10, name) }))
+	require.True(t, inParts(t, db, func() { renameAll(t, db, "s", 10, name) }))
 	db = reopen(t, db)
 	subscribedTo(t, db, func(_ Subscription, src fragment.Source) {
 		require.Equal(t, map[string]int{name: 10}, namesOf(t, src))
@@ -166,7 +166,7 @@ func TestPublishingAWholeMapIsOneCommit(t *testing.T) {
 	c := collection(t, db, "m", n)
 	name := words(1_000)
 	var after *Collection
-	require.True(t, journaled(t, db, func() { after = publish(t, db, "m", rename(0, n, name)) }))
+	require.True(t, inParts(t, db, func() { after = publish(t, db, "m", rename(0, n, name)) }))
 	require.Equal(t, c.Head+n, after.Head)
 	db = reopen(t, db)
 	view(t, db, "m", func(v *View) {

@@ -28,7 +28,7 @@ import (
 func kills() int { return testenv.Rounds(6, 15) }
 
 // openSmall opens a database whose transactions are so small that many commits
-// go through the journal.
+// are written in parts.
 func openSmall(dir string, log *slog.Logger) (*DB, error) {
 	return openTuned(dir, log, badger.Settings{MemTableSize: 256 << 10, ValueThreshold: 16 << 10})
 }
@@ -156,9 +156,9 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	paths := map[bool]int{}
-	for range 6 { // publishing goes on, with and without the journal
+	for range 6 { // publishing goes on, in one part and in several
 		published++
-		paths[journaled(t, db, func() { publishMap(t, db, "m", h.version(published)) })]++
+		paths[inParts(t, db, func() { publishMap(t, db, "m", h.version(published)) })]++
 		require.Equal(t, published, checkCrashed(t, db, h))
 	}
 	require.Len(t, paths, 2, "both ways of committing are taken")

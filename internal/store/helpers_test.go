@@ -339,14 +339,14 @@ func committed(t testing.TB, db *DB) uint64 {
 	return v.Number
 }
 
-// journaled reports whether the one commit that f makes goes through the journal.
-func journaled(t testing.TB, db *DB, f func()) bool {
+// inParts reports whether the one commit that f makes is written in parts.
+func inParts(t testing.TB, db *DB, f func()) bool {
 	t.Helper()
 	before, engine := committed(t, db), db.rows.Engine.(*badger.Engine)
-	through := engine.Journaled()
+	through := engine.InParts()
 	f()
 	require.Equal(t, before+1, committed(t, db), "there is one commit")
-	return engine.Journaled() > through
+	return engine.InParts() > through
 }
 
 func mustDiff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Change {

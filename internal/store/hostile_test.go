@@ -196,9 +196,9 @@ func TestThePublicationOfManyTopicsTakesLittleMemory(t *testing.T) {
 	})
 }
 
-// Nothing shows, and nothing is left, of a publication that fails when much of it is in the
-// journal already, nor of a preview.
-func TestAPublicationThatFailsLeavesNoJournal(t *testing.T) {
+// Nothing shows, and nothing is left, of a publication that fails when much of it is
+// collected already, nor of a preview.
+func TestAPublicationThatFailsLeavesNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	const topics = 600

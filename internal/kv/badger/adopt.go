@@ -76,14 +76,24 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 // alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for that but the caller: who
 // comes meanwhile goes first.
 func (e *Engine) alone() bool {
-	for since := time.Now(); time.Since(since) < e.patience; time.Sleep(time.Millisecond) {
+	return soon(e.patience, func() bool {
 		if !e.view.TryLock() {
-			continue
+			return false
 		}
 		if e.users.TryLock() {
 			return true
 		}
 		e.view.Unlock()
+		return false
+	})
+}
+
+// soon tries for some time, and reports whether it has come about.
+func soon(patience time.Duration, try func() bool) bool {
+	for since := time.Now(); time.Since(since) < patience; time.Sleep(time.Millisecond) {
+		if try() {
+			return true
+		}
 	}
 	return false
 }

@@ -207,11 +207,9 @@ func TestALoadThatCannotHaveTables(t *testing.T) {
 				r.Close()
 			})
 		},
-		"somebody writes a large commit": func(l *loader, w kv.Writer) {
+		"somebody writes many rows": func(l *loader, w kv.Writer) {
 			l.put(w, "t", 200)
-			j, err := l.e.beginJournal(context.Background())
-			require.NoError(l.t, err)
-			l.t.Cleanup(j.drop)
+			l.t.Cleanup(l.e.newBatch().Cancel)
 		},
 		"a row goes": func(l *loader, w kv.Writer) {
 			l.put(w, "t", 200)
@@ -372,6 +370,7 @@ func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	check("named", l.rows, nothing)
 	made.files = nil
 	require.NoError(t, l.e.openAgain())
+	l.e.show(made.version)
 	l.requireRows()
 }
 
@@ -415,6 +414,7 @@ func TestACompactionComesBeforeTablesAreAdopted(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, adopted)
 	require.NoError(t, l.e.openAgain())
+	l.e.show(made.version)
 	require.NoError(t, w.Commit())
 	require.Equal(t, l.adopted, l.e.Adopted())
 	l.requireRows()

@@ -145,10 +145,10 @@ func (b *bulk) commit() error {
 		if err != nil {
 			return err
 		}
-		if !adopted {
-			if err := b.giveUpTables(); err != nil {
-				return err
-			}
+		if adopted {
+			b.engine.show(b.tables.version)
+		} else if err := b.giveUpTables(); err != nil {
+			return err
 		}
 		rest = b.late
 	}
@@ -180,6 +180,7 @@ func (b *bulk) Leads() kv.Version { return kv.Version{} }
 // batch is a batch of Badger, whose database stays open until it is flushed or cancelled.
 type batch struct {
 	*badgerdb.WriteBatch
+	show    func() // has readers see what was written
 	release func()
 }
 
@@ -187,17 +188,41 @@ type batch struct {
 // each of about 2 MB.
 const maxPending = 4
 
+// newBatch begins to write at the present time. Readers see what is written when it is flushed, at the latest.
 func (e *Engine) newBatch() *batch {
+	e.batches.RLock()
+	at := e.clock.tick()
+	b := e.batchAt(at)
+	b.show = func() { e.show(at) }
+	release := b.release
+	b.release = sync.OnceFunc(func() {
+		release()
+		e.batches.RUnlock()
+	})
+	return b
+}
+
+// show has readers see what was written at a time, while no commit is written: that would show in parts.
+func (e *Engine) show(at uint64) {
+	e.commits.writing.Lock()
+	defer e.commits.writing.Unlock()
+	e.clock.show(at)
+}
+
+// batchAt begins to write at a time.
+func (e *Engine) batchAt(at uint64) *batch {
 	e.users.RLock()
-	b := e.badger.NewWriteBatch()
+	b := e.badger.NewWriteBatchAt(at)
 	b.SetMaxPendingTxns(maxPending)
-	return &batch{b, sync.OnceFunc(e.users.RUnlock)}
+	return &batch{b, func() {}, sync.OnceFunc(e.users.RUnlock)}
 }
 
 // Flush writes what is left. Nothing is added after it.
 func (b *batch) Flush() error {
 	defer b.release()
-	return b.WriteBatch.Flush()
+	err := b.WriteBatch.Flush()
+	b.show()
+	return err
 }
 
 // Cancel gives up what is not written yet.

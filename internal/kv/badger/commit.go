@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ type commits struct {
 	last   kv.Version        // to which the last commit leads; zero where that is not known
 	spaces map[uint32]uint64 // the number of the last commit that has changed rows of a keyspace, since the engine was opened
 	next   *commitGroup      // of those that are not written yet; nil: there are none
+	large  *largeCommit      // that is being written in parts; nil: there is none
 }
 
 // commitGroup are commits that are written together: the disk is waited for once.
@@ -34,13 +36,13 @@ type commitGroup struct {
 // Commit implements [kv.Writer].
 func (t *transaction) Commit() error {
 	defer t.Cancel()
-	if t.journal == nil {
+	if t.spilled == nil {
 		err := t.engine.commit(t)
 		if !errors.Is(err, badgerdb.ErrTxnTooBig) {
 			return err
 		}
 	}
-	return t.engine.commitJournal(t)
+	return t.engine.commitInParts(t)
 }
 
 // commit commits what is in memory.
@@ -51,7 +53,7 @@ func (e *Engine) commit(t *transaction) error {
 	}
 	if first { // others come to it until the commits before it are written
 		e.commits.writing.Lock()
-		e.write()
+		e.writeNext()
 		e.commits.writing.Unlock()
 	}
 	<-g.written
@@ -63,12 +65,21 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 	c := &e.commits
 	for {
 		c.mu.Lock()
+		if l := c.large; l != nil && l.delays(t) {
+			c.mu.Unlock()
+			select {
+			case <-l.ended:
+				continue
+			case <-t.ctx.Done():
+				return nil, false, context.Cause(t.ctx)
+			}
+		}
 		if g = c.next; g == nil || g.size+t.size < e.batchSize && int64(len(g.changes)+len(t.changes)) < e.batchCount {
 			break
 		}
 		c.mu.Unlock()
 		c.writing.Lock()
-		e.write()
+		e.writeNext()
 		c.writing.Unlock()
 	}
 	defer c.mu.Unlock()
@@ -89,8 +100,8 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 	return g, first, nil
 }
 
-// write writes the group that is next, if there is one. It is called under writing.
-func (e *Engine) write() {
+// writeNext writes the group that is next, if there is one. It is called under writing.
+func (e *Engine) writeNext() {
 	c := &e.commits
 	c.mu.Lock()
 	g := c.take()
@@ -113,7 +124,10 @@ func (e *Engine) writeGroup(g *commitGroup) error {
 	if g == nil {
 		return nil
 	}
-	g.err = e.update(func(txn *badgerdb.Txn) error { return apply(append(g.changes, versionRow(g.leads)), txn) })
+	at := e.clock.tick()
+	if g.err = e.write(at, append(g.changes, versionRow(g.leads))...); g.err == nil {
+		e.clock.show(at)
+	}
 	close(g.written)
 	return g.err
 }
@@ -128,37 +142,6 @@ func (c *commits) fail(g *commitGroup) {
 		close(next.written)
 	}
 	maps.Copy(c.spaces, g.before)
-}
-
-// commitJournal commits what is in the journal. Other commits wait.
-func (e *Engine) commitJournal(t *transaction) error {
-	if err := t.spill(); err != nil {
-		return err
-	}
-	c := &e.commits
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g := c.take(); e.writeGroup(g) != nil { // its version comes before that of t
-		c.fail(g)
-	}
-	if err := e.advance(t); err != nil {
-		return err
-	}
-	if err := t.journal.add([]kv.Row{versionRow(t.leads)}); err != nil {
-		return err
-	}
-	pieces, err := t.journal.end()
-	if err != nil {
-		return err
-	}
-	if err := t.journal.carryOut(pieces); err != nil {
-		c.last = kv.Version{}
-		return e.folder.place.Named(err)
-	}
-	c.note(t)
-	return nil
 }
 
 // advance makes leads the version behind the last one, if what t depends on is still as it was. It is called under mu.

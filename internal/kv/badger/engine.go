@@ -35,18 +35,24 @@ type Engine struct {
 	batchSize, batchCount int64 // a transaction of Badger has space for less
 	loadFrom              int64 // so many bytes of a load go into tables
 
-	view     sync.RWMutex // held for writing while a journal is rolled forward, and while tables are adopted
+	view     sync.RWMutex // held for writing while tables are adopted
 	unusable error        // under view: why nothing can be read or written any more
 
 	// users is held for reading by all who use badger, and for writing while it is closed, see adopt. Nobody waits to hold it for writing: so
 	// it may be held twice.
 	users sync.RWMutex
 
-	commits   commits
-	journal   chan struct{} // of one place: that of the transaction that has the journal
-	journaled atomic.Uint64 // how many commits went through it
-	adopted   atomic.Uint64 // how many loads had tables of their own
-	patience  time.Duration // how long a load waits to be alone
+	// batches is held for reading while rows are written at a time that was taken before, and for writing while garbage is collected. So is removing, while
+	// rows are removed, and while parts of a commit are taken back. Both come before commits.writing.
+	batches, removing sync.RWMutex
+
+	clock    clock
+	commits  commits
+	large    chan struct{} // of one place: that of the commit that is written in parts
+	torn     uint64        // under large: the time of parts that have no last one; 0: there are none
+	inParts  atomic.Uint64 // how many commits were written in parts
+	adopted  atomic.Uint64 // how many loads had tables of their own
+	patience time.Duration // how long a load waits to be alone
 
 	damaged atomic.Bool // Verify has found something the last time
 
@@ -56,7 +62,7 @@ type Engine struct {
 }
 
 func newEngine(f *Folder, o Options) *Engine {
-	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, journal: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
+	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, large: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
 		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room, loadFrom: cmp.Or(o.LoadFrom, loadFrom), patience: patience}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -99,8 +105,15 @@ func (e *Engine) usable() error {
 	return e.unusable
 }
 
-// Journaled returns how many commits went through the journal since the database was opened.
-func (e *Engine) Journaled() uint64 { return e.journaled.Load() }
+// stopWith makes the database of no use until it is opened again.
+func (e *Engine) stopWith(why error) {
+	e.view.Lock()
+	defer e.view.Unlock()
+	e.unusable = cmp.Or(e.unusable, why)
+}
+
+// InParts returns how many commits were written in parts since the database was opened.
+func (e *Engine) InParts() uint64 { return e.inParts.Load() }
 
 // Adopted returns how many loads had tables of their own since the database was opened.
 func (e *Engine) Adopted() uint64 { return e.adopted.Load() }
@@ -110,15 +123,13 @@ func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 	if err := e.writable(ctx); err != nil {
 		return err
 	}
-	return e.deletePrefix(ctx, prefix)
-}
-
-func (e *Engine) deletePrefix(ctx context.Context, prefix []byte) error {
-	r := e.reader(ctx)
-	defer r.Close()
+	e.removing.RLock()
+	defer e.removing.RUnlock()
 	batch := e.newBatch()
 	defer batch.Cancel()
-	for row, err := range r.rows(rowRange{prefix: prefix, own: kv.IsReserved(prefix), keysOnly: true}) {
+	r := e.reader(ctx)
+	defer r.Close()
+	for row, err := range r.rows(rowRange{prefix: prefix, keysOnly: true}) {
 		if err == nil {
 			err = batch.Delete(append([]byte(nil), row.Key...))
 		}
@@ -148,7 +159,18 @@ func (e *Engine) collectGarbage() {
 	}
 }
 
+// collectOnce collects while no rows are written at earlier times than others: Badger would take one that was deleted meanwhile for one that is there.
 func (e *Engine) collectOnce() error {
+	select {
+	case e.large <- struct{}{}:
+		defer func() { <-e.large }()
+	case <-e.stopped.Done():
+		return e.stopped.Err()
+	}
+	if e.torn != 0 || !soon(e.patience, e.batches.TryLock) { // nobody waits for it
+		return badgerdb.ErrNoRewrite
+	}
+	defer e.batches.Unlock()
 	e.users.RLock()
 	defer e.users.RUnlock()
 	return e.badger.RunValueLogGC(0.5)

@@ -37,7 +37,7 @@ type Folder struct {
 	place     *durable.Place // which is locked, but where Badger has a lock of its own
 	condition condition
 
-	writing   sync.Mutex  // of the record
+	writing   sync.Mutex  // of the record; it guards what follows
 	record    *record     // nil: there is none, or it was not looked at
 	collected string      // the name of the first value log that garbage was not collected in
 	read      os.FileInfo // of MANIFEST, before it was read last
@@ -99,6 +99,8 @@ func (f *Folder) Inspect(node uuid.UUID) error {
 }
 
 func (f *Folder) inspect() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	path := filepath.Join(f.path, manifestFile)
 	seen, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +138,7 @@ func IsFile(name string) bool {
 	return name == manifestFile || name == recordFile
 }
 
-// Open opens the database, and finishes a commit that was interrupted. The engine unlocks the
+// Open opens the database, and takes back a commit that was interrupted. The engine unlocks the
 // folder when it is closed; after an error the folder is locked still.
 func (f *Folder) Open(o Options) (e *Engine, err error) {
 	defer func() { err = f.place.Named(err) }()
@@ -174,13 +176,19 @@ func (f *Folder) prepare(node uuid.UUID) error {
 // open has Badger open the database.
 func (f *Folder) open(o Options) (e *Engine, err error) {
 	e = newEngine(f, o)
-	return e, e.openBadger()
+	if err := e.openBadger(); err != nil {
+		return nil, err
+	}
+	if err := e.beginClock(); err != nil {
+		return nil, errors.Join(err, e.badger.Close())
+	}
+	return e, nil
 }
 
 func (e *Engine) openBadger() (err error) {
 	defer panicked(&err)
 	f := e.folder
-	db, err := badgerdb.Open(e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
+	db, err := badgerdb.OpenManaged(e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
 	if err == nil {
 		e.badger, e.batchSize, e.batchCount = db, db.MaxBatchSize(), db.MaxBatchCount()
 	}
@@ -201,14 +209,14 @@ func (e *Engine) begin(o Options) error {
 	if err := e.accept(o); err != nil {
 		return err
 	}
-	if e.readOnly { // a commit that is decided shows when it is carried out
-		if _, decided, err := e.decided(); decided || err != nil {
-			return errors.Join(err, ErrRecover)
-		}
+	if e.readOnly {
 		return nil
 	}
-	if err := e.recoverJournal(); err != nil {
-		return err
+	if e.torn != 0 {
+		e.log.Info("taking back a commit that was interrupted")
+		if err := e.takeBack(); err != nil {
+			return err
+		}
 	}
 	e.background.Go(e.collectGarbage)
 	return nil

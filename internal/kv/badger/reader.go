@@ -24,11 +24,15 @@ type reader struct {
 
 func (e *Engine) reader(ctx context.Context) *reader {
 	e.users.RLock()
-	return &reader{txn: e.badger.NewTransaction(false), ctx: ctx, release: sync.OnceFunc(e.users.RUnlock)}
+	at := e.clock.enter()
+	return &reader{txn: e.badger.NewTransactionAt(at, false), ctx: ctx, release: sync.OnceFunc(func() {
+		e.badger.SetDiscardTs(e.clock.leave(at))
+		e.users.RUnlock()
+	})}
 }
 
 // versionKey is the key of the row with the version: number and id.
-var versionKey = []byte(tableDecision + "v")
+var versionKey = []byte(kv.Reserved + "Jv")
 
 // versionRow returns the row that a commit writes which leads to a version.
 func versionRow(v kv.Version) kv.Row {
@@ -110,7 +114,6 @@ func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 type rowRange struct {
 	prefix, from []byte
 	reverse      bool
-	own          bool // also rows of the engine's own
 	keysOnly     bool
 }
 
@@ -203,7 +206,7 @@ func (c *cursor) next() (more bool, err error) {
 func (c *cursor) read() (more bool, err error) {
 	for ; c.it.ValidForPrefix(c.prefix); c.it.Next() {
 		item := c.it.Item()
-		if c.row.Key = item.Key(); !c.own && kv.IsReserved(c.row.Key) {
+		if c.row.Key = item.Key(); kv.IsReserved(c.row.Key) {
 			continue
 		}
 		if !c.keysOnly {

@@ -34,7 +34,7 @@ type tables struct {
 	engine  *Engine
 	ctx     context.Context
 	options table.Options
-	version uint64 // of Badger, of all rows: above that of what was written before
+	version uint64 // of Badger, of all rows: its time
 	prefix  string // of the names of files
 
 	builder *table.Builder // of the table that is made
@@ -64,10 +64,8 @@ func (e *Engine) newTables(ctx context.Context) (*tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := e.reader(ctx)
-	defer r.Close()
 	o := e.options.badgerOptions("")
-	t := &tables{engine: e, ctx: ctx, version: r.txn.ReadTs() + 1, prefix: f.Name(), options: table.Options{
+	t := &tables{engine: e, ctx: ctx, version: e.clock.tick(), prefix: f.Name(), options: table.Options{
 		TableSize: uint64(e.options.loadedTableSize()) / 2, // twice that is the memory with which Badger begins
 		BlockSize: o.BlockSize, BloomFalsePositive: o.BloomFalsePositive,
 		ChkMode: o.ChecksumVerificationMode, Compression: options.None,

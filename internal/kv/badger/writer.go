@@ -20,7 +20,7 @@ func (e *Engine) writable(ctx context.Context) error {
 }
 
 // transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of
-// Badger has space for them, and then in the journal.
+// Badger has space for them, and then in a file.
 type transaction struct {
 	engine  *Engine
 	ctx     context.Context
@@ -28,9 +28,9 @@ type transaction struct {
 	leads   kv.Version
 	narrow  []uint32        // the keyspaces on which the commit depends, besides those that it changes; nil: on all
 	spaces  map[uint32]bool // in which rows change
-	changes []kv.Row        // that are not in the journal; a nil value removes the row
+	changes []kv.Row        // that are not in the file; a nil value removes the row
 	size    int64           // of these, as Badger counts it
-	journal *journal        // nil: all are in memory
+	spilled *spilled        // nil: all are in memory
 }
 
 // Begin implements [kv.Engine].
@@ -68,14 +68,14 @@ func (t *transaction) add(c kv.Row) error {
 	return t.spill()
 }
 
-// spill moves the changes to the journal.
+// spill moves the changes to the file.
 func (t *transaction) spill() (err error) {
-	if t.journal == nil {
-		if t.journal, err = t.engine.beginJournal(t.ctx); err != nil {
+	if t.spilled == nil {
+		if t.spilled, err = newSpilled(t.engine.folder.path); err != nil {
 			return err
 		}
 	}
-	err = t.journal.add(t.changes)
+	err = t.spilled.add(t.changes, t.engine)
 	t.changes, t.size = nil, 0
 	return err
 }
@@ -94,17 +94,25 @@ func (t *transaction) Leads() kv.Version { return t.leads }
 
 // Cancel implements [kv.Writer].
 func (t *transaction) Cancel() {
-	if t.journal != nil {
-		t.journal.drop()
+	if t.spilled != nil {
+		t.spilled.close()
 	}
-	t.journal, t.changes = nil, nil
+	t.spilled, t.changes = nil, nil
 }
 
-// update has Badger carry out a transaction.
-func (e *Engine) update(f func(*badgerdb.Txn) error) error {
+// write has Badger carry out a transaction that makes some changes at a time.
+func (e *Engine) write(at uint64, changes ...kv.Row) error {
 	e.users.RLock()
 	defer e.users.RUnlock()
-	return e.badger.Update(f)
+	if e.badger.IsClosed() {
+		return badgerdb.ErrDBClosed
+	}
+	txn := e.badger.NewTransactionAt(at, true)
+	defer txn.Discard()
+	if err := apply(changes, txn); err != nil {
+		return err
+	}
+	return txn.CommitAt(at, nil)
 }
 
 // sink is what a transaction and a batch of Badger have in common.

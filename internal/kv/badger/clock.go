@@ -1,0 +1,75 @@
+package badger
+
+import (
+	"math"
+	"sync"
+)
+
+// clock gives the times of Badger: each row is written at one, and a reader sees what was written until one. It is safe for concurrent use.
+type clock struct {
+	mu      sync.Mutex
+	next    uint64         // at which something is written next
+	shown   uint64         // until which readers see what was written
+	readers map[uint64]int // how many read what was written until a time
+}
+
+// ahead is how many times there are for others, while a large commit is written at a time behind them.
+const ahead = 1 << 32
+
+// tick returns a time at which something is written. Readers see it after show.
+func (c *clock) tick() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	return c.next - 1
+}
+
+// ahead returns a time that is still to come: others go on to write at earlier ones.
+func (c *clock) ahead() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next + ahead
+}
+
+// show has readers see from now on what was written until a time. What is written later has a later time.
+func (c *clock) show(until uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shown = max(c.shown, until)
+	c.next = max(c.next, c.shown+1)
+}
+
+// enter returns the time until which a new reader sees what was written.
+func (c *clock) enter() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readers[c.shown]++
+	return c.shown
+}
+
+// leave ends a reader, and returns the time until which Badger may forget rows that have newer ones.
+func (c *clock) leave(at uint64) (forget uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.readers[at]--; c.readers[at] == 0 {
+		delete(c.readers, at)
+	}
+	forget = c.shown
+	for at := range c.readers {
+		forget = min(forget, at)
+	}
+	return forget
+}
+
+// begin sets the clock when the database is opened: behind all that was written, or before a large commit that is not whole.
+func (e *Engine) beginClock() (err error) {
+	defer panicked(&err)
+	all := &reader{txn: e.badger.NewTransactionAt(math.MaxUint64, false), ctx: e.stopped}
+	defer all.txn.Discard()
+	until := e.badger.MaxVersion()
+	if e.torn, err = all.openParts(); e.torn != 0 {
+		until = e.torn - 1
+	}
+	e.clock = clock{next: until + 1, shown: until, readers: map[uint64]int{}}
+	return err
+}

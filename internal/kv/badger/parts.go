@@ -1,0 +1,304 @@
+package badger
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	badgerdb "github.com/dgraph-io/badger/v4"
+
+	"github.com/tmshare/tmshare/internal/durable"
+	"github.com/tmshare/tmshare/internal/kv"
+)
+
+// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have one time that is
+// still to come, so no reader sees them. Others read, and commit in other keyspaces, at times before it. A row says that there are
+// parts. The last part removes that row, and has the version. With it the clock goes on to that time. Where the last part is missing, the
+// rows are written again as they were before: after an error, or when the database is opened after a crash.
+
+// partsKey is the key of the row that says at which time there are parts of a commit that is not whole.
+var partsKey = []byte(kv.Reserved + "P")
+
+// openParts returns the time of parts of a commit that is not whole, 0 where there are none.
+func (r *reader) openParts() (at uint64, err error) {
+	row, err := r.Get(partsKey)
+	if row == nil || err != nil {
+		return 0, err
+	}
+	if len(row) != 8 || binary.BigEndian.Uint64(row) == 0 {
+		return 0, fmt.Errorf("%w: the row about parts of a commit cannot be read", kv.ErrDamaged)
+	}
+	return binary.BigEndian.Uint64(row), nil
+}
+
+// largeCommit is one that is being written in parts. There is one at a time.
+type largeCommit struct {
+	*transaction
+	ended chan struct{} // is closed when it is whole, or taken back
+}
+
+// delays reports whether a commit has to wait for the large one: it changes what that depends on.
+func (l *largeCommit) delays(t *transaction) bool {
+	if l.narrow == nil || t.narrow == nil {
+		return true
+	}
+	for space := range t.spaces {
+		if l.spaces[space] {
+			return true
+		}
+	}
+	for _, space := range l.narrow {
+		if t.spaces[space] {
+			return true
+		}
+	}
+	return false
+}
+
+// commitInParts commits what has outgrown a transaction of Badger.
+func (e *Engine) commitInParts(t *transaction) error {
+	if err := t.spill(); err != nil {
+		return err
+	}
+	select {
+	case e.large <- struct{}{}:
+		defer func() { <-e.large }()
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	}
+	if e.torn != 0 {
+		if err := e.takeBack(); err != nil {
+			return err
+		}
+	}
+	l := &largeCommit{t, make(chan struct{})}
+	if err := e.commits.begin(e, l); err != nil {
+		return err
+	}
+	defer e.commits.end()
+	return e.folder.place.Named(e.writeInParts(t))
+}
+
+func (c *commits) begin(e *Engine, l *largeCommit) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := e.advance(l.transaction); err != nil {
+		return err
+	}
+	c.large = l
+	return nil
+}
+
+func (c *commits) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.large.ended)
+	c.large = nil
+}
+
+func (e *Engine) writeInParts(t *transaction) error {
+	at := e.clock.ahead()
+	if err := e.write(e.clock.tick(), kv.Row{Key: partsKey, Value: binary.BigEndian.AppendUint64(nil, at)}); err != nil {
+		return err
+	}
+	e.torn = at
+	err := t.spilled.copyTo(e.batchAt(at), t.ctx, e)
+	if err == nil {
+		err = e.writeLastPart(t, at)
+	}
+	if err == nil {
+		e.torn = 0
+		e.inParts.Add(1)
+		return nil
+	}
+	if failed := e.takeBack(); failed != nil { // the next one tries again, or the next opening
+		e.log.Warn("what was written of a commit that failed is still there", "error", failed)
+		if errors.Is(err, errLastPart) {
+			e.stopWith(fmt.Errorf("a commit may be whole or not; that is decided when the store is opened again: %w", errors.Join(err, failed)))
+		}
+	}
+	return err
+}
+
+var errLastPart = errors.New("the last part of a commit cannot be written")
+
+// writeLastPart has the commit be there for readers. Its version is behind that of commits that came meanwhile.
+func (e *Engine) writeLastPart(t *transaction, at uint64) error {
+	c := &e.commits
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.take(); e.writeGroup(g) != nil {
+		c.fail(g)
+	}
+	if err := e.advance(t); err != nil {
+		return err
+	}
+	if err := e.write(at, versionRow(t.leads), kv.Row{Key: partsKey}); err != nil {
+		c.last = kv.Version{}
+		return fmt.Errorf("%w: %w", errLastPart, err)
+	}
+	e.clock.show(at)
+	c.note(t)
+	return nil
+}
+
+// takeBack writes rows as they were before parts that have no last one. It can be done again where it was interrupted: Badger forgets no row that readers of the
+// time before the parts would see.
+func (e *Engine) takeBack() error {
+	e.removing.Lock()
+	defer e.removing.Unlock()
+	e.commits.writing.Lock()
+	defer e.commits.writing.Unlock()
+	at := e.torn
+	before := e.reader(context.Background())
+	defer before.Close()
+	rows := e.batchAt(at + 1)
+	defer rows.Cancel()
+	if err := e.changedAt(at, func(key []byte) error { return rows.restore(before, key) }); err != nil {
+		return err
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	version, err := before.Get(versionKey)
+	if err != nil {
+		return err
+	}
+	if err := e.write(at+2, kv.Row{Key: versionKey, Value: version}, kv.Row{Key: partsKey}); err != nil {
+		return err
+	}
+	e.clock.show(at + 2)
+	e.torn = 0
+	return nil
+}
+
+// restore writes the row of a key as a reader sees it.
+func (b *batch) restore(r *reader, key []byte) error {
+	value, err := r.Get(key)
+	if err != nil {
+		return err
+	}
+	return apply([]kv.Row{{Key: key, Value: value}}, b)
+}
+
+// changedAt calls f with the key of each row that was written or removed at a time.
+func (e *Engine) changedAt(at uint64, f func(key []byte) error) (err error) {
+	defer panicked(&err)
+	e.users.RLock()
+	defer e.users.RUnlock()
+	all := e.badger.NewTransactionAt(math.MaxUint64, false)
+	defer all.Discard()
+	o := badgerdb.DefaultIteratorOptions
+	o.PrefetchValues, o.AllVersions, o.SinceTs = false, true, at-1
+	it := all.NewIterator(o)
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		if item := it.Item(); item.Version() == at {
+			if err := f(item.KeyCopy(nil)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spilled is a file without a name that has the changes of a commit, in the order in which they came.
+type spilled struct {
+	file   *os.File
+	buffer *bufio.Writer
+	meter  meter
+}
+
+func newSpilled(folder string) (*spilled, error) {
+	f, err := durable.Temporary(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &spilled{file: f, buffer: bufio.NewWriterSize(f, 64<<10)}, nil
+}
+
+func (s *spilled) close() { s.file.Close() }
+
+// add adds changes: of those of one key the last counts.
+func (s *spilled) add(changes []kv.Row, e *Engine) error {
+	var head [2 * binary.MaxVarintLen64]byte
+	for _, c := range changes {
+		value := uint64(0) // the row goes
+		if c.Value != nil {
+			value = uint64(len(c.Value)) + 1
+		}
+		lengths := binary.AppendUvarint(binary.AppendUvarint(head[:0], uint64(len(c.Key))), value)
+		for _, piece := range [][]byte{lengths, c.Key, c.Value} {
+			if _, err := s.buffer.Write(piece); err != nil {
+				return err
+			}
+		}
+		if err := s.meter.add(len(c.Key)+len(c.Value), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTo writes all changes to a batch, and flushes that.
+func (s *spilled) copyTo(to *batch, ctx context.Context, e *Engine) error {
+	defer to.Cancel()
+	if err := s.buffer.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(s.file, 64<<10)
+	for {
+		c, err := readChange(r)
+		if err == io.EOF {
+			return to.Flush()
+		}
+		if err = errors.Join(err, context.Cause(ctx)); err == nil {
+			err = s.meter.add(len(c.Key)+len(c.Value), e)
+		}
+		if err == nil {
+			err = apply([]kv.Row{c}, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readChange is the inverse of what add writes. It returns io.EOF behind the last change.
+func readChange(r *bufio.Reader) (c kv.Row, err error) {
+	key, err := binary.ReadUvarint(r)
+	if err != nil {
+		return c, err
+	}
+	value, err := binary.ReadUvarint(r)
+	if err != nil {
+		return c, noEnd(err)
+	}
+	if key > kv.MaxKey || value > kv.MaxValue+1 {
+		return c, errors.New("the file with the changes of a commit is not as it was written")
+	}
+	c.Key = make([]byte, key)
+	if _, err := io.ReadFull(r, c.Key); err != nil || value == 0 {
+		return c, noEnd(err)
+	}
+	c.Value = make([]byte, value-1)
+	_, err = io.ReadFull(r, c.Value)
+	return c, noEnd(err)
+}
+
+func noEnd(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
