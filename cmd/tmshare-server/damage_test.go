@@ -152,6 +152,10 @@ func folderOfAServer(t *testing.T, by syscall.Signal) (dir string) {
 			status, answer = s.ask(http.MethodPut, name, topicMap(incompressible(2000+n)))
 			require.Equal(t, http.StatusOK, status, answer)
 		}
+		if turn == 1 {
+			status, answer := s.ask(http.MethodGet, "/topicmaps/n10/resourcesync/resourcelist.xml", "")
+			require.Equal(t, http.StatusOK, status, answer)
+		}
 		require.Equal(t, signal == syscall.SIGKILL, s.end(signal) != nil, s.log.String())
 	}
 	if err := os.Remove(filepath.Join(dir, "control.sock")); !errors.Is(err, fs.ErrNotExist) {
@@ -182,6 +186,8 @@ func stateOf(t *testing.T, dir string) string {
 		_, feed := s.ask(http.MethodGet, "/topicmaps/"+c+"/fragments", "")
 		fmt.Fprintln(&b, c, status, answer, feed[strings.Index(feed, "<entry"):])
 	}
+	status, list := s.ask(http.MethodGet, "/topicmaps/n10/resourcesync/resourcelist.xml", "")
+	fmt.Fprintln(&b, status, list)
 	require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
 	return b.String()
 }
@@ -279,7 +285,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 				require.NoError(t, os.RemoveAll(dir))
 			}
 		}
-		for _, kind := range []string{"", ".json", ".sst", ".vlog", ".gz"} {
+		for _, kind := range []string{"", ".json", ".sst", ".vlog", ".gz", ".xml", ".zip"} {
 			assert.NotZero(t, kinds[kind], "%v: there is no file of the kind %q", by, kind)
 		}
 		assert.Equal(t, by == syscall.SIGKILL, kinds[".mem"] > 0)

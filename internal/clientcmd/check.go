@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/backup"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -23,12 +24,17 @@ func (a *app) check() *cobra.Command {
 	var repair bool
 	check := func(ctx context.Context, _ []string) error {
 		c := checked{Data: a.data, Findings: []store.Finding{}}
-		err := a.db.Check(ctx, repair, func(f store.Finding) {
+		report := func(f store.Finding) {
 			c.Findings = append(c.Findings, f)
 			if !a.json {
 				a.printf("%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
 			}
-		}, func(what string) { a.folderProgress(backup.Progress{Phase: "checking " + what}) })
+		}
+		progress := func(what string) { a.folderProgress(backup.Progress{Phase: "checking " + what}) }
+		err := a.db.Check(ctx, repair, report, progress)
+		if err == nil {
+			err = resources.Check(ctx, a.db, repair, report, progress)
+		}
 		if err != nil {
 			return err
 		}
@@ -39,11 +45,12 @@ func (a *app) check() *cobra.Command {
 		Short: "Check the data folder",
 		Long: `Check the data folder: all checksums, and whatever must hold between its parts. The
 logs of changes have no gaps, fragments are those of their entries, indexes agree
-with the records, files of snapshots are there and whole. Each finding is printed with
-what is to be done. It need not be stopped: a process that serves it, or watches,
+with the records. Files of snapshots and of ResourceSync are there and whole. Each finding
+is printed with what is to be done. It need not be stopped: a process that serves it, or watches,
 goes on meanwhile.
 
---repair makes again what follows from the rest: indexes, lost snapshots, leftovers.
+--repair makes again what follows from the rest: indexes, lost snapshots, leftovers. It
+removes damaged files of ResourceSync, which are made again when somebody asks for them.
 Make a copy of the folder before.
 
 Exit codes: 0 sound, or all was repaired; 4 damaged, but --repair mends it; 1 damaged,

@@ -3,11 +3,14 @@ package resources
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"hash"
 	"io"
-	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -22,46 +25,68 @@ type draft struct {
 	files    files.Store
 	scratch  string // a folder for temporary files
 	name     string // with a slash
-	open     []files.Writer
+	open     []*measured
+	made     made
 	finished bool
 }
 
-// notes is the name of the file that has what is noted of a group.
-const notes = "set.json"
-
-func (d *draft) create(name string) (files.Writer, error) {
+func (d *draft) create(name string) (*measured, error) {
 	w, err := d.files.Create(d.ctx, d.name+name)
-	if err == nil {
-		d.open = append(d.open, w)
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	m := &measured{Writer: w, name: name, hash: sha256.New()}
+	d.open = append(d.open, m)
+	return m, nil
+}
+
+// measured is a file in a draft whose length and hash are noted.
+type measured struct {
+	files.Writer
+	name   string
+	hash   hash.Hash
+	length int64
+}
+
+func (m *measured) Write(p []byte) (int, error) {
+	n, err := m.Writer.Write(p)
+	m.hash.Write(p[:n])
+	m.length += int64(n)
+	return n, err
 }
 
 // done ends a file that will not be written any more, so that few are open at a time.
-func (d *draft) done(w files.Writer) error {
-	for i := range d.open {
-		if d.open[i] == w {
-			d.open = append(d.open[:i], d.open[i+1:]...)
-			break
-		}
+func (d *draft) done(w *measured) error {
+	d.open = slices.DeleteFunc(d.open, func(open *measured) bool { return open == w })
+	if d.made == nil {
+		d.made = made{}
 	}
+	d.made[w.name] = content{w.length, hex.EncodeToString(w.hash.Sum(nil))}
 	return w.Commit()
 }
 
-// finish notes about what all files together are. They show from then on.
-func (d *draft) finish(about any) error {
+// finish notes about what all files together are, and what is in each. They show from then on.
+func (d *draft) finish(about any) (made, error) {
+	n := noted{Files: d.made}
+	var err error
+	if n.About, err = json.Marshal(about); err != nil {
+		return nil, err
+	}
+	if n.SHA256, err = n.sum(); err != nil {
+		return nil, err
+	}
 	w, err := d.create(notes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := json.NewEncoder(w).Encode(about); err != nil {
-		return err
+	if err := json.NewEncoder(w).Encode(&n); err != nil {
+		return nil, err
 	}
 	if err := d.done(w); err != nil {
-		return err
+		return nil, err
 	}
 	d.finished = true
-	return nil
+	return n.Files, nil
 }
 
 // end gives up a draft that is not finished.
@@ -81,7 +106,7 @@ const packedEnding = ".gz"
 type packed struct {
 	*gzip.Writer
 	buffer *bufio.Writer
-	file   files.Writer
+	file   *measured
 }
 
 func (d *draft) packed(name string) (*packed, error) {
@@ -106,7 +131,7 @@ func (p *packed) end(d *draft) error {
 type document struct {
 	*resourcesync.Writer
 	draft  *draft
-	plain  files.Writer
+	plain  *measured
 	packed *packed
 }
 
@@ -147,21 +172,4 @@ func (d *draft) copied(f *os.File, name string) error {
 		return err
 	}
 	return errors.Join(d.done(plain), packed.end(d))
-}
-
-// readNotes reads what is noted of a group into about. ok is false where that cannot be read.
-func readNotes(ctx context.Context, from files.Store, group string, about any) (ok bool, err error) {
-	f, err := from.Open(ctx, group+notes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(f)
-	if err != nil {
-		return false, err
-	}
-	return json.Unmarshal(content, about) == nil, nil
 }

@@ -2,11 +2,12 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -163,21 +164,21 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 // dropSets drops the sets that are not kept any more.
 func dropSets(k *kept) { k.sets = k.sets[:min(len(k.sets), SetsKept)] }
 
-// BuildPart makes the files of a closed change list, unless they are there.
-func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list ChangeList) error {
+// BuildPart makes the files of a closed change list, unless they are there. Damaged ones that were there stay until [Folder.DropParts].
+func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list ChangeList) (made bool, err error) {
 	k, err := f.of(v, site)
 	if err != nil || k.parts[list.Number] != nil {
-		return err
+		return false, err
 	}
 	part, err := buildPart(f.draft(ctx, site, partPrefix, list.Number), site, v, list)
 	if err != nil {
-		return fmt.Errorf("the files of ResourceSync: change list %d: %w", list.Number, err)
+		return false, fmt.Errorf("the files of ResourceSync: change list %d: %w", list.Number, err)
 	}
 	_, err = f.change(ctx, site, k, func(k *kept) { k.parts[list.Number] = part })
-	return err
+	return true, err
 }
 
-// DropParts removes the parts with numbers up to one.
+// DropParts removes the parts with numbers up to one, and what is not among what is kept.
 func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo uint64) error {
 	k, err := f.of(v, site)
 	if err != nil {
@@ -188,7 +189,7 @@ func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo 
 	})
 	for n, part := range k.parts {
 		if err == nil && n <= upTo {
-			err = files.RemoveAll(ctx, f.Store.Files(), part.group)
+			err = files.RemoveAll(ctx, f.Store.Files(), part.group.name)
 		}
 	}
 	if err == nil {
@@ -203,10 +204,10 @@ func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo 
 func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 	keep := map[string]bool{}
 	for _, set := range k.sets {
-		keep[set.group] = true
+		keep[set.group.name] = true
 	}
 	for _, part := range k.parts {
-		keep[part.group] = true
+		keep[part.group.name] = true
 	}
 	own, swept := prefixOf(site), true
 	all, err := groups(ctx, f.Store.Files(), root+site.Epoch.String()+"/")
@@ -217,8 +218,8 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 		ours := strings.HasPrefix(name, own)
 		switch {
 		case keep[name]:
-		case (ours || len(k.sets) > 0) && (f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.made) > files.Unfinished):
-			if err := f.remove(ctx, g); err != nil {
+		case (ours || len(k.sets) > 0) && (f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.last) > files.Unfinished):
+			if err := remove(ctx, f.Store.Files(), g); err != nil {
 				return err
 			}
 		default:
@@ -242,26 +243,24 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 // or the group that is kept of its number has a name before its own. Where two processes have made the same,
 // both keep the first by name in the end, and neither removes it. What another has made a moment ago stays.
 func isSuperseded(name string, k *kept) bool {
-	kind, number, _ := strings.Cut(path.Base(name), "-")
-	number, _, _ = strings.Cut(number, "-")
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
+	kind, n, ok := kindOf(name)
+	if !ok {
 		return false
 	}
-	if kind+"-" == partPrefix {
-		return k.parts[n] != nil && k.parts[n].group < name
+	if kind == partPrefix {
+		return k.parts[n] != nil && k.parts[n].group.name < name
 	}
 	for _, set := range k.sets {
 		if set.Seq == n {
-			return set.group < name
+			return set.group.name < name
 		}
 	}
 	return len(k.sets) > 0 && n < k.sets[0].Seq
 }
 
-func (f *Folder) remove(ctx context.Context, g *group) error {
+func remove(ctx context.Context, from files.Store, g *found) error {
 	for _, name := range g.names {
-		if err := f.Store.Files().Remove(ctx, name); err != nil {
+		if err := from.Remove(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -289,8 +288,8 @@ func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) er
 		return epoch
 	}
 	for name, g := range all {
-		if !is[epochOf(name)] || !g.complete && time.Since(g.made) > files.Unfinished {
-			if err := f.remove(ctx, g); err != nil {
+		if !is[epochOf(name)] || !g.complete && time.Since(g.last) > files.Unfinished {
+			if err := remove(ctx, f.Store.Files(), g); err != nil {
 				return err
 			}
 		}
@@ -306,30 +305,51 @@ type File struct {
 	Name      string
 	MediaType string
 	Packed    bool
+
+	group group
 }
 
-// Open opens a file, or its gzipped copy. It is [fs.ErrNotExist] where it is gone.
+// ErrNotThere says that a file is not there as it was made: it was removed, or is damaged.
+var ErrNotThere = errors.New("resources: a file is not there as it was made")
+
+// Open opens a file, or its gzipped copy. Where it is gone, or has another length than it was made with, it is [ErrNotThere]: what there
+// is of the site is looked at anew then, without what is damaged.
 func (f *Folder) Open(ctx context.Context, file File, packed bool) (files.File, error) {
 	name := file.Name
 	if packed {
 		name += packedEnding
 	}
-	return f.Store.Files().Open(ctx, name)
+	opened, err := f.Store.Files().Open(ctx, name)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err == nil && opened.Size() == file.group.made[path.Base(name)].Length:
+		return opened, nil
+	case err == nil:
+		opened.Close()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	prefix, _ := path.Split(strings.TrimSuffix(file.group.name, "/"))
+	delete(f.known, prefix)
+	return nil, fmt.Errorf("%w: %s", ErrNotThere, name)
 }
 
 // The files of a set: the document under the URL of the Resource List, and of the Resource
 // Dump; a part of the list; a package and the copy of its manifest. Numbers count from 1.
-func (s *Set) ResourceList() File  { return xml(s.group, resourceListFile) }
-func (s *Set) ResourceDump() File  { return xml(s.group, resourceDumpFile) }
-func (s *Set) List(n int) File     { return xml(s.group, partFile(n)) }
-func (s *Set) Package(n int) File  { return zipped(s.group, packageFile(n, packageEnding)) }
-func (s *Set) Manifest(n int) File { return xml(s.group, packageFile(n, manifestEnding)) }
+func (s *Set) ResourceList() File  { return s.group.xml(resourceListFile) }
+func (s *Set) ResourceDump() File  { return s.group.xml(resourceDumpFile) }
+func (s *Set) List(n int) File     { return s.group.xml(partFile(n)) }
+func (s *Set) Package(n int) File  { return s.group.zipped(packageFile(n, packageEnding)) }
+func (s *Set) Manifest(n int) File { return s.group.xml(packageFile(n, manifestEnding)) }
 
 // The files of a part.
-func (p *Part) ListFile() File     { return xml(p.group, changeListFile) }
-func (p *Part) PackageFile() File  { return zipped(p.group, changePackageFile) }
-func (p *Part) ManifestFile() File { return xml(p.group, changeManifestFile) }
+func (p *Part) ListFile() File     { return p.group.xml(changeListFile) }
+func (p *Part) PackageFile() File  { return p.group.zipped(changePackageFile) }
+func (p *Part) ManifestFile() File { return p.group.xml(changeManifestFile) }
 
-func xml(group, name string) File { return File{group + name, resourcesync.MediaTypeXML, true} }
+func (g group) xml(name string) File { return File{g.name + name, resourcesync.MediaTypeXML, true, g} }
 
-func zipped(group, name string) File { return File{group + name, resourcesync.MediaTypeZIP, false} }
+func (g group) zipped(name string) File {
+	return File{g.name + name, resourcesync.MediaTypeZIP, false, g}
+}

@@ -26,67 +26,96 @@ func newGroup(prefix, kind string, number uint64) string {
 	return fmt.Sprintf("%s%s%d-%.8s/", prefix, kind, number, uuid.NewString())
 }
 
-// read looks at what there is. Groups that are not complete are passed over, and those that were known
-// before are not read again.
+// group is a group of files that belong together.
+type group struct {
+	name string // what the names of the files begin with
+	made made   // what was written to them
+}
+
+// read looks at what there is. Groups that are not complete are passed over, and so are damaged ones. The notes of those that were known
+// before are not read again. A set that is damaged takes the sets before it along: so a new one is made.
 func read(ctx context.Context, from files.Store, prefix string, before *kept) (*kept, error) {
 	all, err := groups(ctx, from, prefix)
 	if err != nil {
 		return nil, err
 	}
-	k, known := &kept{parts: map[uint64]*Part{}}, map[string]any{}
+	k, knownSets, knownParts := &kept{parts: map[uint64]*Part{}}, map[string]*Set{}, map[string]*Part{}
 	if before != nil {
 		for _, s := range before.sets {
-			known[s.group] = s
+			knownSets[s.group.name] = s
 		}
 		for _, p := range before.parts {
-			known[p.group] = p
+			knownParts[p.group.name] = p
 		}
 	}
+	var since uint64 // the least sequence of a set that is not before a damaged one
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !all[name].complete {
+		there := all[name]
+		kind, number, ok := kindOf(name)
+		if !there.complete || !ok {
 			continue
 		}
-		base := path.Base(name)
-		switch number, _, _ := strings.Cut(strings.TrimPrefix(base, partPrefix), "-"); {
-		case strings.HasPrefix(base, partPrefix):
-			n, err := strconv.ParseUint(number, 10, 64)
-			part, ok := known[name].(*Part)
-			if !ok && err == nil {
-				part = &Part{group: name}
-				if ok, err = readNotes(ctx, from, name, part); err != nil {
+		switch kind {
+		case partPrefix:
+			part := knownParts[name]
+			if part == nil {
+				part = &Part{group: group{name: name}}
+				if part.group.made, err = readNotes(ctx, from, name, part); err != nil {
 					return nil, err
 				}
 			}
-			if ok && k.parts[n] == nil { // the first of several
-				k.parts[n] = part
+			if there.has(part.group.made) && k.parts[number] == nil { // the first of several
+				k.parts[number] = part
 			}
-		case strings.HasPrefix(base, setPrefix):
-			set, ok := known[name].(*Set)
-			if !ok {
-				set = &Set{group: name}
-				if ok, err = readNotes(ctx, from, name, set); err != nil {
+		case setPrefix:
+			set := knownSets[name]
+			if set == nil {
+				set = &Set{group: group{name: name}}
+				if set.group.made, err = readNotes(ctx, from, name, set); err != nil {
 					return nil, err
 				}
 			}
-			if ok && !slices.ContainsFunc(k.sets, func(other *Set) bool { return other.Seq == set.Seq }) {
+			if !there.has(set.group.made) {
+				since = max(since, number)
+			} else if !slices.ContainsFunc(k.sets, func(other *Set) bool { return other.Seq == set.Seq }) {
 				k.sets = append(k.sets, set)
 			}
 		}
 	}
+	k.sets = slices.DeleteFunc(k.sets, func(s *Set) bool { return s.Seq < since })
 	slices.SortFunc(k.sets, func(a, b *Set) int { return cmp.Compare(b.Seq, a.Seq) })
 	return k, nil
 }
 
-// group is what there is of a group of files.
-type group struct {
+// kindOf returns of what kind a group is, and its number, as its name says.
+func kindOf(name string) (kind string, number uint64, ok bool) {
+	kind, rest, _ := strings.Cut(path.Base(name), "-")
+	digits, _, _ := strings.Cut(rest, "-")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return kind + "-", number, err == nil
+}
+
+// found is what there is of a group.
+type found struct {
 	names    []string
-	complete bool      // it has notes
-	made     time.Time // the last of its files
+	lengths  map[string]int64 // of the files, by their names in the group
+	complete bool             // it has notes
+	last     time.Time        // when the last of its files was made
+}
+
+// has reports whether all files are there that were made, with their lengths. Where notes are damaged, nothing is known to have been made.
+func (f *found) has(all made) bool {
+	for name, c := range all {
+		if length, ok := f.lengths[name]; !ok || length != c.Length {
+			return false
+		}
+	}
+	return all != nil
 }
 
 // groups returns the groups whose names begin with a prefix, by name.
-func groups(ctx context.Context, from files.Store, prefix string) (map[string]*group, error) {
-	all := map[string]*group{}
+func groups(ctx context.Context, from files.Store, prefix string) (map[string]*found, error) {
+	all := map[string]*found{}
 	for f, err := range from.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
@@ -94,14 +123,15 @@ func groups(ctx context.Context, from files.Store, prefix string) (map[string]*g
 		folder, file := path.Split(f.Name)
 		g := all[folder]
 		if g == nil {
-			g = &group{}
+			g = &found{lengths: map[string]int64{}}
 			all[folder] = g
 		}
+		g.lengths[file] = f.Size
 		if g.names = append(g.names, f.Name); file == notes { // which goes first: without it, the others are of no use
 			g.names, g.complete = slices.Insert(g.names[:len(g.names)-1], 0, f.Name), true
 		}
-		if f.Made.After(g.made) {
-			g.made = f.Made
+		if f.Made.After(g.last) {
+			g.last = f.Made
 		}
 	}
 	return all, nil

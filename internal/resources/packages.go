@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
@@ -24,7 +23,7 @@ type Package struct {
 type packaging struct {
 	*resourcesync.PackageWriter
 	draft    *draft
-	zip      files.Writer
+	zip      *measured
 	manifest *os.File // temporary
 	name     string   // of the copy
 	fixity   *resourcesync.Fixity

@@ -12,7 +12,7 @@ type Part struct {
 	ChangeList
 	Package Package
 
-	group string // of files: what their names begin with
+	group group
 }
 
 // Names of files of a part.
@@ -26,7 +26,7 @@ const (
 // there still.
 func buildPart(d *draft, site *Site, v *store.View, list ChangeList) (*Part, error) {
 	defer d.end()
-	part := &Part{ChangeList: list, group: d.name}
+	part := &Part{ChangeList: list, group: group{name: d.name}}
 	document, err := d.document(changeListFile, site.changeList(list), resourcesync.Options{})
 	if err != nil {
 		return nil, err
@@ -69,7 +69,8 @@ func buildPart(d *draft, site *Site, v *store.View, list ChangeList) (*Part, err
 	if part.Package, err = pack.Close(); err != nil {
 		return nil, err
 	}
-	return part, d.finish(part)
+	part.group.made, err = d.finish(part)
+	return part, err
 }
 
 // addChange puts a change into a package, with what the resource was after it.

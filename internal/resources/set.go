@@ -45,7 +45,7 @@ type Set struct {
 	Packages []Package
 	Items    int
 
-	group string // of files: what their names begin with
+	group group
 }
 
 // Names of files in a set.
@@ -93,7 +93,7 @@ func build(begin func() *draft, site *Site, v *store.View, sizes Sizes) (*Set, e
 
 func buildOnce(d *draft, site *Site, v *store.View, sizes Sizes, indexed bool) (*Set, error) {
 	defer d.end()
-	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed, set: &Set{Seq: v.Head, At: v.Updated, group: d.name}}
+	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed, set: &Set{Seq: v.Head, At: v.Updated, group: group{name: d.name}}}
 	defer b.close()
 	if err := b.resources(d.ctx); err != nil {
 		return nil, err
@@ -104,7 +104,9 @@ func buildOnce(d *draft, site *Site, v *store.View, sizes Sizes, indexed bool) (
 	if err := errors.Join(b.index(), b.dump()); err != nil {
 		return nil, err
 	}
-	return b.set, d.finish(b.set)
+	var err error
+	b.set.group.made, err = d.finish(b.set)
+	return b.set, err
 }
 
 // close closes what an error has left open.

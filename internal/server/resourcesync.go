@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -198,94 +197,102 @@ func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// kept is a file of a source, its ETag, and how long it may be kept by those who have it.
+type kept struct {
+	resources.File
+	tag, cache string
+}
+
+// sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is made again.
+func (s *Server) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
+	const tries = 3
+	for range tries {
+		var k kept
+		err := s.source(w, r, false, func(src *resources.Source, v *store.View) (err error) {
+			k, err = find(src, v)
+			return err
+		})
+		if err == nil {
+			err = s.serveFile(w, r, &k)
+		}
+		if !errors.Is(err, resources.ErrNotThere) {
+			return err
+		}
+		s.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
+	}
+	return busyMaking(web.Var(r, "map"))
+}
+
 // newestSet answers with a file of the newest set.
 func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
-	var f resources.File
-	var tag string
-	err := s.source(w, r, false, func(src *resources.Source, _ *store.View) error {
-		f, tag = file(src.Sets[0]), s.stateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq))
-		return nil
+	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
+		return kept{file(src.Sets[0]), s.stateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), cacheShortly}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.serveFile(w, r, f, tag, cacheShortly)
+}
+
+// lasting is a file under a URL of its own.
+func lasting(r *http.Request, f resources.File) kept {
+	return kept{f, web.Digest([]byte(r.URL.Path)), cacheForEver}
 }
 
 // setFile answers with a file of the set that the URL names.
 func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
-	var f *resources.File
 	tag, seq := web.Var(r, "tag"), web.Var(r, "seq")
-	err := s.source(w, r, false, func(src *resources.Source, _ *store.View) error {
+	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
 		for _, set := range src.Sets {
 			if tag != src.Tag() || seq != strconv.FormatUint(set.Seq, 10) {
 				continue
 			}
 			n, err := strconv.Atoi(web.Var(r, "n"))
 			if err != nil || n < 1 || n > count(set) {
-				return web.Problemf(http.StatusNotFound, "there are the numbers 1 to %d", count(set))
+				return kept{}, web.Problemf(http.StatusNotFound, "there are the numbers 1 to %d", count(set))
 			}
-			one := file(set, n)
-			f = &one
-			return nil
+			return lasting(r, file(set, n)), nil
 		}
-		return web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
+		return kept{}, web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
 	})
-	if err != nil {
-		return err
-	}
-	return s.serveFile(w, r, *f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
 func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
-	var f resources.File
 	tag := web.Var(r, "tag")
-	err := s.source(w, r, false, func(src *resources.Source, v *store.View) error {
+	return s.sourceFile(w, r, func(src *resources.Source, v *store.View) (kept, error) {
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
-			return web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
+			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
 		part, err := s.keeper.Resources.Part(v, &src.Site, n)
 		switch {
 		case err != nil:
-			return err
+			return kept{}, err
 		case tag != src.Tag():
 		case part != nil:
-			f = file(part)
-			return nil
+			return lasting(r, file(part)), nil
 		default:
 			lists, err := resources.ChangeLists(v)
 			if err != nil {
-				return err
+				return kept{}, err
 			}
 			if slices.ContainsFunc(lists, func(l resources.ChangeList) bool { return l.Number == n }) {
-				return errNotMade
+				return kept{}, errNotMade
 			}
 		}
-		return web.Problemf(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
+		return kept{}, web.Problemf(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
 	})
-	if err != nil {
-		return err
-	}
-	return s.serveFile(w, r, f, web.Digest([]byte(r.URL.Path)), cacheForEver)
 }
 
 // serveFile answers with a file, the gzipped copy if there is one and the client takes it.
-func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, f resources.File, tag, cache string) error {
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
 	h := w.Header()
 	in := []web.Coding{web.Identity}
-	if f.Packed {
+	if k.Packed {
 		h.Set("Vary", "Accept-Encoding")
 		in = []web.Coding{web.Gzipped, web.Identity}
 	}
-	h.Set("Content-Type", f.MediaType)
-	h.Set("Cache-Control", cache)
-	return web.WriteKept(w, r, web.Validator{Tag: tag}, func(c web.Coding) (web.Kept, error) {
-		file, err := s.keeper.Resources.Open(r.Context(), f, c == web.Gzipped)
-		if errors.Is(err, os.ErrNotExist) {
-			return web.Kept{}, fmt.Errorf("%w: it was replaced a moment ago; ask again", store.ErrGone)
-		}
+	h.Set("Content-Type", k.MediaType)
+	h.Set("Cache-Control", k.cache)
+	return web.WriteKept(w, r, web.Validator{Tag: k.tag}, func(c web.Coding) (web.Kept, error) {
+		file, err := s.keeper.Resources.Open(r.Context(), k.File, c == web.Gzipped)
 		if err != nil {
 			return web.Kept{}, err
 		}

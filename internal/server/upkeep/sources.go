@@ -182,11 +182,11 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 	if err := k.Resources.Note(ctx, name); err != nil {
 		return err
 	}
-	dropped, lost, err := k.makeParts(ctx, name, site)
+	dropped, lost, made, err := k.makeParts(ctx, name, site)
 	if err == nil && lost > dropped {
 		err = k.Resources.DropChangeLists(ctx, name, lost)
 	}
-	if err != nil || lost == 0 {
+	if err != nil || lost == 0 && !made {
 		return err
 	}
 	return k.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
@@ -230,8 +230,8 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 
 // makeParts makes the files of closed change lists. It returns the number up to which lists were
 // dropped before, and the number up to which they are to be dropped: those that need not be kept, and
-// those that cannot be made any more, with all before them.
-func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, err error) {
+// those that cannot be made any more, with all before them. made says that there were any to be made.
+func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
 	err = k.Store.View(ctx, name, func(v *store.View) error {
 		if err := site.Check(&v.Collection); err != nil {
 			return err
@@ -273,13 +273,14 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 				lost = list.Number
 				continue
 			}
-			if err := k.Resources.BuildPart(ctx, site, v, list); err != nil {
+			built, err := k.Resources.BuildPart(ctx, site, v, list)
+			if made = made || built; err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return dropped, lost, err
+	return dropped, lost, made, err
 }
 
 // SweepSources removes what is kept of collections that are not there any more.

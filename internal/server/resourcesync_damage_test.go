@@ -1,0 +1,179 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// resourceFiles returns the paths of the files of ResourceSync of a server.
+func (n *node) resourceFiles() (paths []string) {
+	n.t.Helper()
+	require.NoError(n.t, filepath.WalkDir(filepath.Join(n.Store.Dir(), "resourcesync"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	return paths
+}
+
+// checkResources returns what a check finds of files of ResourceSync.
+func (n *node) checkResources(repair bool) (all []store.Finding) {
+	n.t.Helper()
+	require.NoError(n.t, resources.Check(n.t.Context(), n.Store, repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
+	return all
+}
+
+// fileURLs returns the URLs at which the files of ResourceSync of a collection are.
+func (n *node) fileURLs(name string) (urls []string) {
+	n.t.Helper()
+	d := &destination{node: n, name: name}
+	base := n.url("/topicmaps/" + name + "/resourcesync/")
+	urls = append(urls, base+"resourcelist.xml", base+"resourcedump.xml")
+	for _, index := range []string{"resourcelist.xml", "resourcedump.xml", "changelist-index.xml", "changedump.xml"} {
+		for _, item := range d.parse(base+index, n.mustGet(base+index).body).items {
+			if strings.HasPrefix(item.Loc, base) && !strings.HasSuffix(item.Loc, "-open.xml") {
+				urls = append(urls, item.Loc)
+			}
+			for _, contents := range item.Find(resourcesync.RelContents) {
+				urls = append(urls, contents.Href)
+			}
+		}
+	}
+	return urls
+}
+
+// askForAll asks for all files, and requires that what is served is whole.
+func (n *node) askForAll(urls []string) {
+	n.t.Helper()
+	d := &destination{node: n}
+	for _, url := range urls {
+		for _, coding := range []string{"identity", "gzip"} {
+			a := n.get(url, "Accept-Encoding", coding)
+			require.NoError(n.t, a.err)
+			if a.StatusCode == http.StatusGone {
+				continue
+			}
+			require.Equal(n.t, http.StatusOK, a.StatusCode, "%s: %s", url, a.body)
+			if strings.HasSuffix(url, ".zip") {
+				_, err := resourcesync.OpenPackage(bytes.NewReader(a.body), int64(len(a.body)), url, resourcesync.PackageLimits{})
+				require.NoError(n.t, err, url)
+			} else {
+				d.parse(url, a.plain(n.t))
+			}
+		}
+	}
+}
+
+// Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made again, by itself.
+func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	n := start(t, changesPerList(3))
+	n.publish("m", cities(9, "a"))
+	n.visit("m")
+	n.mustPut("m", cities(7, "b"))
+	n.visited("m").check()
+	files := len(n.resourceFiles())
+	require.Greater(t, files, 8)
+	require.Empty(t, n.checkResources(false))
+	for how, spoil := range map[string]func(path string, size int64) error{
+		"missing": func(path string, _ int64) error { return os.Remove(path) },
+		"cut":     func(path string, size int64) error { return os.Truncate(path, size/2) },
+		"empty":   func(path string, _ int64) error { return os.Truncate(path, 0) },
+		"longer":  func(path string, size int64) error { return os.Truncate(path, size+7) },
+	} {
+		for i := range files {
+			paths := n.resourceFiles()
+			require.Len(t, paths, files)
+			path := paths[i]
+			if filepath.Base(path) == "set.json" && how == "missing" { // those that are not finished have none
+				continue
+			}
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			urls := n.fileURLs("m")
+			require.NoError(t, spoil(path, info.Size()))
+			n.askForAll(urls)
+			if filepath.Base(path) == "set.json" { // is read when the server starts
+				for _, f := range n.checkResources(true) {
+					require.True(t, f.Repaired)
+				}
+				n.askForAll(urls)
+			}
+			n.visit("m").check()
+			require.Empty(t, n.checkResources(false), "%s is %s", path, how)
+		}
+	}
+}
+
+// A file that has its length and other bytes is found by a check. It goes with all that belongs to it, and is made again.
+func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	n := start(t, changesPerList(3))
+	n.publish("m", cities(9, "a"))
+	n.visit("m")
+	n.mustPut("m", cities(7, "b"))
+	n.visited("m").check()
+	for i := range n.resourceFiles() {
+		path, urls := n.resourceFiles()[i], n.fileURLs("m")
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		content[len(content)/2] ^= 0x10
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		for _, repair := range []bool{false, true} {
+			found := n.checkResources(repair)
+			require.Len(t, found, 1, path)
+			require.Equal(t, "ResourceSync of collection m", found[0].Where)
+			require.Contains(t, found[0].What, filepath.Base(path))
+			require.True(t, found[0].Repairable)
+			require.Equal(t, repair, found[0].Repaired)
+		}
+		n.askForAll(urls)
+		n.visit("m").check()
+		require.Empty(t, n.checkResources(false), path)
+	}
+}
+
+// A change list whose files are damaged, and whose changes are not kept any more, is dropped with those before it: readers are told to start again.
+func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
+	t.Parallel()
+	n := start(t, documentSize(2), changesPerList(5))
+	n.publish("m", cities(3, "a"))
+	n.visit("m")
+	n.settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
+	for i := range 10 {
+		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+	}
+	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+	for range 2 {
+		n.settle("m")
+		require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	}
+	before := n.visit("m")
+	require.Greater(t, len(before.closed), 1)
+	last := before.closed[len(before.closed)-1].url
+	require.Equal(t, http.StatusOK, n.get(last).StatusCode, "what is made is kept")
+	lists, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*", "changelist.xml"))
+	require.NoError(t, err)
+	for _, list := range lists {
+		require.NoError(t, os.Truncate(list, 100))
+	}
+	require.Equal(t, http.StatusGone, n.get(last).StatusCode)
+	n.visit("m").check()
+	require.Empty(t, n.checkResources(false))
+}
