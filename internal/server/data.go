@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -261,7 +262,7 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k kep
 			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
 		if err != nil {
-			return web.Kept{}, err
+			return web.Kept{}, problems.NoSpaceFor("this form of the snapshot", "The snapshot is stored in XTM 2.1, and can be read in that", err)
 		}
 		return web.KeptFile(f), nil
 	}, web.Gzipped)

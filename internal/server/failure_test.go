@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -30,6 +31,7 @@ type watched struct {
 	view     func() error
 	publish  func()
 	snapshot func(ctx context.Context) error
+	mayWrite error
 	drop     atomic.Pointer[error] // of DropLostSnapshots, also while the server works
 }
 
@@ -39,6 +41,8 @@ func (w *watched) DropLostSnapshots(ctx context.Context, name string) ([]store.S
 	}
 	return w.Store.DropLostSnapshots(ctx, name)
 }
+
+func (w *watched) MayWrite() error { return errors.Join(w.mayWrite, w.Store.MayWrite()) }
 
 func (w *watched) View(ctx context.Context, name string, f func(*store.View) error) error {
 	if w.view != nil {
@@ -137,6 +141,34 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 		assert.Contains(t, string(a.body), "Free some space on the disk", what)
 		assert.NotContains(t, string(a.body), "secret", what)
 	}
+	assert.Contains(t, n.logs.String(), "/var/lib/secret")
+}
+
+// For those who only read, a full disk is no change that was not made: they are told what could not be made, and what can be read.
+func TestReadersAreToldWhatAFullDiskHasNoSpaceFor(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t)
+	w.mayWrite = fmt.Errorf("/var/lib/secret: %w", syscall.ENOSPC)
+	snapshot := n.feed("/topicmaps/small/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type]
+	for url, says := range map[string][]string{
+		snapshot: {"no space to make this form of the snapshot", "can be read in that"},
+		n.url("/topicmaps/small/resourcesync/resourcelist.xml"):   {"no space to make the lists of small", "can be read"},
+		n.url("/topicmaps/small/resourcesync/capabilitylist.xml"): {"no space to make the lists of small"},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			a := n.do(method, url, nil)
+			assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, url)
+			if method == http.MethodHead {
+				continue
+			}
+			for _, text := range append(says, "Free some space on the disk", "ask again") {
+				assert.Contains(t, string(a.body), text, url)
+			}
+			assert.NotContains(t, string(a.body), "changed", url)
+			assert.NotContains(t, string(a.body), "secret", url)
+		}
+	}
+	assert.Equal(t, http.StatusOK, n.get(strings.TrimSuffix(snapshot, ".xtm1")+".xtm21").StatusCode)
 	assert.Contains(t, n.logs.String(), "/var/lib/secret")
 }
 

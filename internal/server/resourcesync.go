@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/hub"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -309,7 +310,7 @@ func (s *Server) awaitSource(r *http.Request, name string) error {
 	if r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return busyMaking(name)
 	}
-	return err
+	return problems.NoSpaceFor("the lists of "+name, "Its feeds and its snapshots can be read", err)
 }
 
 func busyMaking(name string) error {

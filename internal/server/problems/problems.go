@@ -72,12 +72,28 @@ func heldBack(e *losses.TooManyError) *Problem {
 	return &Problem{Problem: *p, HeldBack: of}
 }
 
-// Explain returns what is told of an error, and whether it is the server's fault.
-func Explain(err error) (answer web.Described, serverFault bool) {
+// Explain returns what is told of the error of a request, and whether it is the server's fault.
+func Explain(r *http.Request, err error) (answer web.Described, serverFault bool) {
 	if p := asProblem(err); p != nil {
 		return p, false
 	}
-	return serverFailed(err), true
+	return serverFailed(err, r.Method == http.MethodGet || r.Method == http.MethodHead), true
+}
+
+// noSpaceError says for what the disk has no space.
+type noSpaceError struct {
+	error
+	what, instead string
+}
+
+func (e *noSpaceError) Unwrap() error { return e.error }
+
+// NoSpaceFor says of an error what could not be made, where that is since the disk is full, and in a sentence what can be read instead.
+func NoSpaceFor(what, instead string, err error) error {
+	if !durable.IsDiskFull(err) {
+		return err
+	}
+	return &noSpaceError{err, what, instead}
 }
 
 // MaxDeleteHeader says how many topics a new version may lose: see
@@ -157,9 +173,16 @@ func asProblem(err error) web.Described {
 	return nil
 }
 
-// serverFailed is what those who ask are told of an error that is the server's.
-func serverFailed(err error) *web.Problem {
+// serverFailed is what those who ask are told of an error that is the server's. A request that only reads has changed nothing in any case.
+func serverFailed(err error, reading bool) *web.Problem {
+	unchanged := ": nothing was changed"
+	if reading {
+		unchanged = ""
+	}
 	if durable.IsDiskFull(err) {
+		if reading {
+			return noSpace(err)
+		}
 		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk that has the data folder, then send the request again")
 	}
 	if errors.Is(err, store.ErrUnavailable) {
@@ -168,17 +191,25 @@ func serverFailed(err error) *web.Problem {
 		return p
 	}
 	if errors.Is(err, store.ErrReadOnly) {
-		p := web.Problemf(http.StatusServiceUnavailable, "this server only reads its database: nothing was changed. What another server of the database has not made yet cannot be made here. Ask that one, or try again later")
+		p := web.Problemf(http.StatusServiceUnavailable, "this server only reads its database%s. What another server of the database has not made yet cannot be made here. Ask that one, or try again later", unchanged)
 		p.RetryAfter = time.Minute
 		return p
 	}
 	if errors.Is(err, store.ErrMoved) {
-		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved, and nothing was changed: start the server on the new one, which its log names")
+		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved%s. Start the server on the new one, which its log names", unchanged)
 	}
 	if why := Impaired(err); why != "" {
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}
 	return web.Problemf(http.StatusInternalServerError, "the server failed; its log says why")
+}
+
+// noSpace says that the disk has no space for what is to be read.
+func noSpace(err error) *web.Problem {
+	missing := &noSpaceError{what: "what was asked for", instead: "What is stored can be read"}
+	errors.As(err, &missing)
+	return web.Problemf(http.StatusInsufficientStorage,
+		"the disk of the server is full, or nearly so: it has no space to make %s. %s. Free some space on the disk that has the data folder, then ask again", missing.what, missing.instead)
 }
 
 // Impaired returns why a server takes no change any more, "" where an error says nothing of that.

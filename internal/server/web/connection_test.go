@@ -22,7 +22,7 @@ import (
 // serving starts a server, as the program does, whose answers have as many bytes as the path says.
 func serving(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	var log lockedBuffer
-	front := &Front{Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: NewMetrics(), SlowClientTimeout: time.Minute, Explain: func(err error) (Described, bool) {
+	front := &Front{Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: NewMetrics(), SlowClientTimeout: time.Minute, Explain: func(_ *http.Request, err error) (Described, bool) {
 		return Problemf(http.StatusInternalServerError, "%v", err), true
 	}}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

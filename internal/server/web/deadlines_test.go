@@ -40,7 +40,7 @@ func serve(t *testing.T, http2 bool, h Handler, f func(t *testing.T, s *site)) {
 		s := &site{pipes: newPipeListener()}
 		r := NewRouter(&Front{
 			Logger: slog.New(slog.NewTextHandler(&s.logs, nil)), Metrics: NewMetrics(), SlowClientTimeout: timeout,
-			Explain: func(err error) (Described, bool) {
+			Explain: func(_ *http.Request, err error) (Described, bool) {
 				if p := (*Problem)(nil); errors.As(err, &p) {
 					return p, false
 				}

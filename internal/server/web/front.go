@@ -29,7 +29,7 @@ type Front struct {
 	TrustedProxies []netip.Prefix
 
 	// explain returns what is told of an error, and whether it is the server's fault.
-	Explain func(error) (answer Described, serverFault bool)
+	Explain func(*http.Request, error) (answer Described, serverFault bool)
 
 	// ShowProblem answers with a page that says what is wrong, and reports whether it did: people in a browser get one. It may be nil.
 	ShowProblem func(http.ResponseWriter, *http.Request, *Problem) bool
@@ -69,7 +69,7 @@ func (f *Front) answer(route string, h Handler) http.Handler {
 		if err == nil {
 			return
 		}
-		p, serverFault := f.Explain(err)
+		p, serverFault := f.Explain(r, err)
 		if serverFault {
 			if x.gone || r.Context().Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				panic(http.ErrAbortHandler) // the client has gone; an empty answer would say 200
@@ -94,7 +94,7 @@ func (f *Front) end(x *Recorder, r *http.Request, cause any) {
 	default:
 		x.Failure = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		if x.truncated = x.status != 0; !x.truncated {
-			p, _ := f.Explain(x.Failure)
+			p, _ := f.Explain(r, x.Failure)
 			f.writeProblem(x, r, p)
 		}
 	}
