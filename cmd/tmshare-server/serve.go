@@ -115,7 +115,6 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
 	fl.IntVar(&f.config.MaxWaiting, "max-waiting", 10_000, "`number` of requests that wait for a change at a time (Prefer: wait=N); others are answered at once")
 	fl.StringArrayVar(&f.config.Hubs, "hub", nil, "`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
-	fl.StringArrayVar(&f.config.NotificationHubs, "notification-hub", nil, "`URL` of a hub of ResourceSync Change Notification to which each change of such a map is posted (repeatable, 5 at most)")
 	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
 	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
 	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second, "log a request that takes longer than this `time` as a warning; 0: none")

@@ -67,8 +67,8 @@ const (
 	ChangeDumpManifest   Capability = "changedump-manifest"
 )
 
-// ChangeNotification is the capability of documents that are posted to hubs when resources change, and of the channel on which that is
-// done (ResourceSync Change Notification 1.0.1 §3, Change Notification; §5, Advertising Change Notification Channels).
+// ChangeNotification is the capability of a channel on which others post changes to hubs (ResourceSync Change Notification 1.0.1). It
+// may stand in a Capability List that is read.
 const ChangeNotification Capability = "change-notification"
 
 // Change is the nature of a change (Z39.99 §7).
@@ -99,8 +99,6 @@ const (
 	RelCollection   = "collection"
 	RelVia          = "via"
 	RelResourceSync = "resourcesync" // from a resource to its Capability List
-	RelHub          = "hub"          // to a hub that passes notifications on (ResourceSync Change Notification 1.0.1)
-	RelSelf         = "self"         // from a notification to the topic that its channel has
 )
 
 // Document is the head of a document: everything but its items.

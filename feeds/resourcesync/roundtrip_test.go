@@ -24,7 +24,6 @@ type maker struct {
 
 var capabilities = []Capability{
 	Description, CapabilityList, ResourceList, ResourceDump, ResourceDumpManifest, ChangeList, ChangeDump, ChangeDumpManifest,
-	ChangeNotification,
 }
 
 func drawDocument(t *rapid.T, version10 bool) (Document, []Item) {

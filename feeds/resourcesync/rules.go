@@ -33,7 +33,6 @@ var kinds = map[Capability]kind{
 	ChangeList:           {interval: true, indexed: true, changes: true},
 	ChangeDump:           {interval: true, indexed: true, packages: true},
 	ChangeDumpManifest:   {interval: true, manifest: true, changes: true},
-	ChangeNotification:   {interval: true, changes: true},
 }
 
 // rules holds what is written to Z39.99. They end where the specification

@@ -67,9 +67,6 @@ func (s *Source) WriteCapabilityList(w io.Writer) error {
 	if len(s.Lists) > 0 {
 		list(resourcesync.ChangeDump, s.ChangeDumpURL())
 	}
-	if len(s.Hubs) > 0 {
-		items = append(items, s.channel())
-	}
 	return write(w, head, items)
 }
 

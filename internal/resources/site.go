@@ -22,7 +22,6 @@ type Site struct {
 	Epoch   uuid.UUID
 	Mirrors []string // URLs under which others serve the collection
 	Via     string   // URL of the collection that this one republishes, or ""
-	Hubs    []string // hubs to which changes are posted
 }
 
 // layout is another number whenever documents are made otherwise than before: those that
@@ -57,7 +56,6 @@ func (s *Site) ChangeListURL() string       { return s.document("changelist.xml"
 func (s *Site) OpenChangesURL() string      { return s.document("changelist-open.xml") }
 func (s *Site) ChangeListIndexURL() string  { return s.document("changelist-index.xml") }
 func (s *Site) ChangeDumpURL() string       { return s.document("changedump.xml") }
-func (s *Site) NotificationsURL() string    { return s.document("notifications") }
 func (s *Site) AboutURL() string            { return s.Map + ".html" }
 
 func (s *Site) changesURL(number uint64, dump, ending string) string {

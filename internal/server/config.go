@@ -89,9 +89,6 @@ type Config struct {
 	// Hubs are the URLs of WebSub hubs that are told of changes, five at most; not of those of collections with ReadTokens.
 	Hubs []string
 
-	// NotificationHubs are the URLs of hubs of ResourceSync Change Notification to which the changes of the same collections are posted, five at most.
-	NotificationHubs []string
-
 	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by those who may write.
 	Node http.Handler
 
@@ -132,7 +129,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	if err := errors.Join(hub.Validate(c.Hubs), hub.Validate(c.NotificationHubs)); err != nil {
+	if err := hub.Validate(c.Hubs); err != nil {
 		return err
 	}
 	all := slices.Clone(c.Tokens)

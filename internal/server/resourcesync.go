@@ -42,7 +42,6 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	document("changelist-open.xml", s.waiting.Handler(s.openChanges))
 	document("changelist-index.xml", s.changeListIndex)
 	document("changedump.xml", s.changeDump)
-	document("notifications", s.notifications)
 
 	newest := func(name string, file func(*resources.Set) resources.File) {
 		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.newestSet(w, r, file) })
@@ -72,7 +71,7 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 
 // site says where everything of a collection is.
 func (s *Server) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: s.BaseURL, Map: s.urls.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via, Hubs: s.ifPublic(c, s.NotificationHubs)}
+	return &resources.Site{Server: s.BaseURL, Map: s.urls.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.
@@ -182,20 +181,6 @@ func (s *Server) changeListIndex(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) changeDump(w http.ResponseWriter, r *http.Request) error {
 	return s.writeListed(w, r, (*resources.Source).WriteChangeDump)
-}
-
-// notifications answers at the topic of notifications, which are posted to hubs: its headers say to which (WebSub §4, Discovery).
-func (s *Server) notifications(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		site := s.notifies(&v.Collection)
-		if site == nil {
-			return web.Problemf(http.StatusNotFound, "no hub is told of changes of %s; read the change list at %s instead", v.Name, s.site(&v.Collection).ChangeListURL())
-		}
-		hub.AddLinks(w.Header(), site.Hubs, site.NotificationsURL())
-		w.Header().Set("Cache-Control", cacheShortly)
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	})
 }
 
 // kept is a file of a source, its ETag, and how long it may be kept by those who have it.

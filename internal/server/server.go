@@ -9,7 +9,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -52,7 +51,6 @@ type Server struct {
 	operator     operate.Node
 	waiting      waiting.Room
 	hubs         *hub.Publisher
-	notifier     *hub.Notifier
 	uploads      chan struct{} // holds one for each that is under way
 	smallUploads chan struct{} // likewise
 	metrics      *metrics
@@ -95,7 +93,6 @@ func New(c Config) (*Server, error) {
 	}
 	s.guesses = web.NewGuesses(s.known)
 	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
-	s.notifier = hub.NewNotifier(&hub.Notifier{Store: c.Store, MayWrite: c.Store.MayWrite, Hubs: c.NotificationHubs, Site: s.notifies, File: filepath.Join(c.Store.Dir(), "notified.json"), Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
@@ -147,7 +144,6 @@ func (s *Server) Start() error {
 	}
 	s.keeper.Run(s.Store.WatchHistory)
 	s.keeper.Run(s.alone("hubs", s.hubs.Run))
-	s.keeper.Run(s.alone("notifications", s.notifier.Run))
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
@@ -18,23 +17,12 @@ func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.L
 	return append(from, hub.Links(s.hubsOf(c))...), err
 }
 
-// hubsOf returns the hubs that are told of changes of a collection.
-func (s *Server) hubsOf(c *store.Collection) []string { return s.ifPublic(c, s.Hubs) }
-
-// ifPublic returns hubs if they may be told of a collection: of one that only some may read, none is.
-func (s *Server) ifPublic(c *store.Collection, hubs []string) []string {
+// hubsOf returns the hubs that are told of changes of a collection: of one that only some may read, none is.
+func (s *Server) hubsOf(c *store.Collection) []string {
 	if len(s.readers[c.Name]) > 0 {
 		return nil
 	}
-	return hubs
-}
-
-// notifies returns where a collection is whose changes are posted to hubs, nil for one whose are not.
-func (s *Server) notifies(c *store.Collection) *resources.Site {
-	if site := s.site(c); len(site.Hubs) > 0 && !c.NoResourceSync && inputs.CanBeRead(c) == nil {
-		return site
-	}
-	return nil
+	return s.Hubs
 }
 
 // topics returns the documents that hubs are told of.
