@@ -8,7 +8,12 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/ext/websub"
+	"github.com/tmshare/tmshare/internal/extension"
 )
+
+// extensions are all that the program has beside its core.
+func extensions() []extension.Extension { return []extension.Extension{websub.Extension()} }
 
 func main() {
 	root := &cobra.Command{
@@ -20,7 +25,7 @@ snapshots and of fragments, one for each topic that changes.
 Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
-	root.AddCommand(serveCommand(), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand(), migrateCommand(), demoCommand())
+	root.AddCommand(serveCommand(extensions()), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand(), migrateCommand(), demoCommand())
 	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), clientcmd.VersionCommand(root.Name()), doctorCommand(root.Name()))
 	root.AddCommand(clientcmd.FolderCommands(root.Name(), cli.StateDir("server"))...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)

@@ -332,7 +332,7 @@ func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 // A 0 that somebody has typed is not taken for the default.
 func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 	t.Parallel()
-	flags := serveCommand().Flags()
+	flags := serveCommand(extensions()).Flags()
 	checked := 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		if t := f.Value.Type(); t != "int" && t != "int64" && t != "duration" || slices.Contains(maybeZero, f.Name) {

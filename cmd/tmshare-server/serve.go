@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -44,8 +45,9 @@ type serveFlags struct {
 	hosts                          []string
 }
 
-func serveCommand() *cobra.Command {
+func serveCommand(extensions []extension.Extension) *cobra.Command {
 	var f serveFlags
+	f.config.Parts = extension.Parts(extensions)
 	cmd := &cobra.Command{
 		Use:   "serve [--map NAME=FILE]... [flags]",
 		Short: "Serve the topic maps of a data folder",
@@ -114,7 +116,6 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
 	fl.IntVar(&f.config.MaxWaiting, "max-waiting", 10_000, "`number` of requests that wait for a change at a time (Prefer: wait=N); others are answered at once")
-	fl.StringArrayVar(&f.config.Hubs, "hub", nil, "`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
 	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
 	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
 	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second, "log a request that takes longer than this `time` as a warning; 0: none")
@@ -141,6 +142,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.Int64Var(&f.config.ResourceSizes.PackageBytes, "package-bytes", 100_000_000, "largest package of a resource dump, in `bytes`")
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100, "`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+	extension.AddFlags(extensions, fl)
 	return cmd
 }
 

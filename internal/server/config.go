@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -86,8 +85,8 @@ type Config struct {
 	// A collection without any is for all.
 	ReadTokens map[string][]string
 
-	// Hubs are the URLs of WebSub hubs that are told of changes, five at most; not of those of collections with ReadTokens.
-	Hubs []string
+	// Parts make what extensions add, in this order.
+	Parts []func(*Server) (*Part, error)
 
 	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by those who may write.
 	Node http.Handler
@@ -129,9 +128,6 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	if err := hub.Validate(c.Hubs); err != nil {
-		return err
-	}
 	all := slices.Clone(c.Tokens)
 	for collection, some := range c.ReadTokens {
 		if err := ValidateName(collection); err != nil {

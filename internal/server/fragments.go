@@ -15,7 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/since"
@@ -49,7 +48,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
-			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Fragments(c))
+			s.addPartLinks(w.Header(), c, s.urls.Fragments(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {

@@ -25,7 +25,9 @@ func newMetrics(s *Server) *metrics {
 		m.http.Register(r)
 		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &gauges.Collections{Store: s.Store, Sizes: sizes, Now: s.Now, Broken: s.watcher.Broken, Shown: shown})
 		r.MustRegister(s.Collectors...)
-		r.MustRegister(s.hubs.Collector())
+		for _, p := range s.parts {
+			r.MustRegister(p.Metrics...)
+		}
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_http_requests_waiting", Help: "Requests that wait for a change, as they prefer."}, func() float64 { return float64(s.waiting.Waiting()) }))
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tmshare_wrong_tokens_total", Help: "Wrong tokens that were given, in requests and at the form to sign in."}, func() float64 { return float64(s.guesses.Tried()) }))
 		return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{s}})

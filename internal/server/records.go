@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -36,7 +35,7 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 		c := &l.Collection
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
-			hub.AddLinks(w.Header(), s.hubsOf(c), s.urls.Records(c))
+			s.addPartLinks(w.Header(), c, s.urls.Records(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -137,11 +136,11 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 }
 
 // writeChanges answers with a document that the log is read for. It is made only for those
-// who do not know it, and where it was not made lately. Hubs are told when a topic changes.
+// who do not know it, and where it was not made lately. Others may be told when it changes.
 func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
 	return s.source(w, r, false, func(src *resources.Source, v *store.View) error {
 		if isTopic {
-			hub.AddLinks(w.Header(), s.hubsOf(&v.Collection), src.ChangeListURL())
+			s.addPartLinks(w.Header(), &v.Collection, src.ChangeListURL())
 		}
 		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
 		for _, set := range src.Sets {

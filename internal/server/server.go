@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/editing"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/operate"
 	"github.com/tmshare/tmshare/internal/server/pages"
@@ -50,7 +49,7 @@ type Server struct {
 	editor       editing.Editor
 	operator     operate.Node
 	waiting      waiting.Room
-	hubs         *hub.Publisher
+	parts        []*Part
 	uploads      chan struct{} // holds one for each that is under way
 	smallUploads chan struct{} // likewise
 	metrics      *metrics
@@ -92,7 +91,6 @@ func New(c Config) (*Server, error) {
 		s.known = append(s.known, s.readers[collection]...)
 	}
 	s.guesses = web.NewGuesses(s.known)
-	s.hubs = hub.New(hub.Publisher{Store: c.Store, Hubs: c.Hubs, Topics: s.topics, Logger: c.Logger})
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
@@ -107,6 +105,13 @@ func New(c Config) (*Server, error) {
 		Origins: s.origins, Claims: s.claims,
 	}
 	s.letEdit()
+	for _, make := range c.Parts {
+		p, err := make(s)
+		if err != nil {
+			return nil, err
+		}
+		s.parts = append(s.parts, p)
+	}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s, nil
@@ -143,7 +148,11 @@ func (s *Server) Start() error {
 		return err
 	}
 	s.keeper.Run(s.Store.WatchHistory)
-	s.keeper.Run(s.alone("hubs", s.hubs.Run))
+	for _, p := range s.parts {
+		for _, job := range p.Jobs {
+			s.keeper.Run(s.alone(job.Name, job.Run))
+		}
+	}
 	return nil
 }
 

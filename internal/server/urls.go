@@ -4,40 +4,15 @@ import (
 	"context"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/server/inputs"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived from, and the
-// hubs that are told of its changes.
+// followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived from, and
+// what parts add.
 func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
 	from, err := inputs.Links(ctx, s.Store, c, s.urls.Fragments)
-	return append(from, hub.Links(s.hubsOf(c))...), err
-}
-
-// hubsOf returns the hubs that are told of changes of a collection: of one that only some may read, none is.
-func (s *Server) hubsOf(c *store.Collection) []string {
-	if len(s.readers[c.Name]) > 0 {
-		return nil
-	}
-	return s.Hubs
-}
-
-// topics returns the documents that hubs are told of.
-func (s *Server) topics(c *store.Collection) (urls []string) {
-	if len(s.hubsOf(c)) == 0 || inputs.CanBeRead(c) != nil {
-		return nil
-	}
-	urls = append(urls, s.urls.Fragments(c))
-	if replicas.HasRecords(c) == nil {
-		urls = append(urls, s.urls.Records(c))
-	}
-	if !c.NoResourceSync {
-		urls = append(urls, s.site(c).ChangeListURL())
-	}
-	return urls
+	return append(from, s.partLinks(c)...), err
 }
 
 func atomLink(rel, href string) feeds.Link {

@@ -1,6 +1,6 @@
-// Package hub tells hubs of changes. A [Publisher] tells hubs of WebSub (W3C Recommendation, 23 January 2018) which feeds have changed: hubs
-// read them then, and pass them on to their subscribers. A [Notifier] posts the changes themselves, as ResourceSync has it.
-package hub
+// Package websub is an extension: a server tells hubs of WebSub (W3C Recommendation, 23 January 2018) which documents have changed. Hubs
+// read them then, and pass them on to their subscribers.
+package websub
 
 import (
 	"cmp"
@@ -12,18 +12,45 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
+
+// Extension returns it, with the flag --hub.
+func Extension() extension.Extension {
+	var hubs []string
+	return extension.Extension{
+		Name: "websub",
+		Flags: func(fl *pflag.FlagSet) {
+			fl.StringArrayVar(&hubs, "hub", nil, "`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
+		},
+		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, hubs) },
+	}
+}
+
+// Serve makes the part of a server that tells hubs.
+func Serve(s *server.Server, hubs []string) (*server.Part, error) {
+	if err := Validate(hubs); err != nil {
+		return nil, err
+	}
+	p := New(Publisher{Store: s.Store, Hubs: hubs, Topics: s.Followed, Logger: s.Logger})
+	links := Links(hubs)
+	return &server.Part{
+		Links:   func(*store.Collection) []feeds.Link { return links },
+		Jobs:    []server.Job{{Name: "hubs", Run: p.Run}},
+		Metrics: []prometheus.Collector{p.Collector()},
+	}, nil
+}
 
 // Most is how many hubs a server may have: each is told of every change.
 const Most = 5
@@ -65,17 +92,10 @@ func Links(hubs []string) (links []feeds.Link) {
 	return links
 }
 
-// AddLinks adds the links that a topic must have in its header: to each hub, and to itself (WebSub §4, Discovery). They are on one line,
-// as some readers look at no other.
-func AddLinks(h http.Header, hubs []string, topic string) {
-	if len(hubs) == 0 {
-		return
-	}
-	links := make([]string, 0, len(hubs)+1)
-	for _, hub := range hubs {
-		links = append(links, web.LinkValue(hub, "hub"))
-	}
-	h.Add("Link", strings.Join(append(links, web.LinkValue(topic, "self")), ", "))
+// Store is what is needed of a store.
+type Store interface {
+	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
+	Collections(ctx context.Context) ([]store.Collection, error)
 }
 
 // Publisher tells hubs of changes. Its fields are set before Run.
@@ -99,7 +119,7 @@ type Publisher struct {
 // New returns p with its defaults.
 func New(p Publisher) *Publisher {
 	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second), cmp.Or(p.Within, 10*time.Second)
-	p.fetcher = newFetcher(p.Backoff, p.Logger)
+	p.fetcher = fetch.Fetcher{Program: "tmshare-server", Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
 	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total", Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
 	for _, hub := range p.Hubs {
 		p.pings.WithLabelValues(hub, sent)
@@ -136,13 +156,24 @@ type state struct {
 // tell tells one hub.
 func (p *Publisher) tell(ctx context.Context, hub string) {
 	told := map[string]state{} // by collection
-	watch(ctx, p.Store, p.Every, p.Logger, func() (time.Duration, error) {
-		topics, err := p.changed(ctx, told)
+	for last := (store.Version{}); ; {
+		version, err := p.Store.Await(ctx, last, p.Every) // before the state: what is later is seen the next time
+		var topics []string
 		if err == nil {
-			p.pingAll(ctx, poster{hub, p.fetcher, p.Within}, topics)
+			topics, err = p.changed(ctx, told)
 		}
-		return 0, err
-	})
+		if err == nil {
+			p.pingAll(ctx, hub, topics)
+			last = version
+		} else if ctx.Err() == nil {
+			p.Logger.Error("hubs are not told of changes: the store cannot be read; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(p.Every):
+		}
+	}
 }
 
 // changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes that.
@@ -173,10 +204,9 @@ func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics 
 }
 
 // pingAll tells the hub of topics. Where it does not answer, they are left out: it is told with the next change.
-func (p *Publisher) pingAll(ctx context.Context, to poster, topics []string) {
-	hub := to.hub
+func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 	for i, topic := range topics {
-		err := ping(ctx, to, topic)
+		err := p.ping(ctx, hub, topic)
 		if ctx.Err() != nil {
 			return
 		}
@@ -199,8 +229,27 @@ func (p *Publisher) pingAll(ctx context.Context, to poster, topics []string) {
 	}
 }
 
-// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of PubSubHubbub 0.3 and 0.4 take it.
-func ping(ctx context.Context, to poster, topic string) error {
+// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of PubSubHubbub 0.3 and 0.4 take it. A hub that
+// fails is asked again, five times in all.
+func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
+	at, err := url.Parse(hub)
+	if err != nil {
+		return err
+	}
 	form := url.Values{"hub.mode": {"publish"}, "hub.url": {topic}, "hub.topic": {topic}}
-	return to.post(ctx, "application/x-www-form-urlencoded", []byte(form.Encode()), nil)
+	_, _, err = fetch.Do(ctx, p.fetcher, fetch.Request{
+		Method: http.MethodPost, URL: hub, Accept: "*/*", Within: p.Within, Packed: true,
+		Post: []byte(form.Encode()), PostType: "application/x-www-form-urlencoded",
+		Also:     []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent, http.StatusResetContent},
+		AllowURL: func(to *url.URL) error { return only(at, to) },
+	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // what it says is not read
+	return err
+}
+
+// only allows no other URL: a redirect may lead into the network of the server, and may lose what is posted.
+func only(hub, to *url.URL) error {
+	if to.String() == hub.String() {
+		return nil
+	}
+	return fmt.Errorf("the hub redirects to %s; if that is right, give that address as the hub's", to)
 }

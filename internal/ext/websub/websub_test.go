@@ -1,4 +1,4 @@
-package hub_test
+package websub_test
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/server/hub"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
@@ -119,9 +119,9 @@ func (l *log) String() string {
 }
 
 // telling runs a publisher for the collections of a server until the end of the test, or until stop is called.
-func telling(t *testing.T, o *node.Origin, change func(*hub.Publisher), hubs ...*testHub) (p *hub.Publisher, said *log, stop func()) {
+func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs ...*testHub) (p *websub.Publisher, said *log, stop func()) {
 	said = &log{}
-	config := hub.Publisher{
+	config := websub.Publisher{
 		Store: o.DB, Every: 5 * time.Millisecond, Backoff: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil)),
 		Topics: func(c *store.Collection) []string { return []string{o.FeedURL(c.Name)} },
 	}
@@ -131,7 +131,7 @@ func telling(t *testing.T, o *node.Origin, change func(*hub.Publisher), hubs ...
 	if change != nil {
 		change(&config)
 	}
-	p = hub.New(config)
+	p = websub.New(config)
 	return p, said, running(t, p.Run)
 }
 
@@ -153,7 +153,7 @@ func running(t *testing.T, run func(context.Context)) (stop func()) {
 }
 
 // pings returns a counter.
-func pings(t *testing.T, p *hub.Publisher, h *testHub, result string) string {
+func pings(t *testing.T, p *websub.Publisher, h *testHub, result string) string {
 	t.Helper()
 	return fmt.Sprint(counterOf(t, p.Collector(), h.URL, result))
 }
@@ -183,7 +183,7 @@ func TestHubsAreToldOfChanges(t *testing.T) {
 	o := node.Publishing(t, version(0))
 	o.Create("other", version(0))
 	h := newHub(t)
-	p, _, _ := telling(t, o, func(p *hub.Publisher) { p.Every = 300 * time.Millisecond }, h)
+	p, _, _ := telling(t, o, func(p *websub.Publisher) { p.Every = 300 * time.Millisecond }, h)
 	egov, other := o.FeedURL("egov"), o.FeedURL("other")
 	testenv.Eventually(t, func() bool { all := h.topics(); return all[egov] == 1 && all[other] == 1 }, "the start")
 	const commits = 20
@@ -298,7 +298,7 @@ func TestHubsThatDoNotAnswer(t *testing.T) {
 		return true
 	})
 	t.Cleanup(func() { close(release) })
-	p, _, stop := telling(t, o, func(p *hub.Publisher) { p.Within = time.Hour }, slow, quick)
+	p, _, stop := telling(t, o, func(p *websub.Publisher) { p.Within = time.Hour }, slow, quick)
 	testenv.Eventually(t, func() bool { return slow.tried() == 1 }, "the slow hub is asked")
 	o.Put(version(1))
 	testenv.Eventually(t, func() bool { return quick.topics()[o.FeedURL("egov")] == 2 }, "the other hub")
@@ -332,7 +332,7 @@ func TestPingsHaveATime(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	p, said, _ := telling(t, o, func(p *hub.Publisher) { p.Within = 50 * time.Millisecond }, h)
+	p, said, _ := telling(t, o, func(p *websub.Publisher) { p.Within = 50 * time.Millisecond }, h)
 	testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, "the end of the tries")
 	assert.Contains(t, said.String(), "within 50ms")
 }
@@ -342,7 +342,9 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	var plain, closed *node.Origin
-	withHub := func(c *server.Config) { c.Hubs = []string{h.URL}; c.DocumentSize = 2 }
+	withHub := func(c *server.Config) {
+		c.Parts, c.DocumentSize = append(c.Parts, func(s *server.Server) (*server.Part, error) { return websub.Serve(s, []string{h.URL}) }), 2
+	}
 	plain = node.Publishing(t, version(0), withHub)
 	closed = node.Publishing(t, version(0), withHub, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"a token that is long"}} })
 	for _, o := range []*node.Origin{plain, closed} {
@@ -410,12 +412,12 @@ func TestHubsThatAreRefused(t *testing.T) {
 		{"hub.example.org"}, {"ftp://hub.example.org/"}, {"http://"}, {"https://user:secret@hub.example.org/"}, {"https://hub.example.org/#x"},
 		{"https://hub.example.org/", "https://hub.example.org/"}, {"http://a/", "http://b/", "http://c/", "http://d/", "http://e/", "http://f/"},
 	} {
-		err := hub.Validate(hubs)
+		err := websub.Validate(hubs)
 		if assert.Error(t, err, "%q", hubs) {
 			assert.NotContains(t, err.Error(), "secret")
 		}
 	}
-	assert.ErrorContains(t, hub.Validate([]string{"http://127.0.0.1:99999/"}), "port 99999")
-	assert.ErrorContains(t, hub.Validate([]string{"http://127.0.0.1:8090/#a"}), "fragment (#a)")
-	assert.NoError(t, hub.Validate([]string{"https://hub.example.org/", "http://127.0.0.1:8090/hub?x=y"}))
+	assert.ErrorContains(t, websub.Validate([]string{"http://127.0.0.1:99999/"}), "port 99999")
+	assert.ErrorContains(t, websub.Validate([]string{"http://127.0.0.1:8090/#a"}), "fragment (#a)")
+	assert.NoError(t, websub.Validate([]string{"https://hub.example.org/", "http://127.0.0.1:8090/hub?x=y"}))
 }
