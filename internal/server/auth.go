@@ -65,9 +65,9 @@ func (s *Server) mayRead(r *http.Request, collection string) bool {
 	return s.sessions.MayRead(r, readers)
 }
 
-// visible returns the collections that the request may read. The others are not
+// Visible returns the collections that the request may read. The others are not
 // so much as named. They are shared and must not be changed.
-func (s *Server) visible(r *http.Request) ([]store.Collection, error) {
+func (s *Server) Visible(r *http.Request) ([]store.Collection, error) {
 	node, err := s.listing(r)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, e
 		if !s.mayRead(r, own.Name) {
 			return ""
 		}
-		return s.urls.Map(own) + pages.Ending
+		return s.URLs.Map(own) + pages.Ending
 	})
 }
 

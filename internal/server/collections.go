@@ -217,7 +217,7 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, store.ErrNotFound) {
 		if c, err = s.createEmpty(r, name, given); err == nil {
 			status = http.StatusCreated
-			w.Header().Set("Location", s.urls.Map(c))
+			w.Header().Set("Location", s.URLs.Map(c))
 		} else if errors.Is(err, store.ErrExists) { // since a moment ago
 			c, err = change()
 		}

@@ -24,8 +24,8 @@ import (
 
 // fragmentData is the Topic Map Fragment Data Service of TMShare.
 func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		e, err := s.findEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		e, err := s.FindEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheForEver)
-		web.AddLink(h, s.urls.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
-		web.AddLink(h, s.urls.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
+		web.AddLink(h, s.URLs.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
+		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
 		return web.Represent(s, w, r, dataforms.Offered(fragmentForms, store.Forms[:], v.OffersRDF(e.Seq)), version{v, e, s.keeper.Changes.Made(e.Updated)})
 	})
 }
@@ -54,8 +54,8 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	case at != nil:
 		return s.topicAt(w, r, *at)
 	}
-	return s.view(r, func(v *store.View) error {
-		e, err := lastEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		e, err := LastEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -63,16 +63,16 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		h := w.Header()
-		web.AddLink(h, s.urls.Map(&v.Collection), "collection")
+		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")
 		if claims && e.Lives() {
-			return s.answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
+			return s.Answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
 				return derive.WriteClaims(r.Context(), s.Store, &v.Collection, e.TopicSI, w)
 			})
 		}
 		h.Set("Cache-Control", cacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		s.addFormLinks(h, r, &v.Collection, e)
-		web.AddLink(h, s.urls.Memento(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
+		web.AddLink(h, s.URLs.Memento(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
 		s.addTimeLinks(h, &v.Collection, e)
 		if e.Lives() {
 			s.addSourceLink(h, &v.Collection)
@@ -93,7 +93,7 @@ func onlyClaims() error {
 // addFormLinks adds links from a topic to its forms, and from a form to the topic (RFC 6596,
 // The Canonical Link Relation; Z39.99 §14.3, Alternate Representations).
 func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collection, e *store.Entry) {
-	topic := s.urls.Topic(c, e.TopicSI)
+	topic := s.URLs.Topic(c, e.TopicSI)
 	if web.Var(r, web.EndingVar) != "" {
 		web.AddLink(h, topic, resourcesync.RelCanonical)
 		return
@@ -103,8 +103,8 @@ func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collectio
 	}
 }
 
-// lastEntry returns the last entry of the topic key in the URL.
-func lastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
+// LastEntry returns the last entry of the topic key in the URL.
+func LastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 	key := web.Var(r, "key")
 	e, err := v.Last(key)
 	if err == nil && e == nil {
@@ -126,12 +126,12 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		ref, err := known(v, si, at != nil)
 		if err != nil {
 			return err
 		}
-		to := s.urls.Topic(&v.Collection, ref)
+		to := s.URLs.Topic(&v.Collection, ref)
 		switch {
 		case at != nil:
 			to += "?at=" + feeds.FormatTime(*at)
@@ -200,7 +200,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, e.RenderedBy()))
 	made, cache := web.Validator{Tag: tag, Modified: of.modified}, w.Header().Get("Cache-Control")
 	if now {
-		made, cache = s.asOfNow(w, r, v, stateOf(&v.Collection)+what+in.URLEnding), "no-cache"
+		made, cache = s.asOfNow(w, r, v, StateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
 	encode := func() ([]byte, error) {
 		var b rendered.Small
@@ -210,7 +210,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 		}
 		return b.Bytes(), err
 	}
-	return s.answers.WriteMade(w, r, made, cache, encode, write)
+	return s.Answers.WriteMade(w, r, made, cache, encode, write)
 }
 
 // snapshotData serves a snapshot's file.
@@ -224,7 +224,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheForEver)
-	web.AddLink(w.Header(), s.urls.Map(&l.Collection), "collection")
+	web.AddLink(w.Header(), s.URLs.Map(&l.Collection), "collection")
 	return web.Represent(s, w, r, dataforms.Offered(snapshotForms, store.Forms[:], l.InRDF()), keptSnapshot{l, snap})
 }
 
@@ -272,5 +272,5 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k kep
 // its validator; state says all that it depends on.
 func (s *Server) asOfNow(w http.ResponseWriter, r *http.Request, v *store.View, state string) web.Validator {
 	w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
-	return web.Validator{Tag: s.stateTag(r, state), Modified: web.RecorderOf(r).Settled}
+	return web.Validator{Tag: s.StateTag(r, state), Modified: web.RecorderOf(r).Settled}
 }

@@ -21,7 +21,7 @@ import (
 // offered returns the collections that the request may read and that are offered by
 // ResourceSync.
 func (s *Server) offered(r *http.Request) ([]store.Collection, error) {
-	all, err := s.visible(r)
+	all, err := s.Visible(r)
 	var some []store.Collection
 	for i := range all {
 		if !all[i].NoResourceSync {
@@ -37,7 +37,7 @@ func (s *Server) description(r *http.Request) (*resources.Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &resources.Description{Server: s.BaseURL, About: s.urls.Overview() + pages.Ending, Most: s.ResourceSizes.DescribedItems}
+	d := &resources.Description{Server: s.BaseURL, About: s.URLs.Overview() + pages.Ending, Most: s.ResourceSizes.DescribedItems}
 	for i := range all {
 		d.Sites = append(d.Sites, s.site(&all[i]))
 	}
@@ -51,7 +51,7 @@ func (s *Server) sourceDescription(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, d.Write)
+	return s.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, d.Write)
 }
 
 // sourceDescriptionPart is one of several.
@@ -64,7 +64,7 @@ func (s *Server) sourceDescriptionPart(w http.ResponseWriter, r *http.Request) e
 	if err != nil || n < 1 || n > d.Parts() {
 		return web.Problemf(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(), resources.SourceDescriptionURL(s.BaseURL))
 	}
-	return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return d.WritePart(to, n) })
+	return s.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return d.WritePart(to, n) })
 }
 
 // robots is the file in which crawlers look for Sitemaps: the Resource Lists of those
@@ -82,7 +82,7 @@ func (s *Server) robots(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	b.WriteString("\n")
-	return s.answers.WriteSmall(w, r, "text/plain; charset=utf-8", cacheShortly, func(to io.Writer) error {
+	return s.Answers.WriteSmall(w, r, "text/plain; charset=utf-8", cacheShortly, func(to io.Writer) error {
 		_, err := to.Write(b.Bytes())
 		return err
 	})

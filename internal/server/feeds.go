@@ -28,8 +28,8 @@ const (
 	currentDigest  = "TMShare-Digest"         // header: the state digest after that change
 )
 
-// view calls f with the state of the collection that the URL names.
-func (s *Server) view(r *http.Request, f func(*store.View) error) error {
+// View calls f with the state of the collection that the URL names.
+func (s *Server) View(r *http.Request, f func(*store.View) error) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	return s.Store.View(r.Context(), name, func(v *store.View) error {
@@ -48,7 +48,7 @@ func (s *Server) view(r *http.Request, f func(*store.View) error) error {
 // viewed makes a handler of one that answers from the state of the collection that the URL names.
 func (s *Server) viewed(f func(http.ResponseWriter, *http.Request, *store.View) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		return s.view(r, func(v *store.View) error { return f(w, r, v) })
+		return s.View(r, func(v *store.View) error { return f(w, r, v) })
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Latest, *store.View) 
 		return err
 	}
 	if err = f(l, nil); err == errNeedsView {
-		err = s.view(r, func(v *store.View) error {
+		err = s.View(r, func(v *store.View) error {
 			opened, err := v.Opened()
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ var errNeedsView = errors.New("server: a view is needed")
 
 // feedWith answers with the feed that f makes of the collection.
 func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.View) (*feeds.Feed, error)) error {
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		feed, err := f(v)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *Server) addSourceLink(h http.Header, c *store.Collection) {
 
 // entryWith answers with an entry document.
 func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store.View) (feeds.Entry, error)) error {
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		e, err := f(v)
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 // made only for those who do not know it, and where it was not made lately: then
 // it needs a view.
 func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms feedTable, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
-	return web.Represent(s, w, r, forms, feedDocument{s.stateTag(r, state), cache, func() (atomDocument, error) {
+	return web.Represent(s, w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
 		if v == nil {
 			return nil, errNeedsView
 		}
@@ -181,7 +181,7 @@ func (s *Server) writeBundle(w http.ResponseWriter, r *http.Request, d feedDocum
 }
 
 func (s *Server) writeAtomDocument(w http.ResponseWriter, r *http.Request, d feedDocument) error {
-	return s.answers.WriteBytes(w, r, d.tag, d.cache, func() ([]byte, error) {
+	return s.Answers.WriteBytes(w, r, d.tag, d.cache, func() ([]byte, error) {
 		document, err := d.build()
 		if err != nil {
 			return nil, err
@@ -199,5 +199,5 @@ type stream struct {
 }
 
 func (s *Server) writeStream(w http.ResponseWriter, r *http.Request, of stream) error {
-	return s.answers.WriteRendered(w, r, of.made, of.render)
+	return s.Answers.WriteRendered(w, r, of.made, of.render)
 }

@@ -48,13 +48,13 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			s.addSourceLink(w.Header(), c)
-			s.addPartLinks(w.Header(), c, s.urls.Fragments(c))
+			s.addPartLinks(w.Header(), c, s.URLs.Fragments(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, stateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, StateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
 			return s.recentDocument(v, from, l.Openings)
 		})
 	})
@@ -68,14 +68,14 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 	if err != nil {
 		return nil, err
 	}
-	via, err := addresses.Archive(v, s.urls.Fragments(c), n)
+	via, err := addresses.Archive(v, s.URLs.Fragments(c), n)
 	if err != nil {
 		return nil, err
 	}
 	feed.Title = name(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.urls.Fragments(c)), atomLink("via", via), bundleLink(s.urls.Fragments(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.URLs.Fragments(c)), atomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
 	if feed.Openings = opened; len(opened) > 0 {
-		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.urls.Openings(c)})
+		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
 	}
 	if checkpoints.Stated(c) {
 		signed, err := checkpoints.Of(v)
@@ -84,7 +84,7 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 			return nil, web.Problemf(http.StatusServiceUnavailable, "the log of %s cannot be signed now; the server's log says why", c.Name)
 		}
 		feed.Checkpoint, feed.Key = signed.Note, signed.Key
-		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.urls.Checkpoint(c)})
+		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.URLs.Checkpoint(c)})
 	}
 	return feed, nil
 }
@@ -92,9 +92,9 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 // fragmentsLinks returns the links from the fragments feed to what belongs to it.
 func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
-		atomLinks(s.urls.Map(c), "up"), atomLinks(s.urls.Snapshots(c), snapshotsFeedRels...),
-		atomLinks(s.urls.Records(c), feeds.RelRecordsFeed), s.currentLinks(c),
-		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.urls.Digest(c)}})
+		atomLinks(s.URLs.Map(c), "up"), atomLinks(s.URLs.Snapshots(c), snapshotsFeedRels...),
+		atomLinks(s.URLs.Records(c), feeds.RelRecordsFeed), s.currentLinks(c),
+		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.URLs.Digest(c)}})
 }
 
 // archivedFeed is a feed of the log whose documents have permanent URLs.
@@ -107,8 +107,8 @@ type archivedFeed struct {
 
 // archiveDocument is a document of the fragments feed under its permanent URL.
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentOf(w, r, archivedFeed{s.urls.Fragments, fragmentsFeedForms, func(c *store.Collection) error {
-		return s.pruned(c, "this document of the fragments feed")
+	return s.documentOf(w, r, archivedFeed{s.URLs.Fragments, fragmentsFeedForms, func(c *store.Collection) error {
+		return s.Pruned(c, "this document of the fragments feed")
 	}, s.archived})
 }
 
@@ -145,7 +145,7 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 		cache, state := cacheShortly, "closed" // to gain its next-archive
 		switch {
 		case first <= c.Horizon || n == open:
-			state = stateOf(c)
+			state = StateOf(c)
 		case n+1 < open && of.pruned == nil: // until pruning rewrites it
 			state = "finished"
 		case n+1 < open:
@@ -183,7 +183,7 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := markArchived(feed, v, n, s.urls.Fragments(c)); err != nil {
+	if err := markArchived(feed, v, n, s.URLs.Fragments(c)); err != nil {
 		return nil, err
 	}
 	self, _ := feed.Link("self")
@@ -210,12 +210,12 @@ func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 	return nil
 }
 
-// pruned is the answer for what retention has given up. Links to it stay (RFC
+// Pruned is the answer for what retention has given up. Links to it stay (RFC
 // 5005 §4.1: archive documents need not all be available).
-func (s *Server) pruned(c *store.Collection, what string) error {
+func (s *Server) Pruned(c *store.Collection, what string) error {
 	return web.Problemf(http.StatusGone,
 		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on with the later entries at %s",
-		what, s.urls.Snapshots(c), s.urls.Fragments(c))
+		what, s.URLs.Snapshots(c), s.URLs.Fragments(c))
 }
 
 // fragmentsDocument returns document n of the fragments feed with the entries,
@@ -225,7 +225,7 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 	c := &v.Collection
 	feed := s.fragmentsHead(c)
 	if n > 1 {
-		prev, err := addresses.Archive(v, s.urls.Fragments(c), n-1)
+		prev, err := addresses.Archive(v, s.URLs.Fragments(c), n-1)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +278,7 @@ func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
 
 func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, error) {
 	c := &v.Collection
-	href := s.urls.Fragment(c, e)
+	href := s.URLs.Fragment(c, e)
 	state := feeds.StateLive
 	if e.Deleted {
 		state = feeds.StateDeleted
@@ -286,7 +286,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
-			via = s.urls.Overview() + "/" + via + formats.XTM21.URLEnding
+			via = s.URLs.Overview() + "/" + via + formats.XTM21.URLEnding
 		}
 		links = append(links, feeds.Link{Rel: "via", Href: via}) // of the same form wherever the entry is served on
 	}
@@ -300,7 +300,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 
 func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
-		e, err := s.findEntry(v, r)
+		e, err := s.FindEntry(v, r)
 		if err != nil {
 			return feeds.Entry{}, err
 		}
@@ -312,7 +312,7 @@ func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) findEntry(v *store.View, r *http.Request) (*store.Entry, error) {
+func (s *Server) FindEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 	id, err := uuid.Parse(web.Var(r, "id"))
 	if err != nil {
 		return nil, web.Problemf(http.StatusNotFound, "there is no fragment %s", web.Var(r, "id"))
@@ -320,7 +320,7 @@ func (s *Server) findEntry(v *store.View, r *http.Request) (*store.Entry, error)
 	e, err := v.EntryOf(id)
 	switch {
 	case errors.Is(err, store.ErrGone):
-		return nil, s.pruned(&v.Collection, "this fragment")
+		return nil, s.Pruned(&v.Collection, "this fragment")
 	case errors.Is(err, store.ErrNotFound):
 		return nil, web.Problemf(http.StatusNotFound, "there is no fragment %s", id)
 	}

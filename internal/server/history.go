@@ -46,7 +46,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		if q.TopicSI != "" {
 			if q.TopicSI, err = known(v, q.TopicSI, true); err != nil {
 				return err
@@ -56,7 +56,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.answers.WriteSmall(w, r, jsonType, cacheShortly, func(to io.Writer) error { return encodeJSON(to, list) })
+		return s.Answers.WriteSmall(w, r, jsonType, cacheShortly, func(to io.Writer) error { return encodeJSON(to, list) })
 	})
 }
 
@@ -104,7 +104,7 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 	if len(times) < 1 || len(times) > 2 {
 		return web.Problemf(http.StatusBadRequest, "give one time, ?at=, to compare with what is now, or two")
 	}
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		states := []history.Moment{{}, history.Now(v)}
 		for i, t := range times {
 			if states[i], err = history.Asked(v, t, s.Now()); err != nil {
@@ -117,8 +117,8 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", jsonType)
-		made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), from.Seq, to.Seq)), Modified: web.RecorderOf(r).Settled}
-		return s.answers.WriteRendered(w, r, made, func(out io.Writer) error { return s.writeDifferences(out, r, v, from, to) })
+		made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), from.Seq, to.Seq)), Modified: web.RecorderOf(r).Settled}
+		return s.Answers.WriteRendered(w, r, made, func(out io.Writer) error { return s.writeDifferences(out, r, v, from, to) })
 	})
 }
 

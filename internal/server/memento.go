@@ -36,8 +36,8 @@ func (s *Server) addTimeLinks(h http.Header, c *store.Collection, e *store.Entry
 // memento answers with a version of a topic, and says when that was current (RFC 7089 §2.1.1,
 // Memento-Datetime; §4.2.2).
 func (s *Server) memento(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		e, err := s.findEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		e, err := s.FindEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -49,16 +49,16 @@ func (s *Server) memento(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) writeMemento(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry) error {
 	h, c := w.Header(), &v.Collection
 	h.Set("Memento-Datetime", web.HTTPTime(e.Updated))
-	web.AddLink(h, s.urls.Topic(c, e.TopicSI), "original")
+	web.AddLink(h, s.URLs.Topic(c, e.TopicSI), "original")
 	s.addTimeLinks(h, c, e)
-	web.AddLink(h, s.urls.Map(c), "collection")
+	web.AddLink(h, s.URLs.Map(c), "collection")
 	return web.Represent(s, w, r, mementoForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 }
 
 // topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says why that
 // is gone.
 func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) error {
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		m, err := history.Asked(v, at, s.Now())
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) e
 		}
 		h := w.Header()
 		h.Set("Cache-Control", cacheShortly)
-		h.Set("Content-Location", s.urls.Memento(&v.Collection, e)+web.Var(r, web.EndingVar))
+		h.Set("Content-Location", s.URLs.Memento(&v.Collection, e)+web.Var(r, web.EndingVar))
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		return s.writeMemento(w, r, v, e)
 	})
@@ -124,16 +124,16 @@ func (s *Server) timeGate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.view(r, func(v *store.View) error {
-		e, err := lastEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		e, err := LastEntry(v, r)
 		if err != nil {
 			return err
 		}
 		c := &v.Collection
-		web.AddLink(h, s.urls.Topic(c, e.TopicSI), "original")
+		web.AddLink(h, s.URLs.Topic(c, e.TopicSI), "original")
 		web.AddLink(h, s.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
 		if e.Seq <= v.Horizon {
-			return s.pruned(c, "the history of this topic")
+			return s.Pruned(c, "the history of this topic")
 		}
 		for !at.IsZero() && e.Updated.Truncate(time.Second).After(at) {
 			before, err := prior(v, e)
@@ -146,7 +146,7 @@ func (s *Server) timeGate(w http.ResponseWriter, r *http.Request) error {
 			e = before
 		}
 		h.Set("Cache-Control", cacheShortly)
-		h.Set("Location", s.urls.Memento(c, e))
+		h.Set("Location", s.URLs.Memento(c, e))
 		w.WriteHeader(http.StatusFound)
 		return nil
 	})
@@ -170,8 +170,8 @@ const mementosOnPage = 1000
 // timeMap lists the versions of a topic that are kept, the newest first (RFC 7089 §5). The
 // page that goes on behind another has the sequence of its first entry in its URL.
 func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		last, err := lastEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		last, err := LastEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 		if page := strings.TrimPrefix(web.Var(r, "page"), "-"); page != "" {
 			seq, _ := strconv.ParseUint(page, 10, 64) // the route takes digits only
 			if start, err = v.Entry(seq); errors.Is(err, store.ErrGone) {
-				return s.pruned(c, "this page of versions")
+				return s.Pruned(c, "this page of versions")
 			}
 			if err != nil || start.TopicSI != last.TopicSI {
 				return web.Problemf(http.StatusNotFound, "there is no such page of the versions at %s", self)
@@ -188,7 +188,7 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 			self += "-" + page
 		}
 		links := []string{
-			web.LinkValue(s.urls.Topic(c, last.TopicSI), "original"),
+			web.LinkValue(s.URLs.Topic(c, last.TopicSI), "original"),
 			web.LinkValue(site.TimeGateURL(last.TopicSI), "timegate"),
 			web.LinkValue(self, "self", "type", linkFormat),
 		}
@@ -212,10 +212,10 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 			if at == last {
 				rel = "last " + rel
 			}
-			links = append(links, web.LinkValue(s.urls.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
+			links = append(links, web.LinkValue(s.URLs.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
 			at = before
 		}
-		return s.answers.WriteSmall(w, r, linkFormat, cacheShortly, func(to io.Writer) error {
+		return s.Answers.WriteSmall(w, r, linkFormat, cacheShortly, func(to io.Writer) error {
 			_, err := io.WriteString(to, strings.Join(links, ",\n")+"\n")
 			return err
 		})
@@ -225,8 +225,8 @@ func (s *Server) timeMap(w http.ResponseWriter, r *http.Request) error {
 // mementoPatch answers with the patch that makes a version of a topic, in a form, of the version
 // before (Z39.99 §14.4, Patch Content). It never changes, as versions do not.
 func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
-		e, err := s.findEntry(v, r)
+	return s.View(r, func(v *store.View) error {
+		e, err := s.FindEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -237,16 +237,16 @@ func (s *Server) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		}
 		digest := about.PatchIn(version)
 		if digest == nil {
-			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.urls.Memento(&v.Collection, e))
+			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.URLs.Memento(&v.Collection, e))
 		}
 		if e.Prior <= v.Horizon {
-			return s.pruned(&v.Collection, "the version that this patch leads from")
+			return s.Pruned(&v.Collection, "the version that this patch leads from")
 		}
 		web.RecorderOf(r).Settled = s.keeper.Changes.Made(e.Updated)
 		h := w.Header()
 		h.Set("Vary", "Accept-Encoding")
 		h.Set("Content-Type", patch.MediaType)
-		return s.answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), cacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
+		return s.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), cacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
 	})
 }
 
@@ -268,10 +268,10 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		h, c := w.Header(), &v.Collection
-		web.AddLink(h, s.urls.Map(c), "collection")
-		web.AddLink(h, s.urls.Current(c), "original timegate")
+		web.AddLink(h, s.URLs.Map(c), "collection")
+		web.AddLink(h, s.URLs.Current(c), "original timegate")
 		of := current{View: v}
 		switch {
 		case at != nil:
@@ -315,15 +315,15 @@ func (s *Server) leadToState(w http.ResponseWriter, r *http.Request, v *store.Vi
 
 // stateURL is that of a state of a collection, in the form that a request for the present one names.
 func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment) string {
-	return s.urls.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
+	return s.URLs.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
 }
 
 func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in *formats.Format) error {
 	v, h := of.View, w.Header()
 	if of.at == nil {
 		h.Add("Vary", "Accept-Datetime")
-		made := s.asOfNow(w, r, v, stateOf(&v.Collection)+in.URLEnding)
-		return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
+		made := s.asOfNow(w, r, v, StateOf(&v.Collection)+in.URLEnding)
+		return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
 			if in.Statements != nil {
 				return dataforms.WriteMap(to, in, v.SP, v.Source())
 			}
@@ -336,8 +336,8 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current
 	if err != nil {
 		return err
 	}
-	made := web.Validator{Tag: s.stateTag(r, fmt.Sprint(stateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
-	return s.answers.WriteRendered(w, r, made, func(to io.Writer) error {
+	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
+	return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
 		if in.Statements != nil {
 			return dataforms.WriteMap(to, in, v.SP, then)
 		}

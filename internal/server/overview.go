@@ -52,11 +52,11 @@ func (e encoded) Encode(w io.Writer) error {
 func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 	all := node.Except(without)
 	feed := &feeds.Feed{
-		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.urls.Overview())).URN(),
+		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
 		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
 		Author:   author,
 		Updated:  time.Unix(0, 0), // for a server without any
-		Links:    []feeds.Link{atomLink("self", s.urls.Overview())},
+		Links:    []feeds.Link{atomLink("self", s.URLs.Overview())},
 		Complete: true,
 	}
 	for i := range all {
@@ -74,7 +74,7 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 }
 
 func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
-	href := s.urls.Map(c)
+	href := s.URLs.Map(c)
 	summary := c.Summary
 	if strings.TrimSpace(summary) == "" {
 		summary = strconv.Itoa(c.Topics) + " topics"
@@ -111,13 +111,13 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: derived(c, "topicmap"), Title: name(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+name(c)),
 		Author: author, Updated: c.Updated, Complete: true,
-		Links:   []feeds.Link{atomLink("self", s.urls.Map(c)), atomLink("up", s.urls.Overview()), atomLink(feeds.RelRecordsFeed, s.urls.Records(c))},
+		Links:   []feeds.Link{atomLink("self", s.URLs.Map(c)), atomLink("up", s.URLs.Overview()), atomLink(feeds.RelRecordsFeed, s.URLs.Records(c))},
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
 }
 
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
-	href := s.urls.Fragments(c)
+	href := s.URLs.Fragments(c)
 	return feeds.Entry{
 		ID: derived(c, "fragments"), Title: name(c) + ": Fragments", Updated: c.Updated,
 		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
@@ -125,7 +125,7 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 }
 
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
-	href := s.urls.Snapshots(c)
+	href := s.URLs.Snapshots(c)
 	return feeds.Entry{
 		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Updated: c.Updated,
 		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),

@@ -35,9 +35,9 @@ func (s *Server) Followed(c *store.Collection) (urls []string) {
 	if len(s.readers[c.Name]) > 0 || inputs.CanBeRead(c) != nil {
 		return nil
 	}
-	urls = append(urls, s.urls.Fragments(c))
+	urls = append(urls, s.URLs.Fragments(c))
 	if replicas.HasRecords(c) == nil {
-		urls = append(urls, s.urls.Records(c))
+		urls = append(urls, s.URLs.Records(c))
 	}
 	if !c.NoResourceSync {
 		urls = append(urls, s.site(c).ChangeListURL())

@@ -24,7 +24,7 @@ func DefaultPrefix(baseURL, name string) string {
 // both would merge them.
 func (s *Server) NewPrefix(name string) string {
 	prefix := DefaultPrefix(s.BaseURL, name)
-	if s.urls.Public() {
+	if s.URLs.Public() {
 		return prefix
 	}
 	node := s.Store.Node()

@@ -35,26 +35,26 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 		c := &l.Collection
 		if v == nil { // the first time
 			s.addSourceLink(w.Header(), c)
-			s.addPartLinks(w.Header(), c, s.urls.Records(c))
+			s.addPartLinks(w.Header(), c, s.URLs.Records(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, feedForms, cacheShortly, stateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, feedForms, cacheShortly, StateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
 			n := c.OpenDocument()
 			feed, err := s.recordsDocument(v, n)
 			if err != nil {
 				return nil, err
 			}
-			via, err := addresses.Archive(v, s.urls.Records(c), n)
+			via, err := addresses.Archive(v, s.URLs.Records(c), n)
 			if err != nil {
 				return nil, err
 			}
 			feed.Title = name(c) + ": Records"
 			feed.Links = append(feed.Links,
-				atomLink("self", s.urls.Records(c)), atomLink("current", s.urls.Records(c)), atomLink("via", via),
-				atomLink("up", s.urls.Map(c)), atomLink(feeds.RelCompleteRecords, s.urls.CompleteRecords(c)))
+				atomLink("self", s.URLs.Records(c)), atomLink("current", s.URLs.Records(c)), atomLink("via", via),
+				atomLink("up", s.URLs.Map(c)), atomLink(feeds.RelCompleteRecords, s.URLs.CompleteRecords(c)))
 			feed.Links = slices.Concat(feed.Links, s.currentLinks(c), from)
 			return feed, nil
 		})
@@ -63,12 +63,12 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 
 // recordsArchiveDocument is a document of the archived form under its permanent URL.
 func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentOf(w, r, archivedFeed{url: s.urls.Records, forms: feedForms, build: func(v *store.View, n uint64) (*feeds.Feed, error) {
+	return s.documentOf(w, r, archivedFeed{url: s.URLs.Records, forms: feedForms, build: func(v *store.View, n uint64) (*feeds.Feed, error) {
 		feed, err := s.recordsDocument(v, n)
 		if err != nil {
 			return nil, err
 		}
-		return feed, markArchived(feed, v, n, s.urls.Records(&v.Collection))
+		return feed, markArchived(feed, v, n, s.URLs.Records(&v.Collection))
 	}})
 }
 
@@ -87,7 +87,7 @@ func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 		ID: derived(c, "records"), Title: c.Name + ": Records", Author: author, Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
 	}
 	if before > 0 {
-		prev, err := addresses.Archive(v, s.urls.Records(c), before)
+		prev, err := addresses.Archive(v, s.URLs.Records(c), before)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (s *Server) recordFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, er
 	if err := v.SetTitle(e); err != nil {
 		return feeds.Entry{}, err
 	}
-	href := s.urls.Topic(c, e.TopicSI)
+	href := s.URLs.Topic(c, e.TopicSI)
 	out := feeds.Entry{
 		ID: recordID(c, e.TopicSI), Title: e.Label(), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
 		State: feeds.StateLive, Links: []feeds.Link{atomLink("self", href+".atom")},
@@ -136,7 +136,7 @@ func (s *Server) recordFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, er
 // recordEntry is the last entry of a record.
 func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
-		e, err := lastEntry(v, r)
+		e, err := LastEntry(v, r)
 		if err != nil {
 			return feeds.Entry{}, err
 		}
@@ -147,12 +147,12 @@ func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 // completeRecords is the complete form (RFC 5005 §2, Complete Feeds): one document with
 // the active entries of all records, and no others. It is a feed of its own.
 func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		c := &v.Collection
 		if err := replicas.HasRecords(c); err != nil {
 			return err
 		}
-		from, err := inputs.Links(r.Context(), s.Store, c, s.urls.Fragments)
+		from, err := inputs.Links(r.Context(), s.Store, c, s.URLs.Fragments)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
 			Links: slices.Concat([]feeds.Link{
-				atomLink("self", s.urls.CompleteRecords(c)), atomLink("up", s.urls.Map(c)), atomLink(feeds.RelRecordsFeed, s.urls.Records(c)),
+				atomLink("self", s.URLs.CompleteRecords(c)), atomLink("up", s.URLs.Map(c)), atomLink(feeds.RelRecordsFeed, s.URLs.Records(c)),
 			}, s.currentLinks(c), from),
 		}
 		s.addSourceLink(w.Header(), c)

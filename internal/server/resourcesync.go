@@ -70,7 +70,7 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 
 // site says where everything of a collection is.
 func (s *Server) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: s.BaseURL, Map: s.urls.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+	return &resources.Site{Server: s.BaseURL, Map: s.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.
@@ -82,7 +82,7 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f fu
 	const tries = 5 // others may delete what is made, or change how it is to be
 	name := web.Var(r, "map")
 	for range tries {
-		err := s.view(r, func(v *store.View) error {
+		err := s.View(r, func(v *store.View) error {
 			src, err := s.sourceOf(v, lists)
 			if err != nil {
 				return err
@@ -142,13 +142,13 @@ func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bo
 		if isTopic {
 			s.addPartLinks(w.Header(), &v.Collection, src.ChangeListURL())
 		}
-		state := stateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
+		state := StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
 		for _, set := range src.Sets {
 			state += fmt.Sprint(" ", set.Seq)
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
-		return s.answers.WriteBytes(w, r, s.stateTag(r, state), cacheShortly, func() ([]byte, error) {
+		return s.Answers.WriteBytes(w, r, s.StateTag(r, state), cacheShortly, func() ([]byte, error) {
 			var b bytes.Buffer
 			err := write(src, &b, v)
 			return b.Bytes(), err
@@ -166,7 +166,7 @@ func (s *Server) openChanges(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
 	return s.source(w, r, true, func(src *resources.Source, v *store.View) error {
-		return s.answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return write(src, to) })
+		return s.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return write(src, to) })
 	})
 }
 
@@ -211,7 +211,7 @@ func (s *Server) sourceFile(w http.ResponseWriter, r *http.Request, find func(*r
 // newestSet answers with a file of the newest set.
 func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
 	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
-		return kept{file(src.Sets[0]), s.stateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), cacheShortly}, nil
+		return kept{file(src.Sets[0]), s.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), cacheShortly}, nil
 	})
 }
 

@@ -15,7 +15,7 @@ func (s *Server) routes() *web.Router {
 		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Echo:   web.Echo{Parameter: feeds.AskedParameter, Header: feeds.AskedHeader},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest, TrustedProxies: s.TrustedProxies,
-	}, s.urls.Overview())
+	}, s.URLs.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }

@@ -32,8 +32,8 @@ import (
 type Server struct {
 	Config
 	handler http.Handler
-	urls    addresses.Base
-	program string // see stateTag
+	URLs    addresses.Base
+	program string // see StateTag
 
 	writers web.Tokens
 	readers map[string]web.Tokens // by collection
@@ -41,7 +41,7 @@ type Server struct {
 	guesses *web.Guesses
 
 	keeper       *upkeep.Keeper
-	answers      *web.Answers
+	Answers      *web.Answers
 	renderings   *renderings.Files // of snapshots, in forms that are not stored
 	overviews    web.Made[*store.Listing]
 	pages        *pages.Pages
@@ -79,10 +79,10 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, urls: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
+		Config: c, URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
-		answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
+		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
 	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3)
 	s.known = slices.Clone(s.writers) // before those without names
@@ -99,7 +99,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
 	s.pages = &pages.Pages{
-		URLs: s.urls, Answers: s.answers, Visible: s.visible, Tag: s.pageTag,
+		URLs: s.URLs, Answers: s.Answers, Visible: s.Visible, Tag: s.pageTag,
 		Conditions:        inputs.Node{Store: c.Store}.Conditions,
 		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
 		Origins: s.origins, Claims: s.claims,
@@ -121,10 +121,10 @@ func New(c Config) (*Server, error) {
 func (s *Server) letEdit() {
 	s.sessions = signin.New(signin.Config{Pages: s.pages, Writers: s.writers, Known: s.known, Guesses: s.guesses, Local: s.mayWrite, Now: s.Now})
 	s.editor = editing.Editor{
-		Pages: s.pages, Sessions: s.sessions, Publisher: s.publisher, Reader: s.reader, View: s.view, Few: s.fewUploads,
+		Pages: s.pages, Sessions: s.sessions, Publisher: s.publisher, Reader: s.reader, View: s.View, Few: s.fewUploads,
 		MayRead: func(r *http.Request) bool { return s.mayRead(r, web.Var(r, "map")) },
 	}
-	s.operator = operate.Node{Pages: s.Config.Node, URLs: s.urls, Sessions: s.sessions}
+	s.operator = operate.Node{Pages: s.Config.Node, URLs: s.URLs, Sessions: s.sessions}
 	s.pages.Node, s.pages.SayersOf = s.operator.Page, s.operator.Topic
 }
 

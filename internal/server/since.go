@@ -21,7 +21,7 @@ import (
 func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error) {
 	c := &v.Collection
 	if p.After > 0 && p.Epoch != c.Epoch {
-		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.urls.Fragments(c))
+		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.URLs.Fragments(c))
 	}
 	first := since.Position{From: p.From}
 	self := first
@@ -30,7 +30,7 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 	feed.Title = name(c) + ": Fragments since " + feeds.FormatTime(p.From)
 	feed.Updated = c.Updated
 	feed.Links = append([]feeds.Link{
-		atomLink("self", s.sinceURL(c, &self)), atomLink("first", s.sinceURL(c, &first)), atomLink("current", s.urls.Fragments(c)),
+		atomLink("self", s.sinceURL(c, &self)), atomLink("first", s.sinceURL(c, &first)), atomLink("current", s.URLs.Fragments(c)),
 	}, s.fragmentsLinks(c)...)
 
 	from := p.From
@@ -41,7 +41,7 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 	var entries []store.Entry
 	for e, err := range v.Since(from, p.After) {
 		if errors.Is(err, store.ErrGone) {
-			return nil, s.pruned(c, "the history back to "+feeds.FormatTime(p.From))
+			return nil, s.Pruned(c, "the history back to "+feeds.FormatTime(p.From))
 		}
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (s *Server) sinceFeed(v *store.View, p *since.Position) (*feeds.Feed, error
 // sinceURL is the URL of a page.
 func (s *Server) sinceURL(c *store.Collection, p *since.Position) string {
 	if p.After == 0 {
-		return s.urls.Fragments(c) + "?since=" + feeds.FormatTime(p.From)
+		return s.URLs.Fragments(c) + "?since=" + feeds.FormatTime(p.From)
 	}
-	return s.urls.Fragments(c) + "?page=" + p.Page()
+	return s.URLs.Fragments(c) + "?page=" + p.Page()
 }

@@ -23,7 +23,7 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	feed := &feeds.Feed{
 		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
 		Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-		Links: append([]feeds.Link{atomLink("self", s.urls.Snapshots(c)), atomLink("up", s.urls.Map(c))}, s.currentLinks(c)...),
+		Links: append([]feeds.Link{atomLink("self", s.URLs.Snapshots(c)), atomLink("up", s.URLs.Map(c))}, s.currentLinks(c)...),
 	}
 	for i := range l.Snapshots {
 		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
@@ -39,13 +39,13 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
 	for _, f := range dataforms.Offered(currentForms, store.Forms[:], c.InRDF()) {
-		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.urls.Current(c) + f.Ending})
+		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.URLs.Current(c) + f.Ending})
 	}
 	return links
 }
 
 func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) feeds.Entry {
-	href := s.urls.Snapshot(c, snap.ID)
+	href := s.URLs.Snapshot(c, snap.ID)
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
@@ -116,7 +116,7 @@ func (s *Server) digestNode(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return web.Problemf(http.StatusNotFound, "there is no such node of the state digest: its path is too long")
 	}
-	return s.view(r, func(v *store.View) error {
+	return s.View(r, func(v *store.View) error {
 		node, err := v.DigestNode(path)
 		if err == nil {
 			err = setDigest(w, v)

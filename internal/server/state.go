@@ -11,11 +11,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// stateTag returns a tag for what this server makes of a state of a collection,
+// StateTag returns a tag for what this server makes of a state of a collection,
 // so that an answer need not be made to see that it is known. The state must say
 // all that the answer at this address depends on, but for configuration and
 // program.
-func (s *Server) stateTag(r *http.Request, state string) string {
+func (s *Server) StateTag(r *http.Request, state string) string {
 	b := make([]byte, 0, 512)
 	b = append(b, state...)
 	b = append(b, 0)
@@ -24,13 +24,13 @@ func (s *Server) stateTag(r *http.Request, state string) string {
 	return web.Digest(append(b, s.program...))
 }
 
-// pageTag is stateTag for pages, which also depend on the query.
+// pageTag is StateTag for pages, which also depend on the query.
 func (s *Server) pageTag(r *http.Request, c *store.Collection) string {
-	return s.stateTag(r, stateOf(c)+"\x00"+r.URL.RawQuery)
+	return s.StateTag(r, StateOf(c)+"\x00"+r.URL.RawQuery)
 }
 
-// stateOf says all that may change of a collection, but for its snapshots.
-func stateOf(c *store.Collection) string {
+// StateOf says all that may change of a collection, but for its snapshots.
+func StateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail
 	b := append(settings, c.Epoch[:]...)
 	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics), uint64(c.Run), c.Hashed} {

@@ -12,7 +12,7 @@ import (
 // A tree that is completed changes the checkpoint that the feed states, and nothing else. Who has the feed of before gets the new one.
 func TestATreeThatIsCompletedIsAnotherState(t *testing.T) {
 	c := store.Collection{Name: "egov", Head: 7}
-	lacking := stateOf(&c)
+	lacking := StateOf(&c)
 	c.Hashed = 7
-	assert.NotEqual(t, lacking, stateOf(&c))
+	assert.NotEqual(t, lacking, StateOf(&c))
 }

@@ -39,8 +39,8 @@ func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
 // deleteTopic deletes the topic with the key in the URL, by an empty topic.
 func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	var ref fragment.Ref
-	err := s.view(r, func(v *store.View) error {
-		e, err := lastEntry(v, r)
+	err := s.View(r, func(v *store.View) error {
+		e, err := LastEntry(v, r)
 		if err == nil {
 			ref = e.TopicSI
 		}
@@ -80,7 +80,7 @@ func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.view(r, func(v *store.View) error {
+	err = s.View(r, func(v *store.View) error {
 		t, err := v.Source().Topic(si)
 		if t != nil || err != nil {
 			return err
@@ -139,7 +139,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ref fragment.Ref
 	var was *fragment.Fragment
-	err = s.view(r, func(v *store.View) (err error) {
+	err = s.View(r, func(v *store.View) (err error) {
 		if ref, err = known(v, si, true); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.view(r, func(v *store.View) error { // any entry of the commit stands for it
+	err = s.View(r, func(v *store.View) error { // any entry of the commit stands for it
 		_, err := v.Entry(commit)
 		if err == nil {
 			commit, err = v.CommitOf(commit)

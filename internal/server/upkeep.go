@@ -24,14 +24,14 @@ type TakenSnapshot struct {
 // postSnapshot takes a snapshot now, unless the newest is up to date.
 func (s *Server) postSnapshot(w http.ResponseWriter, r *http.Request) error {
 	var c store.Collection
-	if err := s.view(r, func(v *store.View) error { c = v.Collection; return nil }); err != nil {
+	if err := s.View(r, func(v *store.View) error { c = v.Collection; return nil }); err != nil {
 		return err
 	}
 	snap, taken, err := s.keeper.TakeSnapshot(r.Context(), c.Name)
 	if err != nil {
 		return err
 	}
-	href := s.urls.Snapshot(&c, snap.ID)
+	href := s.URLs.Snapshot(&c, snap.ID)
 	status := http.StatusOK
 	if taken {
 		status = http.StatusCreated

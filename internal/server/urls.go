@@ -11,7 +11,7 @@ import (
 // followable returns the links from the feeds that are followed to what belongs to them: what the collection is derived from, and
 // what parts add.
 func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
-	from, err := inputs.Links(ctx, s.Store, c, s.urls.Fragments)
+	from, err := inputs.Links(ctx, s.Store, c, s.URLs.Fragments)
 	return append(from, s.partLinks(c)...), err
 }
 
