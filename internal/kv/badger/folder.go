@@ -188,6 +188,11 @@ func (f *Folder) open(o Options) (e *Engine, err error) {
 func (e *Engine) openBadger() (err error) {
 	defer panicked(&err)
 	f := e.folder
+	if !e.readOnly {
+		if err := f.remake(e.log); err != nil {
+			return err
+		}
+	}
 	db, err := badgerdb.OpenManaged(e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
 	if err == nil {
 		e.badger, e.batchSize, e.batchCount = db, db.MaxBatchSize(), db.MaxBatchCount()

@@ -204,8 +204,11 @@ func endOfLog(path string) (end, size int64, err error) {
 }
 
 // CutLogs makes ready for reading only what a killed process has left: it cuts the logs of memtables where Badger stops reading
-// them. So nothing is recovered, which takes space on the disk: the rows stay in the logs.
+// them, and removes what Badger cannot read. So nothing is recovered, which takes space on the disk: the rows stay in the logs.
 func (f *Folder) CutLogs() error {
+	if err := f.dropKeys(); err != nil {
+		return err
+	}
 	for _, path := range f.condition.emptied {
 		if err := os.Remove(path); err != nil {
 			return err

@@ -21,24 +21,17 @@ const (
 	tableExt     = ".sst"
 	memtableExt  = ".mem"  // the log of a memtable: what is in no table yet
 	valueLogExt  = ".vlog" // large values
-	keysFile     = "KEYREGISTRY"
-	discardFile  = "DISCARD" // how much of each value log is of no use any more
 )
-
-// keysText ends KEYREGISTRY where nothing is encrypted.
-const keysText = "Hello Badger"
-
-// discardSize is the least size in bytes of DISCARD.
-const discardSize = 1 << 20
 
 // emptyLog is the size in bytes of a log of Badger with nothing in it.
 const emptyLog = 20
 
 // condition is in what state the files of a database are, none of which are damaged.
 type condition struct {
-	recover bool     // there is something to recover, so Badger cannot open it without writing
-	emptied []string // logs that a process was killed in creating
-	logs    []string // of memtables, all others
+	recover  bool     // there is something to recover, so Badger cannot open it without writing
+	emptied  []string // logs that a process was killed in creating
+	logs     []string // of memtables, all others
+	unusable []string // names of files that are to be made again
 }
 
 // preflight looks whether a database is what its record says, and touches nothing.
@@ -52,14 +45,15 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSmallFiles(folder); err != nil {
+	again, err := unusable(folder)
+	if err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{recover: !r.Closed || grown}
+	c := &condition{recover: !r.Closed || grown, unusable: again}
 	unnamed := false // there is a table that MANIFEST does not name
 	var memtables []string
 	values, newest := "", uint64(0) // the newest value log
@@ -114,29 +108,8 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			}
 		}
 	}
+	c.recover = c.recover || len(c.unusable) > 0
 	return c, nil
-}
-
-// checkSmallFiles looks at the files of Badger's that it reads without a look at what they are. Nothing is lost with them, but what
-// has changed them may have changed others.
-func checkSmallFiles(folder string) error {
-	keys := filepath.Join(folder, keysFile)
-	b, err := os.ReadFile(keys)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil && (len(b) != 16+len(keysText) || string(b[16:]) != keysText) {
-		return damaged(keys, "was changed, or cut")
-	}
-	discarded := filepath.Join(folder, discardFile)
-	info, err := os.Stat(discarded)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil && info.Size() > 0 && info.Size() < discardSize { // a process may be killed in making it
-		return damaged(discarded, "is cut: %d bytes", info.Size())
-	}
-	return nil
 }
 
 // valueLog returns the path of a value log.
