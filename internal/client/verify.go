@@ -37,7 +37,7 @@ type Verdict struct {
 
 	// The server's map, where all of it was compared.
 	Topics       int `json:"topics,omitempty"`
-	Associations int `json:"associations,omitempty"`
+	Associations int `json:"associations,omitempty"` // without type-instance relations
 
 	Differences []compare.Difference `json:"differences,omitempty"` // the first 1,000
 	More        int                  `json:"more,omitempty"`        // other topics that differ

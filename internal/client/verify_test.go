@@ -54,6 +54,13 @@ func TestVerifyProvesEquality(t *testing.T) {
 		n++
 	}
 	assert.Equal(t, n, v.Topics)
+	n = 0
+	for a := range tm.Associations() {
+		if _, _, ok := a.TypeInstance(); !ok {
+			n++
+		}
+	}
+	assert.Equal(t, n, v.Associations, "as all commands count them")
 	assert.NotZero(t, v.Associations)
 	assert.True(t, v.Full)
 	quick, err := s.Verify(t.Context(), "egov", false)
