@@ -2,11 +2,9 @@
 package archtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -261,20 +259,6 @@ func TestTableNamesNoPackageThatIsGone(t *testing.T) {
 	for name := range layers {
 		assert.Contains(t, there, name)
 	}
-}
-
-// maxFileLines is how many lines a file has at most, tests aside.
-const maxFileLines = 400
-
-func TestFilesAreSmall(t *testing.T) {
-	files := 0
-	for _, path := range goFiles(t) {
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, bytes.Count(content, []byte("\n")), maxFileLines, "%s: split the file at a seam", path)
-		files++
-	}
-	require.Greater(t, files, 300)
 }
 
 // "go test ./... -long" fails in a package that does not know the flag, so every
