@@ -23,6 +23,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -64,7 +65,7 @@ func importInto(b *testing.B, c *corpus) (place string) {
 	logger := slog.New(slog.DiscardHandler)
 	db, err := openStore(b.Context(), place, logger)
 	require.NoError(b, err)
-	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30})
+	s, err := server.New(server.Config{Parts: ext.Parts(), Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30})
 	require.NoError(b, err)
 	f := c.open(b)
 	defer f.Close()
@@ -162,6 +163,7 @@ func servePlace(place string) (err error) {
 		return err
 	}
 	s, err := server.New(server.Config{
+		Parts: ext.Parts(),
 		Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger, MaxBody: 4 << 30,
 		Policy: upkeep.Policy{SnapshotEvery: 1 << 30}, // when a benchmark asks for one
 	})

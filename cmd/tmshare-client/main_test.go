@@ -23,6 +23,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
@@ -126,7 +127,7 @@ func (o *origin) start() error {
 	}
 	o.part = "\x00"
 	o.socket = httptest.NewServer(http.HandlerFunc(o.answer))
-	o.server, err = server.New(server.Config{Store: o.db, BaseURL: o.socket.URL, OnLoopback: true, Logger: log})
+	o.server, err = server.New(server.Config{Parts: ext.Parts(), Store: o.db, BaseURL: o.socket.URL, OnLoopback: true, Logger: log})
 	return err
 }
 

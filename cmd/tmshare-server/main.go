@@ -8,12 +8,12 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
-	"github.com/tmshare/tmshare/internal/ext/websub"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
 // extensions are all that the program has beside its core.
-func extensions() []extension.Extension { return []extension.Extension{websub.Extension()} }
+func extensions() []extension.Extension { return ext.All() }
 
 func main() {
 	root := &cobra.Command{

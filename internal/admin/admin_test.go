@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -29,6 +30,7 @@ func serve(t *testing.T) (*admin.Client, *server.Server, string) {
 	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Badger: badger.Small})
 	require.NoError(t, err)
 	s, err := server.New(server.Config{
+		Parts: ext.Parts(),
 		Store: db, BaseURL: "https://maps.example.org/public", Tokens: []string{token}, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/node"
 )
 
 func someWait(c *server.Config) { c.MaxWaiting = 10 }
@@ -40,7 +41,7 @@ func TestWatchingIsToldOfChanges(t *testing.T) {
 func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 	t.Parallel()
 	inForms(t, func(t *testing.T, form string) {
-		o := publishing(t, doc(topics(3, "v1")...), someWait, func(c *server.Config) { c.ChangesPerList = 10 })
+		o := publishing(t, doc(topics(3, "v1")...), someWait, node.ChangesPerList(10))
 		s := newSubscriber(t, func(c *client.Config) { c.MaxDelete = losses.All() })
 		s.record(o, "egov", form, "egov")
 		w := watching(t, s, watch.Options{Interval: time.Hour})

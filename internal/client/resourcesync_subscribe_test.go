@@ -17,16 +17,17 @@ import (
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/node"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // The collection is found from every address that the server gives.
 func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	t.Parallel()
-	o := publishing(t, doc(topics(5, "v1")...), func(c *server.Config) { c.ChangesPerList = 2 })
+	o := publishing(t, doc(topics(5, "v1")...), node.ChangesPerList(2))
 	s := recorded(t, o, lists)
 	o.Put(doc(topics(5, "v2")...))
-	settleChanges(o)
+	settleChanges(o, 2)
 	part := func(document, like string) string {
 		found := regexp.MustCompile(regexp.QuoteMeta(o.URL) + `(/[^"<]*` + like + `)`).FindStringSubmatch(o.Get("/topicmaps/egov/resourcesync/" + document))
 		require.NotNil(t, found, "%s: %s", document, like)

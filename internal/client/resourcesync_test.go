@@ -25,9 +25,9 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/resources"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/node"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -202,12 +202,12 @@ func TestPackageThatIsBrokenIsPassedOver(t *testing.T) {
 }
 
 // settleChanges waits until no more of the open change list of egov is due to be closed.
-func settleChanges(o *origin) {
+func settleChanges(o *origin, changesPerList uint64) {
 	testenv.Eventually(o.T, func() bool {
 		due := true
 		require.NoError(o.T, o.DB.View(o.T.Context(), "egov", func(v *store.View) error {
 			c, err := resources.ChangesOf(v)
-			due = c == nil || v.Head+1-c.Open > uint64(o.Config.ChangesPerList)
+			due = c == nil || v.Head+1-c.Open > changesPerList
 			return err
 		}))
 		return !due
@@ -218,11 +218,11 @@ func settleChanges(o *origin) {
 // packages would cost more, one by one.
 func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
 	t.Parallel()
-	o := publishing(t, doc(topics(60, "v1")...), func(c *server.Config) { c.ChangesPerList = 20 })
+	o := publishing(t, doc(topics(60, "v1")...), node.ChangesPerList(20))
 	s := recorded(t, o, lists)
 	o.Put(doc(topics(60, "v2")...))
 	o.Put(doc(topics(50, "v2")...))
-	settleChanges(o)
+	settleChanges(o, 20)
 	r := s.syncQuiet()
 	seen := o.Seen()
 	assert.Equal(t, 3, times(seen, ".zip"), "%v", seen)
@@ -245,7 +245,7 @@ func TestChangesComeInPackagesWhereThatIsCheaper(t *testing.T) {
 	o.Put(doc(few...))
 	o.Put(doc(append(few, topics(60, "v3")[50:]...)...)) // fills the list, and
 	o.Put(doc(append(few, topics(60, "v4")[50:]...)...)) // makes it older than the open one
-	settleChanges(o)
+	settleChanges(o, 20)
 	s.syncQuiet()
 	seen = o.Seen()
 	assert.Zero(t, times(seen, ".zip"), "%v", seen)

@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -108,6 +109,7 @@ func (d *demo) start(ctx context.Context, listen string) error {
 		return err
 	}
 	d.server, err = server.New(server.Config{
+		Parts: ext.Parts(),
 		Store: db, BaseURL: "http://" + listener.Addr().String(), Logger: log,
 		OnLoopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(),
 	})

@@ -35,12 +35,8 @@ func (s *Site) Tag() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// TagPattern is a regular expression for tags, SeqPattern for numbers in names, which have one
-// spelling.
-const (
-	TagPattern = "[0-9a-f]{12}"
-	SeqPattern = "0|[1-9][0-9]{0,17}"
-)
+// TagPattern is a regular expression for tags.
+const TagPattern = "[0-9a-f]{12}"
 
 // The URLs of documents.
 

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"flag"
@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/server/operate"
-	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/server"
 )
 
 var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
@@ -21,16 +20,15 @@ var update = flag.Bool("update", false, "bring the methods and addresses of the 
 // The table of addresses in docs/http.md has each route once, with its methods, a description and the file that answers, and no
 // others. With -update the methods are corrected, what is no route goes, and what is missing is added, to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
+	n := start(t, func(c *server.Config) { c.Node = http.NotFoundHandler() })
 	methods := map[string][]string{}
-	s := &Server{metrics: &metrics{}, keeper: &upkeep.Keeper{}, operator: operate.Node{Pages: http.NotFoundHandler()}}
-	err := s.routes().Routes(func(path string, of []string) {
+	for path, of := range n.Addresses() {
 		for _, m := range of {
 			if m != http.MethodHead && !slices.Contains(methods[path], m) {
 				methods[path] = append(methods[path], m)
 			}
 		}
-	})
-	require.NoError(t, err)
+	}
 	require.Greater(t, len(methods), 30)
 
 	const path = "../../docs/http.md"
@@ -54,7 +52,10 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 			assert.NotEmpty(t, strings.TrimSpace(cells[3]), "%s: say what it is", at)
 		}
 		for _, file := range strings.Split(cells[4], ",") {
-			assert.FileExists(t, strings.Trim(file, " `"), "%s", at)
+			if file = strings.Trim(file, " `"); strings.HasPrefix(file, "ext/") {
+				file = "../" + file
+			}
+			assert.FileExists(t, file, "%s", at)
 		}
 	}
 	for at, of := range methods {

@@ -297,7 +297,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	s.Logger.Info("deleted", "collection", name, "topics", topics)
-	if err := s.keeper.SweepSources(context.WithoutCancel(r.Context())); err != nil {
+	if err := s.keeper.SweepTasks(context.WithoutCancel(r.Context())); err != nil {
 		s.Logger.Error("files of a deleted collection not removed; it is tried again", "collection", name, "error", err)
 	}
 	return web.WriteJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})

@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -50,6 +51,10 @@ type Reader interface {
 	ViewOf(c store.Collection, state merge.State) *store.View
 	Scratch() string
 	Node() uuid.UUID
+	// What parts keep beside the records.
+	Files() files.Store
+	Extend(ctx context.Context, name string, f func(*store.View) error) error
+	Touch(ctx context.Context) error
 }
 
 // Publisher changes what is published.

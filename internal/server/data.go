@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/durable"
@@ -33,7 +32,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		h := w.Header()
-		h.Set("Cache-Control", cacheForEver)
+		h.Set("Cache-Control", CacheForEver)
 		web.AddLink(h, s.URLs.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
 		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
 		return web.Represent(s, w, r, dataforms.Offered(fragmentForms, store.Forms[:], v.OffersRDF(e.Seq)), version{v, e, s.keeper.Changes.Made(e.Updated)})
@@ -65,17 +64,17 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")
 		if claims && e.Lives() {
-			return s.Answers.WriteSmall(w, r, formats.XTM21.MediaType(), cacheShortly, func(w io.Writer) error {
+			return s.Answers.WriteSmall(w, r, formats.XTM21.MediaType(), CacheShortly, func(w io.Writer) error {
 				return derive.WriteClaims(r.Context(), s.Store, &v.Collection, e.TopicSI, w)
 			})
 		}
-		h.Set("Cache-Control", cacheShortly)
+		h.Set("Cache-Control", CacheShortly)
 		h.Set(recordVersion, feeds.FormatTime(e.Updated))
 		s.addFormLinks(h, r, &v.Collection, e)
 		web.AddLink(h, s.URLs.Memento(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
-		s.addTimeLinks(h, &v.Collection, e)
+		s.addTopicLinks(h, &v.Collection, e)
 		if e.Lives() {
-			s.addSourceLink(h, &v.Collection)
+			s.addPartLinks(h, &v.Collection)
 		}
 		modified := web.RecorderOf(r).Settled
 		if !modified.IsZero() {
@@ -95,11 +94,11 @@ func onlyClaims() error {
 func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collection, e *store.Entry) {
 	topic := s.URLs.Topic(c, e.TopicSI)
 	if web.Var(r, web.EndingVar) != "" {
-		web.AddLink(h, topic, resourcesync.RelCanonical)
+		web.AddLink(h, topic, "canonical")
 		return
 	}
 	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), c.InRDF()) {
-		web.AddLink(h, topic+p.Ending, resourcesync.RelAlternate, "type", p.MediaType)
+		web.AddLink(h, topic+p.Ending, "alternate", "type", p.MediaType)
 	}
 }
 
@@ -223,7 +222,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", cacheForEver)
+	w.Header().Set("Cache-Control", CacheForEver)
 	web.AddLink(w.Header(), s.URLs.Map(&l.Collection), "collection")
 	return web.Represent(s, w, r, dataforms.Offered(snapshotForms, store.Forms[:], l.InRDF()), keptSnapshot{l, snap})
 }

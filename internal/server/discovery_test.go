@@ -19,7 +19,7 @@ import (
 
 // describedItems makes Source Descriptions of so many collections.
 func describedItems(most int) func(*server.Config) {
-	return func(c *server.Config) { c.ResourceSizes = resources.Sizes{DescribedItems: most} }
+	return func(c *server.Config) { syncOf(c).Sizes = resources.Sizes{DescribedItems: most} }
 }
 
 // create creates collections without topics.

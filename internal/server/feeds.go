@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/server/bundles"
 	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
@@ -21,8 +20,8 @@ import (
 
 const (
 	author         = "TMShare Server"
-	cacheShortly   = "public, max-age=5"
-	cacheForEver   = "public, max-age=31536000, immutable"
+	CacheShortly   = "public, max-age=5"
+	CacheForEver   = "public, max-age=31536000, immutable"
 	recordVersion  = "TMShare-Record-Updated" // header: the last modified time of the record that is the answer
 	currentVersion = "TMShare-Updated"        // header: the time of the last change that an answer contains
 	currentDigest  = "TMShare-Digest"         // header: the state digest after that change
@@ -92,17 +91,9 @@ func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.
 		if err != nil {
 			return err
 		}
-		s.addSourceLink(w.Header(), &v.Collection)
-		return s.writeAtom(w, r, feed, cacheShortly)
+		s.addPartLinks(w.Header(), &v.Collection)
+		return s.writeAtom(w, r, feed, CacheShortly)
 	})
-}
-
-// addSourceLink adds the link from what belongs to a topic map to its Capability List (Z39.99
-// §6.3.3, Link).
-func (s *Server) addSourceLink(h http.Header, c *store.Collection) {
-	if !c.NoResourceSync {
-		web.AddLink(h, s.site(c).CapabilityListURL(), resourcesync.RelResourceSync)
-	}
 }
 
 // entryWith answers with an entry document.
@@ -112,7 +103,7 @@ func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store
 		if err != nil {
 			return err
 		}
-		return s.writeAtom(w, r, authored(e), cacheShortly)
+		return s.writeAtom(w, r, authored(e), CacheShortly)
 	})
 }
 

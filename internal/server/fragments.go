@@ -47,14 +47,14 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 			if err := replicas.CanBeFollowed(l); err != nil {
 				return err
 			}
-			s.addSourceLink(w.Header(), c)
-			s.addPartLinks(w.Header(), c, s.URLs.Fragments(c))
+			s.addPartLinks(w.Header(), c)
+			s.AddFollowLinks(w.Header(), c, s.URLs.Fragments(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, fragmentsFeedForms, cacheShortly, StateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, fragmentsFeedForms, CacheShortly, StateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
 			return s.recentDocument(v, from, l.Openings)
 		})
 	})
@@ -142,14 +142,14 @@ func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedF
 				return leadTo(w, v, n, run, of.url(c), earlier)
 			}
 		}
-		cache, state := cacheShortly, "closed" // to gain its next-archive
+		cache, state := CacheShortly, "closed" // to gain its next-archive
 		switch {
 		case first <= c.Horizon || n == open:
 			state = StateOf(c)
 		case n+1 < open && of.pruned == nil: // until pruning rewrites it
 			state = "finished"
 		case n+1 < open:
-			cache, state = cacheForEver, "finished"
+			cache, state = CacheForEver, "finished"
 		}
 		return s.writeAtomOf(w, r, of.forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return of.build(v, n) })
 	})
@@ -169,7 +169,7 @@ func leadTo(w http.ResponseWriter, v *store.View, n uint64, run uint32, feed str
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", cacheShortly)
+	w.Header().Set("Cache-Control", CacheShortly)
 	w.Header().Set("Location", now)
 	w.WriteHeader(http.StatusFound)
 	return nil

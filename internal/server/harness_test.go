@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -38,6 +40,15 @@ type node struct {
 	stop func() // ends the server and its store, once
 
 	address string // that it listens on
+	sync    resourcesync.Options
+}
+
+// syncing has the options of servers that are being started, by their configuration.
+var syncing sync.Map
+
+func syncOf(c *server.Config) *resourcesync.Options {
+	o, _ := syncing.Load(c)
+	return o.(*resourcesync.Options)
 }
 
 // start starts a server. What it publishes to this test is validated against
@@ -65,9 +76,13 @@ func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 	require.NoError(t, err)
 	n.address = listener.Addr().String()
 	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: logger}
+	syncing.Store(&c, &n.sync)
 	for _, f := range configure {
 		f(&c)
 	}
+	syncing.Delete(&c)
+	n.sync.ChangesPerList = cmp.Or(n.sync.ChangesPerList, 1000)
+	c.Parts = append(c.Parts, resourcesync.With(n.sync))
 	n.Server, err = server.New(c)
 	require.NoError(t, err)
 	h := &http.Server{Handler: n.Server, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}

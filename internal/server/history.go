@@ -56,7 +56,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.Answers.WriteSmall(w, r, jsonType, cacheShortly, func(to io.Writer) error { return encodeJSON(to, list) })
+		return s.Answers.WriteSmall(w, r, jsonType, CacheShortly, func(to io.Writer) error { return encodeJSON(to, list) })
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -72,7 +73,7 @@ func serveChild(dir string, m measured) error {
 	if err != nil {
 		return err
 	}
-	c := server.Config{Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: slog.New(slog.DiscardHandler), MaxBody: m.uploadLimit, MaxUploads: 1, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}}
+	c := server.Config{Parts: ext.Parts(), Store: db, BaseURL: "http://" + listener.Addr().String(), OnLoopback: true, Logger: slog.New(slog.DiscardHandler), MaxBody: m.uploadLimit, MaxUploads: 1, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}}
 	c.Limits.Memory = m.uploadLimit
 	s, err := server.New(c)
 	if err != nil {

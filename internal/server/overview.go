@@ -33,7 +33,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Represent(s, w, r, feedForms, feedDocument{tag, cacheShortly, func() (atomDocument, error) {
+	return web.Represent(s, w, r, feedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
 		b, err := document()
 		return encoded(b), err
 	}, nil})
@@ -103,8 +103,8 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document fun
 		return err
 	}
 	dated.State(r, checked)
-	s.addSourceLink(w.Header(), &l.Collection)
-	return s.writeAtom(w, r, document(&l.Collection), cacheShortly)
+	s.addPartLinks(w.Header(), &l.Collection)
+	return s.writeAtom(w, r, document(&l.Collection), CacheShortly)
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {

@@ -4,22 +4,36 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Part is what an extension adds to a server. Fields that are nil add nothing. Its functions are called by several goroutines.
 type Part struct {
-	// Links returns the links of the documents of a collection that are followed: in their header, and in those that are feeds.
+	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
+	Routes func(get func(path string, h web.Handler))
+
+	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those that are feeds.
+	FollowLinks func(*store.Collection) []feeds.Link
+	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. Where it is nil, they are those of the server.
 	Links func(*store.Collection) []feeds.Link
+	// TopicLinks returns the links of a topic, in headers.
+	TopicLinks func(*store.Collection, *store.Entry) []feeds.Link
+	// Followed returns the URLs of documents of a collection that are followed, beside its feeds.
+	Followed func(*store.Collection) []string
+
 	// Jobs run in the background from Start to Close.
 	Jobs []Job
+	// Task is done for each collection that has changed. Its fields are both there, or none.
+	Task upkeep.Task
 	// Metrics are shown with those of the server.
 	Metrics []prometheus.Collector
 }
@@ -32,24 +46,36 @@ type Job struct {
 
 // Followed returns the URLs of the documents of a collection that are followed. There are none where only some may read them, or where nobody can at present.
 func (s *Server) Followed(c *store.Collection) (urls []string) {
-	if len(s.readers[c.Name]) > 0 || inputs.CanBeRead(c) != nil {
+	if !s.IsForAll(c) || inputs.CanBeRead(c) != nil {
 		return nil
 	}
 	urls = append(urls, s.URLs.Fragments(c))
 	if replicas.HasRecords(c) == nil {
 		urls = append(urls, s.URLs.Records(c))
 	}
-	if !c.NoResourceSync {
-		urls = append(urls, s.site(c).ChangeListURL())
+	for _, p := range s.parts {
+		if p.Followed != nil {
+			urls = append(urls, p.Followed(c)...)
+		}
 	}
 	return urls
 }
 
-// partLinks returns the links that parts add to the documents of a collection that are followed. There are none where only some may read them.
-func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
-	if len(s.readers[c.Name]) > 0 {
+// followLinks returns the links that parts add to the documents of a collection that are followed. There are none where only some may read them.
+func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
+	if !s.IsForAll(c) {
 		return nil
 	}
+	for _, p := range s.parts {
+		if p.FollowLinks != nil {
+			links = append(links, p.FollowLinks(c)...)
+		}
+	}
+	return links
+}
+
+// partLinks returns the links that parts add to all that belongs to a collection; where it is nil, to the overview.
+func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
 	for _, p := range s.parts {
 		if p.Links != nil {
 			links = append(links, p.Links(c)...)
@@ -58,9 +84,44 @@ func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
 	return links
 }
 
-// addPartLinks adds these links to the header of a document, and one to itself. They are on one line, as some readers look at no other.
-func (s *Server) addPartLinks(h http.Header, c *store.Collection, url string) {
-	links := s.partLinks(c)
+// addPartLinks adds these links to a header.
+func (s *Server) addPartLinks(h http.Header, c *store.Collection) {
+	for _, l := range s.partLinks(c) {
+		web.AddLink(h, l.Href, string(l.Rel))
+	}
+}
+
+// addTopicLinks adds the links of a topic to a header.
+func (s *Server) addTopicLinks(h http.Header, c *store.Collection, e *store.Entry) {
+	for _, p := range s.parts {
+		if p.TopicLinks == nil {
+			continue
+		}
+		for _, l := range p.TopicLinks(c, e) {
+			if l.Type != "" {
+				web.AddLink(h, l.Href, string(l.Rel), "type", l.Type)
+			} else {
+				web.AddLink(h, l.Href, string(l.Rel))
+			}
+		}
+	}
+}
+
+// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the server is closed.
+func (s *Server) Run(job func(context.Context)) (begun bool) { return s.keeper.Run(job) }
+
+// Waiting has requests wait for a document to change, where they prefer to.
+func (s *Server) Waiting(h web.Handler) web.Handler { return s.waiting.Handler(h) }
+
+// Made returns when something was made that never changes, for Last-Modified; zero where that cannot be said yet.
+func (s *Server) Made(t time.Time) time.Time { return s.keeper.Changes.Made(t) }
+
+// IsForAll reports whether everybody may read a collection.
+func (s *Server) IsForAll(c *store.Collection) bool { return len(s.readers[c.Name]) == 0 }
+
+// AddFollowLinks adds the links of a document that is followed to the header of a document, and one to itself. They are on one line, as some readers look at no other.
+func (s *Server) AddFollowLinks(h http.Header, c *store.Collection, url string) {
+	links := s.followLinks(c)
 	if len(links) == 0 {
 		return
 	}

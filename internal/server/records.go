@@ -34,14 +34,14 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
 		c := &l.Collection
 		if v == nil { // the first time
-			s.addSourceLink(w.Header(), c)
-			s.addPartLinks(w.Header(), c, s.URLs.Records(c))
+			s.addPartLinks(w.Header(), c)
+			s.AddFollowLinks(w.Header(), c, s.URLs.Records(c))
 		}
 		from, err := s.followable(r.Context(), c)
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, feedForms, cacheShortly, StateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, feedForms, CacheShortly, StateOf(c)+inputs.State(from), v, func(v *store.View) (*feeds.Feed, error) {
 			n := c.OpenDocument()
 			feed, err := s.recordsDocument(v, n)
 			if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 				atomLink("self", s.URLs.CompleteRecords(c)), atomLink("up", s.URLs.Map(c)), atomLink(feeds.RelRecordsFeed, s.URLs.Records(c)),
 			}, s.currentLinks(c), from),
 		}
-		s.addSourceLink(w.Header(), c)
+		s.addPartLinks(w.Header(), c)
 		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), name(c), inputs.State(from)) // not what is pruned, nor other settings
 		return web.Represent(s, w, r, completeForms, stream{s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) }})
 	})

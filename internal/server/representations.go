@@ -24,6 +24,6 @@ var (
 	fragmentForms = dataforms.Table((*Server).writeFragment)
 	snapshotForms = dataforms.Table((*Server).writeSnapshotFile)
 	currentForms  = dataforms.Table((*Server).writeCurrent)
-	// The versions of topics are available in the forms in which they are kept.
-	mementoForms = dataforms.Offered(topicForms, store.Forms[:], false)
+	// VersionForms are the forms in which the versions of topics are available: those in which they are kept.
+	VersionForms = dataforms.Offered(topicForms, store.Forms[:], false)
 )

@@ -512,7 +512,7 @@ func (n *node) settle(name string) {
 			updated = all[0].Updated
 			c, err := resources.ChangesOf(v)
 			due = v.Restating || v.Head-all[0].Seq >= uint64(n.SnapshotEvery) ||
-				c != nil && v.Head+1-c.Open > uint64(n.ChangesPerList)
+				c != nil && v.Head+1-c.Open > uint64(n.sync.ChangesPerList)
 			return err
 		})
 		if err != nil || due {
@@ -526,7 +526,7 @@ func (n *node) settle(name string) {
 
 // changesPerList closes change lists of so many changes.
 func changesPerList(changes int) func(*server.Config) {
-	return func(c *server.Config) { c.ChangesPerList = changes }
+	return func(c *server.Config) { syncOf(c).ChangesPerList = changes }
 }
 
 var datetimes = regexp.MustCompile(` datetime="[^"]*"| type="[^"]*\+[^"]*"`)

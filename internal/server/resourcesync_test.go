@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	ext "github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -81,7 +82,7 @@ func TestResourceSyncIsDivided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := start(t, func(cfg *server.Config) { cfg.ResourceSizes = c.sizes }, changesPerList(4))
+			n := start(t, func(cfg *server.Config) { syncOf(cfg).Sizes = c.sizes }, changesPerList(4))
 			n.publish("m", cities(20, "a"))
 			n.visit("m").check()
 			n.mustPut("m", cities(11, "b"))
@@ -335,8 +336,8 @@ func (h *syncHistory) restart(background bool) {
 	}
 	h.node = startOn(h.t, store.Options{Dir: h.dir, Now: h.clock.Now}, func(c *server.Config) {
 		c.BaseURL, c.Now = "http://127.0.0.1:1", h.clock.Now
-		c.ChangesPerList, c.SnapshotEvery, c.DocumentSize = 5, 25, 3
-		c.ResourceSizes = resources.Sizes{ListItems: 4, PackageItems: 3}
+		c.SnapshotEvery, c.DocumentSize = 25, 3
+		*syncOf(c) = ext.Options{ChangesPerList: 5, Sizes: resources.Sizes{ListItems: 4, PackageItems: 3}}
 		c.CheckEvery, c.PruneEvery = time.Hour, time.Hour
 	})
 	h.dialAll()

@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/problems"
@@ -57,14 +57,14 @@ func (s *Server) routes() *web.Router {
 	followed("/topicmaps/{map}/fragments", s.pages.Beside(s.fragmentsFeed))
 	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.fragmentsFeed)
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
-	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + resources.SeqPattern + "}"
+	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
 	get(archived, s.pages.Beside(s.archiveDocument))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.pages.Beside(s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
-	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}", s.recordsArchiveDocument)
+	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}", s.recordsArchiveDocument)
 	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
 	get("/topicmaps/{map}/topics", s.pages.Beside(s.findTopic))
@@ -78,7 +78,11 @@ func (s *Server) routes() *web.Router {
 	dryRunToo("POST", "/topicmaps/{map}/revert", s.inTurn(s.revert))
 	get("/topicmaps/{map}/differences", s.differences)
 
-	s.resourceSyncRoutes(get)
+	for _, p := range s.parts {
+		if p.Routes != nil {
+			p.Routes(get)
+		}
+	}
 
 	get("/healthz", s.healthy)
 	get("/readyz", s.ready)

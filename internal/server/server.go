@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/publish"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/editing"
 	"github.com/tmshare/tmshare/internal/server/inputs"
@@ -91,7 +90,7 @@ func New(c Config) (*Server, error) {
 		s.known = append(s.known, s.readers[collection]...)
 	}
 	s.guesses = web.NewGuesses(s.known)
-	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Site: s.site, Logger: c.Logger, Now: c.Now})
+	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Logger: c.Logger, Now: c.Now})
 	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
 	s.publisher = &publish.Publisher{
 		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
@@ -100,9 +99,9 @@ func New(c Config) (*Server, error) {
 	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
 	s.pages = &pages.Pages{
 		URLs: s.URLs, Answers: s.Answers, Visible: s.Visible, Tag: s.pageTag,
-		Conditions:        inputs.Node{Store: c.Store}.Conditions,
-		SourceDescription: resources.SourceDescriptionURL(c.BaseURL), CapabilityList: s.capabilityListURL,
-		Origins: s.origins, Claims: s.claims,
+		Conditions: inputs.Node{Store: c.Store}.Conditions,
+		Links:      s.partLinks,
+		Origins:    s.origins, Claims: s.claims,
 	}
 	s.letEdit()
 	for _, make := range c.Parts {
@@ -111,6 +110,9 @@ func New(c Config) (*Server, error) {
 			return nil, err
 		}
 		s.parts = append(s.parts, p)
+		if p.Task.KeepUp != nil {
+			s.keeper.Do(p.Task)
+		}
 	}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()

@@ -31,8 +31,8 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	if len(l.Snapshots) > 0 {
 		feed.Updated = l.Snapshots[0].Updated
 	}
-	s.addSourceLink(w.Header(), c)
-	return s.writeAtom(w, r, feed, cacheShortly)
+	s.addPartLinks(w.Header(), c)
+	return s.writeAtom(w, r, feed, CacheShortly)
 }
 
 // currentLinks returns the links to the map as of now.

@@ -12,7 +12,7 @@ import (
 // what parts add.
 func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.Link, error) {
 	from, err := inputs.Links(ctx, s.Store, c, s.URLs.Fragments)
-	return append(from, s.partLinks(c)...), err
+	return append(from, s.followLinks(c)...), err
 }
 
 func atomLink(rel, href string) feeds.Link {

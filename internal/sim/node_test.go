@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -112,6 +113,7 @@ func (n *node) start() {
 	n.w.must(err, "%s: opening the store", n.name)
 	n.w.must(n.db.BeginOpening(background), "%s: beginning an opening", n.name)
 	n.server, err = server.New(server.Config{
+		Parts: ext.Parts(),
 		Store: n.db, BaseURL: n.url(), Tokens: []string{token}, Logger: silent, Now: now, DocumentSize: 3 + n.w.rng.IntN(12),
 		Policy: upkeep.Policy{SnapshotEvery: 1_000_000, SnapshotAfter: 1_000_000 * time.Hour},
 	})

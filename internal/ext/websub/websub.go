@@ -46,9 +46,9 @@ func Serve(s *server.Server, hubs []string) (*server.Part, error) {
 	p := New(Publisher{Store: s.Store, Hubs: hubs, Topics: s.Followed, Logger: s.Logger})
 	links := Links(hubs)
 	return &server.Part{
-		Links:   func(*store.Collection) []feeds.Link { return links },
-		Jobs:    []server.Job{{Name: "hubs", Run: p.Run}},
-		Metrics: []prometheus.Collector{p.Collector()},
+		FollowLinks: func(*store.Collection) []feeds.Link { return links },
+		Jobs:        []server.Job{{Name: "hubs", Run: p.Run}},
+		Metrics:     []prometheus.Collector{p.Collector()},
 	}, nil
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
+// SeqPattern is a regular expression for numbers in addresses, which have one spelling.
+const SeqPattern = "0|[1-9][0-9]{0,17}"
+
 // Base is the URL under which a server is reached, without a slash at its end.
 type Base string
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -16,7 +17,7 @@ type aboutMap struct {
 	Current                              []link // the map as of now
 	Feed, FeedOfChanges, FeedOfSnapshots string
 	New                                  string // form of a new topic; "": who asks may not fill it in
-	CapabilityList                       string // "": none
+	Links                                []feeds.Link
 	Origins                              []layout.Link
 	Replica                              bool      // they are the origin, else what the map is derived from
 	Hierarchies                          []link    // their pages
@@ -49,8 +50,8 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
 			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c), Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
 			Current: data(p.URLs.Current(c), "", c.InRDF()), AllSnapshots: p.URLs.Snapshots(c) + Ending,
-			New:            p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
-			CapabilityList: p.CapabilityList(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
+			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
+			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
 		var err error
 		if of.Newest, err = p.changes(v, v.Horizon, v.Head, newest); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/texts"
@@ -40,11 +41,12 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return p.writeEachTime(w, r, "overview", &page{Title: texts.Maps, Of: struct {
-		Maps                            []listed
-		Feed, SourceDescription, SignIn string
-		SignedIn                        bool
-		Node                            string // page of it; "": who asks may not see it
-	}{maps, p.URLs.Overview(), p.SourceDescription, p.SignIn, p.signedIn(r), p.Node(r)}})
+		Maps         []listed
+		Links        []feeds.Link
+		Feed, SignIn string
+		SignedIn     bool
+		Node         string // page of it; "": who asks may not see it
+	}{maps, p.Links(nil), p.URLs.Overview(), p.SignIn, p.signedIn(r), p.Node(r)}})
 }
 
 func kindOf(c *store.Collection) string {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server/addresses"
@@ -33,10 +34,8 @@ type Pages struct {
 	URLs    addresses.Base
 	Answers *web.Answers
 
-	// SourceDescription is the URL of that of ResourceSync, CapabilityList that of a collection's Capability List, "" where there is none. Pages
-	// lead to them (Z39.99 §6.3.3, Discovery via HTML).
-	SourceDescription string
-	CapabilityList    func(*store.Collection) string
+	// Links returns what else the page of a collection leads to, for programs; that of all collections, where it is nil.
+	Links func(*store.Collection) []feeds.Link
 
 	// Visible returns the collections that a request may see.
 	Visible func(*http.Request) ([]store.Collection, error)

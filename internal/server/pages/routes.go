@@ -3,7 +3,7 @@ package pages
 import (
 	"net/http"
 
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -26,7 +26,7 @@ func (p *Pages) Routes(get func(path string, h web.Handler), viewed func(ofView)
 	of("/"+minted, p.Minted)
 	get("/topicmaps/{map}/fragments"+Ending, p.Alone(viewed(p.Changes)))
 	of("/fragments/{id:[0-9a-f-]{36}}"+Ending, p.Change)
-	of("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+resources.SeqPattern+"}"+Ending, p.Document)
+	of("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+Ending, p.Document)
 	of("/history"+Ending, p.History)
 	get("/topicmaps/{map}/snapshots"+Ending, p.Alone(viewed(p.Snapshots)))
 	get("/topicmaps/{map}/search", p.Beside(viewed(p.Search)))

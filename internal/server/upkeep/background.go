@@ -97,7 +97,7 @@ func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 		k.Changes.keep(all)
 	}
 	if err == nil && look == ofAge {
-		err = errors.Join(k.SweepSources(ctx), k.Store.Sweep(ctx))
+		err = errors.Join(k.SweepTasks(ctx), k.Store.Sweep(ctx))
 	}
 	for i := range all {
 		k.lookAfter(all[i].Name, look)
@@ -147,8 +147,8 @@ func (k *Keeper) work() {
 }
 
 // keepUp publishes those records of the collection again that are offered in other
-// formats than they ought to be, takes a snapshot if one is due, sees to what ResourceSync
-// offers, and prunes after that. After each change somebody looks, so it reads no more than it must.
+// formats than they ought to be, takes a snapshot if one is due, has the tasks of extensions
+// done, and prunes after that. After each change somebody looks, so it reads no more than it must.
 func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 	if err := k.deriveAndRestate(ctx, name); err != nil {
 		return err
@@ -169,11 +169,29 @@ func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 	if err != nil {
 		return err
 	}
-	if err := k.keepSourceUp(ctx, name, look == ofAge); err != nil {
+	if err := k.doTasks(ctx, name, look == ofAge); err != nil {
 		return err
 	}
 	if due || look == ofAge {
 		_, err = k.Prune(ctx, name)
+	}
+	return err
+}
+
+// doTasks has extensions do what is due for a collection, or in any case.
+func (k *Keeper) doTasks(ctx context.Context, name string, anyway bool) error {
+	for _, t := range k.also {
+		if err := t.KeepUp(ctx, name, anyway); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepTasks has extensions remove what they keep of collections that are not there any more.
+func (k *Keeper) SweepTasks(ctx context.Context) (err error) {
+	for _, t := range k.also {
+		err = errors.Join(err, t.Sweep(ctx))
 	}
 	return err
 }

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 )
 
 // Store is what a Keeper needs of the store.
 type Store interface {
-	resources.Store
+	View(ctx context.Context, name string, f func(*store.View) error) error
 	Collections(ctx context.Context) ([]store.Collection, error)
 	Listing(ctx context.Context) (*store.Listing, error)
 	Latest(ctx context.Context, name string) (*store.Latest, error)
@@ -45,23 +44,19 @@ type Policy struct {
 	KeepEntries   uint64        // how many of the last entries are kept; default all
 	KeepFor       time.Duration // how long entries are kept; default for ever
 
-	ChangesPerList  int           // changes after which a change list of ResourceSync is closed; default 1,000
-	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
-	ResourceSizes   resources.Sizes
-
 	CheckEvery time.Duration // how often is looked for snapshots that are due; default a minute
 	PruneEvery time.Duration // how often history that need not be kept is given up; default an hour
 }
 
 // Validate checks p and fills in the defaults.
 func (p *Policy) Validate() error {
-	for name, n := range map[string]int{"SnapshotEvery": p.SnapshotEvery, "SnapshotsKept": p.SnapshotsKept, "ChangesPerList": p.ChangesPerList} {
+	for name, n := range map[string]int{"SnapshotEvery": p.SnapshotEvery, "SnapshotsKept": p.SnapshotsKept} {
 		if n < 0 {
 			return fmt.Errorf("%s is negative", name)
 		}
 	}
 	for name, d := range map[string]time.Duration{
-		"SnapshotAfter": p.SnapshotAfter, "KeepFor": p.KeepFor, "ChangeListAfter": p.ChangeListAfter, "CheckEvery": p.CheckEvery, "PruneEvery": p.PruneEvery,
+		"SnapshotAfter": p.SnapshotAfter, "KeepFor": p.KeepFor, "CheckEvery": p.CheckEvery, "PruneEvery": p.PruneEvery,
 	} {
 		if d < 0 {
 			return fmt.Errorf("%s is negative", name)
@@ -70,44 +65,51 @@ func (p *Policy) Validate() error {
 	p.SnapshotEvery = cmp.Or(p.SnapshotEvery, 1000)
 	p.SnapshotAfter = cmp.Or(p.SnapshotAfter, 24*time.Hour)
 	p.SnapshotsKept = cmp.Or(p.SnapshotsKept, 3)
-	p.ChangesPerList = cmp.Or(p.ChangesPerList, 1000)
-	p.ChangeListAfter = cmp.Or(p.ChangeListAfter, 24*time.Hour)
 	p.CheckEvery = cmp.Or(p.CheckEvery, time.Minute)
 	p.PruneEvery = cmp.Or(p.PruneEvery, time.Hour)
 	return nil
 }
 
-// Keeper looks after the collections of a store: it takes the snapshots that are due, makes what ResourceSync offers, gives
+// Keeper looks after the collections of a store: it takes the snapshots that are due, has extensions do what they have to, gives
 // up the history that need not be kept, and publishes records again that are offered in other formats. It is safe for
 // concurrent use.
 type Keeper struct {
 	Config
 	Changes    Changes // when collections were changed, by requests too
-	Resources  resources.Folder
 	background background
-	sourcing   sourcing
+	also       []Task
+}
+
+// Task is what an extension does for collections.
+type Task struct {
+	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot was taken; before history is given up.
+	KeepUp func(ctx context.Context, name string, anyway bool) error
+	// Sweep removes what is kept of collections that are not there any more.
+	Sweep func(ctx context.Context) error
 }
 
 // Config is what a Keeper works with.
 type Config struct {
 	Policy
 	Store  Store
-	Site   func(*store.Collection) *resources.Site // where everything of a collection is
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
 // New returns a keeper that waits for Start, and for what is changed.
 func New(c Config) *Keeper {
-	k := &Keeper{Config: c, Resources: resources.Folder{Store: c.Store, Sizes: c.ResourceSizes}}
+	k := &Keeper{Config: c}
 	k.Changes.init(c.Store, c.Now)
 	k.background.init()
 	return k
 }
 
-// Run runs a job in the background, with a context that ends with Close. It is left undone when the keeper is closed.
-func (k *Keeper) Run(job func(context.Context)) {
-	k.background.begin(func() { job(k.background.ctx) })
+// Do has a task done, too. It comes before Start.
+func (k *Keeper) Do(t Task) { k.also = append(k.also, t) }
+
+// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the keeper is closed.
+func (k *Keeper) Run(job func(context.Context)) (begun bool) {
+	return k.background.begin(func() { job(k.background.ctx) })
 }
 
 // Close stops what runs in the background and waits for it. Nothing begins after that.

@@ -19,9 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv/badger"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/files"
 	_ "github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -37,7 +35,6 @@ type kept struct {
 	logs syncBuffer
 	// snapshot, if not nil, is called before a snapshot is taken, and may refuse it.
 	snapshot func(context.Context) error
-	drops    atomic.Int32 // of change lists; the worker counts them too
 }
 
 // syncBuffer is a buffer for several goroutines.
@@ -67,22 +64,6 @@ func (r refusing) TakeSnapshot(ctx context.Context, name string, keep int) (*sto
 	return r.DB.TakeSnapshot(ctx, name, keep)
 }
 
-func (r refusing) Extend(ctx context.Context, name string, f func(*store.View) error) error {
-	lists := func(v *store.View) int {
-		all, err := resources.ChangeLists(v)
-		require.NoError(r.k.t, err)
-		return len(all)
-	}
-	return r.DB.Extend(ctx, name, func(v *store.View) error {
-		before := lists(v)
-		err := f(v)
-		if lists(v) < before {
-			r.k.drops.Add(1)
-		}
-		return err
-	})
-}
-
 func keep(t *testing.T, p Policy) *kept {
 	k := &kept{t: t}
 	k.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
@@ -94,9 +75,6 @@ func keep(t *testing.T, p Policy) *kept {
 	require.NoError(t, p.Validate())
 	k.Keeper = New(Config{
 		Policy: p, Store: refusing{k.db, k}, Logger: slog.New(slog.NewTextHandler(&k.logs, nil)), Now: now,
-		Site: func(c *store.Collection) *resources.Site {
-			return &resources.Site{Server: "http://localhost", Map: "http://localhost/" + c.Name, Epoch: c.Epoch}
-		},
 	})
 	t.Cleanup(k.Close)
 	return k
@@ -320,39 +298,13 @@ func TestCloseStopsASnapshotAndWaitsForIt(t *testing.T) {
 	k.Wait()
 }
 
-// Change lists are dropped once: nothing is written where none is left to drop.
-func TestChangeListsAreDroppedOnce(t *testing.T) {
-	t.Parallel()
-	k := keep(t, Policy{ChangesPerList: 1})
-	k.create("small")
-	for i := 0; i < 12 || k.drops.Load() == 0; i++ { // sets of resources come and go, and with them the lists that lead on from them
-		require.NoError(t, k.AwaitSource(t.Context(), "small"))
-		k.rename("small", fmt.Sprint("name ", i))
-		_, _, err := k.TakeSnapshot(t.Context(), "small")
-		require.NoError(t, err)
-		_, err = k.db.Prune(t.Context(), "small", store.Retention{Entries: 1})
-		require.NoError(t, err)
-	}
-	quiet := 0 // looks in a row that drop nothing
-	for range 20 {
-		before := k.drops.Load()
-		require.NoError(t, k.AwaitSource(t.Context(), "small"))
-		if quiet++; k.drops.Load() != before {
-			quiet = 0
-		}
-	}
-	require.GreaterOrEqual(t, quiet, 15)
-}
-
 // counting is a store without collections that counts the looks.
 type counting struct {
 	Store
-	dir   string
 	looks atomic.Int32
 }
 
 func (c *counting) Sweep(context.Context) error { return nil }
-func (c *counting) Files() files.Store          { return files.Folder(c.dir) }
 
 func (c *counting) Alone() bool { return true }
 
@@ -363,18 +315,18 @@ func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 
 // Looks come once a minute and once an hour until Close. Time passes when all wait.
 func TestLooksComeNowAndThenUntilClose(t *testing.T) {
-	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		c := &counting{dir: dir}
+		c := &counting{}
 		p := Policy{}
 		require.NoError(t, p.Validate())
 		k := New(Config{Policy: p, Store: c, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+		k.Do(Task{Sweep: func(context.Context) error { c.looks.Add(1); return nil }})
 		require.NoError(t, k.Start())
 		atOnce := c.looks.Load()
 		time.Sleep(59*time.Minute + 30*time.Second)
 		assert.EqualValues(t, 59, c.looks.Load()-atOnce, "one each minute")
 		time.Sleep(time.Minute)
-		assert.EqualValues(t, 62, c.looks.Load()-atOnce, "and one that prunes, which looks for leftovers of collections too")
+		assert.EqualValues(t, 62, c.looks.Load()-atOnce, "and one that prunes, which has extensions look for leftovers too")
 		k.Close()
 		time.Sleep(24 * time.Hour)
 		assert.EqualValues(t, 62, c.looks.Load()-atOnce)

@@ -76,8 +76,7 @@ func (k *Keeper) Prune(ctx context.Context, name string) (entries uint64, err er
 	if err != nil || entries == 0 {
 		return 0, err
 	}
-	// What is in no closed change list yet must not go: it is closed first.
-	if err := k.keepSourceUp(ctx, name, false); err != nil {
+	if err := k.doTasks(ctx, name, false); err != nil { // extensions may need what goes
 		return 0, err
 	}
 	changed := k.Changes.Begin(name)

@@ -20,6 +20,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -61,6 +63,9 @@ func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin 
 	for _, f := range change {
 		f(&o.Config)
 	}
+	if o.Config.Parts == nil {
+		o.Config.Parts = ext.Parts()
+	}
 	o.start(at)
 	t.Cleanup(func() {
 		socket.Close()
@@ -74,6 +79,13 @@ func Publishing(t testing.TB, doc string, change ...func(*server.Config)) *Origi
 	o := New(t, change...)
 	o.Create("egov", doc)
 	return o
+}
+
+// ChangesPerList closes change lists of ResourceSync of so many changes.
+func ChangesPerList(n int) func(*server.Config) {
+	return func(c *server.Config) {
+		c.Parts = append(c.Parts, resourcesync.With(resourcesync.Options{ChangesPerList: n}))
+	}
 }
 
 // DocumentSize makes documents of feeds have so many entries.

@@ -1,4 +1,4 @@
-package upkeep
+package resourcesync
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type sourceJob struct {
 
 // makingSource returns the job that makes what ResourceSync offers of a collection. There is
 // one at a time; begun says that it is new.
-func (k *Keeper) makingSource(name string) (job *sourceJob, begun bool) {
+func (k *part) makingSource(name string) (job *sourceJob, begun bool) {
 	q := &k.sourcing
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,7 +49,7 @@ func (k *Keeper) makingSource(name string) (job *sourceJob, begun bool) {
 		job.err = err
 		close(job.done)
 	}
-	if !k.background.begin(func() { end(k.makeSource(k.background.ctx, name)) }) {
+	if !k.server.Run(func(ctx context.Context) { end(k.makeSource(ctx, name)) }) {
 		delete(q.jobs, name)
 		job.err = context.Canceled
 		close(job.done)
@@ -57,9 +57,9 @@ func (k *Keeper) makingSource(name string) (job *sourceJob, begun bool) {
 	return job, true
 }
 
-// AwaitSource waits until what ResourceSync offers of a collection is made, or until ctx ends. Making it goes on
-// then; it ends with [context.Canceled] where the keeper is closed.
-func (k *Keeper) AwaitSource(ctx context.Context, name string) error {
+// await waits until what ResourceSync offers of a collection is made, or until ctx ends. Making it goes on
+// then; it ends with [context.Canceled] where the server is closed.
+func (k *part) await(ctx context.Context, name string) error {
 	job, _ := k.makingSource(name)
 	select {
 	case <-job.done:
@@ -69,11 +69,11 @@ func (k *Keeper) AwaitSource(ctx context.Context, name string) error {
 	}
 }
 
-// keepSourceUp sees to what ResourceSync offers of a collection, if anybody has asked for it
+// keepUp sees to what ResourceSync offers of a collection, if anybody has asked for it
 // and something is due, or in any case.
-func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) error {
+func (k *part) keepUp(ctx context.Context, name string, anyway bool) error {
 	asked, due := false, false
-	err := k.Store.View(ctx, name, func(v *store.View) error {
+	err := k.server.Store.View(ctx, name, func(v *store.View) error {
 		c, err := resources.ChangesOf(v)
 		if asked = c != nil; asked && err == nil {
 			due, err = k.sourceDue(v, c)
@@ -81,7 +81,7 @@ func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) err
 		return err
 	})
 	if err == nil && asked {
-		err = k.Resources.Note(ctx, name)
+		err = k.folder.Note(ctx, name)
 	}
 	if due = due || anyway; err != nil || !asked || !due {
 		return err
@@ -99,11 +99,11 @@ func (k *Keeper) keepSourceUp(ctx context.Context, name string, anyway bool) err
 	}
 }
 
-func (k *Keeper) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
+func (k *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 	if v.NoResourceSync {
 		return false, nil
 	}
-	sets, err := k.Resources.Sets(v, k.Site(&v.Collection))
+	sets, err := k.folder.Sets(v, k.site(&v.Collection))
 	if err != nil {
 		return false, err
 	}
@@ -126,32 +126,32 @@ func isOld(v *store.View, sets []*resources.Set) (bool, error) {
 
 // cut says when change lists of a collection are closed: also before retention could take
 // something away that is in none.
-func (k *Keeper) cut(c *store.Collection) resources.Cut {
+func (k *part) cut(c *store.Collection) resources.Cut {
 	cut := resources.Cut{
 		Changes: uint64(cmp.Or(c.ChangesPerList, k.ChangesPerList)),
 		After:   cmp.Or(c.ChangeListAfter, k.ChangeListAfter),
 	}
-	if keep := cmp.Or(c.KeepEntries, k.KeepEntries); keep > 0 {
+	if keep := cmp.Or(c.KeepEntries, k.server.KeepEntries); keep > 0 {
 		cut.Changes = min(cut.Changes, keep)
 	}
-	if keep := cmp.Or(c.KeepFor, k.KeepFor); keep > 0 {
+	if keep := cmp.Or(c.KeepFor, k.server.KeepFor); keep > 0 {
 		cut.After = min(cut.After, max(keep/2, 1)) // some time passes until something is pruned
 	}
 	return cut
 }
 
 // changesDue reports whether the open change list is to be closed.
-func (k *Keeper) changesDue(v *store.View, c *resources.Changes) (bool, error) {
+func (k *part) changesDue(v *store.View, c *resources.Changes) (bool, error) {
 	if c.Pruned(v.Horizon) {
 		return true, nil
 	}
-	last, err := c.Due(v, k.cut(&v.Collection), k.Now())
+	last, err := c.Due(v, k.cut(&v.Collection), k.server.Now())
 	return last > 0, err
 }
 
 // makeSource makes the set that is due, closes the change lists that are, and makes their
 // files.
-func (k *Keeper) makeSource(ctx context.Context, name string) error {
+func (k *part) makeSource(ctx context.Context, name string) error {
 	set, err := k.makeSet(ctx, name)
 	if err != nil || set == nil {
 		return err
@@ -161,8 +161,8 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 	var after uint64 // behind which change lists begin, and when that was
 	var at time.Time
 	due := true
-	err = k.Store.View(ctx, name, func(v *store.View) error {
-		site, cut = k.Site(&v.Collection), k.cut(&v.Collection)
+	err = k.server.Store.View(ctx, name, func(v *store.View) error {
+		site, cut = k.site(&v.Collection), k.cut(&v.Collection)
 		c, err := resources.ChangesOf(v)
 		if c != nil && err == nil {
 			due, err = k.changesDue(v, c)
@@ -175,34 +175,34 @@ func (k *Keeper) makeSource(ctx context.Context, name string) error {
 		return err
 	}
 	if due {
-		if _, err := k.Resources.CutChanges(ctx, site, name, after, at, cut, k.Now()); err != nil {
+		if _, err := k.folder.CutChanges(ctx, site, name, after, at, cut, k.server.Now()); err != nil {
 			return err
 		}
 	}
-	if err := k.Resources.Note(ctx, name); err != nil {
+	if err := k.folder.Note(ctx, name); err != nil {
 		return err
 	}
 	dropped, lost, made, err := k.makeParts(ctx, name, site)
 	if err == nil && lost > dropped {
-		err = k.Resources.DropChangeLists(ctx, name, lost)
+		err = k.folder.DropChangeLists(ctx, name, lost)
 	}
 	if err != nil || lost == 0 && !made {
 		return err
 	}
-	return k.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
-		return k.Resources.DropParts(ctx, v, site, lost)
+	return k.server.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
+		return k.folder.DropParts(ctx, v, site, lost)
 	})
 }
 
 // makeSet makes a new set, if one is due, and returns the newest. It is nil where none is
 // offered.
-func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
+func (k *part) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
 	old := false
-	err = k.Store.View(ctx, name, func(v *store.View) error {
+	err = k.server.Store.View(ctx, name, func(v *store.View) error {
 		if v.NoResourceSync {
 			return nil
 		}
-		sets, err := k.Resources.Sets(v, k.Site(&v.Collection))
+		sets, err := k.folder.Sets(v, k.site(&v.Collection))
 		if err != nil {
 			return err
 		}
@@ -214,16 +214,16 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 	if err != nil || !old {
 		return set, err
 	}
-	if err := k.Store.MayWrite(); err != nil {
+	if err := k.server.Store.MayWrite(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
-		set, err = k.Resources.Build(ctx, k.Site(&v.Collection), v)
+	err = k.server.Store.View(ctx, name, func(v *store.View) (err error) {
+		set, err = k.folder.Build(ctx, k.site(&v.Collection), v)
 		return err
 	})
 	if err == nil {
-		k.Logger.Info("resource list made", "collection", name, "resources", set.Items, "took", time.Since(began))
+		k.server.Logger.Info("resource list made", "collection", name, "resources", set.Items, "took", time.Since(began))
 	}
 	return set, err
 }
@@ -231,8 +231,8 @@ func (k *Keeper) makeSet(ctx context.Context, name string) (set *resources.Set, 
 // makeParts makes the files of closed change lists. It returns the number up to which lists were
 // dropped before, and the number up to which they are to be dropped: those that need not be kept, and
 // those that cannot be made any more, with all before them. made says that there were any to be made.
-func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
-	err = k.Store.View(ctx, name, func(v *store.View) error {
+func (k *part) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
+	err = k.server.Store.View(ctx, name, func(v *store.View) error {
 		if err := site.Check(&v.Collection); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 		if err != nil || c == nil {
 			return err
 		}
-		sets, err := k.Resources.Sets(v, site)
+		sets, err := k.folder.Sets(v, site)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 		}
 		lost = dropped
 		for i, list := range lists {
-			part, err := k.Resources.Part(v, site, list.Number)
+			part, err := k.folder.Part(v, site, list.Number)
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 				lost = list.Number
 				continue
 			}
-			built, err := k.Resources.BuildPart(ctx, site, v, list)
+			built, err := k.folder.BuildPart(ctx, site, v, list)
 			if made = made || built; err != nil {
 				return err
 			}
@@ -283,10 +283,10 @@ func (k *Keeper) makeParts(ctx context.Context, name string, site *resources.Sit
 	return dropped, lost, made, err
 }
 
-// SweepSources removes what is kept of collections that are not there any more.
-func (k *Keeper) SweepSources(ctx context.Context) error {
-	return k.Resources.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
-		all, err := k.Store.Collections(ctx)
+// sweep removes what is kept of collections that are not there any more.
+func (k *part) sweep(ctx context.Context) error {
+	return k.folder.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
+		all, err := k.server.Store.Collections(ctx)
 		for i := range all {
 			epochs = append(epochs, all[i].Epoch)
 		}

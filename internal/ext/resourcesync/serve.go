@@ -1,4 +1,4 @@
-package server
+package resourcesync
 
 import (
 	"bytes"
@@ -13,32 +13,22 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// ResourceSync (ANSI/NISO Z39.99): each collection is a set of resources, which are its live
-// topics. What there is at one moment, and what has changed up to one, are files that are made
-// once: see package resources. The first who asks for them has to wait until they are made.
-
-// capabilityListURL returns the URL of that of a collection, "" where it has none.
-func (s *Server) capabilityListURL(c *store.Collection) string {
-	if c.NoResourceSync {
-		return ""
-	}
-	return s.site(c).CapabilityListURL()
-}
-
-func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
+func (s *part) routes(get func(path string, h web.Handler)) {
 	get("/.well-known/resourcesync", s.sourceDescription)
-	get("/resourcesync/description-{n:"+resources.SeqPattern+"}.xml", s.sourceDescriptionPart)
+	get("/resourcesync/description-{n:"+addresses.SeqPattern+"}.xml", s.sourceDescriptionPart)
 	get("/robots.txt", s.robots)
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
 	document("capabilitylist.xml", s.capabilityList)
-	document("changelist.xml", s.waiting.Handler(s.changeList))
-	document("changelist-open.xml", s.waiting.Handler(s.openChanges))
+	document("changelist.xml", s.server.Waiting(s.changeList))
+	document("changelist-open.xml", s.server.Waiting(s.openChanges))
 	document("changelist-index.xml", s.changeListIndex)
 	document("changedump.xml", s.changeDump)
 
@@ -47,7 +37,7 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	}
 	newest("resourcelist.xml", (*resources.Set).ResourceList)
 	newest("resourcedump.xml", (*resources.Set).ResourceDump)
-	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + resources.SeqPattern + "}", "{n:" + resources.SeqPattern + "}"
+	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + addresses.SeqPattern + "}", "{n:" + addresses.SeqPattern + "}"
 	some := func(name string, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) {
 		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.setFile(w, r, count, file) })
 	}
@@ -62,15 +52,15 @@ func (s *Server) resourceSyncRoutes(get func(path string, h web.Handler)) {
 	closed("changedump-"+tag+"-"+number+".zip", (*resources.Part).PackageFile)
 	closed("changedump-"+tag+"-"+number+"-manifest.xml", (*resources.Part).ManifestFile)
 
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(mementoForms), s.memento)
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(mementoForms)+".patch", s.mementoPatch)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(server.VersionForms), s.memento)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(server.VersionForms)+".patch", s.mementoPatch)
 	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", s.timeGate)
 	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", s.timeMap)
 }
 
 // site says where everything of a collection is.
-func (s *Server) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: s.BaseURL, Map: s.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+func (s *part) site(c *store.Collection) *resources.Site {
+	return &resources.Site{Server: s.server.BaseURL, Map: s.server.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.
@@ -78,11 +68,11 @@ var errNotMade = errors.New("server: what ResourceSync offers is not made yet")
 
 // source calls f with a collection as it is offered. Where that is not made yet, it is now.
 // Lists are there only if f wants them.
-func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
+func (s *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
 	const tries = 5 // others may delete what is made, or change how it is to be
 	name := web.Var(r, "map")
 	for range tries {
-		err := s.View(r, func(v *store.View) error {
+		err := s.server.View(r, func(v *store.View) error {
 			src, err := s.sourceOf(v, lists)
 			if err != nil {
 				return err
@@ -101,13 +91,13 @@ func (s *Server) source(w http.ResponseWriter, r *http.Request, lists bool, f fu
 
 // sourceOf returns a collection as a Source has it. It is errNotMade where some of that is
 // missing.
-func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
+func (s *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 	if v.NoResourceSync {
 		return nil, web.Problemf(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
 	}
 	src := &resources.Source{Site: *s.site(&v.Collection), Collection: &v.Collection}
 	var err error
-	if src.Sets, err = s.keeper.Resources.Sets(v, &src.Site); err != nil {
+	if src.Sets, err = s.folder.Sets(v, &src.Site); err != nil {
 		return nil, err
 	}
 	if src.Changes, err = resources.ChangesOf(v); err != nil {
@@ -123,7 +113,7 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 		return nil, err
 	}
 	for i := range src.Lists {
-		part, err := s.keeper.Resources.Part(v, &src.Site, src.Lists[i].Number)
+		part, err := s.folder.Part(v, &src.Site, src.Lists[i].Number)
 		if err != nil {
 			return nil, err
 		}
@@ -137,18 +127,18 @@ func (s *Server) sourceOf(v *store.View, lists bool) (*resources.Source, error) 
 
 // writeChanges answers with a document that the log is read for. It is made only for those
 // who do not know it, and where it was not made lately. Others may be told when it changes.
-func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
+func (s *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
 	return s.source(w, r, false, func(src *resources.Source, v *store.View) error {
 		if isTopic {
-			s.addPartLinks(w.Header(), &v.Collection, src.ChangeListURL())
+			s.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
 		}
-		state := StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
+		state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
 		for _, set := range src.Sets {
 			state += fmt.Sprint(" ", set.Seq)
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
-		return s.Answers.WriteBytes(w, r, s.StateTag(r, state), cacheShortly, func() ([]byte, error) {
+		return s.server.Answers.WriteBytes(w, r, s.server.StateTag(r, state), server.CacheShortly, func() ([]byte, error) {
 			var b bytes.Buffer
 			err := write(src, &b, v)
 			return b.Bytes(), err
@@ -156,29 +146,29 @@ func (s *Server) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bo
 	})
 }
 
-func (s *Server) changeList(w http.ResponseWriter, r *http.Request) error {
+func (s *part) changeList(w http.ResponseWriter, r *http.Request) error {
 	return s.writeChanges(w, r, true, (*resources.Source).WriteChangeList)
 }
 
-func (s *Server) openChanges(w http.ResponseWriter, r *http.Request) error {
+func (s *part) openChanges(w http.ResponseWriter, r *http.Request) error {
 	return s.writeChanges(w, r, false, (*resources.Source).WriteOpenChanges)
 }
 
-func (s *Server) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
+func (s *part) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
 	return s.source(w, r, true, func(src *resources.Source, v *store.View) error {
-		return s.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, cacheShortly, func(to io.Writer) error { return write(src, to) })
+		return s.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
 	})
 }
 
-func (s *Server) capabilityList(w http.ResponseWriter, r *http.Request) error {
+func (s *part) capabilityList(w http.ResponseWriter, r *http.Request) error {
 	return s.writeListed(w, r, (*resources.Source).WriteCapabilityList)
 }
 
-func (s *Server) changeListIndex(w http.ResponseWriter, r *http.Request) error {
+func (s *part) changeListIndex(w http.ResponseWriter, r *http.Request) error {
 	return s.writeListed(w, r, (*resources.Source).WriteChangeListIndex)
 }
 
-func (s *Server) changeDump(w http.ResponseWriter, r *http.Request) error {
+func (s *part) changeDump(w http.ResponseWriter, r *http.Request) error {
 	return s.writeListed(w, r, (*resources.Source).WriteChangeDump)
 }
 
@@ -189,7 +179,7 @@ type kept struct {
 }
 
 // sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is made again.
-func (s *Server) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
+func (s *part) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
 	const tries = 3
 	for range tries {
 		var k kept
@@ -203,25 +193,25 @@ func (s *Server) sourceFile(w http.ResponseWriter, r *http.Request, find func(*r
 		if !errors.Is(err, resources.ErrNotThere) {
 			return err
 		}
-		s.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
+		s.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
 	}
 	return busyMaking(web.Var(r, "map"))
 }
 
 // newestSet answers with a file of the newest set.
-func (s *Server) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
+func (s *part) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
 	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
-		return kept{file(src.Sets[0]), s.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), cacheShortly}, nil
+		return kept{file(src.Sets[0]), s.server.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), server.CacheShortly}, nil
 	})
 }
 
 // lasting is a file under a URL of its own.
 func lasting(r *http.Request, f resources.File) kept {
-	return kept{f, web.Digest([]byte(r.URL.Path)), cacheForEver}
+	return kept{f, web.Digest([]byte(r.URL.Path)), server.CacheForEver}
 }
 
 // setFile answers with a file of the set that the URL names.
-func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
+func (s *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
 	tag, seq := web.Var(r, "tag"), web.Var(r, "seq")
 	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
 		for _, set := range src.Sets {
@@ -239,14 +229,14 @@ func (s *Server) setFile(w http.ResponseWriter, r *http.Request, count func(*res
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
-func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
+func (s *part) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
 	tag := web.Var(r, "tag")
 	return s.sourceFile(w, r, func(src *resources.Source, v *store.View) (kept, error) {
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
 			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
-		part, err := s.keeper.Resources.Part(v, &src.Site, n)
+		part, err := s.folder.Part(v, &src.Site, n)
 		switch {
 		case err != nil:
 			return kept{}, err
@@ -267,7 +257,7 @@ func (s *Server) closedChanges(w http.ResponseWriter, r *http.Request, file func
 }
 
 // serveFile answers with a file, the gzipped copy if there is one and the client takes it.
-func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
+func (s *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
 	h := w.Header()
 	in := []web.Coding{web.Identity}
 	if k.Packed {
@@ -277,7 +267,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, k *kept) erro
 	h.Set("Content-Type", k.MediaType)
 	h.Set("Cache-Control", k.cache)
 	return web.WriteKept(w, r, web.Validator{Tag: k.tag}, func(c web.Coding) (web.Kept, error) {
-		file, err := s.keeper.Resources.Open(r.Context(), k.File, c == web.Gzipped)
+		file, err := s.folder.Open(r.Context(), k.File, c == web.Gzipped)
 		if err != nil {
 			return web.Kept{}, err
 		}
@@ -287,10 +277,10 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, k *kept) erro
 
 // awaitSource waits for what ResourceSync offers of a collection, but not for long: making it
 // goes on when the client has gone.
-func (s *Server) awaitSource(r *http.Request, name string) error {
-	ctx, cancel := context.WithTimeout(r.Context(), s.SlowClientTimeout)
+func (s *part) awaitSource(r *http.Request, name string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), s.server.SlowClientTimeout)
 	defer cancel()
-	err := s.keeper.AwaitSource(ctx, name)
+	err := s.await(ctx, name)
 	if r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return busyMaking(name)
 	}

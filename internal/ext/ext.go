@@ -1,0 +1,17 @@
+// Package ext has the list of all extensions.
+package ext
+
+import (
+	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/websub"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/server"
+)
+
+// All returns all extensions, for one command.
+func All() []extension.Extension {
+	return []extension.Extension{resourcesync.Extension(), websub.Extension()}
+}
+
+// Parts returns what makes the parts of a server that has all extensions, as they are without flags.
+func Parts() []func(*server.Server) (*server.Part, error) { return extension.Parts(All()) }

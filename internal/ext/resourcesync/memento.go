@@ -1,0 +1,178 @@
+package resourcesync
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/xml/patch"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// The versions of a topic, as Memento has them (RFC 7089): the topic's URL is the original
+// resource, the record forms of its entries are its mementos.
+
+const linkFormat = "application/link-format"
+
+// memento answers with a version of a topic, and says when that was current (RFC 7089 §2.1.1,
+// Memento-Datetime; §4.2.2).
+func (s *part) memento(w http.ResponseWriter, r *http.Request) error {
+	return s.server.View(r, func(v *store.View) error {
+		e, err := s.server.FindEntry(v, r)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Cache-Control", server.CacheForEver)
+		return s.server.WriteVersion(w, r, v, e)
+	})
+}
+
+// timeGate leads to the version of a topic that was current at a time (RFC 7089 §4.2.1,
+// pattern 2.1): to the last one where none is given, to the first one that is kept where that
+// is later.
+func (s *part) timeGate(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	h.Set("Vary", "Accept-Datetime")
+	at, err := s.server.AcceptDatetime(r)
+	if err != nil {
+		return err
+	}
+	return s.server.View(r, func(v *store.View) error {
+		e, err := server.LastEntry(v, r)
+		if err != nil {
+			return err
+		}
+		c := &v.Collection
+		web.AddLink(h, s.server.URLs.Topic(c, e.TopicSI), "original")
+		web.AddLink(h, s.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
+		if e.Seq <= v.Horizon {
+			return s.server.Pruned(c, "the history of this topic")
+		}
+		for !at.IsZero() && e.Updated.Truncate(time.Second).After(at) {
+			before, err := prior(v, e)
+			if err != nil {
+				return err
+			}
+			if before == nil {
+				break
+			}
+			e = before
+		}
+		h.Set("Cache-Control", server.CacheShortly)
+		h.Set("Location", s.server.URLs.Memento(c, e))
+		w.WriteHeader(http.StatusFound)
+		return nil
+	})
+}
+
+// prior returns the entry of the topic before e, or nil where none is kept.
+func prior(v *store.View, e *store.Entry) (*store.Entry, error) {
+	if e.Prior == 0 {
+		return nil, nil
+	}
+	before, err := v.Entry(e.Prior)
+	if errors.Is(err, store.ErrGone) {
+		return nil, nil
+	}
+	return before, err
+}
+
+// mementosOnPage is how many versions a page of a TimeMap lists.
+const mementosOnPage = 1000
+
+// timeMap lists the versions of a topic that are kept, the newest first (RFC 7089 §5). The
+// page that goes on behind another has the sequence of its first entry in its URL.
+func (s *part) timeMap(w http.ResponseWriter, r *http.Request) error {
+	return s.server.View(r, func(v *store.View) error {
+		last, err := server.LastEntry(v, r)
+		if err != nil {
+			return err
+		}
+		c, site := &v.Collection, s.site(&v.Collection)
+		start, self := last, site.TimeMapURL(last.TopicSI)
+		if page := strings.TrimPrefix(web.Var(r, "page"), "-"); page != "" {
+			seq, _ := strconv.ParseUint(page, 10, 64) // the route takes digits only
+			if start, err = v.Entry(seq); errors.Is(err, store.ErrGone) {
+				return s.server.Pruned(c, "this page of versions")
+			}
+			if err != nil || start.TopicSI != last.TopicSI {
+				return web.Problemf(http.StatusNotFound, "there is no such page of the versions at %s", self)
+			}
+			self += "-" + page
+		}
+		links := []string{
+			web.LinkValue(s.server.URLs.Topic(c, last.TopicSI), "original"),
+			web.LinkValue(site.TimeGateURL(last.TopicSI), "timegate"),
+			web.LinkValue(self, "self", "type", linkFormat),
+		}
+		at := start
+		if at.Seq <= v.Horizon {
+			at = nil
+		}
+		for n := 0; at != nil; n++ {
+			if n == mementosOnPage {
+				links = append(links, web.LinkValue(fmt.Sprintf("%s-%d", site.TimeMapURL(last.TopicSI), at.Seq), "timemap", "type", linkFormat))
+				break
+			}
+			before, err := prior(v, at)
+			if err != nil {
+				return err
+			}
+			rel := "memento"
+			if before == nil {
+				rel = "first " + rel
+			}
+			if at == last {
+				rel = "last " + rel
+			}
+			links = append(links, web.LinkValue(s.server.URLs.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
+			at = before
+		}
+		return s.server.Answers.WriteSmall(w, r, linkFormat, server.CacheShortly, func(to io.Writer) error {
+			_, err := io.WriteString(to, strings.Join(links, ",\n")+"\n")
+			return err
+		})
+	})
+}
+
+// mementoPatch answers with the patch that makes a version of a topic, in a form, of the version
+// before (Z39.99 §14.4, Patch Content). It never changes, as versions do not.
+func (s *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
+	return s.server.View(r, func(v *store.View) error {
+		e, err := s.server.FindEntry(v, r)
+		if err != nil {
+			return err
+		}
+		var version xtm.Version
+		for i, v := range store.Forms { // the route has no other endings
+			if server.VersionForms[i].Ending == web.Var(r, web.EndingVar) {
+				version = v
+			}
+		}
+		about, err := resources.RecordFormOf(v, e)
+		if err != nil {
+			return err
+		}
+		digest := about.PatchIn(version)
+		if digest == nil {
+			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.server.URLs.Memento(&v.Collection, e))
+		}
+		if e.Prior <= v.Horizon {
+			return s.server.Pruned(&v.Collection, "the version that this patch leads from")
+		}
+		web.RecorderOf(r).Settled = s.server.Made(e.Updated)
+		h := w.Header()
+		h.Set("Vary", "Accept-Encoding")
+		h.Set("Content-Type", patch.MediaType)
+		return s.server.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), server.CacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
+	})
+}

@@ -1,0 +1,106 @@
+// Package resourcesync is an extension: a server offers its collections by ResourceSync (ANSI/NISO Z39.99), and the versions of topics by Memento
+// (RFC 7089). Each collection is a set of resources, which are its live topics. What there is at one moment, and what has changed up to one, are files
+// that are made once: see package resources. The first who asks for them has to wait until they are made.
+//
+//	serve.go      documents and files of a collection
+//	discovery.go  what there is, for those who know the server alone
+//	memento.go    versions of topics
+//	upkeep.go     makes what is due
+package resourcesync
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Options say what is made of collections that have no settings of their own for it. Zero values mean the defaults.
+type Options struct {
+	ChangesPerList  int           // changes after which a change list is closed; default 1,000
+	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
+	Sizes           resources.Sizes
+}
+
+// Extension returns it, with its flags.
+func Extension() extension.Extension {
+	var o Options
+	return extension.Extension{
+		Name: "resourcesync",
+		Flags: func(fl *pflag.FlagSet) {
+			fl.IntVar(&o.ChangesPerList, "changes-per-list", 1000, "close a change list of ResourceSync after this `number` of changes")
+			fl.DurationVar(&o.ChangeListAfter, "change-list-after", 24*time.Hour, "close a change list of ResourceSync when its first change is this `time` old")
+			fl.IntVar(&o.Sizes.PackageItems, "package-resources", 10_000, "`number` of resources in a package of a resource dump")
+			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", 100_000_000, "largest package of a resource dump, in `bytes`")
+		},
+		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, o) }, // once the flags are parsed
+	}
+}
+
+// part is what a server has for it. It is safe for concurrent use.
+type part struct {
+	Options
+	server   *server.Server
+	folder   resources.Folder
+	sourcing sourcing
+}
+
+// Serve makes the part of a server that offers ResourceSync.
+func Serve(s *server.Server, o Options) (*server.Part, error) {
+	p, err := newPart(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return &server.Part{
+		Routes: p.routes, Links: p.links, TopicLinks: p.topicLinks, Followed: p.followed,
+		Task: upkeep.Task{KeepUp: p.keepUp, Sweep: p.sweep},
+	}, nil
+}
+
+// With returns what makes the part of a server with some options.
+func With(o Options) func(*server.Server) (*server.Part, error) {
+	return func(s *server.Server) (*server.Part, error) { return Serve(s, o) }
+}
+
+func newPart(s *server.Server, o Options) (*part, error) {
+	if o.ChangesPerList < 0 || o.ChangeListAfter < 0 {
+		return nil, errors.New("the number of changes, or the age, at which a change list is closed is negative")
+	}
+	o.ChangesPerList, o.ChangeListAfter = cmp.Or(o.ChangesPerList, 1000), cmp.Or(o.ChangeListAfter, 24*time.Hour)
+	return &part{Options: o, server: s, folder: resources.Folder{Store: s.Store, Sizes: o.Sizes}}, nil
+}
+
+// links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source Description (Z39.99 §6.3.3,
+// Link).
+func (s *part) links(c *store.Collection) []feeds.Link {
+	switch {
+	case c == nil:
+		return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: resources.SourceDescriptionURL(s.server.BaseURL)}}
+	case c.NoResourceSync:
+		return nil
+	}
+	return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: s.site(c).CapabilityListURL()}}
+}
+
+// topicLinks returns the links from a topic to its TimeGate and TimeMap (RFC 7089 §4.2.1).
+func (s *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
+	site := s.site(c)
+	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)}, {Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: linkFormat}}
+}
+
+// followed returns the URL of the change list of a collection.
+func (s *part) followed(c *store.Collection) []string {
+	if c.NoResourceSync {
+		return nil
+	}
+	return []string{s.site(c).ChangeListURL()}
+}
