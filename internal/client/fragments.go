@@ -296,7 +296,7 @@ func logged(batch []follow.Result[received]) []store.Logged {
 
 // entryOf returns the entry of the log of a source that a change is.
 func entryOf(r *follow.Record) store.Logged {
-	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded, Covered: r.Change.Covered, Commit: r.Change.Commit, Rendering: r.Change.Rendering, Omits: r.Change.Omits}
+	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded, Covered: r.Change.Covered, Commit: r.Change.Commit, Rendering: r.Change.Rendering, Omits: r.Change.Omits, RDF: r.Change.RDF}
 	if len(r.Representations) > 0 {
 		l.Link = r.Representations[0].URL
 	}

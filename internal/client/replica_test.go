@@ -760,3 +760,53 @@ func TestReplicaLeavesInstancesOutAsItsOriginDoes(t *testing.T) {
 		}
 	}
 }
+
+// A replica offers each entry in RDF where its origin does, and so does a replica of that. Its snapshots are in RDF where the last entry is.
+func TestReplicaOffersRDFAsItsOriginDoes(t *testing.T) {
+	t.Parallel()
+	forms := func(o *origin) (all []string) {
+		for _, e := range entriesOf(t, o) {
+			types := e.ID
+			for _, l := range e.Find("alternate") {
+				types += " " + l.Type
+			}
+			all = append(all, types)
+		}
+		return all
+	}
+	towns := func(name string) string {
+		return doc(vocabulary, topic("town", name), known("oslo", name, instanceOf("town")))
+	}
+	o := publishing(t, towns("Town"))
+	first := newReplica(t, o)
+	first.sync(t)
+	second := newReplica(t, first.origin)
+	second.sync(t)
+	for turn, on := range []bool{true, false, true} {
+		answer := o.Ask("PUT", "/topicmaps/egov", "application/json", fmt.Sprintf(`{"rdf": %t}`, on))
+		require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
+		o.Put(towns(fmt.Sprint("Town ", turn)))
+		late := newReplica(t, o)
+		late.sync(t)
+		for _, r := range []*replica{first, second, late} {
+			r.sync(t)
+			sameLog(t, r.origin, o)
+			require.Equal(t, forms(o), forms(r.origin))
+			for _, ending := range []string{".ttl", ".nt", ".rdf"} {
+				here, there := r.Ask("GET", "/topicmaps/egov/snapshots/current"+ending, "", ""), o.Ask("GET", "/topicmaps/egov/snapshots/current"+ending, "", "")
+				require.Equal(t, there.Code, here.Code, "%s", here.Body)
+				require.Equal(t, on, here.Code == http.StatusOK)
+				require.Equal(t, on, strings.Contains(here.Body.String(), fmt.Sprint("Town ", turn)))
+			}
+			for _, e := range entriesOf(t, o)[:2] {
+				for _, l := range e.Find("alternate") {
+					path := strings.TrimPrefix(l.Href, o.URL)
+					here, there := r.Ask("GET", path, "", ""), o.Ask("GET", path, "", "")
+					require.Equal(t, http.StatusOK, here.Code, path)
+					require.Equal(t, there.Body.String(), here.Body.String(), path)
+				}
+			}
+			assert.Empty(t, findings(t, r.DB))
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -25,6 +26,7 @@ type Change struct {
 	Covered           bool        `json:",omitempty"` // other entries have all that is new in it
 	Commit, Rendering uint64      `json:",omitempty"` // see [feeds.Entry]
 	Omits             bool        `json:",omitempty"` // likewise
+	RDF               bool        `json:",omitempty"` // it has links to the fragment in RDF
 	Document          string      // the URL of the document in which the entry stands
 
 	Fragment []byte `json:"-"` // the fragment, where the document has it, as [feeds.Entry] has it
@@ -38,8 +40,13 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Omits: e.Omits, Document: document, Fragment: e.Fragment},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Omits: e.Omits, RDF: inRDF(e), Document: document, Fragment: e.Fragment},
 	}
+}
+
+// inRDF reports whether an entry has links to RDF.
+func inRDF(e *feeds.Entry) bool {
+	return slices.ContainsFunc(e.Links, func(l feeds.Link) bool { return l.Rel == "alternate" && l.Type == feeds.MediaTypeTurtle })
 }
 
 // via returns the sources of an entry (RFC 4287 §4.2.7.2, The "rel" Attribute).

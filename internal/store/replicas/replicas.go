@@ -170,6 +170,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 			e.Topic = about.TopicSI()
 		}
 	}
+	c.OfferRDF(&l.RDF)
 	c.Head, c.Run, c.Updated = seq, run, l.Updated
 	return e, nil
 }

@@ -24,6 +24,7 @@ type Logged struct {
 	Covered           bool   // see package collections
 	Commit, Rendering uint64 // as the feed states them; 0: it does not
 	Omits             bool   // likewise: see [feeds.Entry]
+	RDF               bool   // the source offers the fragment in RDF too
 
 	// Applied is the fragment, where it was applied in the same commit: what it says is in the records.
 	Applied *fragment.Fragment
