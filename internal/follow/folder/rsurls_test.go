@@ -1,8 +1,6 @@
 package folder
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,16 +46,6 @@ func TestURIsInOtherForms(t *testing.T) {
 		other()
 		require.Equal(t, 1, m.round().Removed)
 		require.Equal(t, s.pool, m.records())
-
-		state := filepath.Join(m.dir, StateFile) // as an earlier version has written it
-		b, err := os.ReadFile(state)
-		require.NoError(t, err)
-		old := strings.ReplaceAll(string(b), `"`+rsHost+"/r/1.txt\"", `"http://Example.org/r/1.txt"`)
-		require.NotEqual(t, string(b), old)
-		require.NoError(t, os.WriteFile(state, []byte(old), 0o600))
-		require.True(t, m.audit().Equal())
-		r = m.round()
-		require.Equal(t, []int{0, 0, 0}, []int{r.New, r.Changed, r.Removed}, "%+v", style)
 
 		m.url = strings.Replace(m.url, rsHost, "HTTP://Example.org:80", 1) + "#x"
 		require.Zero(t, m.round().New, "the folder is of the same Source")

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // StateFile is the name of the file in a folder that says what the folder holds: one JSON
@@ -91,9 +90,6 @@ func readState(root *os.Root) (*State, error) {
 	if s.Records == nil {
 		s.Records = map[string]*Held{}
 	}
-	if s.Mirror {
-		s.normalize()
-	}
 	if s.Memory == nil {
 		s.Memory = &follow.Memory{}
 	}
@@ -104,21 +100,6 @@ func readState(root *os.Root) (*State, error) {
 		}
 	}
 	return s, nil
-}
-
-// normalize gives the records of a mirror the normal form of their URIs: earlier versions kept them as they were listed.
-func (s *State) normalize() {
-	for id, held := range maps.Clone(s.Records) {
-		if normal := iri.NormalizeURL(id); normal != id && s.Records[normal] == nil {
-			delete(s.Records, id)
-			s.Records[normal] = held
-		}
-	}
-	for _, m := range s.Mark.Known() {
-		for i, id := range m.At {
-			m.At[i] = iri.NormalizeURL(id)
-		}
-	}
 }
 
 // write writes the state, a record on each line.
