@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
@@ -105,7 +106,7 @@ type Config struct {
 
 	// Locks are shared by the clients of one store, so that rounds of one
 	// subscription do not overlap.
-	Locks *Locks
+	Locks *locks.Locks
 
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -164,7 +165,7 @@ func New(c Config) (*Client, error) {
 		c.Progress = func(Progress) {}
 	}
 	if c.Locks == nil {
-		c.Locks = &Locks{}
+		c.Locks = &locks.Locks{}
 	}
 	return &Client{Config: c}, nil
 }

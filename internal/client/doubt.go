@@ -15,12 +15,6 @@ import (
 
 // What a round does where a reading would take something away: see package follow and docs/follow.md.
 
-// DoubtError says that the source of a subscription is in doubt: a reading would take something away, and is not confirmed.
-type DoubtError = follow.DoubtError
-
-// Doubt is what is in doubt about a source.
-type Doubt = follow.Doubt
-
 // DoubtOf returns the doubt of a subscription, nil for none.
 func DoubtOf(s *store.Subscription) *follow.Doubt {
 	m, err := memoryOf(s)
@@ -103,10 +97,10 @@ func (c *Client) doubted(loss follow.Loss, reason string) error {
 	d := c.memory.Doubt
 	if d == nil {
 		c.memory.Missed(c.Now(), loss, reason)
-		return &DoubtError{Doubt: c.memory.Doubt}
+		return &follow.DoubtError{Doubt: c.memory.Doubt}
 	}
 	d.Loss, d.Reason = loss, reason
-	return &DoubtError{Doubt: d}
+	return &follow.DoubtError{Doubt: d}
 }
 
 // confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was believed. Of a
@@ -158,7 +152,7 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 	}
 	if d != nil && d.Loss == follow.LossMany && !c.confirm {
 		if err := c.maxLoss(&losses.Measure{Topics: d.Held, Deleted: d.Lost}); err != nil { // it was loaded, and is held back
-			return &DoubtError{Doubt: d}
+			return &follow.DoubtError{Doubt: d}
 		}
 	}
 	return c.replaceBecause(ctx, s, r, history.Reason, d, until)

@@ -3,12 +3,7 @@ package client
 import (
 	"fmt"
 	"strings"
-
-	"github.com/tmshare/tmshare/internal/fetch"
 )
-
-// FetchError says that a document could not be fetched.
-type FetchError = fetch.Error
 
 // UnknownError says that there is no subscription of a name.
 type UnknownError struct {

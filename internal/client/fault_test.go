@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/fetch"
 )
 
 // isFragmentOf tells the requests for the fragment of one of the topics that
@@ -116,7 +117,7 @@ func TestLongRetryAfterEndsTheRound(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
 		_, err := s.syncFails()
-		var failed *client.FetchError
+		var failed *fetch.Error
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, 503, failed.Status)
 		assert.InDelta(t, time.Hour, failed.RetryAfter, float64(time.Minute))

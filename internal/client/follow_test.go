@@ -210,7 +210,7 @@ func (p *place) Exact(k followtest.Kind) bool { return k == followtest.Fragments
 // published.
 func (p *place) InStep(followers map[string]followtest.Source) {
 	s := p.opened()
-	all, err := status.All(p.t.Context(), s.db, time.Now())
+	all, err := status.Named(p.t.Context(), s.db, time.Now())
 	require.NoError(p.t, err)
 	for _, st := range all {
 		require.Equal(p.t, status.InStep, st.State, st.Name)

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
@@ -125,7 +126,7 @@ func (s *subscriber) patiently(name string) (r *client.Round, err error) {
 }
 
 // inDoubt reports whether a round has ended in doubt.
-func (s *subscriber) inDoubt(err error) bool { return errors.As(err, new(*client.DoubtError)) }
+func (s *subscriber) inDoubt(err error) bool { return errors.As(err, new(*follow.DoubtError)) }
 
 // syncPasses does a round of egov that passes over n topics, and returns what is
 // in quarantine.

@@ -4,12 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
 )
-
-// Locks keep rounds of one subscription from overlapping. Clients that work on one store share them.
-type Locks = locks.Locks
 
 // lock waits until nothing else changes the named subscription, returns it as it is then, and keeps others
 // from it until unlock is called. An error means that ctx has ended, or that there is no such subscription.

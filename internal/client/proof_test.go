@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/merge"
@@ -216,7 +217,7 @@ func TestReplacementThatIsNotConfirmedIsNotTakenOn(t *testing.T) {
 	o.BreakWith(faults.Rewriting(isRecent, func(body string) string { return stated.ReplaceAllString(body, "<own:digest>1:00000000") }))
 	for range 6 {
 		_, err := s.Sync(t.Context(), "egov")
-		require.ErrorAs(t, err, new(*client.DoubtError))
+		require.ErrorAs(t, err, new(*follow.DoubtError))
 		require.Nil(t, s.known("egov").Staging)
 		s.has(o, doc(topics(7, "v2")...))
 	}
@@ -236,7 +237,7 @@ func TestSourceThatShowsNothingIsHeld(t *testing.T) {
 	}))
 	for range 6 {
 		_, err := s.Sync(t.Context(), "egov")
-		require.ErrorAs(t, err, new(*client.DoubtError))
+		require.ErrorAs(t, err, new(*follow.DoubtError))
 		s.has(o, doc(topics(60, "v1")...))
 	}
 	o.BreakWith(nil)
@@ -253,7 +254,7 @@ func TestCopyThatHasNothingTakesWhatComesBackAtOnce(t *testing.T) {
 	o.Delete("egov")
 	o.Create("egov", doc())
 	_, err := s.Sync(t.Context(), "egov")
-	require.ErrorAs(t, err, new(*client.DoubtError))
+	require.ErrorAs(t, err, new(*follow.DoubtError))
 	r, err := s.Confirm(t.Context(), "egov")
 	require.NoError(t, err)
 	require.Equal(t, 6, r.Removed, "with the type of their names")

@@ -55,7 +55,7 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	}
 	var back time.Time
 	for i := range all {
-		var answer *FetchError
+		var answer *fetch.Error
 		switch moved := slices.ContainsFunc(left, func(q store.Quarantined) bool { return q.Entry == all[i].Entry }); {
 		case errors.As(failed[i], &answer) && answer.Gone():
 			c.unkept = append(c.unkept, all[i])

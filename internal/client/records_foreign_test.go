@@ -288,7 +288,7 @@ func TestStatusOfRecords(t *testing.T) {
 	p.feed(live("a", 1, "a"), live("b", 2, "b"))
 	s := harvesting(t, p)
 	states := func() (all []status.State) {
-		list, err := status.All(p.t.Context(), s.db, s.Now())
+		list, err := status.Named(p.t.Context(), s.db, s.Now())
 		require.NoError(t, err)
 		return append(all, list[0].State)
 	}

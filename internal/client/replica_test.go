@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -583,7 +584,7 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 			r.Restore(old)
 			r.peer = newPeer(t, r.origin)
 			_, err := s.Sync(t.Context(), "egov")
-			require.ErrorAs(t, err, new(*client.DoubtError))
+			require.ErrorAs(t, err, new(*follow.DoubtError))
 			s.has(o, doc(topic("oslo", "Christiania")))
 			r.sync(t)
 			assert.False(t, s.sync().CleanStart)

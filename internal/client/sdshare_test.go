@@ -167,7 +167,7 @@ func TestTopicsWithoutSubjectIdentifiers(t *testing.T) {
 				return all
 			}
 			assert.Equal(t, []string{"A", "X", "Y"}, names())
-			list, err := status.All(c.t.Context(), c.db, c.Now())
+			list, err := status.Named(c.t.Context(), c.db, c.Now())
 			require.NoError(t, err)
 			assert.Equal(t, 2, list[0].Unidentified)
 

@@ -188,7 +188,7 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 	}
 	reason := err.Error()
 	err = c.replaceBecause(ctx, s, r, reason, goesOn, until)
-	if d := c.memory.Doubt; !errors.As(err, new(*DoubtError)) || d == nil || d.Loss != follow.LossDigest {
+	if d := c.memory.Doubt; !errors.As(err, new(*follow.DoubtError)) || d == nil || d.Loss != follow.LossDigest {
 		return err
 	}
 	return c.unmended(ctx, s, r, reason)
@@ -242,7 +242,7 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 	}
 	if own != nil && own.memory != nil {
 		if r.Doubt = own.memory.Doubt; failed == nil && r.Doubt != nil {
-			failed = &DoubtError{Doubt: r.Doubt}
+			failed = &follow.DoubtError{Doubt: r.Doubt}
 		}
 		if s.Memory, err = json.Marshal(own.memory); err != nil {
 			failed = errors.Join(failed, err)

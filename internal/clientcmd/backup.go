@@ -59,7 +59,7 @@ the data folder, are not in it.`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 		PreRunE: func(*cobra.Command, []string) error {
 			if keep < 0 {
-				return usageError(fmt.Errorf("--keep %d: it cannot be negative", keep))
+				return cli.UsageError(fmt.Errorf("--keep %d: it cannot be negative", keep))
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ the data folder, are not in it.`,
 				return err
 			}
 			if keep > 0 && !backup.IsFolder(path) {
-				return usageError(fmt.Errorf("--keep %d: %s is no folder of backups, so there are no older ones in it; name a folder, with a slash at its end where it is new", keep, args[0]))
+				return cli.UsageError(fmt.Errorf("--keep %d: %s is no folder of backups, so there are no older ones in it; name a folder, with a slash at its end where it is new", keep, args[0]))
 			}
 			r, err := backup.Make(ctx, a.db, path, a.folderProgress)
 			if err != nil {

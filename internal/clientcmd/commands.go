@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd/move"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -233,7 +234,7 @@ func (a *app) work(ctx context.Context, args []string, body func(context.Context
 	}
 	defer func() { err = a.withDamage(ctx, err) }()
 	err = body(ctx, args)
-	if errors.As(err, new(*client.DoubtError)) && !errors.As(err, new(*cli.ExitError)) {
+	if errors.As(err, new(*follow.DoubtError)) && !errors.As(err, new(*cli.ExitError)) {
 		err = &cli.ExitError{Code: cli.Quarantined, Err: err}
 	}
 	if err != nil && ctx.Err() != nil {
@@ -287,5 +288,3 @@ func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 
 // readsLeniently reports whether XTM that breaks rules is read as it is meant.
 func (a *app) readsLeniently() bool { return a.lenient && !a.strict }
-
-func usageError(err error) error { return cli.UsageError(err) }

@@ -30,7 +30,7 @@ func (a *app) edit() *cobra.Command {
 What others say and you do not want to see, you can reject: see "edit reject --help".`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to do: import, add, remove, reject, unreject or rejections"))
+			return cli.UsageError(errors.New("say what to do: import, add, remove, reject, unreject or rejections"))
 		},
 	}
 	cmd.AddCommand(a.importLocal(), a.add(), a.remove(), a.reject(), a.unreject(), a.rejections())

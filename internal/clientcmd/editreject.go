@@ -49,7 +49,7 @@ func (a *app) reject() *cobra.Command {
   tmshare-client edit unreject name http://psi.example.org/oslo "Kristiania"`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to reject: name, variant, occurrence, association, type, identifier or locator"))
+			return cli.UsageError(errors.New("say what to reject: name, variant, occurrence, association, type, identifier or locator"))
 		},
 	}
 	a.addClaims(cmd, "Hide", true, a.rejectNamed)
@@ -63,7 +63,7 @@ func (a *app) unreject() *cobra.Command {
 		Long:  "Show a statement of a source in the merged map again.\n\n" + aboutRejections,
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to show again: name, variant, occurrence, association, type, identifier or locator"))
+			return cli.UsageError(errors.New("say what to show again: name, variant, occurrence, association, type, identifier or locator"))
 		},
 	}
 	a.addClaims(cmd, "Show again", false, a.unrejectNamed)

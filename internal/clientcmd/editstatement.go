@@ -47,7 +47,7 @@ func (st *statement) valued(given string) (value, datatype string, err error) {
 	parse := func(s string) string {
 		l, bad := tmdm.ParseLocator(s)
 		if bad != nil && err == nil {
-			err = usageError(fmt.Errorf("%w: write it in full, such as %s", bad, tmdm.XSDAnyURI))
+			err = cli.UsageError(fmt.Errorf("%w: write it in full, such as %s", bad, tmdm.XSDAnyURI))
 		}
 		return string(l)
 	}
@@ -72,7 +72,7 @@ func (a *app) add() *cobra.Command {
   tmshare-client edit add type http://psi.example.org/oslo http://psi.example.org/city`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError(errors.New("say what to add: name, occurrence, association, type or identifier"))
+			return cli.UsageError(errors.New("say what to add: name, occurrence, association, type or identifier"))
 		},
 	}
 	cmd.AddCommand(
@@ -90,7 +90,7 @@ func (a *app) add() *cobra.Command {
 				return err
 			}
 			if typ == nil {
-				return usageError(errors.New("an occurrence needs a --type"))
+				return cli.UsageError(errors.New("an occurrence needs a --type"))
 			}
 			value, datatype, err := st.valued(args[1])
 			if err != nil {
@@ -132,7 +132,7 @@ func (a *app) remove() *cobra.Command {
 		Long:  "Remove a local statement, or all about a topic. Those of other sources are theirs\nto change.\n\n" + aboutLocal,
 		Args:  cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return usageError(errors.New("say what to remove: name, occurrence, association, type, identifier or topic"))
+			return cli.UsageError(errors.New("say what to remove: name, occurrence, association, type, identifier or topic"))
 		},
 	}
 	cmd.AddCommand(
@@ -308,13 +308,13 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 // rolesOf returns the roles of an association of a type, as arguments give them.
 func rolesOf(typ string, args []string) ([][2]string, error) {
 	if typ == "" {
-		return nil, usageError(errors.New("an association needs a --type"))
+		return nil, cli.UsageError(errors.New("an association needs a --type"))
 	}
 	roles := make([][2]string, len(args))
 	for i, arg := range args {
 		role, player, ok := splitRole(arg)
 		if !ok {
-			return nil, usageError(fmt.Errorf("%q is not ROLE=PLAYER, two subject identifiers", arg))
+			return nil, cli.UsageError(fmt.Errorf("%q is not ROLE=PLAYER, two subject identifiers", arg))
 		}
 		roles[i] = [2]string{role, player}
 	}

@@ -43,14 +43,14 @@ ending .gz gzips it.`,
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			if named != "" {
 				if format, err = formats.Named(named); err != nil {
-					return usageError(fmt.Errorf("--format: %w", err))
+					return cli.UsageError(fmt.Errorf("--format: %w", err))
 				}
 				return nil
 			}
 			format = formats.Default
 			if len(args) > 0 {
 				if format, err = formats.ForExport(args[0]); err != nil {
-					return usageError(err)
+					return cli.UsageError(err)
 				}
 			}
 			return nil

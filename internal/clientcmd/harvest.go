@@ -131,20 +131,20 @@ type harvested struct {
 func (f *folderRound) check(args []string) error {
 	o := &f.Options
 	if last := args[len(args)-1]; strings.HasPrefix(last, "http://") || strings.HasPrefix(last, "https://") {
-		return usageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", f.command))
+		return cli.UsageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", f.command))
 	}
 	if o.Parallel < 1 || o.Parallel > 64 {
-		return usageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", o.Parallel))
+		return cli.UsageError(fmt.Errorf("--parallel %d: it must be from 1 to 64", o.Parallel))
 	}
 	if o.MaxSize <= 0 {
-		return usageError(fmt.Errorf("--max-size %d: it must be more than 0", o.MaxSize))
+		return cli.UsageError(fmt.Errorf("--max-size %d: it must be more than 0", o.MaxSize))
 	}
 	if o.ConfirmAfter <= 0 {
-		return usageError(fmt.Errorf("--confirm-after %s: it must be more than 0", o.ConfirmAfter))
+		return cli.UsageError(fmt.Errorf("--confirm-after %s: it must be more than 0", o.ConfirmAfter))
 	}
 	for _, format := range o.Formats {
 		if err := folder.CheckFormat(format); err != nil {
-			return usageError(fmt.Errorf("--format %w", err))
+			return cli.UsageError(fmt.Errorf("--format %w", err))
 		}
 	}
 	return nil

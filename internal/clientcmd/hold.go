@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -22,8 +23,8 @@ import (
 // it work in other processes too: they are executed here.
 type Holding struct {
 	db      *store.DB
-	owned   bool         // close closes the store as well
-	locks   client.Locks // of all commands that are executed here
+	owned   bool        // close closes the store as well
+	locks   locks.Locks // of all commands that are executed here
 	server  *control.Server
 	watcher atomic.Pointer[watch.Watcher] // nil: none is at work
 }

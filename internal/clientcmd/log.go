@@ -32,12 +32,12 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if most < 0 {
-				return usageError(fmt.Errorf("--number %d: it cannot be negative", most))
+				return cli.UsageError(fmt.Errorf("--number %d: it cannot be negative", most))
 			}
 			var err error
 			if since != "" {
 				if from, err = history.ParseTime(since); err != nil {
-					return usageError(fmt.Errorf("--since: %w", err))
+					return cli.UsageError(fmt.Errorf("--since: %w", err))
 				}
 			}
 			return nil

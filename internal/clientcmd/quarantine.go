@@ -43,7 +43,7 @@ them, until the next change of the topic or a replace; verify will tell.`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 1) {
-				return usageError(errors.New("name the topics by their subject identifiers, or give --all"))
+				return cli.UsageError(errors.New("name the topics by their subject identifiers, or give --all"))
 			}
 			return nil
 		},

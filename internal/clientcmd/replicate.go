@@ -37,7 +37,7 @@ cannot be reached.`,
 			o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
 			s, err := a.client.Subscribe(ctx, args[0], o)
 			if errors.As(err, new(*discover.ChoiceError)) {
-				return usageError(err)
+				return cli.UsageError(err)
 			}
 			if err != nil {
 				return err

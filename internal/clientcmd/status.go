@@ -93,7 +93,7 @@ round that failed is no error of this command: it is in the output.`,
 		}),
 		PreRunE: func(_ *cobra.Command, names []string) error {
 			if node && len(names) > 0 {
-				return usageError(errors.New("--node shows all: leave out the names"))
+				return cli.UsageError(errors.New("--node shows all: leave out the names"))
 			}
 			return nil
 		},

@@ -77,14 +77,14 @@ Other ways to follow a source:
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
-				return usageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
+				return cli.UsageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
 			}
 			if err := checkKey(o.Key); err != nil {
 				return err
 			}
 			if o.Format != "" {
 				if _, err := formats.ServedNamed(o.Format); err != nil {
-					return usageError(fmt.Errorf("--format: %w", err))
+					return cli.UsageError(fmt.Errorf("--format: %w", err))
 				}
 			}
 			return nil
@@ -97,7 +97,7 @@ Other ways to follow a source:
 				if a.json {
 					return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})
 				}
-				return usageError(err)
+				return cli.UsageError(err)
 			}
 			if err != nil {
 				return err
@@ -232,7 +232,7 @@ Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if accept && key != "" {
-				return usageError(errors.New("give --accept or --key, not both"))
+				return cli.UsageError(errors.New("give --accept or --key, not both"))
 			}
 			return checkKey(key)
 		},
@@ -266,7 +266,7 @@ func checkKey(key string) error {
 		return nil
 	}
 	if err := checkpoint.CheckPublic(strings.TrimSpace(key)); err != nil {
-		return usageError(fmt.Errorf("--key: %w", err))
+		return cli.UsageError(fmt.Errorf("--key: %w", err))
 	}
 	return nil
 }

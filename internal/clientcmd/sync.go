@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 func (a *app) sync() *cobra.Command {
@@ -38,7 +39,7 @@ not what its source states; 1 error.`,
   tmshare-client sync egov --max-delete all     # however much that is`,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if a.confirm && len(args) == 0 {
-				return usageError(errors.New("--confirm: name the subscriptions whose doubts you have seen"))
+				return cli.UsageError(errors.New("--confirm: name the subscriptions whose doubts you have seen"))
 			}
 			a.spareMemory(cmd, args)
 			return nil
@@ -107,7 +108,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	done := []*client.Round{}
 	for _, name := range names {
 		r, err := round(ctx, name)
-		var doubt *client.DoubtError
+		var doubt *follow.DoubtError
 		if errors.As(err, &doubt) && r != nil {
 			done = append(done, r)
 			doubted = append(doubted, fmt.Sprintf("%s: %v. %s", name, doubt, advice(name, doubt.Doubt)))
@@ -154,7 +155,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 }
 
 // advice says what a person can do about the doubt of a subscription.
-func advice(name string, d *client.Doubt) string {
+func advice(name string, d *follow.Doubt) string {
 	return d.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client sync %s %s\"", name, flag) })
 }
 

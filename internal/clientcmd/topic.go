@@ -62,11 +62,11 @@ With --server and --map, a server is asked; it needs no subscription.`,
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case limit < 1 || limit > mostFound:
-				return usageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
+				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
 			case (server == "") != (name == ""):
-				return usageError(errors.New("--server and --map go together: give both, or neither to look in what is followed"))
+				return cli.UsageError(errors.New("--server and --map go together: give both, or neither to look in what is followed"))
 			case server != "" && len(sources) > 0:
-				return usageError(errors.New("--source names a source of the data folder: leave it out with --server"))
+				return cli.UsageError(errors.New("--source names a source of the data folder: leave it out with --server"))
 			}
 			return nil
 		},

@@ -59,12 +59,12 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen: %w", err))
+		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	defer listener.Close()
 	pages, err := ui.New(a.commandOnFolder, listener.Addr(), a.logger())
 	if err != nil {
-		return usageError(fmt.Errorf("--listen: %w", err))
+		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	fmt.Fprintln(a.command.OutOrStdout(), pages.Address())
 	if open {

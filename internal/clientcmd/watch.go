@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/systemd"
 )
@@ -59,7 +60,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
   tmshare-client watch --listen 127.0.0.1:8081 egov`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.interval <= 0 || f.jitter < 0 || f.jitter > 1 {
-				return usageError(errors.New("--interval must be positive, and --jitter from 0 to 1"))
+				return cli.UsageError(errors.New("--interval must be positive, and --jitter from 0 to 1"))
 			}
 			return nil
 		},
@@ -208,7 +209,7 @@ func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 		return append(all, "mark", feeds.FormatTime(r.Mark))
 	}
 	switch {
-	case errors.As(err, new(*client.DoubtError)):
+	case errors.As(err, new(*follow.DoubtError)):
 		log.Warn("in doubt: what a reading would take away stays until it is confirmed", "source", name, "error", err)
 	case err != nil:
 		log.Warn("round failed", "source", name, "error", err)

@@ -10,9 +10,6 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Prior is the published state that an update applies to. [merge.State] is one.
-type Prior = fragment.Published
-
 // Update is what brings a published state in step with a view.
 type Update struct {
 	Change *fragment.Change
@@ -35,7 +32,7 @@ type Update struct {
 // associations, and on the restated topics without theirs. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
 // for those who mention it. Most is how many topics may be drawn in besides, because what is published refers to them, until only
 // their identifiers are published. Where ctx ends first, its cause is the error.
-func Between(ctx context.Context, prior Prior, view *merge.View, f *Filter, most int, restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
+func Between(ctx context.Context, prior fragment.Published, view *merge.View, f *Filter, most int, restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
 		ctx: ctx, prior: prior, view: view, filter: f, most: most,
 		looked: map[fragment.Ref]bool{}, names: map[fragment.Ref]fragment.Ref{},
@@ -81,7 +78,7 @@ type associations map[fragment.AssociationKey]*fragment.Association
 // updater makes an update.
 type updater struct {
 	ctx    context.Context
-	prior  Prior
+	prior  fragment.Published
 	view   *merge.View
 	filter *Filter
 	most   int // of topics that are still to be drawn in

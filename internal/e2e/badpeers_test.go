@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	kit "github.com/tmshare/tmshare/internal/testkit/node"
@@ -272,7 +273,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 			entries := 0
 			for _, v := range nodes {
 				r, err := v.Sync(t.Context(), "other")
-				if errors.As(err, new(*client.DoubtError)) { // the other collection has begun anew
+				if errors.As(err, new(*follow.DoubtError)) { // the other collection has begun anew
 					r, err = v.Confirm(t.Context(), "other")
 				}
 				require.NoError(t, err)

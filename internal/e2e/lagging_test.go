@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -63,7 +64,7 @@ func (a *alternating) round() (went bool) {
 	a.t.Helper()
 	r, err := a.Sync(a.t.Context(), "egov")
 	require.NotErrorAs(a.t, err, new(*client.CheckpointError), "an old answer is no fork")
-	if errors.As(err, new(*client.DoubtError)) {
+	if errors.As(err, new(*follow.DoubtError)) {
 		a.doubted++
 	} else {
 		require.NoError(a.t, err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -184,7 +185,7 @@ func TestClientFollowsEveryWayIn(t *testing.T) {
 	do("PUT", "/topicmaps/egov", "application/json", []byte(`{}`), http.StatusCreated)
 	put(t, s, "egov", maps.Libraries)
 	_, err = c.Sync(ctx, "egov")
-	require.ErrorAs(t, err, new(*client.DoubtError), "another history is not believed at once")
+	require.ErrorAs(t, err, new(*follow.DoubtError), "another history is not believed at once")
 	round, err := c.Confirm(ctx, "egov")
 	require.NoError(t, err)
 	require.True(t, round.CleanStart)

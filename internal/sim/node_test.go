@@ -16,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -307,7 +308,7 @@ func (n *node) sync(f *followed) *client.Round {
 	}
 	faults, was := w.counts.faults, mark(s)
 	r, err := n.client.Sync(background, f.name)
-	for tries := 0; w.net.quiet && tries < 4 && errors.As(err, new(*client.DoubtError)); tries++ { // it is confirmed, or ends
+	for tries := 0; w.net.quiet && tries < 4 && errors.As(err, new(*follow.DoubtError)); tries++ { // it is confirmed, or ends
 		w.say("%s: a round of %s: %v", n.name, f.name, err)
 		w.now = w.now.Add(10 * time.Minute)
 		r, err = n.client.Sync(background, f.name)

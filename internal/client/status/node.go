@@ -80,7 +80,7 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 		}
 		n.Publishes = append(n.Publishes, p)
 	}
-	if n.Follows, err = All(ctx, db, now); err != nil {
+	if n.Follows, err = Named(ctx, db, now); err != nil {
 		return nil, err
 	}
 	size, err := db.Sizes()

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -52,7 +53,7 @@ type Status struct {
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 
 	// Doubt says that a reading of the source would take something away, and is not confirmed. The copy stays as it is.
-	Doubt *client.Doubt `json:"doubt,omitempty"`
+	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
 	LastCheck   *time.Time `json:"lastCheck,omitempty"`
 	LastChange  *time.Time `json:"lastChange,omitempty"`
@@ -168,7 +169,7 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// Store is what [All] needs of the store.
+// Store is what [Named] needs of the store.
 type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
@@ -186,9 +187,6 @@ func AddHistory(ctx context.Context, db Store, list []Status) (err error) {
 	}
 	return nil
 }
-
-// All returns the status of each subscription by name.
-func All(ctx context.Context, db Store, now time.Time) ([]Status, error) { return Named(ctx, db, now) }
 
 // Named returns the status of those subscriptions that have one of the names, or of all where none is given.
 func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Status, error) {

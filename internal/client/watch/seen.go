@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 // seen gathers it.
@@ -52,7 +53,7 @@ func (s *seen) end(r *client.Round, err error, stopped bool) {
 	}
 	s.s.Rounds++
 	s.s.Took = time.Since(s.started).Seconds()
-	if errors.As(err, new(*client.DoubtError)) { // what was read is no failure, but nothing to be in step with
+	if errors.As(err, new(*follow.DoubtError)) { // what was read is no failure, but nothing to be in step with
 		return
 	}
 	if err != nil {

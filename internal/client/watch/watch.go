@@ -16,6 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -344,7 +346,7 @@ func (w *Watcher) waits() *backoff.ExponentialBackOff {
 // wait returns the time to the next round after one that ended with err.
 func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Duration {
 	interval := w.Interval
-	doubted := errors.As(err, new(*client.DoubtError))
+	doubted := errors.As(err, new(*follow.DoubtError))
 	if doubted { // later readings confirm it, or end it
 		interval = min(interval, max(w.client.ConfirmAfter/2, time.Second))
 	}
@@ -353,7 +355,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 		return time.Duration(float64(interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
 	}
 	wait := waits.NextBackOff()
-	var failed *client.FetchError
+	var failed *fetch.Error
 	if errors.As(err, &failed) {
 		wait = max(wait, min(failed.RetryAfter, maxRetryAfter))
 	}
@@ -371,7 +373,7 @@ type Status struct {
 // Status returns the status of each subscription.
 func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	now := w.client.Now()
-	all, err := status.All(ctx, w.Store, now)
+	all, err := status.Named(ctx, w.Store, now)
 	if err != nil {
 		return nil, err
 	}
