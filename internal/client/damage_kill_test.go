@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
@@ -67,6 +68,8 @@ func damageFolder(t *testing.T, dir string) {
 
 // A process that is killed at any request of a repair leaves a folder in which the rows agree with each other, or the damage. The next one repairs it.
 func TestKillsDuringARepair(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
+	stores.InFolders(t)
 	t.Parallel()
 	document := doc(topics(6, "v1")...)
 	o := publishing(t, document)

@@ -17,7 +17,9 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 func TestMain(m *testing.M) {
@@ -60,6 +62,8 @@ func killed(t *testing.T, dir string, whenTrue func() bool, later time.Duration)
 // A process that is killed at any instant of a clean start leaves what the next
 // one goes on with: nothing is fetched twice, and nothing is left in the end.
 func TestKillsDuringACleanStart(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
+	stores.InFolders(t)
 	t.Parallel()
 	document := doc(unlike(6000, 64, 1)...)
 	o := publishing(t, document)

@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // refused is a round that must be refused for a reason, with both checkpoints shown, and without any change.
@@ -167,8 +168,7 @@ func TestRewrittenAndForkedLogs(t *testing.T) {
 // fit. state changes what it says of checkpoints.
 func forger(t *testing.T, o *origin, state func(forged, honest string) string) (fault, func(doc string)) {
 	config := o.Config
-	db, err := store.Open(t.Context(), store.Options{Dir: o.Backup(), Logger: silent})
-	require.NoError(t, err)
+	db := stores.Open(t, store.Options{Dir: o.Backup(), Logger: silent})
 	config.Store = db
 	forged, err := server.New(config)
 	require.NoError(t, err)

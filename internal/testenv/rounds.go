@@ -13,17 +13,41 @@ import (
 // Every test package links this package, so that "go test ./..." takes these
 // flags: a test in internal/archtest holds that.
 var (
+	all    = flag.Bool("all", false, "run all kinds of tests: also those that need PostgreSQL, a browser or Debian's tools, and those that kill processes")
 	long   = flag.Bool("long", false, "run the long forms: more random histories, kills and faults")
 	rounds = flag.Int("rounds", 0, "run random tests this many times, whatever the form")
 	seed   = flag.Uint64("seed", 1, "what random tests begin from")
-	engine = flag.String("engine", "", "where the stores of tests are that can be anywhere: in a folder, or with \"postgres\" in a database")
+	engine = flag.String("engine", "", "where the stores of tests are that can be anywhere: in memory, with \"badger\" in folders, with \"postgres\" in a database")
 )
 
 // OnPostgreSQL reports whether the command line asks for stores in a database.
 func OnPostgreSQL() bool { return *engine == "postgres" }
 
+// OnBadger reports whether the command line asks for stores in folders.
+func OnBadger() bool { return *engine == "badger" }
+
 // Long reports whether the command line asks for the long forms of the tests.
 func Long() bool { return *long }
+
+// All reports whether the command line asks for all kinds of tests, as the long forms have them.
+func All() bool { return *all || Long() }
+
+// OnlyWithAll leaves out a test that takes much, unless the command line asks for all kinds of tests. It says why.
+func OnlyWithAll(t testing.TB, why string) {
+	t.Helper()
+	if _, benchmark := t.(*testing.B); !benchmark && !All() {
+		t.Skipf("NOT RUN: %s: it runs with -all", why)
+	}
+}
+
+// Fewer returns how often a random test repeats itself, as Rounds does, where few rounds do each kind of thing: few in the short form, and usual where all kinds
+// of tests are asked for.
+func Fewer(few, usual, long int) int {
+	if All() {
+		few = usual
+	}
+	return Rounds(few, long)
+}
 
 // Rounds returns how often a random test repeats itself: short by default, long
 // with -long, and n with "-rounds n". Under the race detector it is a tenth of that:

@@ -90,6 +90,7 @@ func made(t *testing.T, pack func() (*release, error)) *release {
 	if here.os != "linux" {
 		t.Skip("NOT CHECKED: packages of Linux are made on Linux")
 	}
+	testenv.OnlyWithAll(t, "it builds packages")
 	testenv.Command(t, "dpkg-deb")
 	r, err := pack()
 	require.NoError(t, err)

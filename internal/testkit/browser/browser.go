@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // Browser is a tab of a browser, with which a person looks at pages. Its methods fail the test.
@@ -33,6 +35,7 @@ type Browser struct {
 // Start starts a browser, and ends it with the test. Where none is installed, the test is skipped and says what is not checked.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	testenv.OnlyWithAll(t, "it needs a browser")
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil && path == "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // Server is a server of PostgreSQL that listens on a Unix socket.
@@ -154,6 +155,9 @@ func (s *Server) Resume(t testing.TB) { s.SQL(t, "SELECT pg_wal_replay_resume()"
 // programs returns the folder with the newest programs of PostgreSQL.
 func programs(t testing.TB) string {
 	t.Helper()
+	if !testenv.OnPostgreSQL() {
+		testenv.OnlyWithAll(t, "it needs PostgreSQL")
+	}
 	all, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	require.NoError(t, err)
 	if path, err := exec.LookPath("initdb"); err == nil && len(all) == 0 {

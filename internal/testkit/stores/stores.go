@@ -1,23 +1,53 @@
-// Package stores says where the stores of tests are. It is a folder, or, where the command line has "-engine postgres", a database: then
-// each folder stands for a store of its own there.
+// Package stores says where the stores of tests are: in memory, or, where the command line has "-engine badger", in folders, or, where it has
+// "-engine postgres", in a database. In memory and in a database each folder stands for a store of its own.
 package stores
 
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// places are the stores in the database, by the folders that stand for them.
-var places sync.Map // path → postgres.Options
+var (
+	places    sync.Map // the stores in the database: path of a folder → postgres.Options
+	memories  sync.Map // the stores in memory: path of a folder → *kept
+	inFolders sync.Map // the names of tests whose stores are in folders, whatever the command line says → true
+)
+
+// kept is a store in memory. It outlives those who have it open.
+type kept struct {
+	mu     sync.Mutex
+	engine *memory.Engine
+	open   int // how often
+}
+
+// use returns the engine, and what is called when it is used no more. The last one to do so closes it, as another process would find it closed.
+func (k *kept) use() (e *memory.Engine, closed func() error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.open++
+	return k.engine, sync.OnceValue(func() error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.open--; k.open > 0 {
+			return nil
+		}
+		before := k.engine
+		k.engine = before.Copy()
+		return before.Close()
+	})
+}
 
 // Open opens the store that a folder stands for. Options that name an engine are left as they are.
 func Open(t testing.TB, o store.Options) *store.DB {
@@ -30,11 +60,46 @@ func Open(t testing.TB, o store.Options) *store.DB {
 // In returns how to open the store that a folder stands for. It is opened once: its engine is closed with it.
 func In(t testing.TB, o store.Options) store.Options {
 	t.Helper()
-	if o.Engine != nil || !testenv.OnPostgreSQL() {
-		return o
+	switch {
+	case o.Engine != nil:
+	case testenv.OnPostgreSQL():
+		o.Engine, o.Closed = InDatabase(t, o.Dir)
+	case inMemory(t, o.Dir):
+		forget()
+		k, _ := memories.LoadOrStore(o.Dir, &kept{engine: memory.New()})
+		o.Engine, o.Closed = k.(*kept).use()
 	}
-	o.Engine, o.Closed = InDatabase(t, o.Dir)
 	return o
+}
+
+// forget lets go of the stores in memory whose folders are no more, since the test that made them has ended.
+func forget() {
+	memories.Range(func(folder, _ any) bool {
+		if _, err := os.Stat(filepath.Dir(folder.(string))); err != nil {
+			memories.Delete(folder)
+		}
+		return true
+	})
+}
+
+// inMemory reports whether the store that a folder stands for is in memory. A store whose folder is there is in the folder. Benchmarks measure folders.
+func inMemory(t testing.TB, folder string) bool {
+	if _, benchmark := t.(*testing.B); benchmark || testenv.OnBadger() {
+		return false
+	}
+	for test, more := t.Name(), true; more; test, more = parent(test) {
+		if _, is := inFolders.Load(test); is {
+			return false
+		}
+	}
+	_, err := os.Stat(filepath.Join(folder, "node.json"))
+	return err != nil
+}
+
+// parent returns the name of the test that a subtest is part of, if it is one.
+func parent(test string) (string, bool) {
+	end := strings.LastIndexByte(test, '/')
+	return test[:max(end, 0)], end > 0
 }
 
 // InDatabase opens the engine of the store in a database that a folder stands for, and returns what closes it.
@@ -73,13 +138,19 @@ func Copy(t testing.TB, from, to string) {
 		places.Store(to, pgserver.Shared(t).Copy(t, o.(postgres.Options)))
 		return
 	}
+	if k, ok := memories.Load(from); ok {
+		memories.Store(to, &kept{engine: k.(*kept).engine.Copy()})
+		return
+	}
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 }
 
-// InFolders skips a test that looks at the files of a data folder, where stores are in a database.
+// InFolders says that a test looks at the files of data folders: its stores are there. It is skipped where stores are in a database.
 func InFolders(t testing.TB) {
 	t.Helper()
 	if testenv.OnPostgreSQL() {
 		t.Skip("looks at the files of a data folder")
 	}
+	inFolders.Store(t.Name(), true)
+	t.Cleanup(func() { inFolders.Delete(t.Name()) })
 }
