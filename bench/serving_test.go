@@ -123,6 +123,7 @@ func (n *node) archive(at string) (all []string) {
 
 // document is what the benchmarks need of an Atom document.
 type document struct {
+	TopicSI string     `xml:"TopicSI"`
 	Entries []document `xml:"entry"`
 	Links   []link     `xml:"link"`
 }

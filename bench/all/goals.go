@@ -62,6 +62,8 @@ var goals = []goal{
 	{of: "Pages", unit: "ms/p99", atMost: 20},
 	{of: "LargeTopic", unit: "ms/page", atMost: 50},
 	{of: "LargeTopic", unit: "kB/page", atMost: 64},
+	{of: "HubFragment", unit: "×last-of-streamed-map", atMost: 4},
+	{of: "HubFragment", unit: "×last-again-of-streamed-map", atMost: 0.2},
 	{of: "Find", unit: "ms/p99", atMost: 50},
 	{of: "Find", unit: "×bytes-of-records", atMost: 0.5},
 	{of: "Export", unit: "×time-of-xtm.Write", atMost: 2},

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/problems"
+	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -201,15 +201,35 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 	if now {
 		made, cache = s.asOfNow(w, r, v, StateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
-	encode := func() ([]byte, error) {
+	err := s.Answers.WriteMade(w, r, made, cache, func() ([]byte, error) {
 		var b rendered.Small
-		err := write(&b)
-		if errors.Is(err, rendered.ErrLarge) {
-			return nil, nil
+		if s.large.Expects(r, made.Tag) {
+			return nil, rendered.ErrLarge
 		}
+		err := write(&b)
 		return b.Bytes(), err
+	})
+	if !errors.Is(err, rendered.ErrLarge) {
+		return err
 	}
-	return s.Answers.WriteMade(w, r, made, cache, encode, write)
+	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
+		f, err := s.rendering(s.large, r, made.Tag, write)
+		return f, problems.NoSpaceFor("this large "+what, "All feeds can be read, and smaller fragments and records", err)
+	}, web.Gzipped)
+}
+
+// rendering opens a file that can be made again, and makes it where it is not there and the disk has space.
+func (s *Server) rendering(among *renderings.Files, r *http.Request, name string, write func(io.Writer) error) (web.Kept, error) {
+	f, err := among.Open(r, name, func(to io.Writer) error {
+		if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
+			return err
+		}
+		return write(to)
+	})
+	if err != nil {
+		return web.Kept{}, err
+	}
+	return web.KeptFile(f), nil
 }
 
 // snapshotData serves a snapshot's file.
@@ -244,26 +264,23 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k kep
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
-		open := func(ctx context.Context) (web.File, error) { return k.of.OpenSnapshot(ctx, k.snap) }
-		var f web.File
+		open := func() (web.File, error) { return k.of.OpenSnapshot(r.Context(), k.snap) }
+		var kept web.Kept
 		var err error
 		if stored {
-			f, err = open(r.Context())
+			var f web.File
+			if f, err = open(); err == nil {
+				kept = web.KeptFile(f)
+			}
 		} else {
-			f, err = s.renderings.Open(r, made.Tag, func(ctx context.Context, to io.Writer) error {
-				if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
-					return err
-				}
-				return dataforms.WriteSnapshot(to, in, k.of.SP, func() (io.ReadCloser, error) { return open(ctx) })
+			kept, err = s.rendering(s.renderings, r, made.Tag, func(to io.Writer) error {
+				return dataforms.WriteSnapshot(to, in, k.of.SP, func() (io.ReadCloser, error) { return open() })
 			})
 		}
 		if errors.Is(err, store.ErrLost) {
 			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
 		}
-		if err != nil {
-			return web.Kept{}, problems.NoSpaceFor("this form of the snapshot", "The snapshot is stored in XTM 2.1, and can be read in that", err)
-		}
-		return web.KeptFile(f), nil
+		return kept, problems.NoSpaceFor("this form of the snapshot", "The snapshot is stored in XTM 2.1, and can be read in that", err)
 	}, web.Gzipped)
 }
 

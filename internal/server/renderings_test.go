@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -107,90 +110,131 @@ func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
 	assert.Equal(t, len(whole.body), len(n.mustGet(url+".xtm1").body))
 }
 
+// renderer serves files that are made when they are asked for, by what the test says.
+type renderer struct {
+	t      *testing.T
+	files  *renderings.Files
+	render func(name string, w io.Writer) error
+}
+
+func rendering(t *testing.T, files *renderings.Files, render func(name string, w io.Writer) error) *renderer {
+	return &renderer{t, files, render}
+}
+
+// ask returns the status of an answer, and the file that was opened for it, if one was.
+func (r *renderer) ask(ctx context.Context, name string) (status int, f web.File) {
+	router := web.NewRouter(&web.Front{
+		Logger: slog.New(slog.DiscardHandler), Metrics: web.NewMetrics(), SlowClientTimeout: time.Minute, Explain: problems.Explain,
+	}, "/")
+	router.Handle("/{name}", func(_ http.ResponseWriter, asked *http.Request) error {
+		opened, err := r.files.Open(asked, web.Var(asked, "name"), func(w io.Writer) error {
+			return errors.Join(r.render(web.Var(asked, "name"), w), asked.Context().Err())
+		})
+		f = opened
+		return err
+	}, http.MethodGet)
+	answer := httptest.NewRecorder()
+	router.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/"+name, nil))
+	return answer.Code, f
+}
+
+// open returns the file with a name.
+func (r *renderer) open(name string) web.File {
+	r.t.Helper()
+	status, f := r.ask(r.t.Context(), name)
+	require.Equal(r.t, http.StatusOK, status)
+	return f
+}
+
 // Each form is made one at a time. Those who wait too long are told when to ask again, and the file is made though nobody waits for it.
 func TestFormsAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
-	files := renderings.New(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond)
+	files := renderings.New(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond, "rendering")
 	begun, goOn := make(chan bool), make(chan bool)
 	made := 0
-	slow := func(ctx context.Context, w io.Writer) error {
+	r := rendering(t, files, func(name string, w io.Writer) error {
+		if name != "slow" {
+			t.Error("two at a time")
+		}
 		begun <- true
 		<-goOn
 		made++
-		_, err := io.WriteString(w, "slow")
-		return errors.Join(err, ctx.Err())
-	}
+		_, err := io.WriteString(w, name)
+		return err
+	})
 	impatient, leave := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(impatient, http.MethodGet, "/", nil)
-	require.NoError(t, err)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		f, err := files.Open(request, "slow", slow)
-		if assert.NoError(t, err) {
+		if _, f := r.ask(impatient, "slow"); assert.NotNil(t, f) {
 			f.Close()
 		}
 	})
 	<-begun
 	leave()
-	patient := request.WithContext(t.Context())
-	_, err = files.Open(patient, "other", func(context.Context, io.Writer) error { t.Error("two at a time"); return nil })
-	var busy *web.Problem
-	require.ErrorAs(t, err, &busy)
-	assert.Equal(t, http.StatusServiceUnavailable, busy.Status)
-	assert.NotZero(t, busy.RetryAfter)
+	status, f := r.ask(t.Context(), "other")
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	assert.Nil(t, f)
 	close(goOn)
 	asking.Wait()
-	f, err := files.Open(patient, "slow", slow)
-	require.NoError(t, err)
-	assert.Equal(t, "slow", unpackedFile(t, f))
+	assert.Equal(t, "slow", unpackedFile(t, r.open("slow")))
 	assert.Equal(t, 1, made)
 	files.Close()
+}
+
+// What is made when the files are closed ends with an error.
+func TestMakingOfFormsEndsWithTheFiles(t *testing.T) {
+	t.Parallel()
+	files := renderings.New(t.TempDir(), 1<<20, time.Hour, time.Minute, "rendering")
+	r := rendering(t, files, func(_ string, w io.Writer) error {
+		files.Close()
+		_, err := io.WriteString(w, "more")
+		return err
+	})
+	status, f := r.ask(t.Context(), "a")
+	assert.Equal(t, http.StatusInternalServerError, status)
+	assert.Nil(t, f)
 }
 
 // Files are given up by size and by time, but for those who read them, and one that fails leaves nothing.
 func TestFormsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	files := renderings.New(dir, 100, time.Hour, time.Minute)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-	require.NoError(t, err)
-	made := map[string]int{}
-	open := func(name string) web.File {
-		f, err := files.Open(request, name, func(_ context.Context, w io.Writer) error {
-			made[name]++
-			_, err := io.WriteString(w, name+" "+strings.Repeat("long ", 20_000)) // packed it has more than a third of what is kept
-			return err
-		})
-		require.NoError(t, err)
-		return f
+	files := renderings.New(dir, 100, time.Hour, time.Minute, "rendering")
+	made, fails := map[string]int{}, map[string]bool{}
+	render := func(name string, w io.Writer) error {
+		made[name]++
+		_, err := io.WriteString(w, name+" "+strings.Repeat("long ", 20_000)) // packed it has more than a third of what is kept
+		if fails[name] {
+			err = errors.New("fails")
+		}
+		return err
 	}
-	first := open("a")
-	open("b").Close()
-	open("c").Close()
-	open("c").Close()
-	again := open("a")
+	r := rendering(t, files, render)
+	first := r.open("a")
+	r.open("b").Close()
+	r.open("c").Close()
+	r.open("c").Close()
+	again := r.open("a")
 	assert.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, made)
 	for _, f := range []web.File{first, again} {
 		assert.Contains(t, unpackedFile(t, f), "a long ", "whoever has it open reads on")
 	}
-	fails := errors.New("fails")
-	_, err = files.Open(request, "d", func(_ context.Context, w io.Writer) error {
-		_, err := io.WriteString(w, "half")
-		return errors.Join(err, fails)
-	})
-	require.ErrorIs(t, err, fails)
-	assert.Contains(t, unpackedFile(t, open("d")), "d long ")
+	fails["d"] = true
+	status, f := r.ask(t.Context(), "d")
+	assert.Equal(t, http.StatusInternalServerError, status)
+	assert.Nil(t, f)
+	fails["d"] = false
+	assert.Contains(t, unpackedFile(t, r.open("d")), "d long ")
 	files.Close()
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)
 
-	brief := renderings.New(dir, 1<<20, time.Nanosecond, time.Minute)
-	defer brief.Close()
+	brief := rendering(t, renderings.New(dir, 1<<20, time.Nanosecond, time.Minute, "rendering"), render)
+	defer brief.files.Close()
 	testenv.Eventually(t, func() bool {
 		was := made["e"]
-		files = brief
-		open("e").Close()
+		brief.open("e").Close()
 		return was > 0 && made["e"] > was
 	}, "a file that nobody uses is kept")
 }

@@ -42,6 +42,7 @@ type Server struct {
 	keeper       *upkeep.Keeper
 	Answers      *web.Answers
 	renderings   *renderings.Files // of snapshots, in forms that are not stored
+	large        *renderings.Files // fragments and records that are not made in memory
 	overviews    web.Made[*store.Listing]
 	pages        *pages.Pages
 	sessions     *signin.Sessions
@@ -61,9 +62,10 @@ type Server struct {
 // recentLimit is how many bytes of documents are kept in memory.
 const recentLimit = 16 << 20
 
-// What is kept of snapshots in other forms than the stored one: bytes, and how long after the last use.
+// What is kept of snapshots in other forms than the stored one, and of large fragments and records: bytes, and how long after the last use.
 const (
 	renderingsLimit = 1 << 30
+	largeLimit      = 256 << 20
 	renderingsKept  = time.Hour
 )
 
@@ -83,7 +85,8 @@ func New(c Config) (*Server, error) {
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
-	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3)
+	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
+	s.large = renderings.New(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
 	s.known = slices.Clone(s.writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
@@ -135,6 +138,7 @@ func (s *Server) letEdit() {
 func (s *Server) Close() {
 	s.waiting.Close()
 	s.renderings.Close()
+	s.large.Close()
 	s.keeper.Close()
 }
 

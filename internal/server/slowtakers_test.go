@@ -51,7 +51,7 @@ func (r *oneOfFew) Close() {
 }
 
 // take asks for a path, and does not read the answer until the test ends.
-func (n *node) take(path string) {
+func (n *node) take(path string) net.Conn {
 	n.t.Helper()
 	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(n.t.Context(), "tcp", n.address)
 	require.NoError(n.t, err)
@@ -59,6 +59,7 @@ func (n *node) take(path string) {
 	require.NoError(n.t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept-Encoding: identity\r\n\r\n", path, n.address)
 	require.NoError(n.t, err)
+	return conn
 }
 
 // Clients that are slow to take large answers, and those that wait for their turn, leave a database to others.

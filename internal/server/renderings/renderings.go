@@ -23,9 +23,7 @@ type Files struct {
 	folder string
 	most   int64         // bytes that are kept, besides the file that was used last
 	keep   time.Duration // that a file is kept after its last use
-	wait   time.Duration // for the turn to make one
-	making chan struct{} // holds the one that is being made
-	ctx    context.Context
+	making web.Lasting   // in its place is the one that is being made
 	end    context.CancelFunc
 
 	mu    sync.Mutex
@@ -42,11 +40,11 @@ type rendering struct {
 }
 
 // New keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the turn to make one for the time
-// that is given, and then has to try again.
-func New(folder string, most int64, keep, wait time.Duration) *Files {
-	r := &Files{folder: folder, most: most, keep: keep, wait: wait, making: make(chan struct{}, 1)}
-	r.ctx, r.end = context.WithCancel(context.Background())
-	return r
+// that is given, and then has to try again: what is being made is told.
+func New(folder string, most int64, keep, wait time.Duration, what string) *Files {
+	f := &Files{folder: folder, most: most, keep: keep, making: web.Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
+	f.making.Until, f.end = context.WithCancel(context.Background())
+	return f
 }
 
 // Close gives all files up. What is being made ends with an error.
@@ -59,16 +57,13 @@ func (f *Files) Close() {
 	}
 }
 
-// Open opens the file with a name, which render writes where it is not there. It goes on with that when the client has gone: others want
-// the file as well. Its context ends when the Files are closed.
-func (f *Files) Open(r *http.Request, name string, render func(context.Context, io.Writer) error) (opened web.File, err error) {
+// Open opens the file with a name, which render writes where it is not there. While others are at it, nothing is opened, and the handler
+// returns the error: it is called again for its turn. It goes on then when the client has gone: others want the file as well.
+func (f *Files) Open(r *http.Request, name string, render func(io.Writer) error) (opened web.File, err error) {
 	if opened = f.open(name); opened != nil {
 		return opened, nil
 	}
-	err = web.InTurn(r, f.making, f.wait, "rendering of a snapshot", func() error {
-		if opened = f.open(name); opened != nil { // by whoever had the turn
-			return nil
-		}
+	err = f.making.Do(r, func() error {
 		made, err := f.render(render)
 		if err != nil {
 			return err
@@ -80,14 +75,21 @@ func (f *Files) Open(r *http.Request, name string, render func(context.Context, 
 	return opened, err
 }
 
-func (f *Files) render(render func(context.Context, io.Writer) error) (*rendering, error) {
+// Expects reports whether a file with a name is there, or is to be made for the request.
+func (f *Files) Expects(r *http.Request, name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.making.Has(r) || f.index(name) >= 0
+}
+
+func (f *Files) render(render func(io.Writer) error) (*rendering, error) {
 	file, err := durable.Temporary(f.folder)
 	if err != nil {
 		return nil, err
 	}
 	buffer := bufio.NewWriterSize(file, 64<<10)
 	packed := gzip.NewWriter(buffer)
-	if err = render(f.ctx, durable.ContextWriter{Context: f.ctx, Writer: packed}); err == nil {
+	if err = render(durable.ContextWriter{Context: f.making.Until, Writer: packed}); err == nil {
 		err = packed.Close()
 	}
 	if err == nil {
@@ -108,7 +110,7 @@ func (f *Files) render(render func(context.Context, io.Writer) error) (*renderin
 func (f *Files) open(name string) web.File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := slices.IndexFunc(f.files, func(r *rendering) bool { return r.name == name })
+	at := f.index(name)
 	if at < 0 {
 		return nil
 	}
@@ -118,12 +120,16 @@ func (f *Files) open(name string) web.File {
 	return f.hold(r)
 }
 
+func (f *Files) index(name string) int {
+	return slices.IndexFunc(f.files, func(r *rendering) bool { return r.name == name })
+}
+
 // add keeps a file, and opens it. Those that were not used for the longest time go where there are too many bytes.
 func (f *Files) add(r *rendering) web.File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	opened := f.hold(r)
-	if f.ctx.Err() != nil {
+	if f.making.Until.Err() != nil {
 		return opened
 	}
 	r.holders++

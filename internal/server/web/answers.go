@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -39,25 +38,19 @@ func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, 
 // WriteBytes answers with a document. It is encoded only for those who do not know it, and
 // where it was not lately.
 func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string, encode func() ([]byte, error)) error {
-	return a.writeBytes(w, r, Validator{tag, RecorderOf(r).Settled}, cache, encode)
+	return a.WriteMade(w, r, Validator{tag, RecorderOf(r).Settled}, cache, encode)
 }
 
-// errLarge says that a document is too large to be encoded in memory.
-var errLarge = errors.New("the document is large")
-
-// WriteMade is WriteBytes for a document that is streamed where it is large: encode returns nil then.
-func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, made Validator, cache string, encode func() ([]byte, error), stream func(io.Writer) error) error {
-	err := a.writeBytes(w, r, made, cache, encode)
-	if errors.Is(err, errLarge) {
-		return a.WriteStream(w, r, made, cache, stream)
-	}
-	return err
-}
-
-func (a *Answers) writeBytes(w http.ResponseWriter, r *http.Request, v Validator, cache string, encode func() ([]byte, error)) error {
+// WriteMade is WriteBytes for a document with another time of its last change than that of the collection.
+func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, v Validator, cache string, encode func() ([]byte, error)) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
+	}
+	if c == zstd1 && NamesETag(r.Header.Values("If-None-Match"), v.etag(Gzipped), true) { // which is how a large document was served, from a file
+		if c, err = negotiateCoding(r, Gzipped); err != nil {
+			return err
+		}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", cache)
@@ -67,10 +60,7 @@ func (a *Answers) writeBytes(w http.ResponseWriter, r *http.Request, v Validator
 	}
 	b := a.recent.get(v.etag(c))
 	if b == nil {
-		if b, err = encode(); err == nil && b == nil {
-			err = errLarge
-		}
-		if err != nil {
+		if b, err = encode(); err != nil {
 			return err
 		}
 		if b, err = a.packers.packed(b, c); err != nil {
@@ -87,6 +77,7 @@ func (a *Answers) writeBytes(w http.ResponseWriter, r *http.Request, v Validator
 }
 
 func setCoding(h http.Header, c Coding) {
+	h.Del("Content-Encoding")
 	if c != Identity {
 		h.Set("Content-Encoding", string(c))
 	}
@@ -95,17 +86,12 @@ func setCoding(h http.Header, c Coding) {
 // WriteRendered streams what is made when it is asked for. Caches ask each time, but
 // need not fetch it again.
 func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator, render func(io.Writer) error) error {
-	return a.WriteStream(w, r, made, "no-cache", render)
-}
-
-// WriteStream is WriteRendered with another Cache-Control.
-func (a *Answers) WriteStream(w http.ResponseWriter, r *http.Request, made Validator, cache string, render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
 	}
 	h := w.Header()
-	h.Set("Cache-Control", cache)
+	h.Set("Cache-Control", "no-cache")
 	setCoding(h, c)
 	if done, err := Unchanged(w, r, made, c); done || err != nil {
 		return err
@@ -113,5 +99,5 @@ func (a *Answers) WriteStream(w http.ResponseWriter, r *http.Request, made Valid
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return RecorderOf(r).inTurn(&turn{a.renders, a.wait, "large answers"}, func() error { return a.packers.pack(w, c, render) })
+	return RecorderOf(r).inTurn(&turn{places: a.renders, wait: a.wait, what: "large answers"}, func() error { return a.packers.pack(w, c, render) })
 }

@@ -41,7 +41,8 @@ func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Co
 	if err != nil {
 		return err
 	}
-	return k.send(w, r, v.Modified, c == stored)
+	RecorderOf(r).later = func() error { return k.send(w, r, v.Modified, c == stored) }
+	return nil
 }
 
 // send answers with the content, as it is stored or unpacked.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -11,9 +12,10 @@ import (
 
 // turn is a place that a handler needs. As an error it says that none is free: the handler is called again with one.
 type turn struct {
-	places chan struct{}
-	wait   time.Duration
-	what   string // has the places
+	places  chan struct{}
+	wait    time.Duration
+	what    string          // has the places
+	outlast context.Context // not nil: the handler goes on when the client has gone, until this ends
 }
 
 func (t *turn) Error() string { return "all places of " + t.what + " are taken; wait for one" }
@@ -32,6 +34,26 @@ func (x *Recorder) inTurn(t *turn, work func() error) error {
 	}
 }
 
+// Lasting is work that goes on when the client has gone, since others want what comes of it as well.
+type Lasting struct {
+	Places chan struct{}
+	Wait   time.Duration // for a place among them
+	What   string        // has the places
+	Until  context.Context
+}
+
+// Do does the work of a handler that has been called for it. Else its error has the handler called, when there is a place for it, with a request whose
+// context ends with Until.
+func (l *Lasting) Do(r *http.Request, work func() error) error {
+	if l.Has(r) {
+		return work()
+	}
+	return &turn{l.Places, l.Wait, l.What, l.Until}
+}
+
+// Has reports whether a handler has been called for the work.
+func (l *Lasting) Has(r *http.Request) bool { return RecorderOf(r).place == l.Places }
+
 // call calls a handler, waits for the place that it needs, and sends what it has left to be sent.
 func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error {
 	err := h(w, r)
@@ -42,7 +64,13 @@ func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error
 			defer func() { x.place = nil }()
 			clear(w.Header()) // of the first call
 			x.firstHeaders(r)
-			return h(w, r)
+			if full.outlast == nil {
+				return h(w, r)
+			}
+			ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+			defer cancel()
+			defer context.AfterFunc(full.outlast, cancel)()
+			return h(w, r.WithContext(ctx))
 		})
 	}
 	if err == nil && x.later != nil {

@@ -23,7 +23,7 @@ const First = 1
 // Knows reports whether this program writes in the way with a number.
 func Knows(version uint64) bool { return version == Version }
 
-// MaxSmall is the size in bytes up to which a document is made in memory, kept and described. A larger one is written as it is made.
+// MaxSmall is the size in bytes up to which a document is made in memory, kept and described. A larger one is made in a file.
 const MaxSmall = 256 << 10
 
 // ErrLarge says that a document is larger than [MaxSmall].

@@ -1,0 +1,138 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// wheel is a map with a hub that has a long note and so many associations.
+func wheel(name string, spokes int) []byte {
+	parts := []string{topic("note", "note"), topic("hub", name, note("note", strings.Repeat("long ", 60_000))), topic("part-of", "part of"), topic("role-1", "part"), topic("role-2", "whole")}
+	for i := range spokes {
+		id := fmt.Sprint("s", i)
+		parts = append(parts, topic(id, id), association("part-of", "hub", id))
+	}
+	return topicMap(parts...)
+}
+
+// publishWheel publishes a map with a hub, which is offered in RDF, too.
+func (n *node) publishWheel(spokes int) {
+	n.t.Helper()
+	require.Equal(n.t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/hub", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
+	n.mustPut("hub", wheel("Hub", spokes))
+}
+
+// hubPaths returns the paths of all forms of the newest fragment of the hub, and of its record.
+func (n *node) hubPaths() (paths []string) {
+	n.t.Helper()
+	fragment := ""
+	require.NoError(n.t, n.Store.View(n.t.Context(), "hub", func(v *store.View) error {
+		e, err := v.LastOf("http://psi.example.org/hub")
+		fragment = n.URLs.Fragment(&v.Collection, e)
+		return err
+	}))
+	record := n.find("hub", "http://psi.example.org/hub").Header.Get("Location")
+	for _, url := range []string{fragment, record} {
+		for _, ending := range []string{".xtm1", ".xtm21", ".ttl", ".nt"} {
+			paths = append(paths, strings.TrimPrefix(url+ending, n.BaseURL))
+		}
+	}
+	return paths
+}
+
+// Clients that are slow to take a large fragment or record hold no state of the store open, and a load waits for none of them.
+func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "engine"), 0o700))
+	folder, err := badger.Lock(filepath.Join(dir, "engine"), false)
+	require.NoError(t, err)
+	engine, err := folder.Open(badger.Options{Settings: badger.Small})
+	require.NoError(t, err)
+	few := &fewStates{Engine: engine, open: make(chan struct{}, 32)}
+	n := startOn(t, store.Options{Dir: dir, Engine: few}, documentSize(10_000), func(c *server.Config) {
+		c.SlowClientTimeout = 10 * time.Minute
+	})
+	n.publishWheel(50_000)
+	loads := engine.Adopted()
+	for _, path := range n.hubPaths() {
+		begun, err := bufio.NewReaderSize(n.take(path), 16).ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, begun, "200", path)
+	}
+	testenv.Eventually(t, func() bool { return len(few.open) == 0 }, "no state is open while slow clients take what was made")
+	n.publish("another", wheel("Hub", 2000))
+	assert.Equal(t, loads+1, engine.Adopted(), "the load found a moment in which nobody reads")
+}
+
+// A large fragment is made once. It is served as it was made: whole, in ranges of what is packed, and to those who do not take it packed.
+func TestALargeFragmentIsMadeOnce(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	n := startOn(t, store.Options{Dir: t.TempDir()}, documentSize(10_000))
+	n.publishWheel(2000)
+	for _, path := range n.hubPaths() {
+		packed := n.mustGet(path, "Accept-Encoding", "gzip, zstd;q=0.9")
+		require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"), path)
+		z, err := gzip.NewReader(bytes.NewReader(packed.body))
+		require.NoError(t, err)
+		plain, err := io.ReadAll(z)
+		require.NoError(t, err)
+		require.Greater(t, len(plain), 256<<10, path)
+		assert.Equal(t, string(plain), string(n.mustGet(path, "Accept-Encoding", "identity").body), path)
+		again := n.mustGet(path, "Accept-Encoding", "zstd, gzip")
+		assert.Equal(t, packed.body, again.body, path)
+		assert.Equal(t, packed.Header.Get("ETag"), again.Header.Get("ETag"), path)
+		part := n.get(path, "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", packed.Header.Get("ETag"))
+		require.Equal(t, http.StatusPartialContent, part.StatusCode, path)
+		assert.Equal(t, packed.body[100:200], part.body, path)
+		head := n.do(http.MethodHead, n.url(path), nil, "Accept-Encoding", "gzip")
+		assert.Equal(t, fmt.Sprint(len(packed.body)), head.Header.Get("Content-Length"), path)
+		for _, takes := range []string{"gzip", "zstd, gzip"} {
+			assert.Equal(t, http.StatusNotModified, n.get(path, "Accept-Encoding", takes, "If-None-Match", packed.Header.Get("ETag")).StatusCode, path)
+		}
+	}
+}
+
+// A disk that is full has no space for large fragments. Those who ask are told so, and what can be read is served.
+func TestAFullDiskHasNoSpaceForLargeFragments(t *testing.T) {
+	t.Parallel()
+	n, w := watch(t, documentSize(10_000))
+	n.publishWheel(2000)
+	paths, full := n.hubPaths(), fmt.Errorf("/var/lib/secret: %w", syscall.ENOSPC)
+	w.mayWrite = full
+	for _, path := range paths {
+		what, _, _ := strings.Cut(strings.TrimPrefix(path, "/topicmaps/hub/"), "/")
+		what = map[string]string{"fragments": "fragment", "topics": "record"}[what]
+		a := n.get(path)
+		assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, path)
+		for _, text := range []string{"no space to make this large " + what, "can be read", "Free some space on the disk"} {
+			assert.Contains(t, string(a.body), text, path)
+		}
+		assert.NotContains(t, string(a.body), "secret", path)
+		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable", path)
+		w.mayWrite = nil
+		n.mustGet(path)
+		w.mayWrite = full
+	}
+	n.mustGet(n.find("hub", "http://psi.example.org/s1").Header.Get("Location"))
+}
