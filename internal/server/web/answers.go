@@ -47,9 +47,9 @@ func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, v Validator,
 	if err != nil {
 		return err
 	}
-	if c == zstd1 && NamesETag(r.Header.Values("If-None-Match"), v.etag(Gzipped), true) { // which is how a large document was served, from a file
-		if c, err = negotiateCoding(r, Gzipped); err != nil {
-			return err
+	if known := r.Header.Values("If-None-Match"); c == zstd1 && NamesETag(known, v.etag(Gzipped), true) && !NamesETag(known, v.etag(zstd1), true) {
+		if packed, _ := negotiateCoding(r, Gzipped); packed == Gzipped { // as a large document was served, from a file
+			c = packed
 		}
 	}
 	h := w.Header()
