@@ -1,0 +1,82 @@
+package ext_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	_ "github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/docs"
+	"github.com/tmshare/tmshare/internal/testkit/node"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
+)
+
+func version(name string) string { return docs.Of(docs.Topics(5, name)...) }
+
+// A server works without any one extension, and without all, on a folder that was written with all. What an extension keeps there stays, and is right when it is
+// back.
+func TestExtensionsMayBeMissing(t *testing.T) {
+	t.Parallel()
+	names := []string{"all"}
+	for _, e := range ext.All() {
+		assert.NotContains(t, names, e.Name)
+		names = append(names, e.Name)
+	}
+	for _, missing := range names {
+		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
+			o := node.Publishing(t, version("v1"))
+			const list = "/topicmaps/egov/resourcesync/changelist.xml"
+			o.Get(list) // from now on there is one
+			follower := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})
+			t.Cleanup(func() { assert.NoError(t, follower.Close()) })
+			c, err := client.New(client.Config{Store: follower, Logger: node.Silent})
+			require.NoError(t, err)
+			_, err = c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
+			require.NoError(t, err)
+			_, err = c.Sync(t.Context(), "egov")
+			require.NoError(t, err)
+
+			with := func(parts []func(*server.Server) (*server.Part, error)) {
+				o.Stop()
+				o.Config.Parts = parts
+				o.Start(o.Dir)
+			}
+			some := slices.DeleteFunc(ext.All(), func(e extension.Extension) bool { return missing == "all" || e.Name == missing })
+			with(extension.Parts(some))
+			o.Put(version("v2"))
+			o.Create("another", version("v1"))
+			r := o.Ask(http.MethodGet, list, "", "")
+			if missing == "all" || missing == "resourcesync" {
+				assert.Equal(t, http.StatusNotFound, r.Code)
+			} else {
+				assert.Equal(t, http.StatusOK, r.Code)
+			}
+			for _, about := range []string{"", "/fragments", "/records", "/snapshots/current"} {
+				assert.Equal(t, http.StatusOK, o.Ask(http.MethodGet, "/topicmaps/egov"+about, "", "").Code, about)
+			}
+			round, err := c.Sync(t.Context(), "egov")
+			require.NoError(t, err)
+			assert.Equal(t, 5, round.Applied)
+			v, err := c.Verify(t.Context(), "egov", true)
+			require.NoError(t, err)
+			assert.True(t, v.Equal)
+
+			with(ext.Parts())
+			o.Put(version("v3"))
+			assert.Equal(t, 10, strings.Count(o.Get(list), `change="updated"`), "what was changed meanwhile is in it, too")
+			require.NoError(t, o.DB.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+			require.NoError(t, resources.Check(t.Context(), o.DB, false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+		})
+	}
+}
