@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // resourceFiles returns the paths of the files of ResourceSync of a server.
@@ -81,6 +82,7 @@ func (n *node) askForAll(urls []string) {
 // Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made again, by itself.
 func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, changesPerList(3))
 	n.publish("m", cities(9, "a"))
@@ -123,6 +125,7 @@ func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 // A file that has its length and other bytes is found by a check. It goes with all that belongs to it, and is made again.
 func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, changesPerList(3))
 	n.publish("m", cities(9, "a"))
@@ -151,6 +154,7 @@ func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 
 // A change list whose files are damaged, and whose changes are not kept any more, is dropped with those before it: readers are told to start again.
 func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
+	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, documentSize(2), changesPerList(5))
 	n.publish("m", cities(3, "a"))
