@@ -18,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -54,7 +55,7 @@ func BenchmarkReplicaChain(b *testing.B) {
 			i := int(changes) % mapSize()
 			document := origin.ask(b, http.MethodGet, fmt.Sprintf("/topics?si=%st/%d", synthetic.Base, i), "")
 			document = strings.Replace(document, fmt.Sprintf(">Topic %d", i), fmt.Sprintf(">Topic %d, change %d", i, int(changes)), 1)
-			var p server.Published
+			var p publish.Published
 			require.NoError(b, json.Unmarshal([]byte(origin.ask(b, http.MethodPost, "/topics", document)), &p))
 			require.Equal(b, 1, p.Updated)
 			size += float64(len(origin.ask(b, http.MethodGet, fmt.Sprintf("/topics?si=%st/%d", synthetic.Base, i), "")))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -43,7 +43,7 @@ func BenchmarkDisk(b *testing.B) {
 		n = serve(b, folder)
 		for _, batch := range batches {
 			_, answer := n.do("POST", "/topics", bytes.NewReader(batch), http.StatusOK)
-			var p server.Published
+			var p publish.Published
 			require.NoError(b, json.Unmarshal(answer, &p))
 			require.Equal(b, bytes.Count(batch, []byte(">Changed topic ")), p.Updated)
 		}

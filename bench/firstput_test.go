@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 )
 
 // BenchmarkFirstPut publishes the first version of a map by HTTP, with its first snapshot, in a server
@@ -75,7 +75,7 @@ func (n *node) firstPut(document []byte, topics int) spent {
 	start, used := time.Now(), processTime(n.b, n.cmd.Process.Pid)
 	_, answer := n.do("PUT", "", bytes.NewReader(document), http.StatusOK, "Content-Type", "application/x-tm+xml")
 	took := spent{time.Since(start), processTime(n.b, n.cmd.Process.Pid) - used}
-	var p server.Published
+	var p publish.Published
 	require.NoError(n.b, json.Unmarshal(answer, &p))
 	require.Equal(n.b, topics, p.Added)
 	require.NotEmpty(n.b, n.document(n.url+"/topicmaps/"+collection+"/snapshots").Entries, "the first snapshot")

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/database"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -95,7 +95,7 @@ func (n *node) describe(si string) string {
 }
 
 // send publishes what a document describes, and notes how long that took.
-func (e *editor) send(document string) (p server.Published) {
+func (e *editor) send(document string) (p publish.Published) {
 	start := time.Now()
 	_, answer := e.do("POST", "/topics", bytes.NewReader([]byte(document)), http.StatusOK)
 	e.took = append(e.took, time.Since(start))
@@ -193,7 +193,7 @@ func (n *node) putUnchanged(document []byte, topics int) spent {
 	start, used := time.Now(), processTime(n.b, n.cmd.Process.Pid)
 	_, answer := n.do("PUT", "", bytes.NewReader(document), 200, "Content-Type", "application/x-tm+xml")
 	took := spent{time.Since(start), processTime(n.b, n.cmd.Process.Pid) - used}
-	var p server.Published
+	var p publish.Published
 	require.NoError(n.b, json.Unmarshal(answer, &p))
 	require.Equal(n.b, topics, p.Topics)
 	require.Zero(n.b, p.Added+p.Updated+p.Deleted, "nothing has changed")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 )
 
 // listedIn is what the benchmarks need of a ResourceSync document.
@@ -123,7 +123,7 @@ func (e *editor) postAndGet(k int) {
 	_, answer := e.do("POST", "/topics", bytes.NewReader([]byte(document)), http.StatusOK)
 	_, list := e.do("GET", "/resourcesync/changelist-open.xml", nil, http.StatusOK)
 	e.took = append(e.took, time.Since(start))
-	var p server.Published
+	var p publish.Published
 	require.NoError(e.b, json.Unmarshal(answer, &p))
 	require.Equal(e.b, 1, p.Updated)
 	require.Contains(e.b, string(list), p.LastChange, "the change is in the list")

@@ -1,16 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -99,21 +98,29 @@ func (r *remote) printSettings(s shown) error {
 	if s.ETag != "" {
 		row("etag", s.ETag)
 	}
-	row("sp", settingText(s.SP))
-	row("title", settingText(s.Title))
-	row("summary", settingText(s.Summary))
-	row("document-size", settingText(s.DocumentSize))
-	row("omit-instances", fmt.Sprint(s.OmitInstances != nil && *s.OmitInstances))
-	row("record-formats", listed(s.RecordFormats))
-	row("rdf", fmt.Sprint(s.RDF != nil && *s.RDF))
-	row("snapshot-every", settingText(s.SnapshotEvery))
-	row("snapshot-after", settingText((*time.Duration)(s.SnapshotAfter)))
-	row("snapshots-kept", settingText(s.SnapshotsKept))
-	row("keep-entries", settingText(s.KeepEntries))
-	row("keep-for", settingText((*time.Duration)(s.KeepFor)))
-	row("resource-sync", fmt.Sprint(s.ResourceSync == nil || *s.ResourceSync))
-	row("mirrors", strings.Join(*cmp.Or(s.Mirrors, new([]string)), ","))
-	row("via", settingText(s.Via))
+	b, err := json.Marshal(s.CollectionSettings)
+	if err != nil {
+		return err
+	}
+	var values map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&values); err != nil {
+		return err
+	}
+	row("sp", settingText(values["sp"]))
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fl.SortFlags = false
+	settingFlags(fl)
+	fl.VisitAll(func(f *pflag.Flag) {
+		text := settingText(values[camelCase(f.Name)])
+		if f.Value.Type() == "bool" {
+			text = cmp.Or(text, f.DefValue)
+		} else if text == f.DefValue { // the choice is left to the server
+			text = ""
+		}
+		row(f.Name, text)
+	})
 	if s.DerivedFrom != nil && len(*s.DerivedFrom) > 0 {
 		row("derived-from", strings.Join(*s.DerivedFrom, ", "))
 	}
@@ -122,9 +129,6 @@ func (r *remote) printSettings(s shown) error {
 		row("association-types", list(f.AssociationTypes))
 		row("scope", list(f.Scope))
 	}
-	row("sign", settingText(s.Sign))
-	row("changes-per-list", settingText(s.ChangesPerList))
-	row("change-list-after", settingText((*time.Duration)(s.ChangeListAfter)))
 	return w.Flush()
 }
 
@@ -136,23 +140,19 @@ func list(refs []fragment.Ref) string {
 	return strings.Join(all, ", ")
 }
 
-// settingText returns a setting as text, "" where the choice is left to the server.
-func settingText[T comparable](setting *T) string {
-	var none T
-	if setting == nil || *setting == none {
+// settingText returns a setting, as JSON has it, as text.
+func settingText(value any) string {
+	switch v := value.(type) {
+	case nil:
 		return ""
+	case []any:
+		names := make([]string, len(v))
+		for i := range v {
+			names[i] = fmt.Sprint(v[i])
+		}
+		return strings.Join(names, ",")
 	}
-	return fmt.Sprint(*setting)
-}
-
-// listed returns a setting with several values as text.
-func listed[T encoding.TextMarshaler](setting *[]T) string {
-	var names []string
-	for _, one := range *cmp.Or(setting, new([]T)) {
-		name, _ := one.MarshalText()
-		names = append(names, string(name))
-	}
-	return strings.Join(names, ",")
+	return fmt.Sprint(value)
 }
 
 func setCollection() *cobra.Command {
@@ -176,24 +176,7 @@ first version was RDF; --rdf=false ends it.`,
 		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	fl := cmd.Flags()
-	fl.String("title", "", "`title`")
-	fl.String("summary", "", "`text` that describes the collection")
-	fl.Int("document-size", 0, "`number` of entries in an archive document")
-	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
-	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
-	cli.OneOf(cmd.Flags(), "record-formats", formats.Names(formats.OfStored())...)
-	fl.Bool("rdf", false, "offer fragments, snapshots and topics in RDF, too")
-	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
-	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
-	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
-	fl.Uint64("keep-entries", 0, "give up changes before the last `number`")
-	fl.Duration("keep-for", 0, "give up changes older than this `time`")
-	fl.Bool("resource-sync", true, "offer the collection by ResourceSync")
-	fl.StringSlice("mirrors", nil, "`URLs` under which others serve the collection, the preferred first")
-	fl.String("via", "", "`URL` of the collection that this one republishes")
-	fl.Int("changes-per-list", 0, "close a change list of ResourceSync after this `number` of changes")
-	fl.Duration("change-list-after", 0, "close a change list of ResourceSync when its first change is this `time` old")
-	fl.String("sign", "", "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")")
+	settingFlags(fl)
 	settings := map[string]bool{}
 	fl.VisitAll(func(f *pflag.Flag) { settings[f.Name] = true })
 	ifMatchFlag(cmd, &ifMatch)
@@ -223,6 +206,28 @@ first version was RDF; --rdf=false ends it.`,
 		}
 		return r.printSettings(shown{args[0], "", s})
 	})
+}
+
+// settingFlags adds a flag for each setting that can be changed, in the order in which "show" has them.
+func settingFlags(fl *pflag.FlagSet) {
+	fl.String("title", "", "`title`")
+	fl.String("summary", "", "`text` that describes the collection")
+	fl.Int("document-size", 0, "`number` of entries in an archive document")
+	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
+	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
+	cli.OneOf(fl, "record-formats", formats.Names(formats.OfStored())...)
+	fl.Bool("rdf", false, "offer fragments, snapshots and topics in RDF, too")
+	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
+	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
+	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
+	fl.Uint64("keep-entries", 0, "give up changes before the last `number`")
+	fl.Duration("keep-for", 0, "give up changes older than this `time`")
+	fl.Bool("resource-sync", true, "offer the collection by ResourceSync")
+	fl.StringSlice("mirrors", nil, "`URLs` under which others serve the collection, the preferred first")
+	fl.String("via", "", "`URL` of the collection that this one republishes")
+	fl.Int("changes-per-list", 0, "close a change list of ResourceSync after this `number` of changes")
+	fl.Duration("change-list-after", 0, "close a change list of ResourceSync when its first change is this `time` old")
+	fl.String("sign", "", "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")")
 }
 
 // camelCase returns the name in JSON of a setting: that of its flag, with

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
@@ -24,7 +20,7 @@ It ends with a proof of equality, and goes on serving until it is stopped; with
 --once it ends there, with exit code 0 if all is equal.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			o.Out = cmd.OutOrStdout()
 			return demo.Run(ctx, o)

@@ -20,7 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -127,7 +127,7 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 }
 
 // writeChange writes a change as people read it.
-func writeChange(w io.Writer, c *server.Change) {
+func writeChange(w io.Writer, c *history.Change) {
 	if c.Updated != "" {
 		fmt.Fprintf(w, "%s ", c.Updated)
 	}
@@ -330,7 +330,7 @@ back the rest. --max-delete holds as for an import.
 		if topic == (len(args) == 1 && commit > 0 && len(to.all) == 0) || topic && commit > 0 {
 			return usage(errors.New("give a subject identifier and --to, or --commit"))
 		}
-		var p *server.Published
+		var p *publish.Published
 		var err error
 		if topic {
 			p, err = r.server.RevertTopic(ctx, args[0], args[1], to.first(), w)

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -202,21 +204,38 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { db.Close() })
 }
 
-// What "collections set" can change is all that the server lets change.
+// What "collections set" can change, and "collections show" shows, is all that the server lets change.
 func TestEverySettingHasAFlag(t *testing.T) {
-	var all server.CollectionSettings
-	require.NoError(t, json.Unmarshal([]byte(`{"title":"","summary":"","documentSize":1,"omitInstances":true,"snapshotEvery":1,
-		"snapshotAfter":"1s","snapshotsKept":1,"keepEntries":1,"keepFor":"1s"}`), &all))
-	b, err := json.Marshal(all)
-	require.NoError(t, err)
-	var settings map[string]any
-	require.NoError(t, json.Unmarshal(b, &settings))
-	flags := map[string]bool{}
-	setCollection().Flags().VisitAll(func(f *pflag.Flag) { flags[camelCase(f.Name)] = true })
-	require.Len(t, settings, 9)
-	for name := range settings {
-		assert.Contains(t, flags, name)
+	fixed := []string{"sp", "derivedFrom", "filter", "warnings"}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settingFlags(flags)
+	var settings, named []string
+	for f := range reflect.TypeFor[server.CollectionSettings]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !slices.Contains(fixed, name) {
+			settings = append(settings, name)
+		}
 	}
+	flags.VisitAll(func(f *pflag.Flag) { named = append(named, camelCase(f.Name)) })
+	assert.ElementsMatch(t, settings, named)
+}
+
+func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
+	var all server.CollectionSettings
+	require.NoError(t, json.Unmarshal([]byte(`{"title":"0","documentSize":0,"omitInstances":true,"recordFormats":["xtm1","xtm2.1"],"keepEntries":18446744073709551615,
+		"snapshotAfter":"0s","keepFor":"2160h","resourceSync":false,"mirrors":["http://a.example.org/m","http://b.example.org/m"],"derivedFrom":["a","b"]}`), &all))
+	var out bytes.Buffer
+	r := remote{out: &out}
+	require.NoError(t, r.printSettings(shown{"egov", "", &all}))
+	shows := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		name, value, _ := strings.Cut(line, " ")
+		shows[name] = strings.TrimSpace(value)
+	}
+	assert.Equal(t, map[string]string{
+		"collection": "egov", "sp": "-", "title": "0", "summary": "-", "document-size": "-", "omit-instances": "true", "record-formats": "xtm1,xtm2.1", "rdf": "false",
+		"snapshot-every": "-", "snapshot-after": "-", "snapshots-kept": "-", "keep-entries": "18446744073709551615", "keep-for": "2160h0m0s", "resource-sync": "false",
+		"mirrors": "http://a.example.org/m,http://b.example.org/m", "via": "-", "changes-per-list": "-", "change-list-after": "-", "sign": "-", "derived-from": "a, b",
+	}, shows)
 }
 
 func TestProgressIsShownNowAndThen(t *testing.T) {
@@ -242,17 +261,6 @@ func TestProgressIsShownNowAndThen(t *testing.T) {
 func TestProgressPassesOnWhatItReads(t *testing.T) {
 	p := &progress{r: bytes.NewReader([]byte("content")), to: io.Discard, now: time.Now}
 	assert.NoError(t, iotest.TestReader(p, []byte("content")))
-}
-
-func TestTheNullDeviceIsNoTerminal(t *testing.T) {
-	null, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	defer null.Close()
-	assert.False(t, isTerminal(null))
-	file, err := os.Create(t.TempDir() + "/file")
-	require.NoError(t, err)
-	defer file.Close()
-	assert.False(t, isTerminal(file))
 }
 
 // Where there is no terminal, a line now and then says that an import goes on.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 )
@@ -70,14 +69,4 @@ func (p *progress) Read(b []byte) (int, error) {
 		fmt.Fprintf(p.to, "\r\x1b[K%s: %d of %d MB", p.name, p.read>>20, p.size>>20)
 	}
 	return n, err
-}
-
-// isTerminal reports whether somebody can read and answer there.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull) // a character device as well
-	return err != nil || !os.SameFile(info, null)
 }

@@ -10,10 +10,8 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 )
 
 // remote is what the commands share that ask a running server to do something.
@@ -51,9 +49,8 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 			return usage(fmt.Errorf("--timeout %s: give more than 0", r.timeout))
 		}
 		r.out = cmd.OutOrStdout()
-		interrupted, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		interrupted, stop := cli.UntilInterrupted(cmd.Context())
 		defer stop()
-		context.AfterFunc(interrupted, stop) // a second signal ends the program at once
 		ctx, cancel := context.WithTimeout(interrupted, r.timeout)
 		defer cancel()
 		err = body(ctx, args)
@@ -133,7 +130,7 @@ func (r *remote) print(answer any, text string) error {
 
 // warn says on standard error how the document in a file was read although it
 // breaks the rules of XTM. Programs find that in the answer.
-func (r *remote) warn(path string, p *server.Published) {
+func (r *remote) warn(path string, p *publish.Published) {
 	if r.json {
 		return
 	}
@@ -147,7 +144,7 @@ func (r *remote) warn(path string, p *server.Published) {
 }
 
 // published says in a line what a write has published.
-func published(p *server.Published) string {
+func published(p *publish.Published) string {
 	var text string
 	switch {
 	case p.Added+p.Updated+p.Deleted == 0:
@@ -164,7 +161,7 @@ func published(p *server.Published) string {
 const maxChanges = 20
 
 // listedChanges names the topics that a dry run would publish, each in a line.
-func listedChanges(p *server.Published) string {
+func listedChanges(p *publish.Published) string {
 	var b strings.Builder
 	for i, c := range p.Changes {
 		if i == maxChanges {
@@ -197,7 +194,7 @@ func openXTM(path string) (*admin.Document, func(), error) {
 	if !ok || format.Read == nil || format.Stored != "" {
 		format = formats.Default // the document says its version
 	}
-	if size >= showProgress && isTerminal(os.Stderr) {
+	if size >= showProgress && formats.Terminal(os.Stderr) != nil {
 		return admin.InFormat(format, &progress{r: f, to: os.Stderr, name: path, size: size, now: time.Now}, size), done, nil
 	}
 	r := &counted{r: f}
@@ -208,7 +205,7 @@ func openXTM(path string) (*admin.Document, func(), error) {
 // reporting says every five seconds how far an upload is, where there is no
 // terminal.
 func reporting(name string, r *counted) (done func()) {
-	if isTerminal(os.Stderr) {
+	if formats.Terminal(os.Stderr) != nil {
 		return func() {}
 	}
 	return reportWaiting(os.Stderr, name, reportEvery, r.n.Load)
@@ -226,7 +223,7 @@ func about(path string, err error) error {
 
 // confirm asks the question on a terminal.
 func confirm(question string) (bool, error) {
-	if !isTerminal(os.Stdin) {
+	if formats.Terminal(os.Stdin) == nil {
 		return false, usage(errors.New("give --yes: there is no terminal to ask on"))
 	}
 	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)

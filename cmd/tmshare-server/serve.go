@@ -178,7 +178,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return err
 	}
 	for name := range maps {
-		if err := server.ValidateName(name); err != nil {
+		if err := store.ValidateName(name); err != nil {
 			return usage(fmt.Errorf("--map: %w", err))
 		}
 	}

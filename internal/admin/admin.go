@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment/losses"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 )
 
 // Client sends requests to one server. It is safe for concurrent use.
@@ -49,7 +49,7 @@ func New(address, token string) (*Client, error) {
 }
 
 // Refusal is an answer that is no success: what the server says of it.
-type Refusal struct{ server.Problem }
+type Refusal struct{ problems.Problem }
 
 func (r *Refusal) Error() string {
 	s := r.Detail
@@ -178,7 +178,7 @@ func (c *Client) ask(ctx context.Context, r request, answer any) (status int, er
 	}
 	defer res.Body.Close()
 	return res.StatusCode, c.read(&r, res, func(body io.Reader) error {
-		return json.NewDecoder(io.LimitReader(body, 256<<20)).Decode(answer)
+		return json.NewDecoder(body).Decode(answer)
 	})
 }
 

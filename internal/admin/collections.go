@@ -11,6 +11,7 @@ import (
 	"path"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -102,8 +103,8 @@ func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch st
 }
 
 // Delete removes a collection and its history.
-func (c *Client) Delete(ctx context.Context, name, ifMatch string) (*server.Published, error) {
-	var p server.Published
+func (c *Client) Delete(ctx context.Context, name, ifMatch string) (*publish.Published, error) {
+	var p publish.Published
 	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), Write: Write{IfMatch: ifMatch}}, &p)
 	return &p, err
 }

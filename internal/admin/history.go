@@ -2,13 +2,14 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -21,7 +22,7 @@ type Query struct {
 }
 
 // History returns changes of a collection, the newest first.
-func (c *Client) History(ctx context.Context, name string, q Query) (*server.History, error) {
+func (c *Client) History(ctx context.Context, name string, q Query) (*history.List, error) {
 	query := url.Values{"words": {strconv.FormatBool(q.Words)}, "limit": {"1000"}}
 	if q.SI != "" {
 		query.Set("si", q.SI)
@@ -29,12 +30,12 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*server.His
 	if !q.Since.IsZero() {
 		query.Set("since", q.Since.Format(time.RFC3339Nano))
 	}
-	all := &server.History{Changes: []server.Change{}}
+	all := &history.List{Changes: []history.Change{}}
 	for {
 		if q.Limit > 0 {
 			query.Set("limit", strconv.Itoa(min(1000, q.Limit-len(all.Changes))))
 		}
-		var page server.History
+		var page history.List
 		if _, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/history", query: "?" + query.Encode()}, &page); err != nil {
 			return nil, err
 		}
@@ -55,14 +56,9 @@ func (c *Client) Differences(ctx context.Context, name string, from, to time.Tim
 			query.Add("at", t.Format(time.RFC3339Nano))
 		}
 	}
-	r := request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode(), accept: "application/json"}
-	res, err := c.send(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
 	var d server.Differences
-	return &d, c.read(&r, res, func(body io.Reader) error { return json.NewDecoder(body).Decode(&d) })
+	_, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode()}, &d)
+	return &d, err
 }
 
 // Export writes a collection as it is now, or as it was at a time that is not zero. extension is that of the
@@ -100,12 +96,12 @@ func atQuery(query url.Values, at time.Time) string {
 }
 
 // RevertTopic makes a topic what it was at a time.
-func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time, w Write) (*server.Published, error) {
+func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time, w Write) (*publish.Published, error) {
 	return c.revert(ctx, name, url.Values{"si": {si}, "to": {to.Format(time.RFC3339Nano)}}, w)
 }
 
 // RevertCommit takes back what a commit has changed; with force it does so even where some of that must stay.
-func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool, w Write) (*server.Published, error) {
+func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool, w Write) (*publish.Published, error) {
 	query := url.Values{"commit": {strconv.FormatUint(commit, 10)}}
 	if force {
 		query.Set("force", "true")
@@ -113,6 +109,6 @@ func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, f
 	return c.revert(ctx, name, query, w)
 }
 
-func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*server.Published, error) {
+func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*publish.Published, error) {
 	return c.publish(ctx, request{method: http.MethodPost, path: mapPath(name) + "/revert", query: "?" + query.Encode(), Write: w})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 )
 
 // Document is what a request sends.
@@ -64,7 +64,7 @@ type Import struct {
 
 // Imported is what became of an [Import].
 type Imported struct {
-	server.Published
+	publish.Published
 	Created bool `json:"created"` // there was no such collection before
 }
 
@@ -108,7 +108,7 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 // previewNew says what the first version of a collection that is not there yet would
 // publish. A document that is merged here asks for the prefix first.
 func (c *Client) previewNew(ctx context.Context, im Import, doc *Document) (*Imported, error) {
-	preview := func(body *Document) (*server.Published, error) {
+	preview := func(body *Document) (*publish.Published, error) {
 		r := request{method: http.MethodPut, path: mapPath(im.Name), body: body, Write: im.Write}
 		if im.SP != "" {
 			r.query = "?" + url.Values{"sp": {im.SP}}.Encode()
@@ -157,7 +157,7 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 	if err != nil {
 		return nil, err
 	}
-	p := &server.Published{}
+	p := &publish.Published{}
 	if doc, err = doc.on(settings.SP); err == nil {
 		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: Write{Author: im.Author, Message: im.Message}})
 	}
@@ -179,7 +179,7 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 // PutTopics publishes what a document says of some topics. topics are subject
 // identifiers of topics in it that are published even if it says nothing of them
 // but their identifiers.
-func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, w Write) (*server.Published, error) {
+func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, w Write) (*publish.Published, error) {
 	r := request{method: http.MethodPost, path: mapPath(name) + "/topics", body: doc, Write: w}
 	if len(topics) > 0 {
 		r.query = "?" + url.Values{"topic": topics}.Encode()
@@ -187,14 +187,14 @@ func (c *Client) PutTopics(ctx context.Context, name string, topics []string, do
 	return c.publish(ctx, r)
 }
 
-func (c *Client) publish(ctx context.Context, r request) (*server.Published, error) {
-	p := &server.Published{}
+func (c *Client) publish(ctx context.Context, r request) (*publish.Published, error) {
+	p := &publish.Published{}
 	_, err := c.ask(ctx, r, p)
 	return p, err
 }
 
 // DeleteTopic deletes the topic with a subject identifier.
-func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*server.Published, error) {
+func (c *Client) DeleteTopic(ctx context.Context, name, si string, w Write) (*publish.Published, error) {
 	at, err := c.topicPath(ctx, name, si, time.Time{})
 	if err != nil {
 		return nil, err

@@ -8,10 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -51,9 +49,8 @@ address, can see and do all that. It ends with the program.`,
 }
 
 func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if _, err := a.commandOnFolder(ctx, "subscriptions", "--json"); err != nil {
 		return err // as of a folder that is not there
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -338,7 +339,7 @@ func (d *demo) verify(ctx context.Context, c node, name string) error {
 	return nil
 }
 
-func (d *demo) request(ctx context.Context, method, url string, body []byte) (*server.Published, error) {
+func (d *demo) request(ctx context.Context, method, url string, body []byte) (*publish.Published, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -355,6 +356,6 @@ func (d *demo) request(ctx context.Context, method, url string, body []byte) (*s
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s %s: %s: %s", method, url, res.Status, answer)
 	}
-	var p server.Published
+	var p publish.Published
 	return &p, json.Unmarshal(answer, &p)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
@@ -82,12 +83,12 @@ func importMap(t testing.TB, s *server.Server, name string, doc []byte) (sp stri
 }
 
 // put publishes a version over HTTP.
-func put(t testing.TB, s *server.Server, name string, doc []byte) server.Published {
+func put(t testing.TB, s *server.Server, name string, doc []byte) publish.Published {
 	return putAs(t, s, name, doc, "")
 }
 
 // putAs publishes a version with a token.
-func putAs(t testing.TB, s *server.Server, name string, doc []byte, token string) server.Published {
+func putAs(t testing.TB, s *server.Server, name string, doc []byte, token string) publish.Published {
 	req, err := http.NewRequest(http.MethodPut, s.BaseURL+"/topicmaps/"+name, bytes.NewReader(doc))
 	require.NoError(t, err)
 	req.Header.Set("TMShare-Max-Delete", "all")
@@ -100,7 +101,7 @@ func putAs(t testing.TB, s *server.Server, name string, doc []byte, token string
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, res.StatusCode, "%s", body)
-	var p server.Published
+	var p publish.Published
 	require.NoError(t, json.Unmarshal(body, &p))
 	return p
 }

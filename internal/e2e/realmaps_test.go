@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/testedit"
@@ -101,7 +102,7 @@ func staysInStep(t *testing.T, name string, doc []byte) {
 	}
 }
 
-func entries(p server.Published) int { return p.Added + p.Updated + p.Deleted }
+func entries(p publish.Published) int { return p.Added + p.Updated + p.Deleted }
 
 // requireInStep compares the client's state with an input to which the
 // identifiers are added that the server must have assigned.

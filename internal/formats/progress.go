@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"golang.org/x/term"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 
 // Terminal returns f if that is a terminal, for [Source.Progress], and else nil.
 func Terminal(f *os.File) io.Writer {
-	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if term.IsTerminal(int(f.Fd())) {
 		return f
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -28,7 +29,7 @@ func TestChangesBearAuthorAndNote(t *testing.T) {
 	put(small("Oslo", "3"), "Authorization", alice, "TMShare-Author", "Alice")
 	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"bergen", nil, "Authorization", alice, "TMShare-Note", "gone").StatusCode)
 
-	var h server.History
+	var h history.List
 	require.NoError(t, json.Unmarshal(n.mustGet("/topicmaps/m/history?words=false").body, &h))
 	said := map[string]bool{}
 	var order []string

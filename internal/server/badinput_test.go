@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -106,12 +107,12 @@ func TestBadInputIsAnsweredAndChangesNothing(t *testing.T) {
 			}
 			assert.Less(t, len(a.body), 2000)
 
-			var p server.Problem
+			var p problems.Problem
 			a = n.put("small", c.body, "Accept", "application/problem+json")
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 			require.NoError(t, json.Unmarshal(a.body, &p))
 			assert.Equal(t, c.status, a.StatusCode)
-			var want server.Problem
+			var want problems.Problem
 			want.Title, want.Status, want.Detail, want.RequestID = http.StatusText(c.status), c.status, p.Detail, a.Header.Get("X-Request-Id")
 			assert.Equal(t, want, p)
 			for _, s := range c.says {

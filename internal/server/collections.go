@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -300,5 +301,5 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 	if err := s.keeper.SweepTasks(context.WithoutCancel(r.Context())); err != nil {
 		s.Logger.Error("files of a deleted collection not removed; it is tried again", "collection", name, "error", err)
 	}
-	return web.WriteJSON(w, http.StatusOK, Published{Collection: name, Deleted: topics})
+	return web.WriteJSON(w, http.StatusOK, publish.Published{Collection: name, Deleted: topics})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -189,7 +190,7 @@ func TestDeletedCollectionIsGoneAndTheNextOneIsAnother(t *testing.T) {
 	}
 	require.Greater(t, len(urls), 10)
 	id := n.feed("/topicmaps/small/fragments").id()
-	assert.Equal(t, server.Published{Collection: "small", Deleted: c.Topics}, published(t, n.remove("small")))
+	assert.Equal(t, publish.Published{Collection: "small", Deleted: c.Topics}, published(t, n.remove("small")))
 	for _, url := range urls {
 		assert.Equal(t, http.StatusNotFound, n.get(url).StatusCode, url)
 	}

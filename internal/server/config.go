@@ -135,7 +135,7 @@ func (c *Config) Validate() error {
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	all := slices.Clone(c.Tokens)
 	for collection, some := range c.ReadTokens {
-		if err := ValidateName(collection); err != nil {
+		if err := store.ValidateName(collection); err != nil {
 			return fmt.Errorf("read tokens: %w", err)
 		}
 		if len(some) == 0 {

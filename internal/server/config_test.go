@@ -100,10 +100,10 @@ func TestLinksAreMadeFromTheBaseURL(t *testing.T) {
 func TestNamesOfCollectionsStandInURLs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"egov", "EGov-2_1", "0", strings.Repeat("a", 64)} {
-		assert.NoError(t, server.ValidateName(name), name)
+		assert.NoError(t, store.ValidateName(name), name)
 	}
 	for _, name := range []string{"", "-a", "_a", ".", "..", "../a", "a/b", `a\b`, "a.b", "a.atom", "a b", "a%2fb", "a?b", "a#b", "é", "a\x00", "a\n", "\xff", strings.Repeat("a", 65)} {
-		assert.Error(t, server.ValidateName(name), "%q", name)
+		assert.Error(t, store.ValidateName(name), "%q", name)
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -34,7 +36,7 @@ func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 	c := n.publish("towns", topicMap(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, "Oslo"), topic("bergen", "Bergen")))
 	p := published(t, n.delete("towns", "http://psi.example.org/oslo"))
 	d := n.feed("/topicmaps/towns/fragments")
-	assert.Equal(t, server.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: d.updated()}, p)
+	assert.Equal(t, publish.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: d.updated()}, p)
 	assert.Len(t, d.Entries, c.Topics+1)
 
 	e := d.Entries[0]
@@ -53,7 +55,7 @@ func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 	assert.NotContains(t, n.current("towns"), "Oslo")
 
 	again := published(t, n.delete("towns", "http://psi.example.org/oslo"))
-	assert.Equal(t, server.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "deleting what is not there is success")
+	assert.Equal(t, publish.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "deleting what is not there is success")
 	assert.Equal(t, d.raw, n.feed("/topicmaps/towns/fragments").raw, "and publishes nothing")
 }
 
@@ -98,7 +100,7 @@ func TestTopicInUseIsNotDeleted(t *testing.T) {
 		require.Greater(t, len(lines), 1, "%s", a.body)
 		assert.Contains(t, string(a.body), user)
 
-		var p server.Problem
+		var p problems.Problem
 		a = n.delete("egov", si, "Accept", "application/json")
 		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 		require.NoError(t, json.Unmarshal(a.body, &p))
@@ -149,10 +151,10 @@ func numbered(from, topics int) []byte {
 	return b.Bytes()
 }
 
-func problemOf(t *testing.T, a answer, status int) server.Problem {
+func problemOf(t *testing.T, a answer, status int) problems.Problem {
 	t.Helper()
 	require.Equal(t, status, a.StatusCode, "%s", a.body)
-	var p server.Problem
+	var p problems.Problem
 	require.NoError(t, json.Unmarshal(a.body, &p))
 	return p
 }
@@ -201,7 +203,7 @@ func TestDryRun(t *testing.T) {
 	c := n.publish("map", numbered(0, 40))
 	before := n.state("map")
 	version := bytes.Replace(numbered(1, 40), []byte(">7<"), []byte(">seven<"), 1)
-	dry := func(method, path string, body []byte, headers ...string) server.Published {
+	dry := func(method, path string, body []byte, headers ...string) publish.Published {
 		t.Helper()
 		p := published(t, n.do(method, "/topicmaps/"+path, bytes.NewReader(body), headers...))
 		assert.True(t, p.DryRun)
@@ -210,9 +212,9 @@ func TestDryRun(t *testing.T) {
 		return p
 	}
 	p := dry("PUT", "map/dry-run", version)
-	assert.Equal(t, server.Published{
+	assert.Equal(t, publish.Published{
 		Collection: "map", Added: 1, Updated: 1, Deleted: 1, Topics: 41, DryRun: true,
-		Changes: []server.ChangedTopic{
+		Changes: []publish.ChangedTopic{
 			{TopicSI: "http://psi.example.org/0", Title: "http://psi.example.org/0", Change: "deleted"},
 			{TopicSI: "http://psi.example.org/40", Title: "http://psi.example.org/40", Change: "added"},
 			{TopicSI: "http://psi.example.org/7", Title: "http://psi.example.org/7", Change: "updated"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
@@ -176,7 +177,7 @@ func TestConflictsAreShown(t *testing.T) {
 	assert.Contains(t, textOf(t, a), "nothing is left to change")
 }
 
-func (n *node) published(a answer) server.Published { return published(n.t, a) }
+func (n *node) published(a answer) publish.Published { return published(n.t, a) }
 
 // What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other statements of a large topic.
 func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
@@ -173,16 +174,16 @@ func (n *node) put(name string, doc []byte, headers ...string) answer {
 }
 
 // mustPut publishes a new version of a map.
-func (n *node) mustPut(name string, doc []byte) server.Published {
+func (n *node) mustPut(name string, doc []byte) publish.Published {
 	n.t.Helper()
 	return published(n.t, n.put(name, doc))
 }
 
-func published(t testing.TB, a answer) server.Published {
+func published(t testing.TB, a answer) publish.Published {
 	t.Helper()
 	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
 	require.Equal(t, "application/json", a.Header.Get("Content-Type"))
-	var p server.Published
+	var p publish.Published
 	require.NoError(t, json.Unmarshal(a.body, &p))
 	return p
 }

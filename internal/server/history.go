@@ -16,18 +16,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What those who ask for the history of a collection are answered with.
-type (
-	History = history.List
-	Change  = history.Change
-)
-
 // Differences are those between two states of a collection.
 type Differences struct {
-	Collection string   `json:"collection"`
-	From       string   `json:"from"` // the time of the last change of each state
-	To         string   `json:"to"`
-	Topics     []Change `json:"topics"`
+	Collection string           `json:"collection"`
+	From       string           `json:"from"` // the time of the last change of each state
+	To         string           `json:"to"`
+	Topics     []history.Change `json:"topics"`
 }
 
 // How many changes an answer lists: usually, at most, and at most with differences in words.

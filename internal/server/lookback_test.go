@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -168,13 +169,13 @@ func TestHistoryInWords(t *testing.T) {
 	n.mustPut("m", small("Oslo", "Christiania"))
 	n.mustPut("m", replace(t, small("Oslo", "Christiania"), association("part-of", "oslo", "norway"), ""))
 	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"oslo", nil).StatusCode)
-	get := func(query string) (h server.History) {
+	get := func(query string) (h history.List) {
 		a := n.mustGet("/topicmaps/m/history" + query)
 		assert.Equal(t, "application/json", a.mediaType())
 		require.NoError(t, json.Unmarshal(a.body, &h))
 		return h
 	}
-	words := func(c server.Change) (lines []string) {
+	words := func(c history.Change) (lines []string) {
 		for _, s := range c.Removed {
 			lines = append(lines, "- "+s.Text)
 		}
@@ -186,7 +187,7 @@ func TestHistoryInWords(t *testing.T) {
 	partOf := fmt.Sprintf("association of type %spart-of (%srole-1: %soslo, %srole-2: %snorway)", psi, psi, psi, psi, psi)
 	h := get("?si=" + psi + "oslo")
 	require.Len(t, h.Changes, 4)
-	assert.Equal(t, server.Change{}.Missing, h.Changes[0].Missing)
+	assert.Equal(t, history.Change{}.Missing, h.Changes[0].Missing)
 	var kinds []string
 	for _, c := range h.Changes {
 		kinds = append(kinds, string(c.Kind))

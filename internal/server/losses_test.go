@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -51,7 +52,7 @@ func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
 			assert.Equal(t, []int{106, 0, 97, 0, 97, 0}, []int{p.HeldBack.Topics, p.HeldBack.Added, p.HeldBack.Updated, p.HeldBack.Deleted, p.HeldBack.Emptied, p.HeldBack.Untyped})
 			assert.Equal(t, "97", p.HeldBack.MaxDelete)
 			require.Len(t, p.HeldBack.Losses, 10)
-			assert.Equal(t, server.Loss{TopicSI: "http://psi.example.org/c003", Title: "Concept 3", Lost: "emptied"}, p.HeldBack.Losses[0])
+			assert.Equal(t, problems.Loss{TopicSI: "http://psi.example.org/c003", Title: "Concept 3", Lost: "emptied"}, p.HeldBack.Losses[0])
 			assert.Equal(t, []int{300, 291}, []int{p.HeldBack.Statements, p.HeldBack.StatementsLost})
 		}
 		assert.Equal(t, before, n.state("map"))

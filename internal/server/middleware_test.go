@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -52,7 +53,7 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 		a := n.get("/topicmaps/none", "X-Request-Id", given, "Accept", "application/json")
 		id := a.Header.Get("X-Request-Id")
 		assert.Equal(t, taken, id == given, "%q", given)
-		var p server.Problem
+		var p problems.Problem
 		require.NoError(t, json.Unmarshal(a.body, &p))
 		assert.Equal(t, id, p.RequestID)
 		assert.Contains(t, string(n.get("/topicmaps/none", "X-Request-Id", "known", "Accept", "text/plain").body), "request known")
@@ -154,7 +155,7 @@ func TestErrorsAreInTheFormThatIsAskedFor(t *testing.T) {
 				assert.True(t, strings.HasPrefix(string(a.body), http.StatusText(c.status)+": "), "%s", a.body)
 				continue
 			}
-			var p server.Problem
+			var p problems.Problem
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), "%q", accept)
 			require.NoError(t, json.Unmarshal(a.body, &p))
 			assert.Equal(t, c.status, p.Status)

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/history"
 )
 
 // changes returns the changes of a map, the newest first.
-func (n *node) changes(name string) []server.Change {
+func (n *node) changes(name string) []history.Change {
 	n.t.Helper()
-	var h server.History
+	var h history.List
 	require.NoError(n.t, json.Unmarshal(n.mustGet("/topicmaps/"+name+"/history?words=false&limit=1000").body, &h))
 	return h.Changes
 }

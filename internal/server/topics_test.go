@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -233,35 +234,35 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc     []byte
 		named   []string
-		want    server.Published
+		want    publish.Published
 		entries []string
 		whole   []byte // the version that would have done the same
 	}{
 		"rename": {
 			topicMap(topic("oslo", "Christiania", note("note", "the capital")), association("part-of", "oslo", "norway"), stubs), nil,
-			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}, small("Oslo", "Christiania")},
+			publish.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}, small("Oslo", "Christiania")},
 		"an association left out": {
 			topicMap(topic("oslo", "Oslo", note("note", "the capital")), stubs), nil,
-			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
+			publish.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
 			replace(t, small(), association("part-of", "oslo", "norway"), "")},
 		"a new topic": {
 			topicMap(topic("bodø", "Bodø"), association("part-of", "bodø", "norway"), stubs), nil,
-			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"},
+			publish.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"},
 			replace(t, small(), "</topicMap>", topic("bodø", "Bodø")+association("part-of", "bodø", "norway")+"</topicMap>")},
 		"named, and nothing said of it": {
 			topicMap(topic("oslo", "")), []string{psi + "oslo"},
-			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
+			publish.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
 			replace(t, replace(t, small(), association("part-of", "oslo", "norway"), ""), topic("oslo", "Oslo", note("note", "the capital")), topic("oslo", ""))},
 		"a stub of a topic that is not there": {
 			topicMap(topic("tromsø", "Tromsø", note("remark", "up north")), topic("remark", ""), topic("unused", "")), nil,
-			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ remark", "+ tromsø"},
+			publish.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ remark", "+ tromsø"},
 			replace(t, small(), topic("tromsø", "Tromsø"), topic("remark", "")+topic("tromsø", "Tromsø", note("remark", "up north")))},
 		"another id": {
 			topicMap(strings.ReplaceAll(topic("oslo", "Oslo", note("note", "the capital")), `id="oslo"`, `id="bergen"`), association("part-of", "bergen", "norway"), stubs), nil,
-			server.Published{Topics: 10}, nil, small()},
+			publish.Published{Topics: 10}, nil, small()},
 		"two topics": {
 			topicMap(identified("x", []string{psi + "bergen", psi + "tromsø"}, "Both"), association("part-of", "x", "norway"), stubs), nil,
-			server.Published{Updated: 2, Topics: 9}, []string{"+ bergen", "+ tromsø"}, nil},
+			publish.Published{Updated: 2, Topics: 9}, []string{"+ bergen", "+ tromsø"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +276,7 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 				assert.Equal(t, n.expected("small", c.whole), n.current("small"))
 			}
 			again := published(t, n.postTopics("small", c.doc, c.named))
-			assert.Equal(t, server.Published{Collection: "small", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again")
+			assert.Equal(t, publish.Published{Collection: "small", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again")
 		})
 	}
 }
@@ -413,7 +414,7 @@ func TestTopicIsDeletedByItsSubjectIdentifier(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, remove(psi+"stavanger").StatusCode)
 	assert.Equal(t, http.StatusPreconditionFailed, remove(psi+"oslo", "If-Match", `"x"`).StatusCode)
 	p := published(t, remove(psi+"christiania", "If-Match", tag))
-	assert.Equal(t, server.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: p.LastChange}, p)
+	assert.Equal(t, publish.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: p.LastChange}, p)
 	assert.Equal(t, []string{"- oslo"}, n.log("towns", c.Topics))
 	assert.Zero(t, published(t, remove(psi+"oslo")).Deleted, "it is not there any more")
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
@@ -177,7 +178,7 @@ func TestWhatIsPrunedIsGone(t *testing.T) {
 		assert.Contains(t, string(a.body), n.url("/topicmaps/small/snapshots"), "where to begin again")
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 		problem := n.get(url, "Accept", "application/problem+json, */*")
-		var p server.Problem
+		var p problems.Problem
 		require.NoError(t, json.Unmarshal(problem.body, &p))
 		assert.Equal(t, http.StatusGone, p.Status)
 	}

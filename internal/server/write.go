@@ -21,24 +21,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Problem, HeldBack and Loss are what a refusal is answered with.
-type (
-	Problem  = problems.Problem
-	HeldBack = problems.HeldBack
-	Loss     = problems.Loss
-)
-
-// Published, ChangedTopic and Warning are what requests that publish are answered with.
-type (
-	Published    = publish.Published
-	ChangedTopic = publish.ChangedTopic
-	Warning      = publish.Warning
-)
-
 // put publishes a new version of a map, or, where the body is JSON, changes the
 // settings of the collection.
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
-	if err := ValidateName(web.Var(r, "map")); err != nil {
+	if err := store.ValidateName(web.Var(r, "map")); err != nil {
 		return web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == "application/json" {
@@ -113,7 +99,7 @@ func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publi
 }
 
 func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
-	if err := ValidateName(c.Name); err != nil {
+	if err := store.ValidateName(c.Name); err != nil {
 		return nil, err
 	}
 	c.DocumentSize = s.DocumentSize
@@ -236,9 +222,6 @@ func (b *readBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// ValidateName checks the name of a collection.
-func ValidateName(name string) error { return store.ValidateName(name) }
 
 // checkContent checks that the body of a request says of itself that it can be
 // read: where it names a type or a coding, that must be one of a topic map. What

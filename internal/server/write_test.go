@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -47,38 +47,38 @@ func TestNewVersionPublishesWhatItChanges(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		doc     []byte
-		want    server.Published
+		want    publish.Published
 		entries []string
 	}{
 		"rename": {version(topic("oslo", "Christiania", note("note", "the capital")), tromso, ofOslo, ofBergen),
-			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
+			publish.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
 		"change an occurrence": {version(topic("oslo", "Oslo", note("note", "a capital")), tromso, ofOslo, ofBergen),
-			server.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
+			publish.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}},
 		"give a type": {version(topic("oslo", "Oslo", note("note", "the capital")), strings.Replace(tromso, "<subjectIdentity>", `<instanceOf><topicRef xlink:href="#city"/></instanceOf><subjectIdentity>`, 1), ofOslo, ofBergen),
 			// the class does not change; the vocabulary of typing is new
-			server.Published{Added: 3, Updated: 1, Topics: 13}, []string{"+ http://psi.topicmaps.org/iso13250/model/instance", "+ http://psi.topicmaps.org/iso13250/model/type", "+ http://psi.topicmaps.org/iso13250/model/type-instance", "+ tromsø"}},
+			publish.Published{Added: 3, Updated: 1, Topics: 13}, []string{"+ http://psi.topicmaps.org/iso13250/model/instance", "+ http://psi.topicmaps.org/iso13250/model/type", "+ http://psi.topicmaps.org/iso13250/model/type-instance", "+ tromsø"}},
 		"delete a topic": {version(oslo, ofOslo, ofBergen),
-			server.Published{Deleted: 1, Topics: 9}, []string{"- tromsø"}},
+			publish.Published{Deleted: 1, Topics: 9}, []string{"- tromsø"}},
 		"delete a topic with its association": {version(tromso, ofBergen),
-			server.Published{Updated: 1, Deleted: 1, Topics: 9}, []string{"+ norway", "- oslo"}},
+			publish.Published{Updated: 1, Deleted: 1, Topics: 9}, []string{"+ norway", "- oslo"}},
 		"delete an association": {version(oslo, tromso, ofBergen),
-			server.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"}},
+			publish.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"}},
 		"add a topic": {version(oslo, tromso, topic("bodø", "Bodø"), ofOslo, ofBergen),
-			server.Published{Added: 1, Topics: 11}, []string{"+ bodø"}},
+			publish.Published{Added: 1, Topics: 11}, []string{"+ bodø"}},
 		"add a topic with an association": {version(oslo, tromso, topic("bodø", "Bodø"), ofOslo, ofBergen, association("part-of", "bodø", "norway")),
-			server.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"}},
+			publish.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"}},
 		"add an identifier": {version(oslo, identified("tromsø", []string{"http://psi.example.org/tromsø", "http://psi.example.org/romsa"}, "Tromsø"), ofOslo, ofBergen),
-			server.Published{Updated: 1, Topics: 10}, []string{"+ tromsø"}},
+			publish.Published{Updated: 1, Topics: 10}, []string{"+ tromsø"}},
 		"put another identifier in its place": {version(oslo, identified("tromsø", []string{"http://psi.example.org/romsa"}, "Tromsø"), ofOslo, ofBergen),
-			server.Published{Added: 1, Deleted: 1, Topics: 10}, []string{"+ romsa", "- tromsø"}},
+			publish.Published{Added: 1, Deleted: 1, Topics: 10}, []string{"+ romsa", "- tromsø"}},
 		"put another identifier in the place of a player's": {version(identified("oslo", []string{"http://psi.example.org/christiania"}, "Oslo", note("note", "the capital")), tromso, ofOslo, ofBergen),
-			server.Published{Added: 1, Updated: 1, Deleted: 1, Topics: 10}, []string{"+ christiania", "+ norway", "- oslo"}},
+			publish.Published{Added: 1, Updated: 1, Deleted: 1, Topics: 10}, []string{"+ christiania", "+ norway", "- oslo"}},
 		"merge two topics": {version(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/tromsø"}, "Oslo", note("note", "the capital")), ofOslo, ofBergen),
 			// the closing entry of the TopicSI that ceases shows its new owner
-			server.Published{Updated: 2, Topics: 9}, []string{"+ oslo", "+ tromsø"}},
+			publish.Published{Updated: 2, Topics: 9}, []string{"+ oslo", "+ tromsø"}},
 		"another id in the document": {bytes.ReplaceAll(first, []byte(`"tromsø"`), []byte(`"x-1"`)),
-			server.Published{Topics: 10}, nil},
-		"nothing": {first, server.Published{Topics: 10}, nil},
+			publish.Published{Topics: 10}, nil},
+		"nothing": {first, publish.Published{Topics: 10}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestNewVersionPublishesWhatItChanges(t *testing.T) {
 			}
 
 			again := n.mustPut("towns", c.doc)
-			assert.Equal(t, server.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again changes nothing")
+			assert.Equal(t, publish.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again changes nothing")
 			assert.Equal(t, d.raw, n.feed("/topicmaps/towns/fragments").raw)
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -226,7 +227,7 @@ func newServer(b *testing.B, db *store.DB) *server.Server {
 	return s
 }
 
-func post(b *testing.B, url, document string) (p server.Published) {
+func post(b *testing.B, url, document string) (p publish.Published) {
 	a, err := http.Post(url, "application/x-tm+xml;version=2.1", strings.NewReader(document))
 	require.NoError(b, err)
 	defer a.Body.Close()

@@ -23,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -197,17 +198,17 @@ func (o *Origin) FeedURL(name string) string { return o.URL + "/topicmaps/" + na
 func (o *Origin) RecordsURL(name, form string) string { return o.URL + "/topicmaps/" + name + form }
 
 // Put publishes a version of egov, over HTTP but not through the faults.
-func (o *Origin) Put(doc string) server.Published { return o.PutAs("egov", doc) }
+func (o *Origin) Put(doc string) publish.Published { return o.PutAs("egov", doc) }
 
 // PutAs publishes a version of a collection.
-func (o *Origin) PutAs(name, doc string) server.Published {
+func (o *Origin) PutAs(name, doc string) publish.Published {
 	r := httptest.NewRequest(http.MethodPut, o.URL+"/topicmaps/"+name, strings.NewReader(doc))
 	r.Header.Set("TMShare-Max-Delete", "all")
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	o.Server.ServeHTTP(w, r)
 	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
-	var p server.Published
+	var p publish.Published
 	require.NoError(o.T, json.Unmarshal(w.Body.Bytes(), &p))
 	return p
 }
