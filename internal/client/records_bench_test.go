@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
@@ -64,7 +65,7 @@ func newRecordsBench(tb testing.TB, count int) *recordsBench {
 	}))
 	tb.Cleanup(h.Close)
 	var err error
-	n.server, err = server.New(server.Config{Store: published, BaseURL: h.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
+	n.server, err = server.New(server.Config{Parts: ext.Parts(), Store: published, BaseURL: h.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
 	require.NoError(tb, err)
 	tb.Cleanup(n.server.Close)
 	n.url, n.sp = h.URL+"/topicmaps/m", server.DefaultPrefix(h.URL, "m")

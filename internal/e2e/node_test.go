@@ -21,6 +21,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -51,6 +52,7 @@ func startServer(t testing.TB, config server.Config) *server.Server {
 	require.NoError(t, err)
 	config.Store, config.OnLoopback, config.Logger = openStore(t), true, quiet
 	config.BaseURL = "http://" + listener.Addr().String()
+	config.Parts = ext.Parts()
 	s, err := server.New(config)
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}
