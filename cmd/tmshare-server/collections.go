@@ -195,7 +195,7 @@ first version was RDF; --rdf=false ends it.`,
 			change["sign"] = absolute
 		}
 		if len(change) == 0 {
-			return usage(errors.New("give at least one setting\nTry \"tmshare-server collections set --help\""))
+			return cli.UsageError(errors.New("give at least one setting\nTry \"tmshare-server collections set --help\""))
 		}
 		if _, err := r.server.Settings(ctx, args[0]); err != nil { // Put would create a collection
 			return err

@@ -64,17 +64,17 @@ name to go on without it.
 			from[i] = strings.TrimSpace(from[i])
 		}
 		if len(from) == 0 || slices.Contains(from, "") {
-			return usage(fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas between them", args[0]))
+			return cli.UsageError(fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas between them", args[0]))
 		}
 		if cmd.Flags().Changed("data") && !expand {
-			return usage(errors.New("--data is for --expand: without it, the running server derives in its own data folder; leave --data out"))
+			return cli.UsageError(errors.New("--data is for --expand: without it, the running server derives in its own data folder; leave --data out"))
 		}
 		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
-			return usage(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))
+			return cli.UsageError(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))
 		}
 		for name, given := range map[string][]string{"type": types, "association-type": associationTypes, "scope": scope} {
 			if cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
-				return usage(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
+				return cli.UsageError(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
 			}
 		}
 		if expand {

@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
 // chosenGraphs returns the graph that is read of each map in RDF for which the command names one.
 func (f *serveFlags) chosenGraphs(maps map[string]string) (map[string]string, error) {
 	if err := f.config.RDF.Validate(); err != nil {
-		return nil, usage(err)
+		return nil, cli.UsageError(err)
 	}
 	graphs, err := pairs("graph", f.graphs)
 	if err != nil {
@@ -17,10 +18,10 @@ func (f *serveFlags) chosenGraphs(maps map[string]string) (map[string]string, er
 	}
 	for _, name := range sortedKeys(graphs) {
 		if maps[name] == "" {
-			return nil, usage(fmt.Errorf("--graph %s=%s: there is no --map %s; name a map of the command", name, graphs[name], name))
+			return nil, cli.UsageError(fmt.Errorf("--graph %s=%s: there is no --map %s; name a map of the command", name, graphs[name], name))
 		}
 		if err := (&formats.RDFOptions{Graph: graphs[name]}).Validate(); err != nil {
-			return nil, usage(fmt.Errorf("--graph %s: %w", name, err))
+			return nil, cli.UsageError(fmt.Errorf("--graph %s: %w", name, err))
 		}
 	}
 	return graphs, nil

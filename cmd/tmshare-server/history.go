@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
@@ -171,7 +172,6 @@ func printable(text string) string {
 
 func exportCommand() *cobra.Command {
 	var r remote
-	var format string
 	var at times
 	var rdf formats.RDFOptions
 	cmd := &cobra.Command{
@@ -186,27 +186,20 @@ appears when it is complete.
   tmshare-server export egov egov-november.xtm.gz --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
 	}
-	cmd.Flags().StringVar(&format, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else xtm2.1)")
-	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.All)...)
+	formatOf := clientcmd.FormatFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&rdf.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
 	files.LabelFlag(cmd.Flags(), &rdf)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if err := rdf.Validate(); err != nil {
-			return usage(err)
+			return cli.UsageError(err)
 		}
-		f, err := formats.Default, error(nil)
-		if format != "" {
-			if f, err = formats.Named(format); err != nil {
-				return usage(fmt.Errorf("--format: %w", err))
-			}
-		} else if len(args) > 1 {
-			if f, err = formats.ForExport(args[1]); err != nil {
-				return usage(err)
-			}
+		f, err := formatOf(args[1:])
+		if err != nil {
+			return err
 		}
 		if r.json && len(args) < 2 {
-			return usage(errors.New("--json goes with a FILE: the map is written to standard output without one"))
+			return cli.UsageError(errors.New("--json goes with a FILE: the map is written to standard output without one"))
 		}
 		path := "-"
 		if len(args) > 1 {
@@ -261,10 +254,10 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
 	at.add(cmd, 2, "at", "`time` of a state; the earlier one first (at most twice)")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if len(at.all) == 0 {
-			return usage(errors.New("give a time, --at, to compare with what is now, or two"))
+			return cli.UsageError(errors.New("give a time, --at, to compare with what is now, or two"))
 		}
 		if at.nth(1).Before(at.first()) && len(at.all) == 2 {
-			return usage(errors.New("give the earlier --at first"))
+			return cli.UsageError(errors.New("give the earlier --at first"))
 		}
 		d, err := r.server.Differences(ctx, args[0], at.first(), at.nth(1))
 		if err != nil {
@@ -321,14 +314,14 @@ back the rest. --max-delete holds as for an import.
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if w.MaxDelete != (losses.Limit{}) && commit == 0 {
-			return usage(errors.New("--max-delete goes with --commit: leave it out for a single topic"))
+			return cli.UsageError(errors.New("--max-delete goes with --commit: leave it out for a single topic"))
 		}
 		if force && commit == 0 {
-			return usage(errors.New("--force goes with --commit: leave it out for a single topic"))
+			return cli.UsageError(errors.New("--force goes with --commit: leave it out for a single topic"))
 		}
 		topic := len(args) == 2 && len(to.all) == 1
 		if topic == (len(args) == 1 && commit > 0 && len(to.all) == 0) || topic && commit > 0 {
-			return usage(errors.New("give a subject identifier and --to, or --commit"))
+			return cli.UsageError(errors.New("give a subject identifier and --to, or --commit"))
 		}
 		var p *publish.Published
 		var err error

@@ -56,7 +56,7 @@ anew, a warning says so.`,
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if err := rdf.Validate(); err != nil {
-			return usage(err)
+			return cli.UsageError(err)
 		}
 		doc, done, err := openMap(ctx, args[1], root, rdf)
 		if err != nil {

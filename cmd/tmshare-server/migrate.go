@@ -31,7 +31,7 @@ leads to a Unix socket.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !at.Given() {
-				return usage(errors.New("no database is named: give its address with --store postgres://USER@HOST:PORT/NAME"))
+				return cli.UsageError(errors.New("no database is named: give its address with --store postgres://USER@HOST:PORT/NAME"))
 			}
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()

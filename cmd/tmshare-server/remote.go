@@ -46,7 +46,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 			return err
 		}
 		if r.timeout <= 0 {
-			return usage(fmt.Errorf("--timeout %s: give more than 0", r.timeout))
+			return cli.UsageError(fmt.Errorf("--timeout %s: give more than 0", r.timeout))
 		}
 		r.out = cmd.OutOrStdout()
 		interrupted, stop := cli.UntilInterrupted(cmd.Context())
@@ -79,7 +79,7 @@ func reach(address, tokenFile string) (*admin.Client, error) {
 	}
 	c, err := admin.New(address, token)
 	if err != nil {
-		return nil, usage(fmt.Errorf("--server: %w", err))
+		return nil, cli.UsageError(fmt.Errorf("--server: %w", err))
 	}
 	return c, nil
 }
@@ -224,7 +224,7 @@ func about(path string, err error) error {
 // confirm asks the question on a terminal.
 func confirm(question string) (bool, error) {
 	if formats.Terminal(os.Stdin) == nil {
-		return false, usage(errors.New("give --yes: there is no terminal to ask on"))
+		return false, cli.UsageError(errors.New("give --yes: there is no terminal to ask on"))
 	}
 	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')

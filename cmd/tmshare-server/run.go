@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/systemd"
@@ -31,7 +32,7 @@ type runFlags struct {
 // prepare finds out what is wrong with the flags before anything else is done.
 func (f *runFlags) prepare() (err error) {
 	if (f.cert == "") != (f.key == "") {
-		return usage(errors.New("--tls-cert and --tls-key belong together: give both"))
+		return cli.UsageError(errors.New("--tls-cert and --tls-key belong together: give both"))
 	}
 	if f.cert != "" {
 		if f.certificates, err = loadCertificates(f.cert, f.key, f.log); err != nil {
@@ -70,7 +71,7 @@ func (f *serveFlags) listener() (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
 	case errors.As(err, &malformed):
-		return nil, usage(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
+		return nil, cli.UsageError(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
 	case err != nil:
 		return nil, fmt.Errorf("--listen: %w", err)
 	}

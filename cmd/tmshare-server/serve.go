@@ -151,7 +151,7 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 		given := f.Value.String()
 		number := slices.Contains([]string{"int", "int64", "duration"}, f.Value.Type()) && !slices.Contains(maybeZero, f.Name)
 		if number && (given == "0" || given == "0s") {
-			err = usage(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given, f.DefValue))
+			err = cli.UsageError(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given, f.DefValue))
 		}
 	})
 	return err
@@ -179,24 +179,24 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	}
 	for name := range maps {
 		if err := store.ValidateName(name); err != nil {
-			return usage(fmt.Errorf("--map: %w", err))
+			return cli.UsageError(fmt.Errorf("--map: %w", err))
 		}
 	}
 	for _, name := range sortedKeys(prefixes) {
 		if maps[name] == "" {
-			return usage(fmt.Errorf("--sp %s=%s: there is no --map %s", name, prefixes[name], name))
+			return cli.UsageError(fmt.Errorf("--sp %s=%s: there is no --map %s", name, prefixes[name], name))
 		}
 		if err := fragment.ValidatePrefix(prefixes[name]); err != nil {
-			return usage(fmt.Errorf("--sp %s: %w", name, err))
+			return cli.UsageError(fmt.Errorf("--sp %s: %w", name, err))
 		}
 	}
 	for _, name := range sortedKeys(titles) {
 		if maps[name] == "" {
-			return usage(fmt.Errorf("--title %s=%s: there is no --map %s", name, titles[name], name))
+			return cli.UsageError(fmt.Errorf("--title %s=%s: there is no --map %s", name, titles[name], name))
 		}
 	}
 	if f.watch && len(maps) == 0 {
-		return usage(errors.New("--watch: there is no --map to follow"))
+		return cli.UsageError(errors.New("--watch: there is no --map to follow"))
 	}
 	if f.tokenFile != "" {
 		if f.config.Tokens, f.config.TokenNames, err = readTokens(f.tokenFile); err != nil {
@@ -204,7 +204,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 	}
 	if f.config.TrustedProxies, err = networks(f.trustedProxies); err != nil {
-		return usage(fmt.Errorf("--trusted-proxy: %w", err))
+		return cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err))
 	}
 	readers, err := pairs("read-token-file", f.readTokenFiles)
 	if err != nil {
@@ -243,7 +243,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	f.config.OnLoopback = ip.IsLoopback()
 	if f.config.BaseURL = f.baseURL; f.baseURL == "" {
 		if ip.IsUnspecified() {
-			return usage(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.listen))
+			return cli.UsageError(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.listen))
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
@@ -273,7 +273,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	f.config.Collectors = append(f.config.Collectors, f.store.Collectors()...)
 	s, err := server.New(f.config)
 	if err != nil {
-		return usage(err)
+		return cli.UsageError(err)
 	}
 	defer s.Close()
 	var watched []publish.Watched
@@ -326,7 +326,7 @@ func (f *serveFlags) open(ctx context.Context, o store.Options) (*store.DB, erro
 func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string, w *publish.Watched) (imported bool, err error) {
 	err = s.Store.View(ctx, c.Name, func(v *store.View) error {
 		if c.SP != v.SP && prefix != "" {
-			return usage(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
+			return cli.UsageError(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
 		}
 		return nil
 	})
@@ -345,5 +345,3 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 	s.Logger.Info("imported", "collection", c.Name, "topics", created.Topics, "sp", created.SP, "took", time.Since(start).Round(time.Millisecond))
 	return true, nil
 }
-
-func usage(err error) error { return &cli.ExitError{Code: cli.Usage, Err: err} }

@@ -103,10 +103,10 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		f, err := formats.ServedNamed(format)
 		if err != nil {
-			return usage(fmt.Errorf("--format: %w", err))
+			return cli.UsageError(fmt.Errorf("--format: %w", err))
 		}
 		if claims && (!at.first().IsZero() || f != formats.XTM21) {
-			return usage(errors.New("--claims prints what is said now, in xtm2.1: leave --at and --format out"))
+			return cli.UsageError(errors.New("--claims prints what is said now, in xtm2.1: leave --at and --format out"))
 		}
 		return r.server.Topic(ctx, args[0], args[1], admin.TopicForm{Extension: f.URLEnding, At: at.first(), Claims: claims}, r.out)
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/tokenfile"
 )
@@ -17,10 +18,10 @@ func pairs(flag string, values []string) (map[string]string, error) {
 	for _, v := range values {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" || value == "" {
-			return nil, usage(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
+			return nil, cli.UsageError(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
 		}
 		if _, twice := out[name]; twice {
-			return nil, usage(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
+			return nil, cli.UsageError(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
 		}
 		out[name] = value
 	}

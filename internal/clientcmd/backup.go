@@ -57,12 +57,6 @@ the data folder, are not in it.`,
 		Example: `  tmshare-server backup /var/backups/tmshare/
   tmshare-client backup monday.backup`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
-		PreRunE: func(*cobra.Command, []string) error {
-			if keep < 0 {
-				return cli.UsageError(fmt.Errorf("--keep %d: it cannot be negative", keep))
-			}
-			return nil
-		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			path := a.request.Path(args[0])
 			if last := args[0][len(args[0])-1]; os.IsPathSeparator(last) { // which joining takes away

@@ -140,12 +140,6 @@ func exit(code int) error {
 // reach opens the store, or has the process that holds it execute the command
 // and returns the exit code.
 func (a *app) reach(ctx context.Context, access store.Access) (code int, err error) {
-	if a.store.Given() {
-		return 0, a.open(ctx, a.logger(), access)
-	}
-	if a.data == "" {
-		return 0, cli.ErrNoData
-	}
 	sent := *a.request
 	sent.Env = map[string]string{dataVariable: a.data} // the default may be another there
 	for name, value := range a.request.Env {
@@ -153,19 +147,34 @@ func (a *app) reach(ctx context.Context, access store.Access) (code int, err err
 			sent.Env[name] = value
 		}
 	}
+	err = a.openOr(ctx, a.logger(), access, func() (err error) {
+		code, err = control.Call(ctx, a.data, &sent)
+		return err
+	})
+	return code, err
+}
+
+// openOr opens the store. If it is in a folder, elsewhere is tried first, again and again, unless it finds nobody. It waits a moment
+// for a process that holds the folder without taking commands, and for commands that read as long as they do.
+func (a *app) openOr(ctx context.Context, log *slog.Logger, access store.Access, elsewhere func() error) error {
+	if a.store.Given() {
+		return a.open(ctx, log, access)
+	}
+	if a.data == "" {
+		return cli.ErrNoData
+	}
 	for deadline := time.Now().Add(patience); ; {
-		code, err := control.Call(ctx, a.data, &sent)
-		if !errors.Is(err, control.ErrNobody) {
-			return code, err
+		if err := elsewhere(); !errors.Is(err, control.ErrNobody) {
+			return err
 		}
-		err = a.open(ctx, a.logger(), access)
+		err := a.open(ctx, log, access)
 		switch {
 		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
-			return 0, err
+			return err
 		case errors.Is(err, store.ErrBeingRead):
 			a.waitForReaders(ctx)
 		case time.Now().After(deadline):
-			return 0, err
+			return err
 		}
 	}
 }

@@ -1,12 +1,10 @@
 package clientcmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,11 +66,9 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 
 // captured executes a command of tmshare-client on the data folder.
 func (a *app) captured(ctx context.Context, args ...string) doctor.Outcome {
-	var out, errs bytes.Buffer
 	r := *a.request
-	r.Program, r.Args, r.Stdin, r.Stdout, r.Stderr = program, append(args, "--data", a.data), strings.NewReader(""), &out, &errs
-	code := execute(ctx, &r, nil)
-	return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
+	r.Program, r.Args = program, append(args, "--data", a.data)
+	return capture(&r, func() int { return execute(ctx, &r, nil) })
 }
 
 // subscriptionNames returns the names of the subscriptions, for shells that complete them.

@@ -28,13 +28,15 @@ func (a *app) edit() *cobra.Command {
 		Long: "Change local statements.\n\n" + aboutLocal + `
 
 What others say and you do not want to see, you can reject: see "edit reject --help".`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError(errors.New("say what to do: import, add, remove, reject, unreject or rejections"))
-		},
+		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to do", "import, add, remove, reject, unreject or rejections"),
 	}
 	cmd.AddCommand(a.importLocal(), a.add(), a.remove(), a.reject(), a.unreject(), a.rejections())
 	return cmd
+}
+
+// oneOf makes the body of a command that does nothing by itself.
+func oneOf(what, names string) func(*cobra.Command, []string) error {
+	return func(*cobra.Command, []string) error { return cli.UsageError(fmt.Errorf("say %s: %s", what, names)) }
 }
 
 func (a *app) importLocal() *cobra.Command {

@@ -47,10 +47,7 @@ func (a *app) reject() *cobra.Command {
   tmshare-client edit reject identifier http://psi.example.org/oslo http://psi.example.org/bergen --source gazetteer
   tmshare-client edit rejections
   tmshare-client edit unreject name http://psi.example.org/oslo "Kristiania"`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError(errors.New("say what to reject: name, variant, occurrence, association, type, identifier or locator"))
-		},
+		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to reject", "name, variant, occurrence, association, type, identifier or locator"),
 	}
 	a.addClaims(cmd, "Hide", true, a.rejectNamed)
 	return cmd
@@ -61,10 +58,7 @@ func (a *app) unreject() *cobra.Command {
 		Use:   "unreject",
 		Short: "Show a statement again that was rejected",
 		Long:  "Show a statement of a source in the merged map again.\n\n" + aboutRejections,
-		Args:  cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError(errors.New("say what to show again: name, variant, occurrence, association, type, identifier or locator"))
-		},
+		Args:  cli.Args(cobra.NoArgs), RunE: oneOf("what to show again", "name, variant, occurrence, association, type, identifier or locator"),
 	}
 	a.addClaims(cmd, "Show again", false, a.unrejectNamed)
 	return cmd

@@ -70,10 +70,7 @@ func (a *app) add() *cobra.Command {
   tmshare-client edit add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
   tmshare-client edit add association --type http://psi.example.org/located-in http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
   tmshare-client edit add type http://psi.example.org/oslo http://psi.example.org/city`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.UsageError(errors.New("say what to add: name, occurrence, association, type or identifier"))
-		},
+		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to add", "name, occurrence, association, type or identifier"),
 	}
 	cmd.AddCommand(
 		a.editCommand("name TOPIC VALUE", "Add a name", 2, true, false, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
@@ -130,10 +127,7 @@ func (a *app) remove() *cobra.Command {
 		Use:   "remove",
 		Short: "Remove a local statement, or all about a topic",
 		Long:  "Remove a local statement, or all about a topic. Those of other sources are theirs\nto change.\n\n" + aboutLocal,
-		Args:  cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError(errors.New("say what to remove: name, occurrence, association, type, identifier or topic"))
-		},
+		Args:  cli.Args(cobra.NoArgs), RunE: oneOf("what to remove", "name, occurrence, association, type, identifier or topic"),
 	}
 	cmd.AddCommand(
 		a.editCommand("name TOPIC VALUE", "Remove a name", 2, true, false, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {

@@ -1,11 +1,11 @@
 package clientcmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -46,21 +46,20 @@ stands for itself. The derived sources stay subscribed to.`,
 func Expand(ctx context.Context, program, data string, names []string) ([]string, error) {
 	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
 	r.Env[dataVariable] = data
-	var out, said bytes.Buffer
-	r.Stdout, r.Stderr = &out, &said
-	code, err := control.Call(ctx, data, r)
+	var err error
+	of := capture(r, func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {
 	case errors.Is(err, control.ErrNobody):
 		return nil, fmt.Errorf("no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)
 	case err != nil:
 		return nil, err
-	case code != cli.OK:
-		return nil, errors.New(strings.TrimSpace(said.String()))
+	case of.Code != cli.OK:
+		return nil, errors.New(strings.TrimSpace(of.Err))
 	}
 	var e expand.Expanded
-	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
+	if err := json.Unmarshal([]byte(of.Out), &e); err != nil {
 		return nil, err
 	}
-	_, err = said.WriteTo(os.Stderr)
+	_, err = io.WriteString(os.Stderr, of.Err)
 	return e.Names, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd/files"
@@ -22,7 +23,7 @@ type exported struct {
 }
 
 func (a *app) export() *cobra.Command {
-	var named string
+	var formatOf func(file []string) (*formats.Format, error)
 	var format *formats.Format
 	var claims bool
 	var sources []string
@@ -41,19 +42,8 @@ Without --format, the ending of FILE says the format, as for "convert". A furthe
 ending .gz gzips it.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
-			if named != "" {
-				if format, err = formats.Named(named); err != nil {
-					return cli.UsageError(fmt.Errorf("--format: %w", err))
-				}
-				return nil
-			}
-			format = formats.Default
-			if len(args) > 0 {
-				if format, err = formats.ForExport(args[0]); err != nil {
-					return cli.UsageError(err)
-				}
-			}
-			return nil
+			format, err = formatOf(args)
+			return err
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			file := "-"
@@ -75,9 +65,32 @@ ending .gz gzips it.`,
 			return a.print(exported{args[0], format, losses})
 		}),
 	}
-	cmd.Flags().StringVar(&named, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else "+formats.Default.Name+")")
-	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.All)...)
+	formatOf = FormatFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd
+}
+
+// FormatFlag adds the flag that says in which format a map is written to a file, or to standard output. It returns what says
+// the format for the arguments of the command that are left: the file, or none.
+func FormatFlag(fl *pflag.FlagSet) func(file []string) (*formats.Format, error) {
+	var named string
+	fl.StringVar(&named, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else "+formats.Default.Name+")")
+	cli.OneOf(fl, "format", formats.Names(formats.All)...)
+	return func(file []string) (f *formats.Format, err error) {
+		switch {
+		case named != "":
+			if f, err = formats.Named(named); err != nil {
+				err = fmt.Errorf("--format: %w", err)
+			}
+		case len(file) == 0:
+			return formats.Default, nil
+		default:
+			f, err = formats.ForExport(file[0])
+		}
+		if err != nil {
+			return nil, cli.UsageError(err)
+		}
+		return f, nil
+	}
 }

@@ -31,9 +31,6 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
   tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
-			if most < 0 {
-				return cli.UsageError(fmt.Errorf("--number %d: it cannot be negative", most))
-			}
 			var err error
 			if since != "" {
 				if from, err = history.ParseTime(since); err != nil {

@@ -1,16 +1,11 @@
 package clientcmd
 
 import (
-	"context"
-	"errors"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/discover"
-	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 func (a *app) replicate() *cobra.Command {
@@ -33,28 +28,13 @@ cannot be reached.`,
 		Example: `  tmshare-client replicate http://127.0.0.1:8080/topicmaps/egov --as egov-copy`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error { return checkKey(o.Key) },
-		RunE: a.runCreating(func(ctx context.Context, args []string) error {
-			o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
-			s, err := a.client.Subscribe(ctx, args[0], o)
-			if errors.As(err, new(*discover.ChoiceError)) {
-				return cli.UsageError(err)
-			}
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(status.Of(s, nil, a.client.Now()))
-			}
+		RunE: a.subscribing(&o, func(s *store.Subscription) {
 			a.printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
 			if s.TokenFile != "" {
 				a.printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has --read-token-file %s=FILE\n", s.Name)
 			}
-			return nil
 		}),
 	}
-	fl := cmd.Flags()
-	fl.StringVar(&o.Name, "as", "", "`name` of the replica (default: from the URL)")
-	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
-	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+	subscribeFlags(cmd.Flags(), &o, "replica")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/cli"
@@ -89,22 +90,7 @@ Other ways to follow a source:
 			}
 			return nil
 		},
-		RunE: a.runCreating(func(ctx context.Context, args []string) error {
-			o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
-			s, err := a.client.Subscribe(ctx, args[0], o)
-			var choice *discover.ChoiceError
-			if errors.As(err, &choice) {
-				if a.json {
-					return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})
-				}
-				return cli.UsageError(err)
-			}
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.print(status.Of(s, nil, a.client.Now()))
-			}
+		RunE: a.subscribing(&o, func(s *store.Subscription) {
 			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
 			if len(s.DerivedFrom) > 0 {
 				a.printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
@@ -115,21 +101,46 @@ Other ways to follow a source:
 			if s.Key != "" {
 				a.printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
 			}
-			return nil
 		}),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&o.Name, "as", "", "`name` of the subscription (default: from the URL)")
+	subscribeFlags(fl, &o, "subscription")
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the server has)")
 	cli.OneOf(cmd.Flags(), "protocol", client.Protocols...)
 	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
-	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
-	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
 	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
 	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
 	return cmd
+}
+
+// subscribeFlags adds the flags that "subscribe" and "replicate" share.
+func subscribeFlags(fl *pflag.FlagSet, o *client.SubscribeOptions, what string) {
+	fl.StringVar(&o.Name, "as", "", "`name` of the "+what+" (default: from the URL)")
+	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
+	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+}
+
+// subscribing makes the body of a command that subscribes. say tells people of the subscription.
+func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscription)) func(*cobra.Command, []string) error {
+	return a.runCreating(func(ctx context.Context, args []string) error {
+		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
+		s, err := a.client.Subscribe(ctx, args[0], *o)
+		var choice *discover.ChoiceError
+		switch {
+		case errors.As(err, &choice) && a.json:
+			return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})
+		case errors.As(err, &choice):
+			return cli.UsageError(err)
+		case err != nil:
+			return err
+		case a.json:
+			return a.print(status.Of(s, nil, a.client.Now()))
+		}
+		say(s)
+		return nil
+	})
 }
 
 // strictly returns what the flags say of how XTM is read, nil where they say nothing.

@@ -1,9 +1,7 @@
 package clientcmd
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -70,9 +68,6 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 	return pages.Serve(ctx, listener)
 }
 
-// maxPrinted bounds what is kept of what a command prints for a page.
-const maxPrinted = 64 << 20
-
 // commandOnFolder executes a command on the data folder, as if it were typed.
 func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, error) {
 	r := *a.request
@@ -88,17 +83,14 @@ func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, erro
 
 // printed executes a command for a page and returns what it prints. held is the store that it works on in this process; nil: it opens one.
 func printed(ctx context.Context, r *control.Request, held *Holding) ([]byte, error) {
-	var stdout, stderr limited
-	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
-	r.Stdout, r.Stderr = &stdout, &stderr
-	code := execute(ctx, r, held)
+	of := capture(r, func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if code == cli.OK || code == cli.Quarantined {
-		return stdout.Bytes(), nil
+	if of.Code == cli.OK || of.Code == cli.Quarantined {
+		return []byte(of.Out), nil
 	}
-	said := strings.TrimSpace(strings.ReplaceAll(stderr.String(), "\n"+program+": ", "\n"))
+	said := strings.TrimSpace(strings.ReplaceAll(of.Err, "\n"+program+": ", "\n"))
 	return nil, &ui.CommandError{Text: strings.TrimPrefix(said, program+": ")}
 }
 
@@ -115,18 +107,6 @@ func (a *app) folderFlags() []string {
 		flags = append(flags, "--strict")
 	}
 	return append(flags, fmt.Sprintf("--lenient=%t", a.lenient), fmt.Sprintf("--max-entries=%d", a.maxEntries))
-}
-
-// limited is a buffer that takes [maxPrinted] bytes.
-type limited struct{ bytes.Buffer }
-
-var errTooMuch = errors.New("this is too much for a page: use the command")
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxPrinted {
-		return 0, errTooMuch
-	}
-	return l.Buffer.Write(p)
 }
 
 // openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that fails.

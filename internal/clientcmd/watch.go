@@ -136,28 +136,13 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 // openAlone opens the store, and waits for a moment if another process has it:
 // a short command, or the one that this one replaces.
 func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
-	if a.store.Given() {
-		return a.open(ctx, log, store.Write)
-	}
-	if a.data == "" {
-		return cli.ErrNoData
-	}
-	for deadline := time.Now().Add(patience); ; {
-		err := a.open(ctx, log, store.Write)
-		switch {
-		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
-			return err
-		case errors.Is(err, store.ErrBeingRead):
-			a.waitForReaders(ctx)
-			continue
-		case time.Now().Before(deadline):
-			continue
-		}
+	err := a.openOr(ctx, log, store.Write, func() error { return control.ErrNobody })
+	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
 		if who, unknown := control.Holder(a.data); unknown == nil {
 			return fmt.Errorf("%w: %s is in use by %s", store.ErrLocked, a.data, who)
 		}
-		return err
 	}
+	return err
 }
 
 func (a *app) watchLog() *slog.Logger {

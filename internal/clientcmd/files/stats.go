@@ -99,12 +99,6 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&top, "top", 10, "list this `number` of types of each kind, 0: all")
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if top < 0 {
-			return cli.UsageError(fmt.Errorf("--top %d: it cannot be negative", top))
-		}
-		return f.check(cmd, args)
-	}
 	return cmd
 }
 
