@@ -9,7 +9,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client/discover"
-	"github.com/tmshare/tmshare/internal/client/links"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -40,7 +39,7 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 }
 
 // links returns what chooses links to XTM.
-func (c *Client) links() links.Choice { return links.Choice{Format: c.format} }
+func (c *Client) links() linkChoice { return linkChoice{Format: c.format} }
 
 // fetcher is what c says of fetching.
 func (c *Config) fetcher() *fetch.Fetcher {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -67,7 +66,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 	}
 	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
-		body := &bodies.OneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
+		body := &oneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
 		defer body.Leave()
 		digest := u.settling.digest(r)
 		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/bodies"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
@@ -68,7 +67,7 @@ type taken struct {
 // take fetches a form of a record, or has it from a package.
 func (h *records) take(ctx context.Context, r *follow.Record, form follow.Representation) (taken, error) {
 	read := func(content io.Reader, at, contentType string) (t taken, err error) {
-		body := &bodies.OneLarge{Body: content, Ctx: ctx, Room: h.large}
+		body := &oneLarge{Body: content, Ctx: ctx, Room: h.large}
 		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
 		t.Fragment, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)

@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client/graphs"
-	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -120,13 +119,13 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 	unidentified := 0
 	stage := func(records iter.Seq2[fragment.Record, error]) error {
 		unreadable, unidentified = nil, 0
-		records = snapshots.Noticing(records, &unreadable, &unidentified)
+		records = noticing(records, &unreadable, &unidentified)
 		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
-	err := snapshots.Read(ctx, snapshots.Document{Open: open, Options: o, Notation: notation}, stage, func(reason error) {
+	err := readSnapshot(ctx, snapshotDocument{Open: open, Options: o, Notation: notation}, stage, func(reason error) {
 		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", reason)
 	})
-	if errors.As(err, new(*snapshots.WholeError)) {
+	if errors.As(err, new(*wholeError)) {
 		unreadable = err
 	}
 	if err == nil && unidentified > 0 {

@@ -14,12 +14,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/snapshots"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
-
-	"github.com/tmshare/tmshare/internal/client/compare"
 )
 
 // Verdict is the outcome of a verification.
@@ -39,8 +36,8 @@ type Verdict struct {
 	Topics       int `json:"topics,omitempty"`
 	Associations int `json:"associations,omitempty"` // without type-instance relations
 
-	Differences []compare.Difference `json:"differences,omitempty"` // the first 1,000
-	More        int                  `json:"more,omitempty"`        // other topics that differ
+	Differences []Difference `json:"differences,omitempty"` // the first 1,000
+	More        int          `json:"more,omitempty"`        // other topics that differ
 
 	Error string `json:"error,omitempty"` // for programs: why there is no verdict
 }
@@ -123,7 +120,7 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		Client: own, ctx: ctx, s: s, v: &Verdict{Name: name, Full: true},
 		path: filepath.Join(c.Store.Scratch(), "verify-"+strconv.FormatUint(uint64(s.Number), 10)),
 	}
-	both.Comparison = compare.Comparison{Path: both.path, Memory: own.limits.Memory, Theirs: both.server}
+	both.recordComparison = recordComparison{Path: both.path, Memory: own.limits.Memory, Theirs: both.server}
 	defer both.close()
 	if err := both.fetch(); err != nil {
 		return nil, err
@@ -172,7 +169,7 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 // comparison compares the records of a source with those of the server's map. Memory does not grow with either.
 type comparison struct {
 	*Client
-	compare.Comparison
+	recordComparison
 	ctx         context.Context
 	s           *store.Subscription
 	path        string // of the file with the server's map
@@ -183,7 +180,7 @@ type comparison struct {
 
 // close removes the files.
 func (c *comparison) close() {
-	c.Comparison.Close()
+	c.recordComparison.Close()
 	os.Remove(c.path)
 }
 
@@ -251,7 +248,7 @@ func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) e
 			io.Closer
 		}{formats.UntilDone(c.ctx, f), f}, err
 	}
-	return snapshots.Read(c.ctx, snapshots.Document{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use, func(reason error) {
+	return readSnapshot(c.ctx, snapshotDocument{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use, func(reason error) {
 		c.Logger.Info("the server's map is read as a whole", "reason", reason)
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/compare"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
@@ -165,7 +164,7 @@ func TestVerifyShowsDifferencesByTopic(t *testing.T) {
 	assert.False(t, v.Equal)
 	assert.Empty(t, v.Digest)
 	near := "association http://psi.example.org/near (http://psi.example.org/from: http://psi.example.org/a, http://psi.example.org/to: http://psi.example.org/b)"
-	assert.Equal(t, []compare.Difference{
+	assert.Equal(t, []client.Difference{
 		{TopicSI: si("a"), Server: []string{near}},
 		{TopicSI: si("b"), Here: []string{`name "Be"`}, Server: []string{`name "B"`, near}},
 		{TopicSI: si("c"), Server: []string{"subject identifier " + si("c"), `name "C"`}},

@@ -1,5 +1,4 @@
-// Package bodies bounds the memory that many fragments take which are read at the same time.
-package bodies
+package client
 
 import (
 	"context"
@@ -8,12 +7,12 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// large is from how many bytes on a fragment is large. Most are of some
+// largeBody is from how many bytes on a fragment is large. Most are of some
 // KB; those of a hub may have a hundred MB, of which one at a time is enough.
-const large = 1 << 20
+const largeBody = 1 << 20
 
-// OneLarge reads a body. What is large waits until no other large one is read.
-type OneLarge struct {
+// oneLarge reads a body. What is large waits until no other large one is read.
+type oneLarge struct {
 	Body io.Reader
 	Ctx  context.Context
 	Room chan struct{} // has room for one
@@ -23,8 +22,8 @@ type OneLarge struct {
 }
 
 // Read implements [io.Reader].
-func (o *OneLarge) Read(p []byte) (int, error) {
-	if o.N > large && !o.held {
+func (o *oneLarge) Read(p []byte) (int, error) {
+	if o.N > largeBody && !o.held {
 		if err := o.wait(); err != nil {
 			return 0, err
 		}
@@ -35,7 +34,7 @@ func (o *OneLarge) Read(p []byte) (int, error) {
 }
 
 // wait waits until no other large one is read. A server is not to blame for that.
-func (o *OneLarge) wait() error {
+func (o *oneLarge) wait() error {
 	if from, ok := o.Body.(*fetch.Body); ok {
 		from.Pause()
 		defer from.Resume()
@@ -50,7 +49,7 @@ func (o *OneLarge) wait() error {
 }
 
 // Leave lets another large one be read.
-func (o *OneLarge) Leave() {
+func (o *oneLarge) Leave() {
 	if o.held {
 		<-o.Room
 		o.held = false

@@ -1,5 +1,4 @@
-// Package compare compares the records of a source with those of a map, topic by topic. Memory does not grow with either.
-package compare
+package client
 
 import (
 	"cmp"
@@ -24,8 +23,8 @@ type Difference struct {
 // maxDifferences is how many topics a comparison describes the differences of.
 const maxDifferences = 1000
 
-// Comparison compares the records of a source with those of the server's map.
-type Comparison struct {
+// recordComparison compares the records of a source with those of the server's map.
+type recordComparison struct {
 	Path   string                                                        // files are made beside it
 	Memory int                                                           // bytes of items that are sorted in memory; default 16 MB
 	Theirs func(use func(iter.Seq2[fragment.Record, error]) error) error // calls use with the server's records
@@ -38,14 +37,14 @@ type Comparison struct {
 }
 
 // Close removes the files.
-func (c *Comparison) Close() {
+func (c *recordComparison) Close() {
 	if c.theirs != nil {
 		c.theirs.Close()
 	}
 }
 
 // Load reads the items of the server's records.
-func (c *Comparison) Load(ctx context.Context) error {
+func (c *recordComparison) Load(ctx context.Context) error {
 	return c.Theirs(func(all iter.Seq2[fragment.Record, error]) (err error) {
 		if c.theirs != nil { // the map is read once more
 			err = c.theirs.Close()
@@ -59,7 +58,7 @@ func (c *Comparison) Load(ctx context.Context) error {
 
 // Compare compares a source with the server's map, which is loaded, and returns the digest of both, "" where they differ. Where the source has a
 // digest, that must agree with its records: then only where it is another one, the records are read again.
-func (c *Comparison) Compare(ctx context.Context, here fragment.Source) (digest string, err error) {
+func (c *recordComparison) Compare(ctx context.Context, here fragment.Source) (digest string, err error) {
 	theirs, err := c.theirs.Digest()
 	if err != nil {
 		return "", err
@@ -79,7 +78,7 @@ func (c *Comparison) Compare(ctx context.Context, here fragment.Source) (digest 
 }
 
 // differences finds out what differs, topic by topic. It returns the digest where nothing does.
-func (c *Comparison) differences(ctx context.Context, here fragment.Source) (digest string, err error) {
+func (c *recordComparison) differences(ctx context.Context, here fragment.Source) (digest string, err error) {
 	mine, _, _, err := c.set(ctx, "-here", fragment.Records(here))
 	defer func() { err = errors.Join(err, mine.Close()) }()
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *Comparison) differences(ctx context.Context, here fragment.Source) (dig
 }
 
 // set returns the items of records, and how many topics and associations there are.
-func (c *Comparison) set(ctx context.Context, suffix string, all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
+func (c *recordComparison) set(ctx context.Context, suffix string, all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
 	s = statedigest.NewSet(c.Path+suffix, cmp.Or(c.Memory, 16<<20))
 	for r, err := range all {
 		if err == nil {
@@ -132,7 +131,7 @@ func (c *Comparison) set(ctx context.Context, suffix string, all iter.Seq2[fragm
 }
 
 // describe says how the sides differ in what they say of some topics.
-func (c *Comparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
+func (c *recordComparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
 	var server *merge.Memory // what concerns these topics
 	err := c.Theirs(func(all iter.Seq2[fragment.Record, error]) error {
 		server = &merge.Memory{}

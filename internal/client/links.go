@@ -1,5 +1,4 @@
-// Package links chooses the link to the data of a topic map.
-package links
+package client
 
 import (
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-// Choice chooses links.
-type Choice struct {
+// linkChoice chooses links.
+type linkChoice struct {
 	Format *formats.Format // that is asked for alone; nil: whatever is best
 }
 
@@ -19,7 +18,7 @@ type Choice struct {
 const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
 
 // Accept returns the Accept header for XTM.
-func (c Choice) Accept() string {
+func (c linkChoice) Accept() string {
 	switch c.Format {
 	case formats.XTM10:
 		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, text/xml;q=0.5"
@@ -31,7 +30,7 @@ func (c Choice) Accept() string {
 
 // AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states. Where it states none, XTM
 // is as welcome as ever, and RDF is welcome too.
-func (c Choice) AcceptFor(mediaType string) string {
+func (c linkChoice) AcceptFor(mediaType string) string {
 	first, quality := mediaType, ";q=0.8"
 	switch {
 	case mediaType == "":
@@ -40,7 +39,7 @@ func (c Choice) AcceptFor(mediaType string) string {
 		return c.Accept()
 	}
 	all := []string{first}
-	for _, f := range graphs {
+	for _, f := range servedGraphs {
 		if f.MediaType() != first {
 			all = append(all, f.MediaType()+quality)
 		}
@@ -49,7 +48,7 @@ func (c Choice) AcceptFor(mediaType string) string {
 }
 
 // Data chooses the link to the data of an entry: to RDF where that was asked for, or where nothing says that there is XTM.
-func (c Choice) Data(e *feeds.Entry) (feeds.Link, bool) {
+func (c linkChoice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	all := append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...)
 	best, ok := c.Best(all)
 	if c.Format == nil && ok && rankType(best.Type) > rankUnknown {
@@ -58,15 +57,15 @@ func (c Choice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	rank := 0
 	for _, l := range all {
 		r := rankGraph(l.Type)
-		if r > rank && (c.Format == nil || c.Format == graphs[len(graphs)-r]) {
+		if r > rank && (c.Format == nil || c.Format == servedGraphs[len(servedGraphs)-r]) {
 			best, rank, ok = l, r, true
 		}
 	}
 	return best, ok
 }
 
-// graphs are the notations of RDF that servers offer, the best first.
-var graphs = formats.ServedRDF()
+// servedGraphs are the notations of RDF that servers offer, the best first.
+var servedGraphs = formats.ServedRDF()
 
 // rankGraph says how much we like RDF in a notation, 0 being not at all.
 func rankGraph(mediaType string) int {
@@ -74,16 +73,16 @@ func rankGraph(mediaType string) int {
 	if err != nil {
 		return 0
 	}
-	for i, f := range graphs {
+	for i, f := range servedGraphs {
 		if f.MediaType() == base {
-			return len(graphs) - i
+			return len(servedGraphs) - i
 		}
 	}
 	return 0
 }
 
 // None returns the error that says that an entry has no link to data.
-func (c Choice) None(feed, id, title string) error {
+func (c linkChoice) None(feed, id, title string) error {
 	if c.Format != nil {
 		return fmt.Errorf("%s: the entry %s (%q) has no link to data in %s, which is asked for alone: subscribe without --format", feed, id, title, c.Format)
 	}
@@ -91,11 +90,11 @@ func (c Choice) None(feed, id, title string) error {
 }
 
 // Graph reports whether RDF was asked for alone. What comes of that lacks what RDF cannot carry.
-func (c Choice) Graph() bool { return c.Format != nil && c.Format.Statements != nil }
+func (c linkChoice) Graph() bool { return c.Format != nil && c.Format.Statements != nil }
 
 // Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come first, and what says
 // less would replace it, topic by topic.
-func (c Choice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
+func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	l, ok := c.Data(e)
 	switch {
 	case !ok:
@@ -110,7 +109,7 @@ func (c Choice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 // Best chooses the link to the XTM that we like best: XTM 2.1, which loses
 // nothing, then XTM 1.0, then whatever may be XTM. Of XTM 1.0 where that was
 // asked for, the order is another.
-func (c Choice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
+func (c linkChoice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
 		if r := c.Rank(l.Type); r > rank {
@@ -121,7 +120,7 @@ func (c Choice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 }
 
 // Rank is rankType with what was asked for first.
-func (c Choice) Rank(mediaType string) int {
+func (c linkChoice) Rank(mediaType string) int {
 	r := rankType(mediaType)
 	if c.Format == formats.XTM10 && (r == rankXTM1 || r == rankXTM1Own) {
 		r += 10
@@ -165,7 +164,7 @@ func rankType(mediaType string) int {
 
 // Other reports whether a media type is that of another format than the one that was
 // asked for alone.
-func (c Choice) Other(mediaType string) bool {
+func (c linkChoice) Other(mediaType string) bool {
 	switch r := rankType(mediaType); c.Format {
 	case formats.XTM10:
 		return r > rankXTM1

@@ -1,5 +1,4 @@
-// Package snapshots reads the records of snapshots, in XTM and in RDF.
-package snapshots
+package client
 
 import (
 	"context"
@@ -14,20 +13,20 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Document is the document of a snapshot.
-type Document struct {
+// snapshotDocument is the document of a snapshot.
+type snapshotDocument struct {
 	Open     func() (io.ReadCloser, error) // may be called twice
 	Options  xtm.Options
 	Notation *formats.Format // of RDF; nil: it is XTM
 }
 
-// Read calls use with the records of a snapshot, once more from the beginning where that turns out not to be a stream: it is read as a
-// whole then. One that cannot be read as a whole is a [*WholeError].
-func Read(ctx context.Context, d Document, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
+// readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a stream: it is read as a
+// whole then. One that cannot be read as a whole is a [*wholeError].
+func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
 	if d.Notation != nil {
 		r, err := d.Open()
 		if err != nil {
-			return &WholeError{err}
+			return &wholeError{err}
 		}
 		defer r.Close()
 		return use(graphs.Records(ctx, r, d.Notation, d.Options))
@@ -39,25 +38,25 @@ func Read(ctx context.Context, d Document, use func(iter.Seq2[fragment.Record, e
 	noStream(err)
 	r, err := d.Open()
 	if err != nil {
-		return &WholeError{err}
+		return &wholeError{err}
 	}
 	defer r.Close()
 	m, err := fragment.ReadSnapshot(ctx, r, d.Options)
 	if err != nil {
-		return &WholeError{err}
+		return &wholeError{err}
 	}
 	return use(fragment.Records(m))
 }
 
-// WholeError says that a snapshot cannot be read as a whole.
-type WholeError struct{ error }
+// wholeError says that a snapshot cannot be read as a whole.
+type wholeError struct{ error }
 
 // Unwrap returns the reason.
-func (e *WholeError) Unwrap() error { return e.error }
+func (e *wholeError) Unwrap() error { return e.error }
 
-// Noticing iterates over records. It keeps the error that ends them, and counts the topics
+// noticing iterates over records. It keeps the error that ends them, and counts the topics
 // that are unidentified.
-func Noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
+func noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range records {
 			if err != nil {
