@@ -20,7 +20,8 @@ const childBare = "TMSHARE_BENCH_CHILD_BARE"
 // bareTag is the ETag of all that it serves.
 const bareTag = `"0123456789abcdef0123456789abcdef-gzip"`
 
-// serveBare starts a process that has files in memory, and answers with those of the names that end in .gz where a client takes gzip.
+// serveBare starts a process that has files in memory, and answers with those of the names that end in .gz where a
+// client takes gzip.
 func serveBare(b *testing.B, files map[string][]byte) *node {
 	folder := b.TempDir()
 	for name, content := range files {

@@ -27,10 +27,11 @@ import (
 // hops is how many replicas stand behind each other in BenchmarkReplicaChain.
 const hops = 4
 
-// BenchmarkReplicaChain measures what one changed topic costs at each hop of a chain of four replicas, each of which follows the
-// one before it: requests, and bytes on the wire in both directions, heads included. The reference is the fragment of the topic, as
-// its origin serves it without a coding. The last hop is compared with the first one, too: a hop must not cost more for being far
-// from the origin. The documents of the feed are of the usual size, and full of earlier entries.
+// BenchmarkReplicaChain measures what one changed topic costs at each hop of a chain of four replicas, each of which
+// follows the one before it: requests, and bytes on the wire in both directions, heads included. The reference is the
+// fragment of the topic, as its origin serves it without a coding. The last hop is compared with the first one, too: a
+// hop must not cost more for being far from the origin. The documents of the feed are of the usual size, and full of
+// earlier entries.
 func BenchmarkReplicaChain(b *testing.B) {
 	c := synthesize(b, mapSize())
 	original, err := os.ReadFile(c.file)

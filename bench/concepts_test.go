@@ -100,8 +100,8 @@ func (v *vocabulary) change(round int) {
 	require.True(v.b, r.Proven)
 }
 
-// BenchmarkConcept measures what it costs to publish one changed concept of a SKOS vocabulary, sent in Turtle, and to follow it: on 1,000
-// concepts and on 50,000, in turn. The cost is that of the change.
+// BenchmarkConcept measures what it costs to publish one changed concept of a SKOS vocabulary, sent in Turtle, and to
+// follow it: on 1,000 concepts and on 50,000, in turn. The cost is that of the change.
 func BenchmarkConcept(b *testing.B) {
 	many := 50_000
 	if testing.Short() {
@@ -123,8 +123,9 @@ func BenchmarkConcept(b *testing.B) {
 	ratio(b, l.Seconds(), s.Seconds(), "concept-of-1k")
 }
 
-// BenchmarkGraphFragments measures what it costs to answer with fragments in RDF, which are made of the map as those in XTM are. Each is
-// asked for once, so that nothing made before is used. The reference is XTM 1.0, the form for those who ask for none.
+// BenchmarkGraphFragments measures what it costs to answer with fragments in RDF, which are made of the map as those in
+// XTM are. Each is asked for once, so that nothing made before is used. The reference is XTM 1.0, the form for those
+// who ask for none.
 func BenchmarkGraphFragments(b *testing.B) {
 	n := 5000
 	if testing.Short() {

@@ -43,10 +43,10 @@ const (
 	changeNew     = "new"     // there is a new topic, with two identifiers
 )
 
-// BenchmarkDerive measures what one change of an input costs in a derived collection, from the commit of the input to that of what
-// is derived. The three inputs have -topics each, or 1,000, in turn; all speak of the same subjects. The cost is that of the
-// change, so the ratio of the medians must be near 1. Each collection is in a process of its own. The most anonymous memory that
-// the large one has ever in use is reported, too: it derives all topics first.
+// BenchmarkDerive measures what one change of an input costs in a derived collection, from the commit of the input to
+// that of what is derived. The three inputs have -topics each, or 1,000, in turn; all speak of the same subjects. The
+// cost is that of the change, so the ratio of the medians must be near 1. Each collection is in a process of its own.
+// The most anonymous memory that the large one has ever in use is reported, too: it derives all topics first.
 func BenchmarkDerive(b *testing.B) {
 	large, small := newDeriving(b, mapSize()), newDeriving(b, 1000)
 	kinds := []string{changeName, changeReified, changeNew}
@@ -151,8 +151,8 @@ func (d *deriving) end() float64 {
 	return <-d.ended
 }
 
-// deriveFolder is what the child process does. It prints how long it takes to derive all topics, and then each change that it
-// is told.
+// deriveFolder is what the child process does. It prints how long it takes to derive all topics, and then each change
+// that it is told.
 func deriveFolder(folder string) (err error) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, store.Options{Dir: folder, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})

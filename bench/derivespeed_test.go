@@ -18,9 +18,10 @@ import (
 // changesToCatchUp is how many topics change in a round of BenchmarkDeriveCatchUp.
 const changesToCatchUp = 1000
 
-// BenchmarkDeriveCatchUp measures how fast a derived collection catches up on 1,000 changes of a source that its node follows. The
-// reference is a plain subscription of another node, which fetches and applies the same changes over the loopback interface. The
-// deriving node follows three servers, which speak of the same subjects. "whole" is its round and the derivation together.
+// BenchmarkDeriveCatchUp measures how fast a derived collection catches up on 1,000 changes of a source that its node
+// follows. The reference is a plain subscription of another node, which fetches and applies the same changes over the
+// loopback interface. The deriving node follows three servers, which speak of the same subjects. "whole" is its round
+// and the derivation together.
 func BenchmarkDeriveCatchUp(b *testing.B) {
 	size := max(mapSize(), 2*changesToCatchUp)
 	var doc bytes.Buffer

@@ -23,9 +23,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// BenchmarkDisk measures how much disk the data folder of a server takes after the first publication, and after as many changes as
-// there are topics: each gets another name, a hundred with each POST. There is a snapshot of either state, and the server has
-// ended. The references are the map as XTM 2.1, gzipped and plain.
+// BenchmarkDisk measures how much disk the data folder of a server takes after the first publication, and after as many
+// changes as there are topics: each gets another name, a hundred with each POST. There is a snapshot of either state,
+// and the server has ended. The references are the map as XTM 2.1, gzipped and plain.
 //
 // The rows are told apart by what they are for, each with its key. What Badger adds to that is the rest.
 func BenchmarkDisk(b *testing.B) {
@@ -64,7 +64,8 @@ func BenchmarkDisk(b *testing.B) {
 	}
 }
 
-// batches returns documents that give other names to batchSize topics each, and the size of the map as XTM 2.1, plain and gzipped.
+// batches returns documents that give other names to batchSize topics each, and the size of the map as XTM 2.1, plain
+// and gzipped.
 func (c *corpus) batches(b *testing.B) (all [][]byte, plainSize, gzippedSize float64) {
 	tm := c.read(b)
 	m, err := fragment.NameTopics(b.Context(), tm, synthetic.Base, nil)

@@ -31,9 +31,9 @@ var searches = []struct{ name, query string }{
 	{"identifier", synthetic.Base + "t/%d"},
 }
 
-// BenchmarkFind measures how long searches take, each from the request to the last byte of the JSON, for other topics each time so that no
-// answer is kept, and how large the index of words is beside the records that have the names. The server is in a process of its own. The
-// reference is the page of a topic.
+// BenchmarkFind measures how long searches take, each from the request to the last byte of the JSON, for other topics
+// each time so that no answer is kept, and how large the index of words is beside the records that have the names. The
+// server is in a process of its own. The reference is the page of a topic.
 func BenchmarkFind(b *testing.B) {
 	stores.InFolders(b)
 	size := manyTopics()
@@ -95,7 +95,8 @@ func quantile(all []time.Duration, percent int) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// indexOf returns how many bytes the rows of the index of words of a data folder have, and those of its topics, which have the names.
+// indexOf returns how many bytes the rows of the index of words of a data folder have, and those of its topics, which
+// have the names.
 func indexOf(b *testing.B, folder string) (index, records float64) {
 	engine := openEngine(b, folder)
 	defer func() { require.NoError(b, engine.Close()) }()

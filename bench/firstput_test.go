@@ -21,8 +21,8 @@ import (
 // BenchmarkFirstPut publishes the first version of a map by HTTP, with its first snapshot, in a server
 // in a process of its own. Its time is compared with what a program would take that did nothing but
 // read the document into a map and then write the same rows to Badger, in the order of their keys:
-// by the clock, where the server has the benefit of a second processor, and in processor time. What the server has written to its disk is compared
-// with the document. A folder in memory, such as that of a tmpfs, has no such figure.
+// by the clock, where the server has the benefit of a second processor, and in processor time. What the server has
+// written to its disk is compared with the document. A folder in memory, such as that of a tmpfs, has no such figure.
 func BenchmarkFirstPut(b *testing.B) {
 	c := synthesize(b, mapSize())
 	document, err := os.ReadFile(c.file)

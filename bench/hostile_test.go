@@ -34,8 +34,9 @@ type hostile struct {
 	cpu    time.Duration // processor time, but for that of its start
 }
 
-// BenchmarkHostile has the programs read each document of testhostile, each in a process of its own, and reports the processor
-// time and the peak of its memory as ratios to what docs/security.md allows. It prints the table of that document.
+// BenchmarkHostile has the programs read each document of testhostile, each in a process of its own, and reports the
+// processor time and the peak of its memory as ratios to what docs/security.md allows. It prints the table of that
+// document.
 func BenchmarkHostile(b *testing.B) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		fmt.Println("NOT CHECKED: no memory of the programs: there is no /proc to read it from")

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkHubFragment measures the time to the first and to the last byte of the fragment of a topic with 50,000 associations, when it is asked for first and
-// when it is asked for again. The reference is the map with that topic, which is streamed as it is now.
+// BenchmarkHubFragment measures the time to the first and to the last byte of the fragment of a topic with 50,000
+// associations, when it is asked for first and when it is asked for again. The reference is the map with that topic,
+// which is streamed as it is now.
 func BenchmarkHubFragment(b *testing.B) {
 	many := 50_000
 	if testing.Short() {

@@ -199,7 +199,8 @@ func asChild(work func(string) error, of string) {
 	os.Exit(0)
 }
 
-// profile begins the profile of a child process that works beside the server, if one is wanted. The ending is that of its file.
+// profile begins the profile of a child process that works beside the server, if one is wanted. The ending is that of
+// its file.
 func profile(ending string) (stop func(), err error) {
 	path := os.Getenv(childProfile)
 	if path == "" {

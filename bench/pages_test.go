@@ -28,9 +28,9 @@ const (
 	pagesFor    = 10 * time.Second
 )
 
-// BenchmarkPages measures how long the page of a topic of mondial takes, from the request to the last byte, gzipped, at 200 requests a second,
-// each for the next topic, while 50 commits are made each second. Server, client and whoever commits share the process. The reference is XTM 2.1
-// of the same topics, under the same load.
+// BenchmarkPages measures how long the page of a topic of mondial takes, from the request to the last byte, gzipped, at
+// 200 requests a second, each for the next topic, while 50 commits are made each second. Server, client and whoever
+// commits share the process. The reference is XTM 2.1 of the same topics, under the same load.
 func BenchmarkPages(b *testing.B) {
 	h, db := serveHere(b, importInto(b, mondial(b)))
 	all := topicsOf(b, db)
@@ -51,8 +51,8 @@ func BenchmarkPages(b *testing.B) {
 	ratio(b, p99.Seconds(), reference[len(reference)*99/100].Seconds(), "p99-of-XTM")
 }
 
-// BenchmarkLargeTopic measures the page of a topic with 100,000 instances (1,000 with -short), and how large it is, unpacked. The reference is
-// the page of one of the instances.
+// BenchmarkLargeTopic measures the page of a topic with 100,000 instances (1,000 with -short), and how large it is,
+// unpacked. The reference is the page of one of the instances.
 func BenchmarkLargeTopic(b *testing.B) {
 	n := 100_000
 	if testing.Short() {
@@ -139,8 +139,8 @@ func got(b *testing.B, c *http.Client, url, coding string) []byte {
 	return body
 }
 
-// underLoad asks for topics, one after the other, each at its time whether or not those before are answered, while others are changed. It returns
-// how long each answer took, in order.
+// underLoad asks for topics, one after the other, each at its time whether or not those before are answered, while
+// others are changed. It returns how long each answer took, in order.
 func underLoad(b *testing.B, length time.Duration, h *httptest.Server, db *store.DB, all []fragment.Ref, ending string) []time.Duration {
 	var mu sync.Mutex
 	var took []time.Duration

@@ -20,8 +20,8 @@ import (
 // commitsBack is how many commits the state is back that BenchmarkExportAt writes.
 const commitsBack = 1000
 
-// BenchmarkExportAt measures the export of a state that is 1,000 commits back, each of one topic, beside the export of the
-// present one.
+// BenchmarkExportAt measures the export of a state that is 1,000 commits back, each of one topic, beside the export of
+// the present one.
 func BenchmarkExportAt(b *testing.B) {
 	n := mapSize()
 	c := synthesize(b, n)

@@ -29,8 +29,8 @@ func statements() int {
 	return 400_000
 }
 
-// BenchmarkRDF reads a thesaurus in three notations, beside the readers of Debian's raptor2-utils and serdi, whose processes are timed
-// as a whole: they read it and count, or write nothing.
+// BenchmarkRDF reads a thesaurus in three notations, beside the readers of Debian's raptor2-utils and serdi, whose
+// processes are timed as a whole: they read it and count, or write nothing.
 func BenchmarkRDF(b *testing.B) {
 	for _, notation := range synthetic.Notations {
 		file := thesaurus(b, notation)
@@ -59,8 +59,8 @@ func BenchmarkRDF(b *testing.B) {
 	}
 }
 
-// BenchmarkRDFMap makes a topic map of a thesaurus in N-Triples. The reference loads the same map from XTM 2.1: both have the same
-// names, occurrences and associations.
+// BenchmarkRDFMap makes a topic map of a thesaurus in N-Triples. The reference loads the same map from XTM 2.1: both
+// have the same names, occurrences and associations.
 func BenchmarkRDFMap(b *testing.B) {
 	file := thesaurus(b, "NTriples")
 	var m *tmdm.TopicMap

@@ -33,9 +33,10 @@ const (
 	childWork    = "TMSHARE_BENCH_CHILD_WORK"
 )
 
-// BenchmarkVerifyFull compares all records of a copy with those of a server in another process, as "verify --full" does, in a process of its own,
-// and reports the most anonymous memory that this has ever in use. The reference is a process that only reads both
-// sides: the server's map as of now, fetched into a file, and all records of the copy, decoded.
+// BenchmarkVerifyFull compares all records of a copy with those of a server in another process, as "verify --full"
+// does, in a process of its own, and reports the most anonymous memory that this has ever in use. The reference is a
+// process that only reads both sides: the server's map as of now, fetched into a file, and all records of the copy,
+// decoded.
 func BenchmarkVerifyFull(b *testing.B) {
 	n := mapSize()
 	if *million {

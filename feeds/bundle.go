@@ -8,11 +8,11 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in XTM 2.1 of at
-// most [MaxInline] bytes. Of others the feed has the links alone, as Decode has of all.
+// DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in
+// XTM 2.1 of at most [MaxInline] bytes. Of others the feed has the links alone, as Decode has of all.
 //
-// head may be nil. It is called with what stands before the first entry: a document that turns out to be damaged behind it may have been
-// shown to it.
+// head may be nil. It is called with what stands before the first entry: a document that turns out to be damaged behind
+// it may have been shown to it.
 func DecodeBundle(r io.Reader, uri string, limits Limits, head func(*Feed)) (*Feed, error) {
 	return decode(r, uri, limits, true, head)
 }
@@ -53,7 +53,8 @@ func (d *decoder) content() (found Content, inline []byte, err error) {
 	}
 }
 
-// mayBeXTM21 reports whether a media type leaves it to the root element whether a document is XTM 2.1, or says that it is.
+// mayBeXTM21 reports whether a media type leaves it to the root element whether a document is XTM 2.1, or says that it
+// is.
 func mayBeXTM21(mediaType string) bool {
 	base, params, err := mime.ParseMediaType(mediaType)
 	version, stated := params["version"]

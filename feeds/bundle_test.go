@@ -31,8 +31,8 @@ func TestFragmentsInFeeds(t *testing.T) {
 	require.Equal(t, feed.Entries[0].Links, without.Entries[0].Links)
 }
 
-// The type of a fragment in a feed ends in "+xml": XML in atom:content of another one is not allowed (RFC 4287 §4.1.3.3), and readers
-// take its text for Base64.
+// The type of a fragment in a feed ends in "+xml": XML in atom:content of another one is not allowed (RFC 4287
+// §4.1.3.3), and readers take its text for Base64.
 func TestTypeOfAFragmentIsThatOfXML(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

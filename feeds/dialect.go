@@ -25,8 +25,8 @@ const (
 	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
 	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. What is offered in one of them is offered in all.
 	MediaTypeTurtle = "text/turtle"
-	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The profile (RFC 6906)
-	// tells it from a document of the same feed without them.
+	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The profile
+	// (RFC 6906) tells it from a document of the same feed without them.
 	MediaTypeBundle = MediaTypeAtom + `;profile="` + NamespaceOwn + `/bundle"`
 )
 
@@ -53,32 +53,35 @@ const RelStateDigest Rel = NamespaceOwn + "/state-digest"
 // RelBundle is our own relation, from a document of a map's fragments to the same document with the fragments in it.
 const RelBundle Rel = NamespaceOwn + "/bundle"
 
-// RelDuplicate leads from the fragments feed to the same one on another server (RFC 6249 §3.1, "duplicate" Link Relation).
+// RelDuplicate leads from the fragments feed to the same one on another server (RFC 6249 §3.1, "duplicate" Link
+// Relation).
 const RelDuplicate Rel = "duplicate"
 
 // RelOrigin is our own relation, from the fragments feed of a replica to that of the collection that it replicates.
 const RelOrigin Rel = NamespaceOwn + "/origin"
 
-// CheckedHeader is the header of an answer with a time by the clock of the origin: it shows all that the origin had published by then.
-// It is the time of the data, whenever the answer was made.
+// CheckedHeader is the header of an answer with a time by the clock of the origin: it shows all that the origin had
+// published by then. It is the time of the data, whenever the answer was made.
 const CheckedHeader = "TMShare-Checked"
 
-// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so whoever asks with a random value knows that
-// the answer is no cache's. Values have up to 64 letters and digits of ASCII, dots, hyphens and underscores; others are not repeated.
+// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so whoever asks with a random
+// value knows that the answer is no cache's. Values have up to 64 letters and digits of ASCII, dots, hyphens and
+// underscores; others are not repeated.
 const (
 	AskedParameter = "asked"
 	AskedHeader    = "TMShare-Asked"
 )
 
-// RelOpenings is our own relation, from a map's fragments to the list of the openings of the database ([Feed.Openings]).
+// RelOpenings is our own relation, from a map's fragments to the list of the openings of the database
+// ([Feed.Openings]).
 const RelOpenings Rel = NamespaceOwn + "/openings"
 
 // RelCheckpoint is our own relation, from a map's fragments to the signed checkpoint of the log. Below that address,
 // "/consistency" has proofs that one log goes on from another.
 const RelCheckpoint Rel = NamespaceOwn + "/checkpoint"
 
-// RelDerivedFrom is our own relation, from the fragments feed of a derived collection to that of each collection that it is
-// derived from. Those are primary: none is derived itself.
+// RelDerivedFrom is our own relation, from the fragments feed of a derived collection to that of each collection that
+// it is derived from. Those are primary: none is derived itself.
 const RelDerivedFrom Rel = NamespaceOwn + "/derived-from"
 
 // The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).

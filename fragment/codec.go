@@ -11,16 +11,17 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Records are stored as canonical bytes: strings and lists with their lengths before them, content first, the item identifiers that documents gave
-// after it. Item identifiers are provenance: two records with the same content are equal, whatever the identifiers. The layout is part of the
-// on-disk format.
+// Records are stored as canonical bytes: strings and lists with their lengths before them, content first, the item
+// identifiers that documents gave after it. Item identifiers are provenance: two records with the same content are
+// equal, whatever the identifiers. The layout is part of the on-disk format.
 
 // ErrCorrupt says that stored bytes are no record.
 var ErrCorrupt = errors.New("corrupt record")
 
 var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Key returns the short name under which a publisher's URLs speak of the topic with the given TopicSI: 128 bits of its SHA-256.
+// Key returns the short name under which a publisher's URLs speak of the topic with the given TopicSI: 128 bits of its
+// SHA-256.
 func Key(topicSI Ref) string { return KeyHash(topicSI).String() }
 
 // Hash is the 128 bits that a [Key] writes.
@@ -45,7 +46,8 @@ func ParseKey(key string) (h Hash, ok bool) {
 	return h, h.String() == key // the last character has bits to spare, and line breaks are passed over
 }
 
-// AssociationKey tells unequal associations apart: SHA-256 over type, scope and roles, the properties of the equality rule of ISO 13250-2 §5.7.
+// AssociationKey tells unequal associations apart: SHA-256 over type, scope and roles, the properties of the equality
+// rule of ISO 13250-2 §5.7.
 type AssociationKey [sha256.Size]byte
 
 // Key returns the key of a, which must be canonical.

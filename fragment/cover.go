@@ -4,13 +4,14 @@ import (
 	"slices"
 )
 
-// A change of an association is a change of all topics that take part in it. To a hub, such as the scheme of a thesaurus, most changes are of
-// this kind: each concept that comes or goes changes it, and its fragment has all of its concepts. What such a fragment says besides, the
-// fragment of the concept says as well. So the entry of the hub is marked as covered, and a follower need not fetch it.
+// A change of an association is a change of all topics that take part in it. To a hub, such as the scheme of a
+// thesaurus, most changes are of this kind: each concept that comes or goes changes it, and its fragment has all of its
+// concepts. What such a fragment says besides, the fragment of the concept says as well. So the entry of the hub is
+// marked as covered, and a follower need not fetch it.
 
-// Cover marks the entries of the change that are covered by others of it: their topics were there before, and have changed by associations alone,
-// each of which another entry carries that is not covered. prior is the state before, and stored returns its association with the key of
-// another, nil where it has none.
+// Cover marks the entries of the change that are covered by others of it: their topics were there before, and have
+// changed by associations alone, each of which another entry carries that is not covered. prior is the state before,
+// and stored returns its association with the key of another, nil where it has none.
 func (c *Change) Cover(prior Source, stored func(*Association) (*Association, error)) error {
 	changed, err := c.changedAssociations(stored)
 	if err != nil || len(changed) == 0 {
@@ -34,7 +35,8 @@ func (c *Change) Cover(prior Source, stored func(*Association) (*Association, er
 	return nil
 }
 
-// changedAssociations returns the associations that are not there any more, and those that are new: one with another reifier is both.
+// changedAssociations returns the associations that are not there any more, and those that are new: one with another
+// reifier is both.
 func (c *Change) changedAssociations(stored func(*Association) (*Association, error)) (changed []*Association, err error) {
 	put := make(map[AssociationKey]*Association, len(c.PutAssociations))
 	for _, a := range c.PutAssociations {
@@ -135,8 +137,8 @@ func (v *covering) carry(a *Association) error {
 	return nil
 }
 
-// playsType reports whether a topic plays nothing but the type in an unscoped type-instance association, reified or not: its fragment need not have
-// that.
+// playsType reports whether a topic plays nothing but the type in an unscoped type-instance association, reified or
+// not: its fragment need not have that.
 func playsType(a *Association, ref Ref) bool {
 	if a.Reifier == "" && !slices.ContainsFunc(a.Roles, func(r Role) bool { return r.Reifier != "" }) {
 		return a.Part(ref) == AsType
@@ -148,8 +150,8 @@ func playsType(a *Association, ref Ref) bool {
 	return bare.Part(ref) == AsType
 }
 
-// lightest returns the topic that takes part in the fewest associations, of several the one with the least TopicSI. It counts no further than
-// the fewest so far.
+// lightest returns the topic that takes part in the fewest associations, of several the one with the least TopicSI. It
+// counts no further than the fewest so far.
 func (v *covering) lightest(able []Ref) (carrier Ref, err error) {
 	least := -1
 	for _, ref := range able {

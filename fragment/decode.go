@@ -101,8 +101,8 @@ func (d *Decoder) list(r *reader[string]) []tmdm.Locator {
 	return d.locators[start:len(d.locators):len(d.locators)]
 }
 
-// LeastPlayer returns the least of the players in the stored form of an association, without the cost of decoding it: each of
-// its players may have it. It is nil where the bytes are no such form.
+// LeastPlayer returns the least of the players in the stored form of an association, without the cost of decoding it:
+// each of its players may have it. It is nil where the bytes are no such form.
 func LeastPlayer(record []byte) (least []byte) {
 	r := reader[[]byte]{rest: contentOf(record)}
 	r.text() // the type
@@ -123,7 +123,8 @@ func LeastPlayer(record []byte) (least []byte) {
 	return least
 }
 
-// StoredTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding it.
+// StoredTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding
+// it.
 func StoredTitle(record []byte) (string, error) {
 	r := reader[[]byte]{rest: TopicContent(record)}
 	identifiers := r.count()

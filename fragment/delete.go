@@ -19,9 +19,9 @@ func (e *InUseError) Error() string {
 // maxUsers is how many users an InUseError names.
 const maxUsers = 20
 
-// Delete returns the change that deletes the topic with the TopicSI ref and its associations. A topic that types, scopes or reifies something else
-// is not deleted: an [*InUseError] says what. mentions is the number of references to ref in prior other than as a player; only where it does not
-// settle the question the whole state is read.
+// Delete returns the change that deletes the topic with the TopicSI ref and its associations. A topic that types,
+// scopes or reifies something else is not deleted: an [*InUseError] says what. mentions is the number of references to
+// ref in prior other than as a player; only where it does not settle the question the whole state is read.
 func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 	topic, err := prior.Topic(ref)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Change is the difference between two states of a publisher's map: the records to write, and the entries that tell subscribers.
+// Change is the difference between two states of a publisher's map: the records to write, and the entries that tell
+// subscribers.
 type Change struct {
 	PutTopics          []*Topic
 	DeleteTopics       []Ref // by TopicSI
@@ -33,7 +34,8 @@ type Entry struct {
 	TopicSI Ref
 	Deleted bool
 
-	// Topic is the TopicSI of the topic that the fragment describes: TopicSI itself, or in the closing entry of a former TopicSI that of its owner.
+	// Topic is the TopicSI of the topic that the fragment describes: TopicSI itself, or in the closing entry of a former
+	// TopicSI that of its owner.
 	Topic Ref
 	Title string
 
@@ -47,7 +49,8 @@ type Entry struct {
 	Tombstone Identity
 }
 
-// Write writes the document of the entry: [WriteTombstone] of what it deletes, or else [Write] of the topic that it describes, as src has it.
+// Write writes the document of the entry: [WriteTombstone] of what it deletes, or else [Write] of the topic that it
+// describes, as src has it.
 func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	if e.Deleted {
 		return WriteTombstone(w, e.Tombstone, form)
@@ -55,15 +58,16 @@ func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	return Write(w, src, e.Topic, form)
 }
 
-// Diff compares the published state with the next one. A topic has changed when its identifiers, its statements or the associations in which it plays
-// have, references written as TopicSIs; type-instance associations do not change the class. A TopicSI that ceases gets a closing entry: the fragment of
-// the topic that has the identifier now, or else a tombstone.
+// Diff compares the published state with the next one. A topic has changed when its identifiers, its statements or the
+// associations in which it plays have, references written as TopicSIs; type-instance associations do not change the
+// class. A TopicSI that ceases gets a closing entry: the fragment of the topic that has the identifier now, or else a
+// tombstone.
 //
-// The item identifiers that documents give to statements are written along, but are no reason to publish: where nothing else changes, nothing need be
-// written.
+// The item identifiers that documents give to statements are written along, but are no reason to publish: where nothing
+// else changes, nothing need be written.
 //
-// It reads both states once, in order, an association with many roles as well, and calls see for each topic of either. Every reference in next must be
-// the TopicSI of a topic in next. Where ctx ends first, its cause is the error.
+// It reads both states once, in order, an association with many roles as well, and calls see for each topic of either.
+// Every reference in next must be the TopicSI of a topic in next. Where ctx ends first, its cause is the error.
 func Diff(ctx context.Context, prior Source, next *Map, see ...func(*Compared)) (*Change, error) {
 	stored := storedForms(prior)
 	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, see: see, change: &Change{}, differ: map[AssociationKey]bool{}}
@@ -207,8 +211,8 @@ func (c *Change) topic(old, new *Topic, associations bool, next identified) erro
 	return nil
 }
 
-// provenance writes a topic that says the same as before if the document gave its statements other item identifiers. That is no news to subscribers,
-// but what it gave away may by now be another statement's.
+// provenance writes a topic that says the same as before if the document gave its statements other item identifiers.
+// That is no news to subscribers, but what it gave away may by now be another statement's.
 func (c *Change) provenance(old, new *Topic) {
 	if !bytes.Equal(MarshalTopic(old), MarshalTopic(new)) {
 		c.PutTopics = append(c.PutTopics, new)
@@ -256,8 +260,9 @@ func remaining(id Identity, next identified) (Identity, error) {
 	return left, nil
 }
 
-// compareAssociations compares the associations that belong to the topic with the TopicSI ref, which is not there any more where next is nil, and
-// reports whether they change it. Type-instance associations are recorded at the instance, all others at the least of their players.
+// compareAssociations compares the associations that belong to the topic with the TopicSI ref, which is not there any
+// more where next is nil, and reports whether they change it. Type-instance associations are recorded at the instance,
+// all others at the least of their players.
 func (d *differ) compareAssociations(ref Ref, next *nextTopic) (changed bool, err error) {
 	var news []playing
 	if next != nil {

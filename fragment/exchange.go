@@ -9,11 +9,13 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Exchange returns the change by which records of a published state make way for others: the topics that go, with the associations that go, for those
-// that come. What goes and comes alike is no change. A topic that goes under a TopicSI which no topic that comes has gets a closing entry.
+// Exchange returns the change by which records of a published state make way for others: the topics that go, with the
+// associations that go, for those that come. What goes and comes alike is no change. A topic that goes under a TopicSI
+// which no topic that comes has gets a closing entry.
 //
-// Nothing that stays refers to a TopicSI that ceases, and everything that comes refers to topics that are there afterwards: the caller sees to it. It
-// has to give all associations of a topic that goes, but for those in which it is only the class.
+// Nothing that stays refers to a TopicSI that ceases, and everything that comes refers to topics that are there
+// afterwards: the caller sees to it. It has to give all associations of a topic that goes, but for those in which it is
+// only the class.
 func Exchange(prior Published, targets, topics []*Topic, removed, added []*Association) (*Change, error) {
 	r := emptyReplacement(prior, map[Ref]*Topic{})
 	for _, t := range targets {

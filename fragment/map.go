@@ -30,8 +30,9 @@ type namedTopic struct {
 	t   *tmdm.Topic
 }
 
-// NewMap shows a map that came from a publisher: each topic's TopicSI is the first of its subject identifiers. sp is the source locator prefix;
-// item identifiers of statements that do not begin with it are left out, and so are associations without roles, which are about no topic.
+// NewMap shows a map that came from a publisher: each topic's TopicSI is the first of its subject identifiers. sp is
+// the source locator prefix; item identifiers of statements that do not begin with it are left out, and so are
+// associations without roles, which are about no topic.
 func NewMap(tm *tmdm.TopicMap, sp string) (*Map, error) {
 	for t := range tm.Topics() {
 		if len(t.SubjectIdentifiers()) == 0 {
@@ -135,7 +136,8 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 	}
 }
 
-// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those with many roles may come several times.
+// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those with many roles may
+// come several times.
 func (m *Map) partsOf(t *tmdm.Topic, part Part, yield func(*tmdm.Association)) {
 	if t == nil {
 		return

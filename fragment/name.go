@@ -13,7 +13,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ValidatePrefix checks a source locator prefix: an absolute IRI that ends in "/" or "#", so that what begins with it is below it.
+// ValidatePrefix checks a source locator prefix: an absolute IRI that ends in "/" or "#", so that what begins with it
+// is below it.
 func ValidatePrefix(sp string) error {
 	normal, err := iri.Normalize(sp)
 	switch {
@@ -31,12 +32,14 @@ func ValidatePrefix(sp string) error {
 	return nil
 }
 
-// NameTopics prepares a map for publication under the prefix sp, on which it was read as its base; [ValidatePrefix] says which prefixes are
-// refused. It gives each topic without a subject identifier one, adding it to tm, and chooses each topic's TopicSI. prior is the state that is
-// published now (nil for none): what a topic was assigned there it keeps, and its TopicSI changes only if the topic has lost it.
+// NameTopics prepares a map for publication under the prefix sp, on which it was read as its base; [ValidatePrefix]
+// says which prefixes are refused. It gives each topic without a subject identifier one, adding it to tm, and chooses
+// each topic's TopicSI. prior is the state that is published now (nil for none): what a topic was assigned there it
+// keeps, and its TopicSI changes only if the topic has lost it.
 //
-// The assigned identifier is sp + "topic/" + the topic's id in the document; for a topic without one, or whose id another topic has as its subject
-// identifier in that form, it is made from one of the topic's other locators. Where ctx ends first, its cause is the error.
+// The assigned identifier is sp + "topic/" + the topic's id in the document; for a topic without one, or whose id
+// another topic has as its subject identifier in that form, it is made from one of the topic's other locators. Where
+// ctx ends first, its cause is the error.
 func NameTopics(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
 	if err := ValidatePrefix(sp); err != nil {
 		return nil, err
@@ -126,7 +129,8 @@ func (n *namer) keep(t *tmdm.Topic) error {
 	return nil
 }
 
-// keepOne adds a subject identifier that t may have been assigned, if it is published. It reports whether it is another topic's.
+// keepOne adds a subject identifier that t may have been assigned, if it is published. It reports whether it is another
+// topic's.
 func (n *namer) keepOne(t *tmdm.Topic, si tmdm.Locator) (others bool, err error) {
 	if owner := n.tm.TopicBySubjectIdentifier(si); owner != nil {
 		return owner != t, nil
@@ -224,8 +228,9 @@ func (n *namer) add(t *tmdm.Topic, si tmdm.Locator) error {
 	return err
 }
 
-// choose returns the TopicSI of t: the one that is published, the least of them where published topics were merged; for a new topic the first
-// identifier. The subject identifiers of the standard come first, because records are told apart by them.
+// choose returns the TopicSI of t: the one that is published, the least of them where published topics were merged; for
+// a new topic the first identifier. The subject identifiers of the standard come first, because records are told apart
+// by them.
 func (n *namer) choose(t *tmdm.Topic) (Ref, error) {
 	if sis := t.SubjectIdentifiers(); len(sis) == 1 {
 		return sis[0], nil

@@ -8,8 +8,8 @@ import (
 )
 
 // InPassing returns src for one goroutine that looks at its records one by one: what Topics yields is
-// valid until its next one, and so is what Associations and AssociationsOf yield. That makes less garbage where src is a
-// [Map], of which all records are made when they are asked for, or a [Passable].
+// valid until its next one, and so is what Associations and AssociationsOf yield. That makes less garbage where src is
+// a [Map], of which all records are made when they are asked for, or a [Passable].
 func InPassing(src Source) Source {
 	switch src := src.(type) {
 	case *Map:
@@ -20,14 +20,14 @@ func InPassing(src Source) Source {
 	return src
 }
 
-// Passable is what a Source can be as well: one whose records cost less if they are looked at one by one. What it returns may
-// count on being asked, while it yields a topic, for the classes of this one.
+// Passable is what a Source can be as well: one whose records cost less if they are looked at one by one. What it
+// returns may count on being asked, while it yields a topic, for the classes of this one.
 type Passable interface {
 	InPassing() Source
 }
 
-// Identified is what a Source in passing can be as well: one that knows whether all its associations have item identifiers. None of
-// these can be written as the type of a topic.
+// Identified is what a Source in passing can be as well: one that knows whether all its associations have item
+// identifiers. None of these can be written as the type of a topic.
 type Identified interface {
 	AreIdentified() bool
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Ref refers to a topic by one subject identifier. At the publisher it is the TopicSI of the topic; a subscriber keeps it as it came.
+// Ref refers to a topic by one subject identifier. At the publisher it is the TopicSI of the topic; a subscriber keeps
+// it as it came.
 type Ref = tmdm.Locator
 
 // Identity is the set of identifiers of a topic. The first subject identifier is its TopicSI.
@@ -109,8 +110,8 @@ type Role struct {
 	ItemIdentifiers []tmdm.Locator
 }
 
-// Part is the way in which a topic takes part in an association. Type-instance associations belong to the instance: the class neither counts as
-// changed by them nor clears them.
+// Part is the way in which a topic takes part in an association. Type-instance associations belong to the instance: the
+// class neither counts as changed by them nor clears them.
 type Part uint8
 
 // The parts, in the order in which records are kept.
@@ -123,7 +124,8 @@ const (
 // Parts lists all parts in order.
 var Parts = [...]Part{AsInstance, AsPlayer, AsType}
 
-// TypeInstance returns class and instance where a is a type-instance association: unscoped, unreified, binary (ISO 13250-2 §7.2).
+// TypeInstance returns class and instance where a is a type-instance association: unscoped, unreified, binary (ISO
+// 13250-2 §7.2).
 func (a *Association) TypeInstance() (class, instance Ref, ok bool) {
 	if a.Type != tmdm.PSITypeInstance || len(a.Scope) > 0 || a.Reifier != "" || len(a.Roles) != 2 {
 		return "", "", false
@@ -176,8 +178,9 @@ func sortLocators(list []tmdm.Locator) {
 	}
 }
 
-// Canonical puts the sets of t in order and gives each value its datatype, so that equal records have equal bytes. It leaves out variants whose
-// scope adds nothing to that of their name: the data model knows none (ISO 13250-2 §5.5, Variant items), and XTM 2.1 has no place for them.
+// Canonical puts the sets of t in order and gives each value its datatype, so that equal records have equal bytes. It
+// leaves out variants whose scope adds nothing to that of their name: the data model knows none (ISO 13250-2 §5.5,
+// Variant items), and XTM 2.1 has no place for them.
 func (t *Topic) Canonical() {
 	t.Identity.canonical()
 	for i := range t.Names {
@@ -251,7 +254,8 @@ func compareRoles(a, b Role) int {
 	return cmp.Or(cmp.Compare(a.Player, b.Player), cmp.Compare(a.Reifier, b.Reifier))
 }
 
-// Mentions calls yield for every reference of t that is not a player: types, themes and reifiers, as often as they occur.
+// Mentions calls yield for every reference of t that is not a player: types, themes and reifiers, as often as they
+// occur.
 func (t *Topic) Mentions(yield func(Ref)) {
 	for i := range t.Names {
 		n := &t.Names[i]
@@ -287,7 +291,8 @@ func mention(yield func(Ref), typ, reifier Ref, scope []Ref) {
 	}
 }
 
-// Title returns what a person would call t: an unscoped name of the default type if there is one, else any name, else the TopicSI.
+// Title returns what a person would call t: an unscoped name of the default type if there is one, else any name, else
+// the TopicSI.
 func (t *Topic) Title() string {
 	title, best := string(t.TopicSI()), 0
 	for i := range t.Names {

@@ -12,7 +12,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Published is a publisher's state, with the number of references to a subject identifier from types, themes and reifiers.
+// Published is a publisher's state, with the number of references to a subject identifier from types, themes and
+// reifiers.
 type Published interface {
 	Source
 	Mentions(ref Ref) (int, error)
@@ -27,22 +28,25 @@ func documentError(format string, args ...any) error {
 	return &DocumentError{fmt.Sprintf(format, args...)}
 }
 
-// Replace returns the change that a posted document makes, which was read into tm with the prefix sp as its base. Each topic that it describes is
-// replaced by what it says of it, the associations in which the topic plays included. These are the topics that have a name, an occurrence or a type
-// in it, or one of the subject identifiers named. Type-instance associations belong to the instance: an instance of a described class is not described
-// by that, because it stands in the fragment of the class, and what the document does not say of the instances of a class stays.
+// Replace returns the change that a posted document makes, which was read into tm with the prefix sp as its base. Each
+// topic that it describes is replaced by what it says of it, the associations in which the topic plays included. These
+// are the topics that have a name, an occurrence or a type in it, or one of the subject identifiers named.
+// Type-instance associations belong to the instance: an instance of a described class is not described by that, because
+// it stands in the fragment of the class, and what the document does not say of the instances of a class stays.
 //
-// All other topics are stubs, which only resolve references: they join no topics and take no identifier from one. A stub that resolves a reference to
-// a topic that is not there makes one without statements. An association of stubs alone is a [*DocumentError].
+// All other topics are stubs, which only resolve references: they join no topics and take no identifier from one. A
+// stub that resolves a reference to a topic that is not there makes one without statements. An association of stubs
+// alone is a [*DocumentError].
 //
-// Topics are known by their subject identifiers and locators alone. The ids of their elements hold inside the document, and those of statements are
-// kept where a statement that is replaced had them: nothing tells whether others have them.
+// Topics are known by their subject identifiers and locators alone. The ids of their elements hold inside the document,
+// and those of statements are kept where a statement that is replaced had them: nothing tells whether others have them.
 //
-// The topics replaced are all that have an identifier of a described one, so posting can merge topics, and split them. A TopicSI that would cease
-// while others refer to it is an [*InUseError], and so is a reifier of something else: to rewrite what others say takes a whole version.
+// The topics replaced are all that have an identifier of a described one, so posting can merge topics, and split them.
+// A TopicSI that would cease while others refer to it is an [*InUseError], and so is a reifier of something else: to
+// rewrite what others say takes a whole version.
 //
-// It reads what the document is about and no more, unless it ends in an error. tm is changed and must not be used any more. Where ctx ends first, its
-// cause is the error.
+// It reads what the document is about and no more, unless it ends in an error. tm is changed and must not be used any
+// more. Where ctx ends first, its cause is the error.
 func Replace(ctx context.Context, prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Change, error) {
 	p := post{ctx: ctx, prior: prior, tm: tm, sp: sp}
 	if err := p.forgetIDs(); err != nil {
@@ -203,8 +207,8 @@ func (p *post) publishedAs(t *tmdm.Topic) ([]*Topic, error) {
 	return found, nil
 }
 
-// resolveStubs gives each stub of a published topic the TopicSI of that as its only identifier. Two stubs of one topic are joined, which can make
-// statements of the document equal, and so join their reifiers: it all begins anew then.
+// resolveStubs gives each stub of a published topic the TopicSI of that as its only identifier. Two stubs of one topic
+// are joined, which can make statements of the document equal, and so join their reifiers: it all begins anew then.
 func (p *post) resolveStubs() (joined bool, err error) {
 	p.known = map[*tmdm.Topic]bool{}
 	for t := range p.tm.Topics() {

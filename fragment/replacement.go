@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// replacement is the state after a document was posted, as far as it differs from the state before: what is said of the targets goes, what the
-// document says comes.
+// replacement is the state after a document was posted, as far as it differs from the state before: what is said of the
+// targets goes, what the document says comes.
 type replacement struct {
 	prior   Published
 	targets map[Ref]*Topic
@@ -53,7 +53,8 @@ func (p *post) replace(m *Map) (*Change, error) {
 	return r.compare()
 }
 
-// takeAway finds what is said of the targets. The type-instance associations in which they are the class belong to the instances.
+// takeAway finds what is said of the targets. The type-instance associations in which they are the class belong to the
+// instances.
 func (r *replacement) takeAway() error {
 	for ref, t := range r.targets {
 		r.before.addTopic(t)
@@ -153,8 +154,9 @@ func (r *replacement) checkCeased() error {
 	return nil
 }
 
-// checkReifiers makes sure that no topic reifies what the document says and something else as well (ISO 13250-2 §5.3.4, Reification). Nothing is
-// kept about who reifies what: where the mentions do not settle the question, the whole state is read.
+// checkReifiers makes sure that no topic reifies what the document says and something else as well (ISO 13250-2 §5.3.4,
+// Reification). Nothing is kept about who reifies what: where the mentions do not settle the question, the whole state
+// is read.
 func (r *replacement) checkReifiers() error {
 	open := map[Ref]*InUseError{} // those that the mentions do not settle
 	for ref := range r.after.reifiers {

@@ -6,7 +6,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Source reads the records of one source in one state. What it returns is canonical and must not be changed. Iterations stop at the first error.
+// Source reads the records of one source in one state. What it returns is canonical and must not be changed. Iterations
+// stop at the first error.
 type Source interface {
 	// Topic returns the topic with the subject identifier, or nil.
 	Topic(si Ref) (*Topic, error)
@@ -33,13 +34,14 @@ type Identifier interface {
 	Identity(si Ref) (*Identity, error)
 }
 
-// Players is what a Source can be as well: one that gives in one go the associations in which a subject identifier names a player,
-// those AsInstance first, then those AsPlayer.
+// Players is what a Source can be as well: one that gives in one go the associations in which a subject identifier
+// names a player, those AsInstance first, then those AsPlayer.
 type Players interface {
 	PlayedBy(player Ref) iter.Seq2[*Association, error]
 }
 
-// PlayedBy iterates over the associations of src in which the subject identifier names a player that is not only a class.
+// PlayedBy iterates over the associations of src in which the subject identifier names a player that is not only a
+// class.
 func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
 	if all, ok := src.(Players); ok {
 		return all.PlayedBy(player)

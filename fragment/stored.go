@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// Stored is what a Source can be as well: one that keeps its records in their stored form and in order. Who compares it with another state reads
-// both side by side, which costs far less than to ask for the associations of each topic, and decodes only what differs.
+// Stored is what a Source can be as well: one that keeps its records in their stored form and in order. Who compares it
+// with another state reads both side by side, which costs far less than to ask for the associations of each topic, and
+// decodes only what differs.
 type Stored interface {
 	// StoredTopics iterates over all topics by TopicSI, ascending.
 	StoredTopics() iter.Seq2[StoredTopic, error]
@@ -19,8 +20,8 @@ type Stored interface {
 // until the next one is asked for.
 type StoredTopic struct{ TopicSI, Record []byte }
 
-// StoredAssociations reads the associations that belong to one player after the other: all in which it takes part, but for type-instance
-// associations in which it is the class, which belong to the instance.
+// StoredAssociations reads the associations that belong to one player after the other: all in which it takes part, but
+// for type-instance associations in which it is the class, which belong to the instance.
 type StoredAssociations interface {
 	// Next returns the next association that belongs to the player, or nil when
 	// there is none any more. They come by part and key; players must be asked for
@@ -31,9 +32,9 @@ type StoredAssociations interface {
 	Close()
 }
 
-// StoredAssociation is an association in its stored form, that of [MarshalAssociation], and the way in which the player takes part in it. It is
-// valid until the next one is asked for. Record may be nil where the player is not the least one: to read a large association again for each of its
-// players would take quadratic time.
+// StoredAssociation is an association in its stored form, that of [MarshalAssociation], and the way in which the player
+// takes part in it. It is valid until the next one is asked for. Record may be nil where the player is not the least
+// one: to read a large association again for each of its players would take quadratic time.
 type StoredAssociation struct {
 	Part   Part
 	Key    AssociationKey

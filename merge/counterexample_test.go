@@ -343,8 +343,8 @@ func lateClass(t *testing.T) {
 	h.requireInStep(s, "the fragment of the class came late")
 }
 
-// Of d{d,x} there is but a stub, since its fragment cannot be had. Then x becomes a topic of its own, and c plays a role with
-// it. The fragment of x cannot be had either, and that of d must not take what c says.
+// Of d{d,x} there is but a stub, since its fragment cannot be had. Then x becomes a topic of its own, and c plays a
+// role with it. The fragment of x cannot be had either, and that of d must not take what c says.
 func clearedByAStub(t *testing.T) {
 	h := newHistory(t)
 	h.version(func(m draft) { m.Topic(a); m.Topic(b); m.Topic(c) })

@@ -38,7 +38,8 @@ type publisher struct {
 	omit  bool        // instances are left out of the fragments of classes
 	edits []string    // the edits, for the message of a failure
 	late  int         // entries that subscribers have applied late
-	// Covered entries that subscribers have passed over, and those that they have applied in the end, as something was in quarantine.
+	// Covered entries that subscribers have passed over, and those that they have applied in the end, as something was in
+	// quarantine.
 	passed, paid int
 }
 
@@ -101,7 +102,8 @@ func (p *publisher) stored(like *fragment.Association) (*fragment.Association, e
 	return nil, nil
 }
 
-// last returns the last entry of each topic that a subscriber is to have, if any is from a mark on: one that is covered supersedes nothing.
+// last returns the last entry of each topic that a subscriber is to have, if any is from a mark on: one that is covered
+// supersedes nothing.
 func (p *publisher) last(from, until int, covers bool) map[fragment.Ref]int {
 	last := map[fragment.Ref]int{}
 	for i := from; i < until; i++ {

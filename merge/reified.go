@@ -22,8 +22,8 @@ type Reified interface {
 	ReifiedAssociations() iter.Seq2[*fragment.Association, error]
 }
 
-// Plain is what a source can be as well: one that knows whether its records say what the view of it says. They do where they refer to
-// topics by TopicSIs alone, and no association has a role twice. A topic that has just got another
+// Plain is what a source can be as well: one that knows whether its records say what the view of it says. They do where
+// they refer to topics by TopicSIs alone, and no association has a role twice. A topic that has just got another
 // TopicSI is referred to by the one before, until the topics that do so have changed as well.
 type Plain interface {
 	IsPlain() (bool, error)
@@ -305,8 +305,9 @@ type Kept struct {
 	Vocabulary bool                    // what [View.Vocabulary] has returned
 }
 
-// Keep has the view use the settlements of an earlier one. So it costs no reading of what is reified. No reified statement of
-// the sources may have changed since, nor which topics such statements mention. It must be called before anything is read.
+// Keep has the view use the settlements of an earlier one. So it costs no reading of what is reified. No reified
+// statement of the sources may have changed since, nor which topics such statements mention. It must be called before
+// anything is read.
 func (v *View) Keep(k *Kept) {
 	v.kept = k
 	v.sources[len(v.parts)] = k.Joined

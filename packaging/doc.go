@@ -1,3 +1,4 @@
-// Package packaging has what a release consists of beside the programs: units of systemd, a Debian package, steps for an image of a
-// container, configurations of nginx and Caddy, rules of Prometheus, a dashboard of Grafana. The command release in it builds all.
+// Package packaging has what a release consists of beside the programs: units of systemd, a Debian package, steps for
+// an image of a container, configurations of nginx and Caddy, rules of Prometheus, a dashboard of Grafana. The command
+// release in it builds all.
 package packaging

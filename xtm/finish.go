@@ -77,8 +77,8 @@ func (b *builder) reifiers10() {
 	}
 }
 
-// identified sees that topics say of themselves what reifiers are called in XTM 2.0, where that is no id of an element. A topic of which
-// nothing says so was made of the reference, and has nothing but that: each topic element has an id.
+// identified sees that topics say of themselves what reifiers are called in XTM 2.0, where that is no id of an element.
+// A topic of which nothing says so was made of the reference, and has nothing but that: each topic element has an id.
 func (b *builder) identified() error {
 	for _, r := range b.reified {
 		ids := r.reifier.ItemIdentifiers()

@@ -13,7 +13,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// readTally reads a document leniently, and returns what was tolerated. Strict reading must refuse it by the same rules.
+// readTally reads a document leniently, and returns what was tolerated. Strict reading must refuse it by the same
+// rules.
 func readTally(t *testing.T, doc string) (*tmdm.TopicMap, *xtm.Tally) {
 	t.Helper()
 	var tally xtm.Tally
@@ -60,7 +61,8 @@ func TestMarkupWithoutADatatype(t *testing.T) {
 	assert.ErrorContains(t, err, "can only hold text")
 }
 
-// In XTM 2.0 a reifier is named by the id of a topic element. Where it is named as the topic itself says, what is meant is plain.
+// In XTM 2.0 a reifier is named by the id of a topic element. Where it is named as the topic itself says, what is meant
+// is plain.
 func TestReifiersByItemIdentity(t *testing.T) {
 	t.Parallel()
 	const iri = "http://example.org/r"

@@ -135,7 +135,8 @@ func (g *goal) met(figure float64) bool {
 	return figure >= g.atLeast && (g.atMost == 0 || figure <= g.atMost)
 }
 
-// goalOf returns the goal of a figure of a row, nil if it has none. One for a million topics comes before one for any number.
+// goalOf returns the goal of a figure of a row, nil if it has none. One for a million topics comes before one for any
+// number.
 func goalOf(row, unit string) (found *goal) {
 	for i := range goals {
 		if g := &goals[i]; g.holds(row, unit) && (found == nil || g.million) {

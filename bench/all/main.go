@@ -1,5 +1,6 @@
-// Command all runs all benchmarks of docs/performance.md, one after the other, each with its flags, and writes the table of their
-// figures, with the goals. What it does meanwhile goes to standard error, as does the output of a benchmark that fails.
+// Command all runs all benchmarks of docs/performance.md, one after the other, each with its flags, and writes the
+// table of their figures, with the goals. What it does meanwhile goes to standard error, as does the output of a
+// benchmark that fails.
 //
 //	go run ./bench/all > table.md
 //	go run ./bench/all -only 'Serving|Apply' -quick

@@ -11,8 +11,9 @@ type run struct {
 
 // runs are all benchmarks of docs/performance.md, in the order of the table.
 //
-// Of those that take a million topics, the table has the ones whose goal names a million. Left out are Post, PeakMemory,
-// VerifyFull, ServingMemory and ResourceList, which take minutes each and show little that 100,000 topics do not.
+// Of those that take a million topics, the table has the ones whose goal names a million. Left out are Post,
+// PeakMemory, VerifyFull, ServingMemory and ResourceList, which take minutes each and show little that 100,000 topics
+// do not.
 var runs = []run{
 	{in: "bench", name: "Synthetic", topics: true},
 	{in: "bench", name: "Mondial"},

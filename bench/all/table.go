@@ -23,7 +23,8 @@ type table struct {
 	missing []string // lines that say what could not be measured
 }
 
-// add writes a row for each benchmark in the output of go test -bench. A line that says "NOT CHECKED" is kept for the end.
+// add writes a row for each benchmark in the output of go test -bench. A line that says "NOT CHECKED" is kept for the
+// end.
 func (t *table) add(r *run, output io.Reader) error {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {

@@ -12,8 +12,8 @@ const StatementsPerConcept = 8
 // Notations are those of RDF that [WriteSKOS] knows.
 var Notations = []string{"NTriples", "Turtle", "RDFXML"}
 
-// WriteSKOS writes a thesaurus of n concepts in one of the Notations: each has a type, a label in three languages, a notation, a
-// definition, a broader concept and a scheme.
+// WriteSKOS writes a thesaurus of n concepts in one of the Notations: each has a type, a label in three languages, a
+// notation, a definition, a broader concept and a scheme.
 func WriteSKOS(w io.Writer, notation string, n int) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	write, end := writeNTriples, ""

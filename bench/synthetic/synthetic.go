@@ -30,8 +30,8 @@ const Base = "http://psi.example.org/"
 // about 1,180 bytes per topic.
 func Write(w io.Writer, n int) error { return write(w, n, 0) }
 
-// WriteReified is Write of a map in which one topic of so many has a name that is reified. Its reifiers, named Reifier 0
-// and so on, come besides the n topics.
+// WriteReified is Write of a map in which one topic of so many has a name that is reified. Its reifiers, named Reifier
+// 0 and so on, come besides the n topics.
 func WriteReified(w io.Writer, n, every int) error { return write(w, n, every) }
 
 func write(w io.Writer, n, every int) error {

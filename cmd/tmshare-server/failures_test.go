@@ -20,8 +20,9 @@ import (
 // advice is how a message says what to do: an imperative behind a mark, or a command in quotation marks.
 var advice = regexp.MustCompile(`(?is)([;:,.(] |and )(or )?(give|name|write|make|check|use|look|stop|start|add|leave|choose|take|try|say|put|begin|free|set|raise|fetch|find|allow|follow|subscribe|change|run)\b|"tmshare-|"find"|--[a-z-]+ (names|FILE)|lists (those|what)|there are:? `)
 
-// failing are command lines that fail, by program. What stands behind => is what the message must name. In them, FILE is a map, FOLDER a
-// folder, NOFILE and NOFOLDER are not there, USED is an address at which somebody listens, and URL is that of a server with the map lib.
+// failing are command lines that fail, by program. What stands behind => is what the message must name. In them, FILE
+// is a map, FOLDER a folder, NOFILE and NOFOLDER are not there, USED is an address at which somebody listens, and URL
+// is that of a server with the map lib.
 var failing = map[string]string{
 	"tmshare-server": `
 import lib NOFILE => NOFILE

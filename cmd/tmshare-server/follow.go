@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd"
 )
 
-// follow does the rounds of the subscriptions of a data folder, until ctx ends and the last one has: wait waits for that. SIGHUP begins a
-// round of each.
+// follow does the rounds of the subscriptions of a data folder, until ctx ends and the last one has: wait waits for
+// that. SIGHUP begins a round of each.
 func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *slog.Logger) (begin, wait func(), err error) {
 	var running sync.WaitGroup
 	hup := make(chan os.Signal, 1)

@@ -33,8 +33,9 @@ func headOf(url string) *feeds.Feed {
 	return feed
 }
 
-// Each process that publishes from a folder begins an opening before it serves, whenever it is killed: followers never see the feed of one that they take
-// for another. Commands begin none. A folder that is restored, or copied back, lacks what was opened since, and has one that nobody knows.
+// Each process that publishes from a folder begins an opening before it serves, whenever it is killed: followers never
+// see the feed of one that they take for another. Commands begin none. A folder that is restored, or copied back, lacks
+// what was opened since, and has one that nobody knows.
 func TestEachServerBeginsAnOpening(t *testing.T) {
 	t.Parallel()
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(testenv.Seed(), 0))

@@ -66,7 +66,8 @@ func TestSentencesAreShort(t *testing.T) {
 }
 
 var (
-	// Documents that list things, one after the other. There, and in helps and messages, a colon or a semicolon ends a sentence too.
+	// Documents that list things, one after the other. There, and in helps and messages, a colon or a semicolon ends a
+	// sentence too.
 	isForDevelopers = regexp.MustCompile(`^(CHANGELOG|CONTRIBUTING|docs/(architecture|performance|specs|decisions/.*))\.md$`)
 
 	fullStop = regexp.MustCompile(`[.!?]["”)*_]*(\s+|$)`)
@@ -128,7 +129,8 @@ var columns = regexp.MustCompile(`\S {2,}\S`)
 
 var flagLine = regexp.MustCompile(`^ +(-\w, )?--[\w-]+( \S+)* {2,}`)
 
-// helpsIn returns the paragraphs of helps, and what is said of each flag. Usage lines, examples and lists of commands are no sentences.
+// helpsIn returns the paragraphs of helps, and what is said of each flag. Usage lines, examples and lists of commands
+// are no sentences.
 func helpsIn(text string) (all []paragraph) {
 	inHelp, inParagraph := false, false
 	for i, line := range strings.Split(text, "\n") {

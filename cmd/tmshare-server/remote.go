@@ -84,7 +84,8 @@ func reach(address, tokenFile string) (*admin.Client, error) {
 	return c, nil
 }
 
-// collectionNames returns the names of the collections of the server that a command is to ask, for shells that complete them.
+// collectionNames returns the names of the collections of the server that a command is to ask, for shells that complete
+// them.
 func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
 	address, tokenFile := cmd.Flags().Lookup("server"), cmd.Flags().Lookup("token-file")
 	if address == nil {

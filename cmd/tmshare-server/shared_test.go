@@ -181,8 +181,8 @@ func counterMap(n int) string {
 
 var counterName = regexp.MustCompile(`<value>n([0-9]+)</value>`)
 
-// count adds one to the counter of a collection, on the condition that nobody else has since it was read. It returns the number that
-// the server has acknowledged, 0 for none.
+// count adds one to the counter of a collection, on the condition that nobody else has since it was read. It returns
+// the number that the server has acknowledged, 0 for none.
 func (s *sharing) count(collection string, rng *rand.Rand) int {
 	code, _, h := s.request(anyNode, http.MethodGet, "/topicmaps/"+collection, "", nil)
 	if code != http.StatusOK {
@@ -414,9 +414,9 @@ func (w *walker) walk() {
 	w.before = entries
 }
 
-// Writers count on three processes, readers walk the feeds and clients follow them, while processes are killed and stopped at random,
-// the database is killed, and connections to it are cut. Nothing that was acknowledged is lost or doubled, readers see each entry once,
-// and all copies are proven.
+// Writers count on three processes, readers walk the feeds and clients follow them, while processes are killed and
+// stopped at random, the database is killed, and connections to it are cut. Nothing that was acknowledged is lost or
+// doubled, readers see each entry once, and all copies are proven.
 func TestProcessesOnOneDatabaseLoseAndDoubleNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -478,7 +478,8 @@ func TestProcessesOnOneDatabaseLoseAndDoubleNothing(t *testing.T) {
 		walkers[0].walks, walkers[1].walks, copies[0].rounds.Load(), copies[1].rounds.Load(), s.restarts)
 }
 
-// The primary is killed and its synchronous standby promoted. The processes go on with that by themselves, with all that was acknowledged.
+// The primary is killed and its synchronous standby promoted. The processes go on with that by themselves, with all
+// that was acknowledged.
 func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -67,8 +67,8 @@ const (
 	ChangeDumpManifest   Capability = "changedump-manifest"
 )
 
-// ChangeNotification is the capability of a channel on which others post changes to hubs (ResourceSync Change Notification 1.0.1). It
-// may stand in a Capability List that is read.
+// ChangeNotification is the capability of a channel on which others post changes to hubs (ResourceSync Change
+// Notification 1.0.1). It may stand in a Capability List that is read.
 const ChangeNotification Capability = "change-notification"
 
 // Change is the nature of a change (Z39.99 §7).

@@ -46,8 +46,8 @@ const west = 12 * time.Hour
 // parseTime reads a W3C Datetime, which is what Z39.99 §7 asks for, and returns
 // its begin and end in UTC: what is left out from the right (seconds, time of
 // day, day, month) may be any. Without a zone a time is taken for UTC, and a day
-// ends where it ends last. With seconds, begin and end are the same. Beyond the standard, a space may stand for the T, zones may lack their colon, and
-// fractions may have any number of digits, of which nine count.
+// ends where it ends last. With seconds, begin and end are the same. Beyond the standard, a space may stand for the T,
+// zones may lack their colon, and fractions may have any number of digits, of which nine count.
 func parseTime(s []byte) (begin, end time.Time, ok bool) {
 	c := timeCursor{rest: s, ok: true}
 	year, month, day := c.number(4), 1, 1

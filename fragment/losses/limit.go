@@ -64,8 +64,9 @@ func (m Limit) MarshalText() ([]byte, error) {
 	return nil, nil
 }
 
-// Allows reports whether so much may be lost. The default weighs all that is said as well: no more than half of it may go. A number or a
-// percentage is about topics that are lost, and allows what goes with them; the same holds for what goes from all others.
+// Allows reports whether so much may be lost. The default weighs all that is said as well: no more than half of it may
+// go. A number or a percentage is about topics that are lost, and allows what goes with them; the same holds for what
+// goes from all others.
 func (m Limit) Allows(l *Measure) bool {
 	gone := l.Thinned
 	switch m.unit {
@@ -100,7 +101,8 @@ func Allowing(l *Measure) string {
 	return strconv.Itoa(l.Lost())
 }
 
-// TooManyError says that a new version of a map would lose more than it may. The other counts are those of [fragment.Change].
+// TooManyError says that a new version of a map would lose more than it may. The other counts are those of
+// [fragment.Change].
 type TooManyError struct {
 	Measure
 	Added, Updated, Renumbered int

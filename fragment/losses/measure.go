@@ -7,12 +7,12 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// Measure counts what is lost from one state of a map to the next, topic by topic. A count of deleted topics would not do: a topic of which
-// nothing is said any more is there still, and is lost all the same. A topic is lost where it is deleted, where it keeps none of its names and
-// occurrences, and where it loses its last type.
+// Measure counts what is lost from one state of a map to the next, topic by topic. A count of deleted topics would not
+// do: a topic of which nothing is said any more is there still, and is lost all the same. A topic is lost where it is
+// deleted, where it keeps none of its names and occurrences, and where it loses its last type.
 //
-// It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic that a reading would
-// change. The zero value has measured nothing.
+// It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic
+// that a reading would change. The zero value has measured nothing.
 type Measure struct {
 	Topics int // of the state before
 	Said   int // of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
@@ -57,8 +57,9 @@ func kindOf(before fragment.Said, after *fragment.Said) Kind {
 	return ""
 }
 
-// Add measures one topic of the state before: what was said of it, and what is said of it then, nil where it is deleted. Topics that do not
-// change may be left out, where Topics and Said are set by other means. topic is asked for the record before, to name the topic.
+// Add measures one topic of the state before: what was said of it, and what is said of it then, nil where it is
+// deleted. Topics that do not change may be left out, where Topics and Said are set by other means. topic is asked for
+// the record before, to name the topic.
 func (m *Measure) Add(before fragment.Said, after *fragment.Said, topic func() *fragment.Topic) {
 	m.Topics++
 	m.Said += all(before)

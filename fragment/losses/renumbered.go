@@ -8,13 +8,13 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// renumbering finds out whether a version has numbered its topics anew. A topic without subject identifiers and locators is known by its id in
-// the document alone, and gets its TopicSI of it. Programs that number all topics with each export give topics the ids of others; then one more
-// topic changes all that come after it.
+// renumbering finds out whether a version has numbered its topics anew. A topic without subject identifiers and
+// locators is known by its id in the document alone, and gets its TopicSI of it. Programs that number all topics with
+// each export give topics the ids of others; then one more topic changes all that come after it.
 //
-// What tells a renumbering from an edit, however large: what an id stands for has left it and stands under another id now. So the values of
-// names and occurrences are compared, and nothing that refers to topics, since references change with the ids. Values that several topics share
-// say nothing.
+// What tells a renumbering from an edit, however large: what an id stands for has left it and stands under another id
+// now. So the values of names and occurrences are compared, and nothing that refers to topics, since references change
+// with the ids. Values that several topics share say nothing.
 type renumbering struct {
 	prefix string // begins the TopicSIs that are made of ids
 	seed   maphash.Seed
@@ -73,8 +73,8 @@ func (r *renumbering) hash(t *fragment.Topic) uint64 {
 // fewMoved is how many topics may have another id without a word.
 const fewMoved = 3
 
-// moved returns how many topics have another id than before, or 0 where the version does not look as if it had been numbered anew: where most
-// values that left an id, or most that came to one, are not those of a topic that has moved.
+// moved returns how many topics have another id than before, or 0 where the version does not look as if it had been
+// numbered anew: where most values that left an id, or most that came to one, are not those of a topic that has moved.
 func (r *renumbering) moved() int {
 	var moved, left, came int
 	for _, m := range r.values {

@@ -40,7 +40,8 @@ func anew(names []numbered) []numbered {
 	return all
 }
 
-// document is a map of such topics. Each has the next one as its neighbour; those with a subject identifier have it by their names.
+// document is a map of such topics. Each has the next one as its neighbour; those with a subject identifier have it by
+// their names.
 func document(all []numbered, identified bool) func(draft) {
 	return func(m draft) {
 		var last *tmdm.Topic

@@ -29,7 +29,8 @@ func (c *Client) unanswered(r *request, err error) error {
 		"If it was nothing, check that the server runs, and try again", c.base, err, r.shownBy())
 }
 
-// read reads the body of an answer by into. Its error says whether the connection has failed, or the answer is none of this server.
+// read reads the body of an answer by into. Its error says whether the connection has failed, or the answer is none of
+// this server.
 func (c *Client) read(r *request, res *http.Response, into func(io.Reader) error) error {
 	body := &noticed{Reader: res.Body}
 	err := into(body)

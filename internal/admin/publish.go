@@ -222,8 +222,8 @@ func (c *Client) Topic(ctx context.Context, name, si string, form TopicForm, w i
 	return c.copy(ctx, request{method: http.MethodGet, path: path + form.Extension, query: query, accept: "*/*"}, w)
 }
 
-// topicPath finds the address of a topic, or of one that was there at a time that is not zero. The server leads to its public
-// one, whose last part is the topic's key.
+// topicPath finds the address of a topic, or of one that was there at a time that is not zero. The server leads to its
+// public one, whose last part is the topic's key.
 func (c *Client) topicPath(ctx context.Context, name, si string, at time.Time) (string, error) {
 	find := mapPath(name) + "/topics"
 	res, err := c.send(ctx, request{method: http.MethodGet, path: find, query: atQuery(url.Values{"si": {si}}, at)})

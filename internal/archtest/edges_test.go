@@ -92,8 +92,8 @@ func (c *checker) Import(p string) (*types.Package, error) {
 	return c.checked[p], nil
 }
 
-// check checks the files of one package. It keeps the references of files that end in suffix. Tests may see two packages
-// of one path, with and without its tests: for them, errors are no reason to stop.
+// check checks the files of one package. It keeps the references of files that end in suffix. Tests may see two
+// packages of one path, with and without its tests: for them, errors are no reason to stop.
 func (c *checker) check(name string, s *source, files []string, suffix string, tested *types.Package) (*types.Package, error) {
 	var parsed []*ast.File
 	for _, f := range files {
@@ -175,7 +175,8 @@ func (c *checker) references(t *testing.T) []reference {
 	return c.refs
 }
 
-// The core does not know its extensions. How often it still names something of one may only fall. With -v each place is printed.
+// The core does not know its extensions. How often it still names something of one may only fall. With -v each place is
+// printed.
 func TestTheCoreNamesNoExtensionMoreOftenThanBefore(t *testing.T) {
 	h := readHouse(t)
 	inCode, inTests := map[string]int{}, map[string]int{}

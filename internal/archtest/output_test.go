@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Commands print by the output of their cobra.Command alone: package cli looks there whether it could be written. Package control has
-// the standard output of the process for it.
+// Commands print by the output of their cobra.Command alone: package cli looks there whether it could be written.
+// Package control has the standard output of the process for it.
 func TestNothingPrintsPastTheOutputOfItsCommand(t *testing.T) {
 	fset := token.NewFileSet()
 	for _, p := range goFiles(t) {

@@ -29,8 +29,8 @@ type Moved struct {
 // Then the first store is marked as moved: it is not opened any more, but with [store.Options.EvenMoved].
 //
 // Nobody may write to the first store meanwhile: it is an error where somebody does. What ends Move early
-// leaves the first store as it was, or marked, and a target that nothing opens: Move again begins anew. A store that was moved and whose
-// target is in use must not be moved again: there would be two with the same history.
+// leaves the first store as it was, or marked, and a target that nothing opens: Move again begins anew. A store that
+// was moved and whose target is in use must not be moved again: there would be two with the same history.
 func Move(ctx context.Context, from *store.DB, name string, to Target, progress func(Progress)) (_ *Moved, err error) {
 	progress(Progress{"comparing checksums", 0, 0})
 	if err := from.CompareChecksums(ctx); err != nil { // a new store must not lack what is damaged

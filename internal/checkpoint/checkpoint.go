@@ -1,8 +1,8 @@
-// Package checkpoint has the signed statements of how far the change log of a collection has come. Who keeps one can tell
-// whether what a server shows later is the same log, or one that was rewritten or forked.
+// Package checkpoint has the signed statements of how far the change log of a collection has come. Who keeps one can
+// tell whether what a server shows later is the same log, or one that was rewritten or forked.
 //
-// The log is a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees) whose leaves are the entries. A checkpoint is a signed note
-// (golang.org/x/mod/sumdb/note) with Ed25519. docs/checkpoints.md specifies both to the byte.
+// The log is a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees) whose leaves are the entries. A checkpoint is a signed
+// note (golang.org/x/mod/sumdb/note) with Ed25519. docs/checkpoints.md specifies both to the byte.
 package checkpoint
 
 import (
@@ -83,8 +83,8 @@ func Open(signed, public string) (*Checkpoint, error) {
 	return parse(n.Text)
 }
 
-// Leaf returns the bytes of the leaf of an entry: what the feed shows of it. An entry that was given up before the log was signed
-// has a leaf without bytes.
+// Leaf returns the bytes of the leaf of an entry: what the feed shows of it. An entry that was given up before the log
+// was signed has a leaf without bytes.
 func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) []byte {
 	state := "live"
 	switch {
@@ -96,8 +96,8 @@ func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) 
 	return fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", updated.UTC().Format("2006-01-02T15:04:05.000000Z"), state, topicSI, digest)
 }
 
-// Follows checks that the log of c goes on from the one of an earlier checkpoint: proof is what the server answers to that. It is
-// needed where both have entries and c has more. The error is a [*ForkError], which lacks the notes.
+// Follows checks that the log of c goes on from the one of an earlier checkpoint: proof is what the server answers to
+// that. It is needed where both have entries and c has more. The error is a [*ForkError], which lacks the notes.
 func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 	switch {
 	case c.Origin != earlier.Origin:

@@ -23,8 +23,8 @@ type Key struct {
 // maxKeyFile is the size in bytes of the largest file that is read as one.
 const maxKeyFile = 4 << 10
 
-// GenerateKey writes a new key file that its owner alone can read, and returns the key. The name says in each checkpoint who has signed.
-// It has no white space and no "+". A file that is there already is kept, and is an error.
+// GenerateKey writes a new key file that its owner alone can read, and returns the key. The name says in each
+// checkpoint who has signed. It has no white space and no "+". A file that is there already is kept, and is an error.
 func GenerateKey(path, name string) (*Key, error) {
 	if name == "" || strings.ContainsAny(name, "+") || len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name {
 		return nil, fmt.Errorf("%q cannot be the name of a key: use one word without \"+\", such as the name of your server", name)

@@ -158,8 +158,8 @@ func CommandLineOnly(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, commandLineOnly, nil) }) // it is there
 }
 
-// InPlaceOf says that a flag stands in the place of another one. A command line has one of them at most, and what it has counts
-// more than what the environment says of the other.
+// InPlaceOf says that a flag stands in the place of another one. A command line has one of them at most, and what it
+// has counts more than what the environment says of the other.
 func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
 	_ = flags.SetAnnotation(flag, inPlaceOf, []string{other}) // it is there
 }

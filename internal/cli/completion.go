@@ -13,10 +13,11 @@ import (
 // completesWithin is how long a shell waits for names.
 const completesWithin = 2 * time.Second
 
-// CompleteArguments has shells complete what the commands below root take. The words of their usage lines and flags say what that is: a
-// NAME is one of those that names returns, FILE and FOLDER are paths, and of all else nothing is known. names is called in the environment
-// that getenv reads, with the flags that are on the command line. What it cannot find out it leaves out: a shell shows no errors.
-// cobra keeps what it is told of flags until the process ends, so a daemon does not call this for commands of others.
+// CompleteArguments has shells complete what the commands below root take. The words of their usage lines and flags say
+// what that is: a NAME is one of those that names returns, FILE and FOLDER are paths, and of all else nothing is known.
+// names is called in the environment that getenv reads, with the flags that are on the command line. What it cannot
+// find out it leaves out: a shell shows no errors. cobra keeps what it is told of flags until the process ends, so a
+// daemon does not call this for commands of others.
 func CompleteArguments(root *cobra.Command, getenv func(string) string, names func(context.Context, *cobra.Command) []string) {
 	known := func(cmd *cobra.Command) []string {
 		if fromEnvironment(cmd.Flags(), getenv) != nil {
@@ -70,8 +71,8 @@ func OneOf(flags *pflag.FlagSet, flag string, all ...string) {
 	_ = flags.SetAnnotation(flag, values, all) // it is there
 }
 
-// argumentsOf returns the words of a usage line behind the command, without the signs that say whether they may be left out or repeated:
-// "sync [NAME...]" has "NAME...".
+// argumentsOf returns the words of a usage line behind the command, without the signs that say whether they may be left
+// out or repeated: "sync [NAME...]" has "NAME...".
 func argumentsOf(cmd *cobra.Command) (words []string) {
 	for _, word := range strings.Fields(cmd.Use)[1:] {
 		if strings.ContainsAny(word, "-{|") && word != "SUBJECT-IDENTIFIER" && word != "FILE|DIR" && word != "FILE|FOLDER" { // flags, and what is instead of them

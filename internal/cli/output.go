@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// output is where a command prints. Most of what prints has no use for an error of each line: the first one is kept here, and told when
-// the command has ended.
+// output is where a command prints. Most of what prints has no use for an error of each line: the first one is kept
+// here, and told when the command has ended.
 type output struct {
 	io.Writer
 	failed error

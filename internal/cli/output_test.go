@@ -32,7 +32,8 @@ func (f *full) Write(b []byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: err}
 }
 
-// Output that cannot be written is an error, whether or not the command looks at what Write returns, and it is told once.
+// Output that cannot be written is an error, whether or not the command looks at what Write returns, and it is told
+// once.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	ignores := func(err error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {

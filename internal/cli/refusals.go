@@ -56,8 +56,8 @@ var remedies = []struct {
 	{syscall.ECONNREFUSED, "check the address, and that the server runs"},
 }
 
-// withRemedies returns the text of an error. Where a line ends with an error of the system, or one that knows its remedy, what to do is
-// added to it.
+// withRemedies returns the text of an error. Where a line ends with an error of the system, or one that knows its
+// remedy, what to do is added to it.
 func withRemedies(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {

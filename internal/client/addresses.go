@@ -15,9 +15,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A source may have several addresses: its authority first, then replicas. An address is usable in a round if its log has the entry at the
-// mark, under the same feed id. The usable one with the newest entry is followed. Only the authority can say that the history is another
-// one: else a replica that is behind, or was put back to an older state, would throw away what others have.
+// A source may have several addresses: its authority first, then replicas. An address is usable in a round if its log
+// has the entry at the mark, under the same feed id. The usable one with the newest entry is followed. Only the
+// authority can say that the history is another one: else a replica that is behind, or was put back to an older state,
+// would throw away what others have.
 
 // UnusableError says that a source cannot be followed at any of its addresses. Nothing was changed.
 type UnusableError struct {
@@ -39,8 +40,8 @@ type candidate struct {
 	err     error // why it is not usable; nil: it is
 }
 
-// choose has a round follow the address that is usable and has the newest entry. Where the authority says that the history is another
-// one, that is the authority.
+// choose has a round follow the address that is usable and has the newest entry. Where the authority says that the
+// history is another one, that is the authority.
 func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 	if len(s.Addresses) < 2 {
 		return nil
@@ -86,8 +87,9 @@ func (c *Client) use(ctx context.Context, s *store.Subscription, a store.Address
 	})
 }
 
-// wordOf returns nil where what an authority says of its history counts. An authority that is itself a replica may only be behind. So its word
-// counts if it has seen its origin later than the entry at the mark was made, and later than what is held here was last in step.
+// wordOf returns nil where what an authority says of its history counts. An authority that is itself a replica may only
+// be behind. So its word counts if it has seen its origin later than the entry at the mark was made, and later than
+// what is held here was last in step.
 func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 	p := s.Applied()
 	if !a.lost || !a.replica || p == nil || a.checked.After(p.Mark.Updated) && a.checked.After(s.Checked) {

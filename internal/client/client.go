@@ -123,8 +123,8 @@ type Client struct {
 	late      []store.Quarantined // of a round: what is to be applied late, see revisit
 	unkept    []store.Quarantined // likewise: what the server does not keep any more, see checkKept
 
-	// Of a round: what is remembered of the readings of the source, and of the generation that is being loaded. asking says that the
-	// answers of caches are of no use.
+	// Of a round: what is remembered of the readings of the source, and of the generation that is being loaded. asking
+	// says that the answers of caches are of no use.
 	memory, staged *follow.Memory
 	reading        *follow.Reading // the last one that was accepted
 	asking         bool

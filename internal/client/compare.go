@@ -56,8 +56,9 @@ func (c *recordComparison) Load(ctx context.Context) error {
 	})
 }
 
-// Compare compares a source with the server's map, which is loaded, and returns the digest of both, "" where they differ. Where the source has a
-// digest, that must agree with its records: then only where it is another one, the records are read again.
+// Compare compares a source with the server's map, which is loaded, and returns the digest of both, "" where they
+// differ. Where the source has a digest, that must agree with its records: then only where it is another one, the
+// records are read again.
 func (c *recordComparison) Compare(ctx context.Context, here fragment.Source) (digest string, err error) {
 	theirs, err := c.theirs.Digest()
 	if err != nil {

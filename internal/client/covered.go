@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Covered entries are passed over: other entries of the same commit have all that is new in them ([fragment.Change.Cover]). What those have is
-// missing while one of them is in quarantine.
+// Covered entries are passed over: other entries of the same commit have all that is new in them
+// ([fragment.Change.Cover]). What those have is missing while one of them is in quarantine.
 
 // findSuspects finds out which topics have something in quarantine, and whether something is owed.
 func (u *fragments) findSuspects(ctx context.Context) error {
@@ -20,8 +20,8 @@ func (u *fragments) findSuspects(ctx context.Context) error {
 	return err
 }
 
-// fetchCovered fetches the fragment of a covered change whose topic has something in quarantine: it takes the place of that. It also
-// notes what a change does to the topics that have.
+// fetchCovered fetches the fragment of a covered change whose topic has something in quarantine: it takes the place of
+// that. It also notes what a change does to the topics that have.
 func (u *fragments) fetchCovered(ctx context.Context, o *follow.Result[received]) {
 	topic := o.Topic()
 	if o.Change.Covered && o.Change.Passed && u.suspect[topic] {

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// badly returns the rows with damage of every kind: a record that says something else, some that cannot be read, and rows of
-// indexes and of the tree that are not there.
+// badly returns the rows with damage of every kind: a record that says something else, some that cannot be read, and
+// rows of indexes and of the tree that are not there.
 func (h *heldRows) badly(t *testing.T) []kv.Row {
 	changed := 0
 	rows := slices.DeleteFunc(slices.Clone(h.all), func(r kv.Row) bool {
@@ -49,8 +49,8 @@ func (h *heldRows) badly(t *testing.T) []kv.Row {
 	return rows
 }
 
-// healed asserts that what a crash has left is the damage as it was, or rows that agree with each other. The next round repairs these; of damage
-// it may know nothing, so --full is needed.
+// healed asserts that what a crash has left is the damage as it was, or rows that agree with each other. The next round
+// repairs these; of damage it may know nothing, so --full is needed.
 func (h *heldRows) healed(t *testing.T, engine kv.Engine, damaged map[string]string) {
 	t.Helper()
 	db, c := h.open(t, engine)
@@ -136,7 +136,8 @@ func TestRepairWhoseRequestsFail(t *testing.T) {
 	}
 }
 
-// A round that meets a record that cannot be read says what to do. What has changed at the source meanwhile does no harm to the repair.
+// A round that meets a record that cannot be read says what to do. What has changed at the source meanwhile does no
+// harm to the repair.
 func TestDamageOfASourceThatHasChanged(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())

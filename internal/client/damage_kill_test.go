@@ -66,7 +66,8 @@ func damageFolder(t *testing.T, dir string) {
 	}))
 }
 
-// A process that is killed at any request of a repair leaves a folder in which the rows agree with each other, or the damage. The next one repairs it.
+// A process that is killed at any request of a repair leaves a folder in which the rows agree with each other, or the
+// damage. The next one repairs it.
 func TestKillsDuringARepair(t *testing.T) {
 	testenv.OnlyWithAll(t, "it kills processes")
 	stores.InFolders(t)

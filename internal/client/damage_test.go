@@ -24,8 +24,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// manyKinds is a document with every kind of row: topics with further identifiers, associations whose rows have the record and
-// such that name the player who has it, things that are reified.
+// manyKinds is a document with every kind of row: topics with further identifiers, associations whose rows have the
+// record and such that name the player who has it, things that are reified.
 func manyKinds() string {
 	ref := func(id string) string { return fmt.Sprintf(`<subjectIdentifierRef href=%q/>`, si(id)) }
 	typed := func(id string) string { return "<type>" + ref(id) + "</type>" }
@@ -68,7 +68,8 @@ type heldRows struct {
 	source keys.Source
 }
 
-// holding returns the rows of a subscriber of a document, who serves it on: so how many topics that says is checked as well.
+// holding returns the rows of a subscriber of a document, who serves it on: so how many topics that says is checked as
+// well.
 func holding(t *testing.T, document string) *heldRows {
 	o := publishing(t, document)
 	engine := memory.New()
@@ -144,8 +145,9 @@ func (h *heldRows) table(table byte) (all []kv.Row) {
 	return all
 }
 
-// records are all rows of the source that a database has, without the number of the generation. The entries of the index of words stand for
-// its rows, which depend on how they came. What rows were before each commit is left out: a repair is a commit of its own.
+// records are all rows of the source that a database has, without the number of the generation. The entries of the
+// index of words stand for its rows, which depend on how they came. What rows were before each commit is left out: a
+// repair is a commit of its own.
 func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
 	indexes := map[keys.Source]bool{}
@@ -239,7 +241,8 @@ func sameContent(was, is kv.Row) bool {
 	return false
 }
 
-// topicsOf returns the topics to which a row belongs: one of an association to the player, and to the owner of the record.
+// topicsOf returns the topics to which a row belongs: one of an association to the player, and to the owner of the
+// record.
 func topicsOf(r kv.Row) []string {
 	rest := r.Key[keys.SourceSize:]
 	player := func(rest []byte) string { before, _, _ := bytes.Cut(rest, []byte{0}); return string(before) }
@@ -267,7 +270,8 @@ func topicsOf(r kv.Row) []string {
 	return nil
 }
 
-// One damaged bit of any row of a subscriber's records is found, named and repaired, and so is a row that was lost, or that is too much.
+// One damaged bit of any row of a subscriber's records is found, named and repaired, and so is a row that was lost, or
+// that is too much.
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Parallel()
 	h := holding(t, manyKinds())

@@ -375,8 +375,8 @@ func TestLargeFragmentsAreReadOneAtATime(t *testing.T) {
 	assert.LessOrEqual(t, most, 2, "one is read, and the one before may not have heard yet that it is")
 }
 
-// Pages may stand in ascending order (RFC 5005 §3), so that what is new is on the last one. It is found, whatever the size of pages, with a
-// snapshot to begin with and without; and where nothing is new, nothing is replaced.
+// Pages may stand in ascending order (RFC 5005 §3), so that what is new is on the last one. It is found, whatever the
+// size of pages, with a snapshot to begin with and without; and where nothing is new, nothing is replaced.
 func TestAscendingPages(t *testing.T) {
 	t.Parallel()
 	for size := 1; size <= 7; size++ {
@@ -434,7 +434,8 @@ func TestAscendingPages(t *testing.T) {
 	}
 }
 
-// An entry with a time of the future, which the next one of its topic puts right, hides no change: neither of its own topic nor of another.
+// An entry with a time of the future, which the next one of its topic puts right, hides no change: neither of its own
+// topic nor of another.
 func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -103,8 +103,9 @@ func (c *Client) doubted(loss follow.Loss, reason string) error {
 	return &follow.DoubtError{Doubt: d}
 }
 
-// confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was believed. Of a
-// source that proves its states it is to be no cache's, and to have the digest that is stated. Of others not too much is to be lost.
+// confirms returns an error where what was loaded is not to replace what is held. It is to contain the reading that was
+// believed. Of a source that proves its states it is to be no cache's, and to have the digest that is stated. Of others
+// not too much is to be lost.
 func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, believed *follow.Doubt) error {
 	if believed == nil || s.State == nil {
 		return nil
@@ -143,7 +144,8 @@ func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *l
 	return nil
 }
 
-// believed does a clean replacement where the history of the source is confirmed to be another one. Only the authority can say so.
+// believed does a clean replacement where the history of the source is confirmed to be another one. Only the authority
+// can say so.
 func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, history *follow.HistoryError, until time.Time) error {
 	d := c.memory.Doubt
 	if s.Protocol == store.TMShare && s.FragmentsFeed != s.Authority() {
@@ -158,8 +160,8 @@ func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, 
 	return c.replaceBecause(ctx, s, r, history.Reason, d, until)
 }
 
-// contradicted has the next round read the feed again where a source that states the digests of its states stated a wrong one, or none:
-// so one that was mangled on the way does not outlast the next right one.
+// contradicted has the next round read the feed again where a source that states the digests of its states stated a
+// wrong one, or none: so one that was mangled on the way does not outlast the next right one.
 func (u *fragments) contradicted() error {
 	p, m := u.s.Applied().Proof, u.Memory()
 	m.Stated = m.Stated || u.mark.Digest != ""

@@ -17,5 +17,6 @@ func (c *Client) LimitQueue(memory, chunk int) {
 	c.limits = follow.Scratch{Memory: memory, Chunk: chunk}
 }
 
-// BelieveSoon has what a source shows from before believed after as many readings as need be, however long it is known to be out of date.
+// BelieveSoon has what a source shows from before believed after as many readings as need be, however long it is known
+// to be out of date.
 func (c *Client) BelieveSoon() { c.longest = time.Nanosecond }

@@ -58,8 +58,8 @@ func limitsLast(err error) error {
 	return err
 }
 
-// Wait has a server answer when a source has something new, or after a while. It reports whether there may be something, and whether the
-// server had the request wait: else it is asked again later.
+// Wait has a server answer when a source has something new, or after a while. It reports whether there may be
+// something, and whether the server had the request wait: else it is asked again later.
 func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, err error) {
 	s, err := c.Subscription(ctx, name)
 	if err != nil {

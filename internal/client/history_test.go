@@ -460,7 +460,8 @@ func TestFragmentThatIsGoneWithoutALaterEntryIsInQuarantine(t *testing.T) {
 	s.has(o, doc(topics(5, "v2")...))
 }
 
-// A replacement that was interrupted is not gone on with where the source is right again: the round goes on from the copy.
+// A replacement that was interrupted is not gone on with where the source is right again: the round goes on from the
+// copy.
 func TestAReplacementThatWasInterruptedIsGivenUpForARightReading(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...))

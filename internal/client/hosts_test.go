@@ -25,7 +25,8 @@ var hostsOfOneServer = map[string]string{
 	"http://xn--bcher-kva.example.": "http://b%C3%BCcher.example",
 }
 
-// A server whose links have its host in another form is one server: all is followed, nothing is in quarantine, and the token is shown.
+// A server whose links have its host in another form is one server: all is followed, nothing is in quarantine, and the
+// token is shown.
 func TestHostsInOtherForms(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("a token of readers"), 0o600))

@@ -28,8 +28,8 @@ func (c linkChoice) Accept() string {
 	return acceptXTM
 }
 
-// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states. Where it states none, XTM
-// is as welcome as ever, and RDF is welcome too.
+// AcceptFor returns the Accept header for the data that a link leads to, by the type that the link states. Where it
+// states none, XTM is as welcome as ever, and RDF is welcome too.
 func (c linkChoice) AcceptFor(mediaType string) string {
 	first, quality := mediaType, ";q=0.8"
 	switch {
@@ -47,7 +47,8 @@ func (c linkChoice) AcceptFor(mediaType string) string {
 	return strings.Join(all, ", ")
 }
 
-// Data chooses the link to the data of an entry: to RDF where that was asked for, or where nothing says that there is XTM.
+// Data chooses the link to the data of an entry: to RDF where that was asked for, or where nothing says that there is
+// XTM.
 func (c linkChoice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	all := append(e.Find(feeds.RelTopicMapData), e.Find("alternate")...)
 	best, ok := c.Best(all)
@@ -92,8 +93,8 @@ func (c linkChoice) None(feed, id, title string) error {
 // Graph reports whether RDF was asked for alone. What comes of that lacks what RDF cannot carry.
 func (c linkChoice) Graph() bool { return c.Format != nil && c.Format.Statements != nil }
 
-// Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come first, and what says
-// less would replace it, topic by topic.
+// Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come
+// first, and what says less would replace it, topic by topic.
 func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	l, ok := c.Data(e)
 	switch {

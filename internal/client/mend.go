@@ -28,9 +28,9 @@ func (d *repairs) note(r *Round) {
 // maxMendings is how often the rows of a source are mended, one after the other.
 const maxMendings = 4
 
-// inStep brings a source in step. If sound is set, all rows of the source agree with each other before the round: so the tree of
-// the state digest is that of the records, and the round finds and repairs what the server says otherwise. What it
-// repairs may have stood on damaged rows, so they are looked at again after it. It returns what all rounds did.
+// inStep brings a source in step. If sound is set, all rows of the source agree with each other before the round: so
+// the tree of the state digest is that of the records, and the round finds and repairs what the server says otherwise.
+// What it repairs may have stood on damaged rows, so they are looked at again after it. It returns what all rounds did.
 func (c *Client) inStep(ctx context.Context, name string, sound bool, done *repairs) (*Round, error) {
 	all := &Round{}
 	for n := range maxMendings {

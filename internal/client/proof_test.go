@@ -116,7 +116,8 @@ func TestAlteredTextIsNeverProven(t *testing.T) {
 	s.has(o, doc(topics(20, "v2")...))
 }
 
-// Where what differs cannot be found, the round does not fail: what the feed says is applied. The next round tries again.
+// Where what differs cannot be found, the round does not fail: what the feed says is applied. The next round tries
+// again.
 func TestRepairThatIsNotPossible(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(20, "v1")...))
@@ -226,7 +227,8 @@ func TestReplacementThatIsNotConfirmedIsNotTakenOn(t *testing.T) {
 	s.has(o, doc(topics(5, "v1")...))
 }
 
-// A source that shows no entries, and no snapshot, proves nothing: what is lost by that is too much to be lost without a word.
+// A source that shows no entries, and no snapshot, proves nothing: what is lost by that is too much to be lost without
+// a word.
 func TestSourceThatShowsNothingIsHeld(t *testing.T) {
 	t.Parallel()
 	entries := regexp.MustCompile(`(?s)<entry.*</entry>`)

@@ -78,8 +78,8 @@ func TestWhatIsInQuarantineMayBePruned(t *testing.T) {
 	assert.False(t, s.sync().CleanStart)
 }
 
-// The server may give up the entry at the mark together with what is in quarantine. That is a loss like any other: two asked readings
-// confirm it, and the map is replaced.
+// The server may give up the entry at the mark together with what is in quarantine. That is a loss like any other: two
+// asked readings confirm it, and the map is replaced.
 func TestWhatIsInQuarantineMayBePrunedWithTheMark(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(5, "v1")...), documentSize(2))

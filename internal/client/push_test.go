@@ -79,7 +79,8 @@ func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	assert.Positive(t, until)
 }
 
-// A server may say that something is new where it is nothing to us, as when it cuts a list. What comes after that is heard of.
+// A server may say that something is new where it is nothing to us, as when it cuts a list. What comes after that is
+// heard of.
 func TestAChangeIsHeardOfAfterAFalseAlarm(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...), someWait)

@@ -98,8 +98,8 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	return err
 }
 
-// Retry implements [follow.Sink]: when what is new is done, it returns what is to be applied late. What the feed has said since of
-// a topic has taken the place of what was in quarantine.
+// Retry implements [follow.Sink]: when what is new is done, it returns what is to be applied late. What the feed has
+// said since of a topic has taken the place of what was in quarantine.
 func (u *fragments) Retry(ctx context.Context, _ *follow.Plan, _ bool) (late []follow.Record, err error) {
 	if !u.source.Until.IsZero() { // later entries may be of the same topics
 		return nil, nil

@@ -83,8 +83,8 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 	}
 }
 
-// giveUpRepair asks for a clean replacement, or, where this is one, notes that nothing is to be repaired any more: the source may
-// state digests that are not those of its states.
+// giveUpRepair asks for a clean replacement, or, where this is one, notes that nothing is to be repaired any more: the
+// source may state digests that are not those of its states.
 func (u *fragments) giveUpRepair(ctx context.Context, p *store.Proof, reason string) error {
 	applied := u.s.Applied()
 	if u.s.Staging == nil && !applied.RepairFailed {

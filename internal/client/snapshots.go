@@ -20,8 +20,8 @@ type snapshotDocument struct {
 	Notation *formats.Format // of RDF; nil: it is XTM
 }
 
-// readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a stream: it is read as a
-// whole then. One that cannot be read as a whole is a [*wholeError].
+// readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a
+// stream: it is read as a whole then. One that cannot be read as a whole is a [*wholeError].
 func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
 	if d.Notation != nil {
 		r, err := d.Open()

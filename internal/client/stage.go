@@ -177,8 +177,8 @@ func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, allo
 	return newest, nil
 }
 
-// stageLog makes the log of a replica whose snapshot is staged: of all entries that the feed has up to the mark. The later ones are
-// logged as they are applied.
+// stageLog makes the log of a replica whose snapshot is staged: of all entries that the feed has up to the mark. The
+// later ones are logged as they are applied.
 func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID string) error {
 	current, err := c.Subscription(ctx, s.Name)
 	if err != nil {
@@ -219,7 +219,8 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 	return errors.Join(err, p.Close(), n.Close())
 }
 
-// fetchLogged fetches the fragment of an entry of the past. One that the server does not keep any more, the replica does not have either.
+// fetchLogged fetches the fragment of an entry of the past. One that the server does not keep any more, the replica
+// does not have either.
 func (u *fragments) fetchLogged(ctx context.Context, l *store.Logged) error {
 	r := &follow.Record{ID: l.ID, Title: l.Title, Updated: l.Updated, TopicSI: []string{string(l.TopicSI)}, Change: &follow.Change{State: feeds.StateLive}}
 	if l.Link != "" {

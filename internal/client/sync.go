@@ -46,7 +46,8 @@ type Round struct {
 	Differs  bool   `json:"differs,omitempty"`  // what is held is not what the source states, and nobody has wished that so
 	Repaired int    `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
-	// Doubt says that a reading of the source would take something away, and is not confirmed: the copy stays as it is. Nil: none would.
+	// Doubt says that a reading of the source would take something away, and is not confirmed: the copy stays as it is.
+	// Nil: none would.
 	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
 	Error string `json:"error,omitempty"` // for programs: why the round failed
@@ -60,8 +61,8 @@ func (c *Client) Sync(ctx context.Context, name string) (*Round, error) {
 	return c.syncUntil(ctx, name, time.Time{})
 }
 
-// Confirm is [Client.Sync] where a person says that what the doubt of the source would take away is right. It confirms the doubt that was
-// shown alone: a reading that would take away something else is a new doubt.
+// Confirm is [Client.Sync] where a person says that what the doubt of the source would take away is right. It confirms
+// the doubt that was shown alone: a reading that would take away something else is a new doubt.
 func (c *Client) Confirm(ctx context.Context, name string) (*Round, error) {
 	own := *c
 	own.confirm = true
@@ -194,8 +195,8 @@ func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round,
 	return c.unmended(ctx, s, r, reason)
 }
 
-// unmended keeps a copy that a clean replacement would not mend either: the source may state digests that are not those of its states, or
-// something alters what it sends.
+// unmended keeps a copy that a clean replacement would not mend either: the source may state digests that are not those
+// of its states, or something alters what it sends.
 func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, reason string) error {
 	current, err := c.Subscription(ctx, s.Name)
 	if err != nil {

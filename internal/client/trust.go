@@ -21,8 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
-// CheckpointError says that a source does not prove that its log goes on from the checkpoint that was accepted last. Nothing was
-// changed.
+// CheckpointError says that a source does not prove that its log goes on from the checkpoint that was accepted last.
+// Nothing was changed.
 type CheckpointError struct {
 	Name string // of the subscription
 	Err  error  // often a [*checkpoint.ForkError]
@@ -30,8 +30,8 @@ type CheckpointError struct {
 	older bool // it is of fewer entries: a cache may have kept it
 }
 
-// whereOlder returns nil for the error of a checkpoint that is only older than the one that was accepted last. That is a doubt first, as
-// anything older is. Once that is confirmed, it is refused.
+// whereOlder returns nil for the error of a checkpoint that is only older than the one that was accepted last. That is
+// a doubt first, as anything older is. Once that is confirmed, it is refused.
 func whereOlder(err error) error {
 	var refused *CheckpointError
 	if errors.As(err, &refused) && refused.older {
@@ -52,8 +52,8 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // maxProof bounds the length in bytes of a proof that a log goes on from an earlier one.
 const maxProof = 64 << 10
 
-// checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those that are pinned.
-// Both are "" where the source is not signed, and was not. The first key that is seen is pinned.
+// checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those
+// that are pinned. Both are "" where the source is not signed, and was not. The first key that is seen is pinned.
 func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) (key, signed string, err error) {
 	if s.Key == "" && f.Checkpoint == "" {
 		return "", "", nil
@@ -96,8 +96,8 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	return key, f.Checkpoint, nil
 }
 
-// consistency fetches the proof that the log of one number of entries is the beginning of the log of another. A source that has none has an
-// empty proof.
+// consistency fetches the proof that the log of one number of entries is the beginning of the log of another. A source
+// that has none has an empty proof.
 func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64, allowURL func(*url.URL) error) (tlog.TreeProof, error) {
 	link, ok := f.Link(feeds.RelCheckpoint)
 	if !ok {
@@ -119,8 +119,8 @@ func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	return proof, err
 }
 
-// begin pins what the source of a subscription states that was just found. key is the one that has to have signed it, "" for whichever
-// has.
+// begin pins what the source of a subscription states that was just found. key is the one that has to have signed it,
+// "" for whichever has.
 func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) error {
 	stated := &feeds.Feed{Key: s.Key, Checkpoint: s.Checkpoint}
 	s.Key, s.Checkpoint = key, "" // nothing was accepted before, so that nothing is fetched to compare with
@@ -139,7 +139,8 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 	return err
 }
 
-// acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one. Else that is kept.
+// acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one.
+// Else that is kept.
 func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
 	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
 	if err != nil || key == s.Key && signed == s.Checkpoint {
@@ -151,7 +152,8 @@ func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f 
 	return c.pin(ctx, s, key, signed)
 }
 
-// acceptRecent is [Client.acceptCheckpoint]. Of a document that is not refused it keeps what the source is derived from.
+// acceptRecent is [Client.acceptCheckpoint]. Of a document that is not refused it keeps what the source is derived
+// from.
 func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
 	if err := c.acceptCheckpoint(ctx, s, f, allowURL); err != nil {
 		return err
@@ -183,8 +185,8 @@ func signedDigest(s *store.Subscription) string {
 	return c.Digest
 }
 
-// unsigned says why the checkpoint that was accepted last does not include the entries that were read, "" if it does. The digest that is signed
-// may be that of the copy all the same: not all entries change the state.
+// unsigned says why the checkpoint that was accepted last does not include the entries that were read, "" if it does.
+// The digest that is signed may be that of the copy all the same: not all entries change the state.
 func (u *fragments) unsigned() string {
 	if u.s.Checkpoint == "" {
 		return ""
@@ -221,8 +223,9 @@ type Trust struct {
 	Accepted bool   `json:"accepted"`          // what is stated is pinned now
 }
 
-// Trust compares the checkpoint that a source states with the one that was accepted last. If accept is set, what is stated is pinned, whatever it
-// is: also that the source is not signed. If a key is given, that is pinned, if it has signed what is stated.
+// Trust compares the checkpoint that a source states with the one that was accepted last. If accept is set, what is
+// stated is pinned, whatever it is: also that the source is not signed. If a key is given, that is pinned, if it has
+// signed what is stated.
 func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Trust, error) {
 	s, unlock, err := c.lock(ctx, name)
 	if err != nil {

@@ -44,8 +44,9 @@ type Verdict struct {
 
 // Verify brings a source in step and proves it equal to the server's map. Where the source states digests, what
 // a round has proven is the answer. If full is set, or nothing is stated, it looks whether all rows of the
-// source agree with each other, fetches the server's map as of now, and compares the records of both, item identifiers and
-// the reifier of the map left out. What is damaged is mended and fetched anew: the verdict is of the state after that.
+// source agree with each other, fetches the server's map as of now, and compares the records of both, item identifiers
+// and the reifier of the map left out. What is damaged is mended and fetched anew: the verdict is of the state after
+// that.
 func (c *Client) Verify(ctx context.Context, name string, full bool) (v *Verdict, err error) {
 	var done repairs
 	if !full {

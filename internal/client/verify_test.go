@@ -25,7 +25,8 @@ func (s *subscriber) verify() *client.Verdict {
 	return v
 }
 
-// holdingRecords returns a subscriber of the records of egov: nothing states digests of these, so that nothing that differs is repaired.
+// holdingRecords returns a subscriber of the records of egov: nothing states digests of these, so that nothing that
+// differs is repaired.
 func holdingRecords(t *testing.T, o *origin) *subscriber {
 	s := newSubscriber(t)
 	_, err := s.Subscribe(t.Context(), o.RecordsURL("egov", "/records"), client.SubscribeOptions{Name: "egov"})

@@ -154,8 +154,9 @@ func (a *app) reach(ctx context.Context, access store.Access) (code int, err err
 	return code, err
 }
 
-// openOr opens the store. If it is in a folder, elsewhere is tried first, again and again, unless it finds nobody. It waits a moment
-// for a process that holds the folder without taking commands, and for commands that read as long as they do.
+// openOr opens the store. If it is in a folder, elsewhere is tried first, again and again, unless it finds nobody. It
+// waits a moment for a process that holds the folder without taking commands, and for commands that read as long as
+// they do.
 func (a *app) openOr(ctx context.Context, log *slog.Logger, access store.Access, elsewhere func() error) error {
 	if a.store.Given() {
 		return a.open(ctx, log, access)

@@ -60,8 +60,8 @@ type Following struct {
 	Logger       *slog.Logger
 }
 
-// Follow returns what keeps the subscriptions of the store up to date, those to come too. Commands that change one wait for a round
-// of it.
+// Follow returns what keeps the subscriptions of the store up to date, those to come too. Commands that change one wait
+// for a round of it.
 func (h *Holding) Follow(f Following) (*watch.Watcher, error) {
 	return h.follow(client.Config{ConfirmAfter: f.ConfirmAfter, MaxDelete: f.MaxDelete, Hosts: f.Hosts, Lenient: f.Lenient, Logger: f.Logger}, watch.Options{
 		Interval: f.Interval, Jitter: someJitter,
@@ -83,7 +83,8 @@ func (h *Holding) follow(c client.Config, o watch.Options) (*watch.Watcher, erro
 	return w, err
 }
 
-// NodePages answers requests for the pages of the node, on a server at an address that publishes it. w does its rounds; nil: nobody does.
+// NodePages answers requests for the pages of the node, on a server at an address that publishes it. w does its rounds;
+// nil: nobody does.
 func (h *Holding) NodePages(root string, w *watch.Watcher, log *slog.Logger) http.Handler {
 	site := &nodepages.Site{Source: &nodepages.Stored{DB: h.db, Now: time.Now}, Logger: log, Now: time.Now}
 	if w != nil {

@@ -81,7 +81,8 @@ func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, erro
 	return printed(ctx, &r, nil)
 }
 
-// printed executes a command for a page and returns what it prints. held is the store that it works on in this process; nil: it opens one.
+// printed executes a command for a page and returns what it prints. held is the store that it works on in this process;
+// nil: it opens one.
 func printed(ctx context.Context, r *control.Request, held *Holding) ([]byte, error) {
 	of := capture(r, func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
@@ -109,7 +110,8 @@ func (a *app) folderFlags() []string {
 	return append(flags, fmt.Sprintf("--lenient=%t", a.lenient), fmt.Sprintf("--max-entries=%d", a.maxEntries))
 }
 
-// openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that fails.
+// openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that
+// fails.
 func openBrowser(address string) {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

@@ -49,8 +49,8 @@ func (p *Place) options(log *slog.Logger) (o postgres.Options, err error) {
 	return postgres.Options{URL: p.URL, Schema: u.Query().Get("search_path"), Logger: log}, nil
 }
 
-// Open opens the store. o.Dir is the folder of this process alone, for its socket and its temporary files; where it is ""
-// there is one until the store is closed.
+// Open opens the store. o.Dir is the folder of this process alone, for its socket and its temporary files; where it is
+// "" there is one until the store is closed.
 func (p *Place) Open(ctx context.Context, o store.Options) (db *store.DB, err error) {
 	at, err := p.options(o.Logger)
 	if err != nil {

@@ -13,8 +13,8 @@ type metrics struct {
 	db     *store.DB
 }
 
-// Collectors have the metrics of the store that [Place.Open] has opened: its connections, what is tried again, and the jobs of
-// this process. There are none of a data folder.
+// Collectors have the metrics of the store that [Place.Open] has opened: its connections, what is tried again, and the
+// jobs of this process. There are none of a data folder.
 func (p *Place) Collectors() []prometheus.Collector {
 	if p.opened == nil {
 		return nil

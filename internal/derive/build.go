@@ -106,8 +106,8 @@ func identity(s *subject) fragment.Identity {
 	return id
 }
 
-// renamer makes statements of a published state of those of a view: they refer to topics by the TopicSIs that these get, and
-// have no item identifiers, which are the sources'. The first error ends it.
+// renamer makes statements of a published state of those of a view: they refer to topics by the TopicSIs that these
+// get, and have no item identifiers, which are the sources'. The first error ends it.
 type renamer struct {
 	u   *updater
 	err error
@@ -172,7 +172,8 @@ func (r *renamer) association(a *fragment.Association) *fragment.Association {
 	return out
 }
 
-// require sees to it that a topic that is referred to is published: by its TopicSI in the view and by the one that it gets.
+// require sees to it that a topic that is referred to is published: by its TopicSI in the view and by the one that it
+// gets.
 func (u *updater) require(ref, name fragment.Ref) error {
 	if u.subjects[ref] != nil {
 		return nil

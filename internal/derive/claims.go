@@ -16,8 +16,9 @@ type Parts interface {
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
 }
 
-// WriteClaims writes the fragment of a topic, as the inputs of a derived collection say it now. Each statement has item identifiers that
-// begin with the source locator prefixes of those who assert it. Another collection asserts all that it says itself.
+// WriteClaims writes the fragment of a topic, as the inputs of a derived collection say it now. Each statement has item
+// identifiers that begin with the source locator prefixes of those who assert it. Another collection asserts all that
+// it says itself.
 func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, w io.Writer) error {
 	return db.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
@@ -35,7 +36,8 @@ func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragm
 	})
 }
 
-// filtered is what passes of a view: a source, and identities, which all pass. What else a view can give is not filtered.
+// filtered is what passes of a view: a source, and identities, which all pass. What else a view can give is not
+// filtered.
 type filtered struct {
 	fragment.Source
 	fragment.Identifier
@@ -55,8 +57,9 @@ func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 	return v.f.associations(v.Source.AssociationsOf(player, part))
 }
 
-// ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts, and the inputs in the order
-// in which claims name them. References are those of the merged view. What the filter keeps back is among the claims.
+// ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts,
+// and the inputs in the order in which claims name them. References are those of the merged view. What the filter keeps
+// back is among the claims.
 func ClaimsOf(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (claims *merge.Claims, inputs []store.Part, err error) {
 	err = db.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part

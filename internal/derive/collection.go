@@ -16,7 +16,8 @@ type Store interface {
 // atOnce is how many topics one commit derives again, and how many may be drawn in besides.
 const atOnce = 2000
 
-// CatchUp brings a derived collection in step with its inputs, in as many commits as it takes. It returns the collection as it is then.
+// CatchUp brings a derived collection in step with its inputs, in as many commits as it takes. It returns the
+// collection as it is then.
 func CatchUp(ctx context.Context, db Store, name string) (*store.Collection, error) {
 	for n := 0; ; n++ {
 		if n == 1 {

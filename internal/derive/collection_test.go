@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// TestDerivedCollection edits the collections that another is derived from. It catches up, also after the store was opened again, and
-// with an input that goes.
+// TestDerivedCollection edits the collections that another is derived from. It catches up, also after the store was
+// opened again, and with an input that goes.
 func TestDerivedCollection(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *store.DB {

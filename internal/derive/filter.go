@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they tell which
-// topics are the same.
+// Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they
+// tell which topics are the same.
 //
 //   - A topic passes if it is an instance of one of the types. Of a topic that does not, only the names of the default type in the
 //     unconstrained scope pass. It is published while something that passes refers to it.
@@ -19,7 +19,8 @@ import (
 //     with the instance.
 //   - A statement passes if its scope is unconstrained or has one of the themes.
 //
-// Subtypes are types as well (ISO 13250-2 §7.3, The supertype-subtype relationship). All passes where the filter is nil.
+// Subtypes are types as well (ISO 13250-2 §7.3, The supertype-subtype relationship). All passes where the filter is
+// nil.
 type Filter struct {
 	view   *merge.View
 	passed map[fragment.Ref]bool // topics that were looked at
@@ -66,8 +67,8 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	return f, err
 }
 
-// Meant returns the identifiers of the topics that each part of the filter means. While they are the same, what passes changes
-// with the topics and associations that are filtered, and with nothing else.
+// Meant returns the identifiers of the topics that each part of the filter means. While they are the same, what passes
+// changes with the topics and associations that are filtered, and with nothing else.
 func (f *Filter) Meant() (all [][]fragment.Ref) {
 	if f == nil {
 		return nil

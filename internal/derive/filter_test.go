@@ -123,8 +123,8 @@ func announcedIn(t *testing.T, parts []merge.Part, topic *tmdm.Topic) bool {
 	return false
 }
 
-// vocabularyMerged reports whether what tells types and subtypes was merged with other topics. A view and a topic map then differ in what they
-// take for a type.
+// vocabularyMerged reports whether what tells types and subtypes was merged with other topics. A view and a topic map
+// then differ in what they take for a type.
 func vocabularyMerged(t *testing.T, parts []merge.Part) bool {
 	view := merge.NewView(t.Context(), parts...)
 	for _, psi := range []tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} {

@@ -36,7 +36,8 @@ func openSmall(t *testing.T, dir string) *store.DB {
 	return db
 }
 
-// fromTwo makes a collection and a subscription, each with topics of its own, and a collection "all" that is derived from both.
+// fromTwo makes a collection and a subscription, each with topics of its own, and a collection "all" that is derived
+// from both.
 func fromTwo(t *testing.T, db *store.DB) {
 	src := testedit.SmallMap("http://one.example.org/")
 	create(t, db, store.Collection{Name: "one", Settings: store.Settings{DocumentSize: 1}}, src)
@@ -107,8 +108,8 @@ func missing(t *testing.T, db *store.DB) (reasons []inputs.State) {
 	return reasons
 }
 
-// TestAnInputThatGoes removes an input, and puts another in its place. What was derived stays until the collection is bound again,
-// and what happens meanwhile is derived then.
+// TestAnInputThatGoes removes an input, and puts another in its place. What was derived stays until the collection is
+// bound again, and what happens meanwhile is derived then.
 func TestAnInputThatGoes(t *testing.T) {
 	db := openSmall(t, t.TempDir())
 	defer db.Close()
@@ -227,8 +228,8 @@ func fill(args []string) error {
 	return errors.Join(err, db.Close())
 }
 
-// TestFillingSurvivesAKill kills the process that derives a collection for the first time. The collection is being filled until it is
-// whole.
+// TestFillingSurvivesAKill kills the process that derives a collection for the first time. The collection is being
+// filled until it is whole.
 func TestFillingSurvivesAKill(t *testing.T) {
 	dir := t.TempDir()
 	db := openSmall(t, dir)

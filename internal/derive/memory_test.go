@@ -24,7 +24,8 @@ func (c *commits) Derive(context.Context, string, int, func(*store.Deriving, mer
 	return nil, len(c.limits) < c.n, nil
 }
 
-// The collector works harder while a collection is derived in several commits, and only then. A limit that was set stays.
+// The collector works harder while a collection is derived in several commits, and only then. A limit that was set
+// stays.
 func TestMemoryIsLimitedWhileMuchIsDerived(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(before)

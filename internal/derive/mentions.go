@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// findMentions puts those into the queue that mention a published topic of which an identifier is another topic's now: what
-// refers to the one may mean the other. To mend it takes what the sources say.
+// findMentions puts those into the queue that mention a published topic of which an identifier is another topic's now:
+// what refers to the one may mean the other. To mend it takes what the sources say.
 func (u *updater) findMentions() error {
 	wanted := map[fragment.Ref]bool{}
 	for ref, t := range u.targets {
@@ -43,8 +43,8 @@ func (u *updater) findMentions() error {
 	return nil
 }
 
-// findReifiers puts those into the queue that mention what reifies something that is built: a topic reifies one statement
-// (ISO 13250-2 §5.3.4, Reification), and another may be out of date.
+// findReifiers puts those into the queue that mention what reifies something that is built: a topic reifies one
+// statement (ISO 13250-2 §5.3.4, Reification), and another may be out of date.
 func (u *updater) findReifiers() error {
 	wanted := map[fragment.Ref]bool{}
 	for ref, checked := range u.reifiers {
@@ -137,7 +137,8 @@ func (u *updater) readMentions(wanted map[fragment.Ref]bool) error {
 	return nil
 }
 
-// leaveOut finds the subjects that are not published, because no source announces them and nothing that is published refers to them.
+// leaveOut finds the subjects that are not published, because no source announces them and nothing that is published
+// refers to them.
 func (u *updater) leaveOut() error {
 	for _, s := range u.subjects {
 		if s.gone { // something may refer to it by now
@@ -164,8 +165,8 @@ func (u *updater) leaveOut() error {
 	return nil
 }
 
-// findUnreferred puts those published topics into the queue that nothing refers to any more and that are there for no other
-// reason.
+// findUnreferred puts those published topics into the queue that nothing refers to any more and that are there for no
+// other reason.
 func (u *updater) findUnreferred() error {
 	refs := map[fragment.Ref]bool{}
 	for ref := range u.counts.before {

@@ -118,8 +118,8 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 	require.Zero(t, remembered())
 }
 
-// What a source says no more is no longer derived, whatever has all that it says read once more at the same time: a claim that is rejected, or
-// shows again.
+// What a source says no more is no longer derived, whatever has all that it says read once more at the same time: a
+// claim that is rejected, or shows again.
 func TestWhatIsDeletedWhileClaimsAreRejected(t *testing.T) {
 	const si = "http://psi.example.org/other"
 	change := func(t *testing.T, db *store.DB, f func(a *store.Applying, topic *fragment.Topic) error) {

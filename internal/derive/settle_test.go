@@ -23,8 +23,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// TestReifiersOfADerivedCollection runs random histories of inputs that share topics and reified statements. What is kept of
-// reifiers must hold: after each change, the derived collection says what a view says that has read all of them.
+// TestReifiersOfADerivedCollection runs random histories of inputs that share topics and reified statements. What is
+// kept of reifiers must hold: after each change, the derived collection says what a view says that has read all of
+// them.
 func TestReifiersOfADerivedCollection(t *testing.T) {
 	testenv.SkipUnderRace(t) // one goroutine does all
 	kept, joined := histories(t, testenv.Rounds(20, 400), runReifiers)
@@ -75,8 +76,8 @@ func runReifiers(t *testing.T, seed uint64, say func(...string)) (kept, joined i
 	return kept, joined
 }
 
-// TestIdentifiersThatMatterToReifiers changes identifiers in one input, so that reified statements of others become equal, or are no
-// longer. No reified statement changes.
+// TestIdentifiersThatMatterToReifiers changes identifiers in one input, so that reified statements of others become
+// equal, or are no longer. No reified statement changes.
 func TestIdentifiersThatMatterToReifiers(t *testing.T) {
 	const reified = `<topic id="t"><subjectIdentifier href="http://x/%[1]s"/><name reifier="#r"><type><topicRef href="#y"/></type><value>Same</value></name></topic>
 		<topic id="r"><subjectIdentifier href="http://x/r-%[1]s-%[2]s"/><name><value>Reifier %[1]s %[2]s</value></name></topic>

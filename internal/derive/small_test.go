@@ -63,7 +63,8 @@ func TestUnreferredTopicsGo(t *testing.T) {
 	}
 }
 
-// What a filter means changes with the topics that it names: then what passes is other topics, of which nothing else has changed.
+// What a filter means changes with the topics that it names: then what passes is other topics, of which nothing else
+// has changed.
 func TestWhomAFilterMeans(t *testing.T) {
 	var one merge.Memory
 	put(t, &one, "a", "http://a")

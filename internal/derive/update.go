@@ -19,19 +19,21 @@ type Update struct {
 	Later []fragment.Ref
 }
 
-// Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These are those
-// of all topics that were put or deleted in a source, and of all players of associations that were. The published state must be
-// that of the view for all other topics, or their identifiers must be dirty in a later update. Restated are subject identifiers of topics
-// of which sources have changed nothing but names and occurrences without reifiers. The filter has to be of the view, too.
+// Between returns the update of what the view says of the topics that have one of the dirty subject identifiers. These
+// are those of all topics that were put or deleted in a source, and of all players of associations that were. The
+// published state must be that of the view for all other topics, or their identifiers must be dirty in a later update.
+// Restated are subject identifiers of topics of which sources have changed nothing but names and occurrences without
+// reifiers. The filter has to be of the view, too.
 //
-// A published topic exists if a source announces it, or if something that is published refers to it. It keeps its TopicSI as
-// long as this is one of its identifiers. Where several published topics become one the least TopicSI survives, and a new topic
-// has that of the view.
+// A published topic exists if a source announces it, or if something that is published refers to it. It keeps its
+// TopicSI as long as this is one of its identifiers. Where several published topics become one the least TopicSI
+// survives, and a new topic has that of the view.
 //
 // The cost depends on the dirty topics, on those with which these share identifiers now or did so before, on their
-// associations, and on the restated topics without theirs. Where identifiers leave a topic that types, scopes or reifies something, the published state is read
-// for those who mention it. Most is how many topics may be drawn in besides, because what is published refers to them, until only
-// their identifiers are published. Where ctx ends first, its cause is the error.
+// associations, and on the restated topics without theirs. Where identifiers leave a topic that types, scopes or
+// reifies something, the published state is read for those who mention it. Most is how many topics may be drawn in
+// besides, because what is published refers to them, until only their identifiers are published. Where ctx ends first,
+// its cause is the error.
 func Between(ctx context.Context, prior fragment.Published, view *merge.View, f *Filter, most int, restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
 		ctx: ctx, prior: prior, view: view, filter: f, most: most,
@@ -118,8 +120,8 @@ type counts struct {
 	plays  map[fragment.Ref]int // players of what is added
 }
 
-// close finds all topics, published and of the view, that have an identifier in the queue, with those that share identifiers
-// with these.
+// close finds all topics, published and of the view, that have an identifier in the queue, with those that share
+// identifiers with these.
 func (u *updater) close() error {
 	for len(u.queue) > 0 {
 		si := u.queue[len(u.queue)-1]
@@ -178,7 +180,8 @@ func (u *updater) replace(t *fragment.Topic) {
 	}
 }
 
-// restate has nothing but the names and occurrences of a topic built. Where it is not the one that is published, all of it is.
+// restate has nothing but the names and occurrences of a topic built. Where it is not the one that is published, all of
+// it is.
 func (u *updater) restate(si fragment.Ref) error {
 	t, err := u.prior.Topic(si)
 	if err != nil {
@@ -240,8 +243,8 @@ func (u *updater) lookAtView(si fragment.Ref) (*subject, error) {
 
 var vocabulary = []fragment.Ref{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance}
 
-// name returns the TopicSI that a topic gets, by its TopicSI in the view. Those of the vocabulary are as the view has them,
-// because associations are told apart by them.
+// name returns the TopicSI that a topic gets, by its TopicSI in the view. Those of the vocabulary are as the view has
+// them, because associations are told apart by them.
 func (u *updater) name(ref fragment.Ref) (fragment.Ref, error) {
 	if name, ok := u.names[ref]; ok {
 		return name, nil

@@ -252,8 +252,8 @@ func (d *derived) requireSound(t *testing.T) {
 	}
 }
 
-// histories runs so many random histories, each from its seed, until one fails. What a history says is logged then. It returns the sums of
-// what the histories count.
+// histories runs so many random histories, each from its seed, until one fails. What a history says is logged then. It
+// returns the sums of what the histories count.
 func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func(...string)) (a, b int)) (a, b int) {
 	for i := range uint64(n) {
 		seed := testenv.Seed() + i
@@ -274,8 +274,8 @@ func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func
 	return a, b
 }
 
-// TestUpdatesGiveTheView runs random histories of sources that speak of the same subjects. After each change of one, the
-// update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
+// TestUpdatesGiveTheView runs random histories of sources that speak of the same subjects. After each change of one,
+// the update of the topics that the change has touched gives what the view says, and so does the feed, replayed.
 func TestUpdatesGiveTheView(t *testing.T) {
 	n := testenv.Rounds(60, 3000)
 	restated := 0

@@ -1,5 +1,6 @@
-// Package doctor looks at a node as a whole and says what is not as it should be, and what mends it: the data folder, what is followed and
-// published, other servers, the settings of a server. It asks the commands that there are, and changes nothing.
+// Package doctor looks at a node as a whole and says what is not as it should be, and what mends it: the data folder,
+// what is followed and published, other servers, the settings of a server. It asks the commands that there are, and
+// changes nothing.
 package doctor
 
 import (

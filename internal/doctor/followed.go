@@ -26,7 +26,8 @@ func (r *Report) published(n *Node, node *status.Node) {
 	}
 }
 
-// followed looks at the subscriptions of a node, and returns the files with the tokens for reading, by the names of the subscriptions.
+// followed looks at the subscriptions of a node, and returns the files with the tokens for reading, by the names of the
+// subscriptions.
 func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[string]string {
 	for i := range node.Follows {
 		st := &node.Follows[i]

@@ -18,7 +18,8 @@ type Serving struct {
 	Cert, Key                string
 }
 
-// soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days before.
+// soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days
+// before.
 const soonExpired = 21 * 24 * time.Hour
 
 // shortToken is how many bytes a token has that one can guess.

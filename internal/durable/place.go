@@ -41,7 +41,8 @@ func OpenPlace(path string) (*Place, error) {
 // Name returns the path by which the folder was opened.
 func (p *Place) Name() string { return p.name }
 
-// Inside returns a path that leads to the folder, also when it was moved, where the system has such paths: see [Place.Follows].
+// Inside returns a path that leads to the folder, also when it was moved, where the system has such paths: see
+// [Place.Follows].
 func (p *Place) Inside() string { return p.inside }
 
 // Follows reports whether Inside leads to the folder wherever it is moved.

@@ -70,7 +70,8 @@ func (v *victim) derive(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// said returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and what is in quarantine.
+// said returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and
+// what is in quarantine.
 func (v *victim) said(t *testing.T, name string) (all string, r *client.Round) {
 	v.mu.Lock()
 	v.report = nil
@@ -95,9 +96,9 @@ func (v *victim) said(t *testing.T, name string) (all string, r *client.Round) {
 
 var digestOf = regexp.MustCompile(`(<own:digest>1:)[0-9a-f]{8}`)
 
-// TestBadPeers lets a source do what it must not, to one who subscribes to it, who replicates it, and who derives from either. The
-// source is reported with what can be done, or what it does has no effect. Nothing else comes to harm: the other source goes on, and
-// what it says shows.
+// TestBadPeers lets a source do what it must not, to one who subscribes to it, who replicates it, and who derives from
+// either. The source is reported with what can be done, or what it does has no effect. Nothing else comes to harm: the
+// other source goes on, and what it says shows.
 func TestBadPeers(t *testing.T) {
 	for name, c := range map[string]struct {
 		evil  func(o *kit.Origin, sync func()) // what the source does from now on
@@ -183,8 +184,8 @@ func TestBadPeers(t *testing.T) {
 	}
 }
 
-// shows checks that the names of the topic are those alone, in the merged view and in what is derived. Claims are said to be of the
-// sources that have made them.
+// shows checks that the names of the topic are those alone, in the merged view and in what is derived. Claims are said
+// to be of the sources that have made them.
 func (v *victim) shows(t *testing.T, bad, good string) {
 	t.Helper()
 	v.derive(t)
@@ -205,7 +206,8 @@ func (v *victim) shows(t *testing.T, bad, good string) {
 	v.says(t, slices.Collect(maps.Keys(want))...)
 }
 
-// TestReplicaThatAltersHistory is read while the origin is gone. What it has altered is not proven, and goes when the origin is back.
+// TestReplicaThatAltersHistory is read while the origin is gone. What it has altered is not proven, and goes when the
+// origin is back.
 func TestReplicaThatAltersHistory(t *testing.T) {
 	for _, replicate := range []bool{false, true} {
 		origin, good := kit.New(t), kit.New(t)
@@ -233,9 +235,10 @@ func TestReplicaThatAltersHistory(t *testing.T) {
 // derivedFrom is how a feed says what it is derived from.
 var derivedFrom = regexp.MustCompile(`<link rel="[^"]*derived-from"[^>]*>`)
 
-// TestDerivedFeedsThatAreSaidToBePrimary lets two nodes feed each other what they derive, because neither feed says that it is
-// derived. Where entries tell what they come from, that is noticed and reported with the first of them, and ends. Where they do not, it
-// is bounded: the nodes fall silent. What was said once is kept alive between them, until one ends its subscription and derives without it.
+// TestDerivedFeedsThatAreSaidToBePrimary lets two nodes feed each other what they derive, because neither feed says
+// that it is derived. Where entries tell what they come from, that is noticed and reported with the first of them, and
+// ends. Where they do not, it is bounded: the nodes fall silent. What was said once is kept alive between them, until
+// one ends its subscription and derives without it.
 func TestDerivedFeedsThatAreSaidToBePrimary(t *testing.T) {
 	for name, hidden := range map[string]*regexp.Regexp{"entries tell": derivedFrom, "nothing tells": regexp.MustCompile(derivedFrom.String() + `|<link rel="via"[^>]*>`)} {
 		t.Run(name, func(t *testing.T) { feedEachOther(t, hidden, name == "nothing tells") })

@@ -26,7 +26,8 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write what pages are for screen readers into testdata")
 
-// Pages in a real browser. All tests share one, which takes a second to start. Under the race detector it would take the time, and have nothing to find.
+// Pages in a real browser. All tests share one, which takes a second to start. Under the race detector it would take
+// the time, and have nothing to find.
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, *browser.Browser){
@@ -36,7 +37,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// A person finds their way from the address of the server to a topic, sees what became of it, and corrects it. Whoever follows the map has the correction.
+// A person finds their way from the address of the server to a topic, sees what became of it, and corrects it. Whoever
+// follows the map has the correction.
 func walkThroughMaps(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{Lenient: true})
 	for _, w := range []struct {
@@ -163,8 +165,8 @@ func deeper(b *browser.Browser, pages map[string]string) {
 	pages["past"] = b.URL()
 }
 
-// All pages keep to WCAG 2.2 AA, are not wider than the window, and can be used by the keyboard alone. What they are for screen readers is known: a
-// change of it is seen, and looked at, before it is published.
+// All pages keep to WCAG 2.2 AA, are not wider than the window, and can be used by the keyboard alone. What they are
+// for screen readers is known: a change of it is seen, and looked at, before it is published.
 func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 	axe := browser.Axe(t)
 	s := startServer(t, server.Config{})
@@ -188,7 +190,8 @@ func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 	assert.Empty(t, b.Complaints())
 }
 
-// reachesAll presses the tabulator: all that can be clicked is reached, in the order in which it is read, and shows that it is.
+// reachesAll presses the tabulator: all that can be clicked is reached, in the order in which it is read, and shows
+// that it is.
 func reachesAll(t *testing.T, b *browser.Browser, name string) {
 	const all = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]`
 	n := browser.Eval[int](b, all+".length")

@@ -37,8 +37,8 @@ func map1(name string) string {
 	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic></topicMap>`
 }
 
-// Behind two caches that keep what our servers allow, a reader sees an older state after a newer one. The answers tell: each says of when it
-// is, and one that was asked for is no cache's, or does not say that it is.
+// Behind two caches that keep what our servers allow, a reader sees an older state after a newer one. The answers tell:
+// each says of when it is, and one that was asked for is no cache's, or does not say that it is.
 func TestAnswersOfCachesTell(t *testing.T) {
 	t.Parallel()
 	front := nginx.NewFront(t)
@@ -87,7 +87,8 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	stale, _ := read(t, feed, "Cache-Control", "no-cache")
 	assert.Equal(t, "HIT", stale.Header.Get(nginx.Cache), "this one honours no request for what is new")
 
-	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does not repeat the value.
+	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does not
+	// repeat the value.
 	for i, edge := range edges {
 		front.Use(edge)
 		value := fetch.NewAsked()
@@ -116,8 +117,9 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	assert.NotEqual(t, "HIT", next.Header.Get(nginx.Cache))
 }
 
-// Rounds that alternate between two caches, one of them behind, take nothing back: the state never goes back, a signed source raises no alarm,
-// and what is older is never called proven. So it is with a cache that ignores the query and is stuck.
+// Rounds that alternate between two caches, one of them behind, take nothing back: the state never goes back, a signed
+// source raises no alarm, and what is older is never called proven. So it is with a cache that ignores the query and is
+// stuck.
 func TestCachesThatAlternateTakeNothingBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// A person signs in, edits a topic, and sees the entry among the changes; who follows the map has it, proven. All pages on the way keep to
-// WCAG 2.2 AA, in a narrow window too, and the keyboard alone does it.
+// A person signs in, edits a topic, and sees the entry among the changes; who follows the map has it, proven. All pages
+// on the way keep to WCAG 2.2 AA, in a narrow window too, and the keyboard alone does it.
 func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	const token = "0123456789abcdef0123"
 	axe := browser.Axe(t)

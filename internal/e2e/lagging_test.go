@@ -59,7 +59,8 @@ func (a *alternating) version() (version int) {
 	return 0
 }
 
-// round does a round, and reports whether it went on. What is held never goes back, nothing is replaced, and an old answer is no fork.
+// round does a round, and reports whether it went on. What is held never goes back, nothing is replaced, and an old
+// answer is no fork.
 func (a *alternating) round() (went bool) {
 	a.t.Helper()
 	r, err := a.Sync(a.t.Context(), "egov")
@@ -88,8 +89,9 @@ func (a *alternating) ends(version int) {
 	a.t.Logf("rounds that went on: %d, in doubt: %d", a.went, a.doubted)
 }
 
-// Behind one address are two servers, and one of them reads a copy that is behind: a standby with a delay, or a folder of earlier. Rounds that
-// alternate between them, or come to one of them by chance, take nothing back, raise no alarm, and go on wherever they meet the newer one.
+// Behind one address are two servers, and one of them reads a copy that is behind: a standby with a delay, or a folder
+// of earlier. Rounds that alternate between them, or come to one of them by chance, take nothing back, raise no alarm,
+// and go on wherever they meet the newer one.
 func TestServersOfDifferentAgeBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	for name, lags := range map[string]bool{"a standby": true, "a copy": false} {

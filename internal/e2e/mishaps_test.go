@@ -17,8 +17,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// What goes wrong while people edit loses nothing that they have written, and publishes nothing that they have not seen: the button for the page before,
-// two tabs, a session that ends, a topic and a map that are deleted meanwhile.
+// What goes wrong while people edit loses nothing that they have written, and publishes nothing that they have not
+// seen: the button for the page before, two tabs, a session that ends, a topic and a map that are deleted meanwhile.
 func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	const token = "0123456789abcdef0123"
 	s := startServer(t, server.Config{Tokens: []string{token}, TokenNames: map[string]string{token: "Ada"}})

@@ -197,8 +197,8 @@ func TestClientFollowsEveryWayIn(t *testing.T) {
 	require.True(t, verdict.Equal)
 }
 
-// A snapshot whose files have other bytes than the server wrote, and as many, is never taken for the map: a client either
-// gets the map or is told that it cannot be read.
+// A snapshot whose files have other bytes than the server wrote, and as many, is never taken for the map: a client
+// either gets the map or is told that it cannot be read.
 func TestSnapshotWithOtherBytesOfTheSameLengthIsNotTaken(t *testing.T) {
 	stores.InFolders(t)
 	for name, c := range map[string]struct {
@@ -247,8 +247,8 @@ func TestSnapshotWithOtherBytesOfTheSameLengthIsNotTaken(t *testing.T) {
 	}
 }
 
-// another returns the gzip file of another map, of the same length: an extra field fills it up (RFC 1952 §2.3.1.1, Extra
-// field).
+// another returns the gzip file of another map, of the same length: an extra field fills it up (RFC 1952 §2.3.1.1,
+// Extra field).
 func another(t *testing.T, file []byte) []byte {
 	const other = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://psi.example.org/other"/></topic></topicMap>`
 	pack := func(extra []byte) []byte {

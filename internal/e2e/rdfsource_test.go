@@ -25,8 +25,9 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// rdfSource is a server of SDShare 2012 that knows RDF only. Its times are whole seconds. It lists each resource once, with its last change, and
-// keeps no history: a fragment is what is said of the resource now, and that of a deleted one is an empty document.
+// rdfSource is a server of SDShare 2012 that knows RDF only. Its times are whole seconds. It lists each resource once,
+// with its last change, and keeps no history: a fragment is what is said of the resource now, and that of a deleted one
+// is an empty document.
 type rdfSource struct {
 	URL       string
 	mediaType string

@@ -23,8 +23,8 @@ import (
 
 func version(name string) string { return docs.Of(docs.Topics(5, name)...) }
 
-// A server works without any one extension, and without all, on a folder that was written with all. What an extension keeps there stays, and is right when it is
-// back.
+// A server works without any one extension, and without all, on a folder that was written with all. What an extension
+// keeps there stays, and is right when it is back.
 func TestExtensionsMayBeMissing(t *testing.T) {
 	t.Parallel()
 	names := []string{"all"}

@@ -7,7 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 )
 
-// Extension is what a program has beside its core. Fields that are nil add nothing. It is made anew for each command, and used by one goroutine.
+// Extension is what a program has beside its core. Fields that are nil add nothing. It is made anew for each command,
+// and used by one goroutine.
 type Extension struct {
 	Name string // unique
 

@@ -2,7 +2,8 @@ package extsort
 
 import "cmp"
 
-// arena keeps bytes in pieces of memory without pointers, so that the collector of garbage has next to nothing to look at.
+// arena keeps bytes in pieces of memory without pointers, so that the collector of garbage has next to nothing to look
+// at.
 type arena struct {
 	pieces [][]byte // most have pieceSize bytes
 	used   int      // pieces that are in use

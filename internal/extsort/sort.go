@@ -50,8 +50,8 @@ type runEnd struct {
 // fanIn is how many runs are merged at a time. Each takes some 150 KB of memory.
 const fanIn = 64
 
-// Add takes a row, whose key and value must not be changed any more. A value that several rows share takes its memory once, where these
-// follow each other.
+// Add takes a row, whose key and value must not be changed any more. A value that several rows share takes its memory
+// once, where these follow each other.
 func (s *Sorter) Add(key, value []byte) error {
 	if len(value) == 0 || len(value) != len(s.same) || &value[0] != &s.same[0] {
 		s.same, s.at = value, s.arena.add(value)

@@ -46,8 +46,8 @@ func (f *Fetcher) Uncached() *Fetcher {
 	return &own
 }
 
-// Asking returns a fetcher whose requests have a random value in their query, which servers of this program repeat: see [Answer.Echoed].
-// Caches have no answer to them.
+// Asking returns a fetcher whose requests have a random value in their query, which servers of this program repeat: see
+// [Answer.Echoed]. Caches have no answer to them.
 func (f *Fetcher) Asking() *Fetcher {
 	own := f.Uncached()
 	own.asking = true

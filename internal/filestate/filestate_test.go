@@ -12,7 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// Nobody can write a file, or put another one in its place, so that it looks as before; to look at it, or read it, changes nothing.
+// Nobody can write a file, or put another one in its place, so that it looks as before; to look at it, or read it,
+// changes nothing.
 func TestOf(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows tells no time of change")

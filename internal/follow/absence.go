@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// MaxAbsent is how many records are remembered of which readings lack something. Where it is more, a person has to confirm it.
+// MaxAbsent is how many records are remembered of which readings lack something. Where it is more, a person has to
+// confirm it.
 const MaxAbsent = 200_000
 
-// Absence is records that a reading has lacked first, or has had in older versions than are held. What a list does not name is removed
-// when three readings have lacked it, record by record.
+// Absence is records that a reading has lacked first, or has had in older versions than are held. What a list does not
+// name is removed when three readings have lacked it, record by record.
 type Absence struct {
 	Moment
 	N       int      `json:"n"` // readings that lacked them
@@ -73,8 +74,8 @@ func (j Judge) again(m *Memory) {
 	m.expectAbsent(j.After)
 }
 
-// expectAbsent has a doubt of records say how many readings have lacked those that have been absent longest, and when they are believed to
-// be gone.
+// expectAbsent has a doubt of records say how many readings have lacked those that have been absent longest, and when
+// they are believed to be gone.
 func (m *Memory) expectAbsent(after time.Duration) {
 	if d := m.Doubt; d != nil && d.Loss == LossRecords && len(m.Absent) > 0 {
 		d.N, d.Needed, d.Until = m.Absent[0].N, readingsToBelieve, m.Absent[0].Wall.Add(after)
@@ -99,7 +100,8 @@ func (j Judge) isDue(m *Memory) bool {
 	return !m.Whole.IsZero() && (passed < 0 || passed >= day)
 }
 
-// isLower reports whether a loss was believed lately. What was lost by mistake stands behind what is read: all is read, once there is a change.
+// isLower reports whether a loss was believed lately. What was lost by mistake stands behind what is read: all is read,
+// once there is a change.
 func (j Judge) isLower(m *Memory) bool {
 	passed := j.Now.Sub(m.Lowered)
 	return !m.Lowered.IsZero() && passed >= 0 && passed < day

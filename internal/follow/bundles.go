@@ -8,11 +8,11 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// Bundles are documents of a fragments feed with the fragments in them. All that they bring is available otherwise: so each is tried once,
-// and no others after one has failed.
+// Bundles are documents of a fragments feed with the fragments in them. All that they bring is available otherwise: so
+// each is tried once, and no others after one has failed.
 
-// readBundle reads an archive document with the fragments in it, and reports whether it could. What is no archive document of the
-// feed may come from a cache, and lack entries.
+// readBundle reads an archive document with the fragments in it, and reports whether it could. What is no archive
+// document of the feed may come from a cache, and lack entries.
 func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
 	feed, a := c.bundle(ctx, d, true)
 	if feed == nil || !feed.Archive || feed.ID != c.id {
@@ -25,8 +25,8 @@ func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
 	return true
 }
 
-// addFragments adds to the entries of a document the fragments that its bundle has. Both may differ: the server may have
-// published meanwhile, or a cache have an older one. So what the document says counts.
+// addFragments adds to the entries of a document the fragments that its bundle has. Both may differ: the server may
+// have published meanwhile, or a cache have an older one. So what the document says counts.
 func (c *Chain) addFragments(ctx context.Context, d *Document) {
 	feed, _ := c.bundle(ctx, d, false)
 	if feed == nil {
@@ -43,8 +43,8 @@ func (c *Chain) addFragments(ctx context.Context, d *Document) {
 	}
 }
 
-// bundle returns a document with the fragments in it, nil where that cannot be had. Where more is set, the one behind it may be fetched
-// while this one is read.
+// bundle returns a document with the fragments in it, nil where that cannot be had. Where more is set, the one behind
+// it may be fetched while this one is read.
 func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed, *fetch.Answer) {
 	now := c.ahead
 	if c.ahead = nil; now == nil || now.url != d.From {

@@ -9,9 +9,10 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// A reading takes something away where its source no longer shows what was handled, or shows a state from before. Caches, balancers and
-// restored servers make such readings of sources that have lost nothing. So no single reading is believed: it opens a [Doubt], which
-// later readings end or confirm. The rule is the same for all sources and all sinks.
+// A reading takes something away where its source no longer shows what was handled, or shows a state from before.
+// Caches, balancers and restored servers make such readings of sources that have lost nothing. So no single reading is
+// believed: it opens a [Doubt], which later readings end or confirm. The rule is the same for all sources and all
+// sinks.
 
 // Loss says why a reading does not go on from what is held.
 type Loss string
@@ -64,8 +65,8 @@ func (r *Reading) Note(a *fetch.Answer) {
 	r.Date, _ = http.ParseTime(a.Header.Get("Date"))
 }
 
-// NoteNext notes what the answer says of a further document. It reports whether that was made before what m has of accepted readings:
-// then its entries count, but the mark and the ETag stay.
+// NoteNext notes what the answer says of a further document. It reports whether that was made before what m has of
+// accepted readings: then its entries count, but the mark and the ETag stay.
 func (r *Reading) NoteNext(m *Memory, a *fetch.Answer) {
 	r.Asked = r.Asked && a.Echoed
 	made, known := a.Made()
@@ -106,10 +107,11 @@ const (
 	Believed                // what is held is replaced by what it says
 )
 
-// Memory is what a follower remembers of the readings of a source that it accepted, and of the one that it doubts. It is kept in the
-// transaction of the mark.
+// Memory is what a follower remembers of the readings of a source that it accepted, and of the one that it doubts. It
+// is kept in the transaction of the mark.
 type Memory struct {
-	// Span has the entries of the documents that were read last, of sources that prove nothing. It is kept beside the rest.
+	// Span has the entries of the documents that were read last, of sources that prove nothing. It is kept beside the
+	// rest.
 	Span *Span `json:"-"`
 
 	Feed     string      `json:"feed,omitempty"`
@@ -128,7 +130,8 @@ type Memory struct {
 	handled map[mark16]bool // in this round, though the mark is not past them
 }
 
-// Handle notes that an entry is handled, though the mark is not past it. It is so until a reading is accepted, which remembers it.
+// Handle notes that an entry is handled, though the mark is not past it. It is so until a reading is accepted, which
+// remembers it.
 func (m *Memory) Handle(key string) {
 	if m.handled == nil {
 		m.handled = map[mark16]bool{}
@@ -263,8 +266,8 @@ func (j Judge) expect(m *Memory, r *Reading) time.Duration {
 	return wait
 }
 
-// behind reports whether the source answers with an earlier state than was accepted. It is behind, or its clock was set back. The latter is
-// believed after a while without a later one.
+// behind reports whether the source answers with an earlier state than was accepted. It is behind, or its clock was set
+// back. The latter is believed after a while without a later one.
 func (j Judge) behind(m *Memory, r *Reading) bool {
 	if !m.provesWith(r) || m.Checked.IsZero() {
 		return false
@@ -282,8 +285,8 @@ func (j Judge) behind(m *Memory, r *Reading) bool {
 	return !j.Confirm && m.Behind.since(j.Now, r.Date) < j.After
 }
 
-// stale reports whether a reading that goes on has news, but was made before one that was accepted: after a restore that was believed, an
-// old answer still contains the new, lower mark.
+// stale reports whether a reading that goes on has news, but was made before one that was accepted: after a restore
+// that was believed, an old answer still contains the new, lower mark.
 func (m *Memory) stale(r *Reading, behind bool) bool {
 	switch {
 	case r.Same || !r.News || m.Feed == "":
@@ -384,7 +387,8 @@ func (m *Memory) Missed(now time.Time, loss Loss, reason string) {
 	m.Doubt = &Doubt{Loss: loss, Reason: reason, Moment: Moment{Wall: now.UTC()}, First: first}
 }
 
-// Replace notes that what is held was replaced by what a reading says: all that was remembered was of a history that is given up.
+// Replace notes that what is held was replaced by what a reading says: all that was remembered was of a history that is
+// given up.
 func (j Judge) Replace(m *Memory, r *Reading) {
 	m.Held, m.Behind, m.Absent, m.Span = nil, nil, nil, nil
 	m.Checked, m.Made = time.Time{}, time.Time{}

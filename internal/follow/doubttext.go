@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// DoubtError says that a reading is doubted, and nothing of it was applied. The next right reading ends that, without a command.
+// DoubtError says that a reading is doubted, and nothing of it was applied. The next right reading ends that, without a
+// command.
 type DoubtError struct{ *Doubt }
 
 func (e *DoubtError) Error() string { return e.Doubt.String() }

@@ -16,8 +16,8 @@ type Sink[T any] interface {
 
 	// Mark returns how far the source was followed.
 	Mark() Mark
-	// Memory returns what is remembered of earlier readings, which the engine changes. The sink keeps it when the round ends, with an
-	// error too.
+	// Memory returns what is remembered of earlier readings, which the engine changes. The sink keeps it when the round
+	// ends, with an error too.
 	Memory() *Memory
 	// Missing returns the versions of the records that could not be had in earlier rounds, by id.
 	// They are tried again once in a round.
@@ -39,7 +39,8 @@ type Sink[T any] interface {
 	End(ctx context.Context, n *Delta) error
 }
 
-// HistoryError says that a source does not go on from the mark, and why. It is confirmed: a clean replacement brings what is held in step.
+// HistoryError says that a source does not go on from the mark, and why. It is confirmed: a clean replacement brings
+// what is held in step.
 type HistoryError struct{ Reason string }
 
 func (e *HistoryError) Error() string { return e.Reason }

@@ -18,8 +18,8 @@ func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag 
 	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode, allowURL)
 }
 
-// bundle fetches a document of a fragments feed with the fragments in it, where the server has it so. head is told what is known before the
-// entries are.
+// bundle fetches a document of a fragments feed with the fragments in it, where the server has it so. head is told what
+// is known before the entries are.
 func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error, head func(*feeds.Feed)) (*feeds.Feed, *fetch.Answer, error) {
 	decode := func(r io.Reader, uri string, limits feeds.Limits) (*feeds.Feed, error) {
 		return feeds.DecodeBundle(r, uri, limits, head)

@@ -18,7 +18,8 @@ type Judging struct {
 	Fresh bool
 	// Nothing reports whether nothing is held, so that a reading can take nothing away. It may be nil: something is.
 	Nothing func(context.Context) (bool, error)
-	// MaxLoss returns an error where so many of the records that are held are not to be lost without a word. It may be nil.
+	// MaxLoss returns an error where so many of the records that are held are not to be lost without a word. It may be
+	// nil.
 	MaxLoss func(lost, held int) error
 }
 
@@ -30,7 +31,8 @@ func (g *Judging) judge() Judge {
 	return Judge{Now: now().UTC(), After: g.After, Confirm: g.Confirm, Longest: g.Longest}
 }
 
-// read reads the source, and judges what it has read. Where that would take something away, it is read once more, past all caches.
+// read reads the source, and judges what it has read. Where that would take something away, it is read once more, past
+// all caches.
 func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 	m, j := e.Sink.Memory(), e.judge()
 	look := Look{Mark: e.Sink.Mark(), Memory: m}

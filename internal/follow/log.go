@@ -120,7 +120,8 @@ const (
 	isCovered
 )
 
-// rowOf returns the value of the row of a change: whether it is covered, the length of its fragment, that, and the rest as JSON.
+// rowOf returns the value of the row of a change: whether it is covered, the length of its fragment, that, and the rest
+// as JSON.
 func rowOf(r *Record) ([]byte, error) {
 	rest, err := json.Marshal(logged{*r, r.ID, r.Updated, r.Change})
 	inline := r.Change.Fragment

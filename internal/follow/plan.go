@@ -40,8 +40,8 @@ type Plan struct {
 
 	log *Log // in place of rows: its changes are done one after the other
 
-	// Of a source of which all was read: how many records are held, and what it lacks of them or has in older versions. These are
-	// done after [Plan.Settle] alone.
+	// Of a source of which all was read: how many records are held, and what it lacks of them or has in older versions.
+	// These are done after [Plan.Settle] alone.
 	held    int
 	lacking []string // their ids, MaxAbsent at most
 	lacks   *extsort.Sorter

@@ -31,7 +31,8 @@ type Record struct {
 	// list. It is zero where Updated is exact, or the list is open.
 	Before time.Time `json:",omitzero"`
 
-	// Fresh says that the entry is not one of those that are remembered of earlier readings, as it would be if it had been there.
+	// Fresh says that the entry is not one of those that are remembered of earlier readings, as it would be if it had been
+	// there.
 	Fresh bool `json:"-"`
 
 	// Anew says that the record may have another version than the one held, though its
@@ -156,7 +157,8 @@ type Delta struct {
 	// Log has changes that are to be done in the order of time, in place of statements. The source was
 	// followed to Mark before the first of them; the sink moves that with each commit.
 	Log *Log
-	// KeepMark says that the mark stays where it is, though the changes are done: a page was made before what was read last.
+	// KeepMark says that the mark stays where it is, though the changes are done: a page was made before what was read
+	// last.
 	KeepMark bool
 	// AsOf is a time by the server's clock: what is read has what had happened by then. It is zero where nobody knows it.
 	AsOf time.Time

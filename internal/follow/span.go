@@ -180,8 +180,8 @@ func (r *SpanRead) cut() {
 	}
 }
 
-// Lacks reports whether an entry that is remembered of the time that was read is not there any more, nor a later one of the same record.
-// What is older than all that was read may have been given up by the source.
+// Lacks reports whether an entry that is remembered of the time that was read is not there any more, nor a later one of
+// the same record. What is older than all that was read may have been given up by the source.
 func (r *SpanRead) Lacks() bool {
 	if r.before == nil {
 		return false
@@ -194,8 +194,8 @@ func (r *SpanRead) Lacks() bool {
 	return false
 }
 
-// stands reports whether an entry that is remembered was read, or a later one of its record. One with a time of the future says nothing of
-// what is later: another one of its record, which is not remembered, puts it right.
+// stands reports whether an entry that is remembered was read, or a later one of its record. One with a time of the
+// future says nothing of what is later: another one of its record, which is not remembered, puts it right.
 func (r *SpanRead) stands(k mark16, e spanned) bool {
 	return r.seen[k] || r.later[e.record] > e.updated || e.updated > r.asOf && r.fresh[e.record]
 }
@@ -226,8 +226,8 @@ func (r *SpanRead) Stands() bool {
 	return false
 }
 
-// Span returns what is to be remembered of the reading: what was read, and what is remembered of the time before that. whole says that all
-// was read that there is.
+// Span returns what is to be remembered of the reading: what was read, and what is remembered of the time before that.
+// whole says that all was read that there is.
 func (r *SpanRead) Span(whole bool) *Span {
 	if r.before != nil {
 		for k, e := range r.before.entries {

@@ -14,8 +14,8 @@ import (
 // wait is how long a server is asked to wait: less than clients and proxies do.
 const wait = 50 * time.Second
 
-// Wait has a server answer when a feed document is another than the one with an ETag, or after a while (RFC 7240 §4.3, The "wait"
-// Preference). It reports whether it is another, and whether the server had the request wait.
+// Wait has a server answer when a feed document is another than the one with an ETag, or after a while (RFC 7240 §4.3,
+// The "wait" Preference). It reports whether it is another, and whether the server had the request wait.
 func Wait(ctx context.Context, f *fetch.Fetcher, ref, etag string, allowURL func(*url.URL) error) (changed, waited bool, err error) {
 	once := *f
 	once.Tries = 1 // a server that is gone is asked when the next round is due

@@ -9,7 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-// A document that is in another format than the one in which it is read is refused, and the error says what it looks like.
+// A document that is in another format than the one in which it is read is refused, and the error says what it looks
+// like.
 func TestDocumentsOfOtherFormats(t *testing.T) {
 	documents := map[string]string{
 		"XTM":          `<?xml version="1.0"?><!-- a map --><topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"/></topicMap>`,

@@ -56,7 +56,8 @@ func ServedNamed(name string) (*Format, error) { return among(Served(), name) }
 // Served returns the formats that servers offer.
 func Served() []*Format { return chosen(func(f *Format) bool { return f.URLEnding != "" }) }
 
-// StoredNamed is Named for the formats in which servers keep fragments and snapshots: these they offer of each collection.
+// StoredNamed is Named for the formats in which servers keep fragments and snapshots: these they offer of each
+// collection.
 func StoredNamed(name string) (*Format, error) { return among(OfStored(), name) }
 
 // OfStored returns the formats in which servers keep fragments and snapshots.
@@ -114,7 +115,8 @@ func OfFile(path string) (*Format, bool) {
 	return nil, false
 }
 
-// ForExport returns the format of a file that a map is exported to: what its ending tells, and the default for a name without one.
+// ForExport returns the format of a file that a map is exported to: what its ending tells, and the default for a name
+// without one.
 func ForExport(path string) (*Format, error) {
 	if f, ok := OfFile(path); ok {
 		return f, nil

@@ -31,8 +31,9 @@ func commit(v *store.View, seq uint64) (b between, err error) {
 	return b, err
 }
 
-// rows calls f with the rows of records that commits have changed, the numbers of which are behind after, up to upTo: with each topic that a row is about,
-// and the key of the row with that. The instances of a class are not about the class. A row can come more than once.
+// rows calls f with the rows of records that commits have changed, the numbers of which are behind after, up to upTo:
+// with each topic that a row is about, and the key of the row with that. The instances of a class are not about the
+// class. A row can come more than once.
 func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte) error) error {
 	for key, err := range b.v.Changed(after, upTo) {
 		if err != nil {
@@ -81,8 +82,8 @@ func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.
 	return nil
 }
 
-// topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in which it is not there. A
-// topic that comes or goes is there with all that is said of it.
+// topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in
+// which it is not there. A topic that comes or goes is there with all that is said of it.
 func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragment.Fragment, err error) {
 	was, err := topicOf(b.before, ref)
 	if err != nil {
@@ -123,7 +124,8 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 // sortMemory is how many bytes of rows are sorted in memory; more are sorted in files.
 const sortMemory = 8 << 20
 
-// Differences iterates over the topics that differ between two states, the older one first, by TopicSI. scratch is a folder for files.
+// Differences iterates over the topics that differ between two states, the older one first, by TopicSI. scratch is a
+// folder for files.
 func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		if err := differences(ctx, v, scratch, from, to, func(c Change) bool { return yield(c, nil) }); err != nil {

@@ -196,7 +196,8 @@ func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 	return err
 }
 
-// withoutBefore compares changes of which the state before is not known: that is needed only for topics that were there.
+// withoutBefore compares changes of which the state before is not known: that is needed only for topics that were
+// there.
 func (b *between) withoutBefore(ctx context.Context, changes []Change, gone error) error {
 	for i := range changes {
 		c := &changes[i]

@@ -34,8 +34,8 @@ type Moment struct {
 }
 
 // At returns the state at a time. What is later than the last entry is the present state. A commit counts from the
-// time of its first entry on: nobody has seen a part of it. The error is [store.ErrGone] where the log is pruned beyond that
-// time, and [store.ErrNotFound] where there was no collection yet.
+// time of its first entry on: nobody has seen a part of it. The error is [store.ErrGone] where the log is pruned beyond
+// that time, and [store.ErrNotFound] where there was no collection yet.
 func At(v *store.View, t time.Time) (Moment, error) {
 	switch {
 	case v.Horizon > 0 && t.Before(v.HorizonTime):
@@ -60,8 +60,8 @@ func (e *FutureError) Error() string {
 		feeds.FormatTime(e.At), feeds.FormatTime(e.Now))
 }
 
-// Asked is [At] for a time that somebody asks for. The answer must stay true: what is later than now, and than the last entry, is a
-// *[FutureError]. A second is forgiven, as people and pages round times up to whole ones.
+// Asked is [At] for a time that somebody asks for. The answer must stay true: what is later than now, and than the last
+// entry, is a *[FutureError]. A second is forgiven, as people and pages round times up to whole ones.
 func Asked(v *store.View, t, now time.Time) (Moment, error) {
 	if known := now.Add(time.Second); t.After(known) && t.After(v.Updated.Add(time.Second)) {
 		return Moment{}, &FutureError{t, now}
@@ -78,8 +78,8 @@ func Before(v *store.View, t time.Time) (uint64, error) {
 // Now returns the present state.
 func Now(v *store.View) Moment { return Moment{v.Head, v.Updated} }
 
-// First returns the first state that can be looked at: the one after the first commit, or, where the log is pruned, that at the horizon. A replica has those
-// from its beginning on.
+// First returns the first state that can be looked at: the one after the first commit, or, where the log is pruned,
+// that at the horizon. A replica has those from its beginning on.
 func First(v *store.View) (Moment, error) {
 	first := min(max(v.Horizon, 1), v.Head)
 	if v.Replica != nil {

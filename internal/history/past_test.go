@@ -151,8 +151,8 @@ func (c *chronicle) export(v *store.View, at time.Time) (state string, count int
 	return canonical(c.t, b.Bytes()), elements(b.String()), nil
 }
 
-// Whatever is published, pruned and snapshotted while the clock jumps, and however large a topic is: the state at the time of each entry
-// that is kept is the one that was recorded after its commit.
+// Whatever is published, pruned and snapshotted while the clock jumps, and however large a topic is: the state at the
+// time of each entry that is kept is the one that was recorded after its commit.
 func TestStatesOfThePastAreThoseThatWere(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

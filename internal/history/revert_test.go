@@ -48,8 +48,9 @@ func rows(t require.TestingT, src fragment.Source) map[string]string {
 	return all
 }
 
-// Whatever was published: the last commit can be taken back, and what took it back as well. Of an earlier one, each record that has not
-// changed since becomes what it was, all others stay; where there are any of these, nothing is done unless that is wanted.
+// Whatever was published: the last commit can be taken back, and what took it back as well. Of an earlier one, each
+// record that has not changed since becomes what it was, all others stay; where there are any of these, nothing is done
+// unless that is wanted.
 func TestCommitsAreTakenBack(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -48,9 +48,10 @@ type Undone struct {
 	Limit losses.Limit // of what may be lost by it
 }
 
-// Undo returns the change that makes each record what it was before the commit of an entry, where that commit has changed it. The view is the state that the
-// change is made to. A record that has changed since stays, and so does one that would refer to a topic that is gone, take an identifier from
-// another topic, or take away a topic to which others refer by now. Without Force, the error is a [*ConflictError] where there is any of these.
+// Undo returns the change that makes each record what it was before the commit of an entry, where that commit has
+// changed it. The view is the state that the change is made to. A record that has changed since stays, and so does one
+// that would refer to a topic that is gone, take an identifier from another topic, or take away a topic to which others
+// refer by now. Without Force, the error is a [*ConflictError] where there is any of these.
 func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragment.Change, error) {
 	if _, err := v.Entry(commitOf); err != nil {
 		return nil, err

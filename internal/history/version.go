@@ -30,8 +30,8 @@ func Version(v *store.View, key string, at Moment) (*store.Entry, error) {
 	return e, err
 }
 
-// Was returns what a topic was in a state, or nil where there was none with that TopicSI. A topic that was known under another TopicSI
-// then is a [*MovedError].
+// Was returns what a topic was in a state, or nil where there was none with that TopicSI. A topic that was known under
+// another TopicSI then is a [*MovedError].
 func Was(v *store.View, ref fragment.Ref, at Moment) (*fragment.Fragment, error) {
 	then, err := v.Past(at.Seq)
 	if err != nil {
@@ -47,8 +47,8 @@ func Was(v *store.View, ref fragment.Ref, at Moment) (*fragment.Fragment, error)
 	return said(then, t)
 }
 
-// Read returns what a live topic was after the commit of an entry, without the associations that belong to its instances. The error is
-// [store.ErrGone] where that is not known any more.
+// Read returns what a live topic was after the commit of an entry, without the associations that belong to its
+// instances. The error is [store.ErrGone] where that is not known any more.
 func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragment, error) {
 	f, err := Was(v, e.TopicSI, Moment{Seq: e.Seq})
 	if err == nil && f == nil {

@@ -52,9 +52,9 @@ func asciiName(name string) string {
 // HostOf returns the host of a URL in the form in which hosts are compared.
 func HostOf(u *url.URL) string { return Host(u.Scheme, u.Host) }
 
-// NormalizeURL returns the form of a URL of HTTP in which it is compared: the scheme in lower case, the host as [Host] has
-// it, "/" in place of no path, escapes with upper-case digits, and what URLs do not have escaped (RFC 3986 §6.2.2.1 and
-// §6.2.3; RFC 3987 §3.1). What is escaped stays so. Others are returned as they are.
+// NormalizeURL returns the form of a URL of HTTP in which it is compared: the scheme in lower case, the host as [Host]
+// has it, "/" in place of no path, escapes with upper-case digits, and what URLs do not have escaped (RFC 3986 §6.2.2.1
+// and §6.2.3; RFC 3987 §3.1). What is escaped stays so. Others are returned as they are.
 func NormalizeURL(s string) string {
 	p := split(s)
 	scheme := strings.ToLower(p.scheme)

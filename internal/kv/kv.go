@@ -32,8 +32,8 @@ type Engine interface {
 
 	// Begin collects changes that are committed together, at any size: readers see all of
 	// them or none, and so it is after a crash. The commit is [ErrConflict] unless the state
-	// with the version since is still the present one, by its number and its id, or what the writer depends on of it ([Writer.Narrow]). One that
-	// is large may wait until another is committed or cancelled.
+	// with the version since is still the present one, by its number and its id, or what the writer depends on of it
+	// ([Writer.Narrow]). One that is large may wait until another is committed or cancelled.
 	Begin(ctx context.Context, since Version) (Writer, error)
 
 	// Bulk writes rows in no single commit: for rows that nothing shows yet. Readers may see
@@ -54,17 +54,18 @@ type Engine interface {
 	Close() error
 }
 
-// Version stands for a state that commits have led to. The engine keeps it in a row, which each commit writes and each reader reads.
-// Two readers with the same version see the same rows, but for those of [Engine.Bulk] and [Engine.DeletePrefix]. No other state has it,
-// also not where the engine is put back to an earlier state and written again. The zero value is the version of no state.
+// Version stands for a state that commits have led to. The engine keeps it in a row, which each commit writes and each
+// reader reads. Two readers with the same version see the same rows, but for those of [Engine.Bulk] and
+// [Engine.DeletePrefix]. No other state has it, also not where the engine is put back to an earlier state and written
+// again. The zero value is the version of no state.
 type Version struct {
 	Number uint64 // grows by one with each commit, for all who share the engine
 	ID     uint64 // of the last commit, at random; 0 before the first one
 	Era    uint64 // what the row at [EraKey] says in the state
 }
 
-// EraKey is the key of the row with the era: eight bytes at random, in which nobody commits what was decided in another one. It is one of
-// the store's own rows; engines read it beside the version.
+// EraKey is the key of the row with the era: eight bytes at random, in which nobody commits what was decided in another
+// one. It is one of the store's own rows; engines read it beside the version.
 var EraKey = []byte("\x00\x00\x00\x00\x00\x00\x00\x00mera")
 
 // EraOf returns the era that the value of a row says, 0 where it says none.
@@ -83,7 +84,8 @@ func (v Version) Same(other Version) bool {
 	return v.Number == other.Number && v.ID == other.ID && v.Number != 0
 }
 
-// IsBefore reports whether a state cannot come after another one, unless that was lost: its commits are fewer, or as many and others.
+// IsBefore reports whether a state cannot come after another one, unless that was lost: its commits are fewer, or as
+// many and others.
 func (v Version) IsBefore(other Version) bool {
 	return v.Number < other.Number || v.Number == other.Number && !v.Same(other)
 }
@@ -97,15 +99,15 @@ func (v Version) Next() Version {
 	return Version{v.Number + 1, id, v.Era}
 }
 
-// Dated is an engine that knows of when its state is. One that lags behind, such as a standby, has an earlier state than others write
-// now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
+// Dated is an engine that knows of when its state is. One that lags behind, such as a standby, has an earlier state
+// than others write now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
 type Dated interface {
 	Engine
-	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the database; zero where that is
-	// not known.
+	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the database;
+	// zero where that is not known.
 	VersionAt(ctx context.Context) (Version, time.Time, error)
-	// History names the history of the state. Another one begins where the database is made of a backup, or another server takes
-	// over. It is "" where that is not known.
+	// History names the history of the state. Another one begins where the database is made of a backup, or another server
+	// takes over. It is "" where that is not known.
 	History(ctx context.Context) (string, error)
 }
 
@@ -150,12 +152,13 @@ type Writer interface {
 	// a transaction nothing is changed. Where the context of the writer has ended before,
 	// nothing is committed.
 	Commit() error
-	// Narrow has the commit depend on some keyspaces alone, and on those in which it changes rows: it is [ErrConflict] only where somebody else has committed
-	// changes in one of these since the state of base, which is the one with the version that the writer is based on. Without it the commit depends on
-	// all of the state. It is called once, when all changes are given.
+	// Narrow has the commit depend on some keyspaces alone, and on those in which it changes rows: it is [ErrConflict]
+	// only where somebody else has committed changes in one of these since the state of base, which is the one with the
+	// version that the writer is based on. Without it the commit depends on all of the state. It is called once, when all
+	// changes are given.
 	Narrow(base Reader, spaces []uint32) error
-	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where the changes are in no single commit.
-	// After Narrow it is known once the commit has returned.
+	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where the
+	// changes are in no single commit. After Narrow it is known once the commit has returned.
 	Leads() Version
 	// Cancel gives the changes up, unless they are committed. Each writer is committed or
 	// cancelled; both is fine.
@@ -180,7 +183,8 @@ var (
 	ErrReadOnly = errors.New("the database is opened for reading only")
 	// ErrUnavailable says that the database of an engine does not answer.
 	ErrUnavailable = errors.New("the database cannot be reached")
-	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that another one has replaced.
+	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that another
+	// one has replaced.
 	ErrOtherDatabase = errors.New("the address leads to another database than before")
 	// ErrDamaged says that what an engine keeps is not as it was written.
 	ErrDamaged = errors.New("the data folder is damaged")
@@ -190,8 +194,9 @@ var (
 
 // Shared is an engine whose state other processes change, too: they may be faster again and again.
 type Shared interface {
-	// Turn has commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It is based on keyspaces that are changed, and
-	// on others that are read. Without any that is changed, all commits wait. States that are read from then on stay as they are in these keyspaces.
+	// Turn has commits that change rows of some keyspaces wait until the turn ends, at the latest after a time. It is
+	// based on keyspaces that are changed, and on others that are read. Without any that is changed, all commits wait.
+	// States that are read from then on stay as they are in these keyspaces.
 	Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (Turn, error)
 }
 

@@ -1,4 +1,5 @@
-// Package layout is what all pages have, those of a server and those of a client's folder: the frame, the style sheet, the headers.
+// Package layout is what all pages have, those of a server and those of a client's folder: the frame, the style sheet,
+// the headers.
 package layout
 
 import (
@@ -30,7 +31,8 @@ type Link struct {
 // MediaType is that of pages.
 const MediaType = "text/html; charset=utf-8"
 
-// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style sheet.
+// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style
+// sheet.
 const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // SetHeaders sets the headers of a page.

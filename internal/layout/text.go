@@ -25,7 +25,8 @@ var queries = regexp.MustCompile(`(https?://[^\s"'<>?]*)\?[^\s"'<>]*`)
 // Message returns a message without the queries of the URLs in it.
 func Message(text string) string { return queries.ReplaceAllString(Cut(text), "$1?"+notShown) }
 
-// LinkTo leads to what another server has at a URL. Where the URL may have a secret, it is shown without, and leads nowhere.
+// LinkTo leads to what another server has at a URL. Where the URL may have a secret, it is shown without, and leads
+// nowhere.
 func LinkTo(raw string) Link {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

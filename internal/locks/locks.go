@@ -1,4 +1,5 @@
-// Package locks keeps what is done with one thing from overlapping: rounds of a subscription, snapshots of a collection.
+// Package locks keeps what is done with one thing from overlapping: rounds of a subscription, snapshots of a
+// collection.
 package locks
 
 import (
@@ -6,7 +7,8 @@ import (
 	"sync"
 )
 
-// Locks are locks by name. Nothing is kept of those that nobody holds. The zero value is ready, and safe for concurrent use.
+// Locks are locks by name. Nothing is kept of those that nobody holds. The zero value is ready, and safe for concurrent
+// use.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*waiting
@@ -18,8 +20,8 @@ type waiting struct {
 	users int
 }
 
-// Lock waits until nobody holds the named lock, and holds it until unlock is called. wait is called where it has to wait; it may be nil. An error means that
-// ctx has ended.
+// Lock waits until nobody holds the named lock, and holds it until unlock is called. wait is called where it has to
+// wait; it may be nil. An error means that ctx has ended.
 func (l *Locks) Lock(ctx context.Context, name string, wait func()) (unlock func(), err error) {
 	l.mu.Lock()
 	w := l.held[name]

@@ -81,8 +81,9 @@ type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
-// Explain begins reason, why a document is not in the format in which it was expected, with what the document looks like, if that
-// can be told. It takes the name of the root element, or what the document begins with where that was not found.
+// Explain begins reason, why a document is not in the format in which it was expected, with what the document looks
+// like, if that can be told. It takes the name of the root element, or what the document begins with where that was not
+// found.
 func Explain(expected, reason, root string, start []byte) string {
 	start = withoutComments(bytes.TrimPrefix(start[:min(len(start), startSize)], []byte("\xEF\xBB\xBF")))
 	if root == "" {
@@ -110,7 +111,8 @@ func (o *other) remedyFor(expected string) string {
 	return "give the address of " + expected
 }
 
-// IsCXTM reports whether a document that begins so is in canonical form. Without a namespace, it might be taken for XTM.
+// IsCXTM reports whether a document that begins so is in canonical form. Without a namespace, it might be taken for
+// XTM.
 func IsCXTM(start []byte) bool { return cxtm.Match(start) }
 
 // rootTag is the beginning of an XML document up to the name of its root element, without the prefix of that.

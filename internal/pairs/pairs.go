@@ -9,8 +9,8 @@ type Pair[A, B any] struct {
 	B *B
 }
 
-// Of iterates over what two sequences have, in their order. compare says how an item of one stands to an item of the other. An item need be
-// valid only until the next one of its sequence. Both sequences are ended when it ends.
+// Of iterates over what two sequences have, in their order. compare says how an item of one stands to an item of the
+// other. An item need be valid only until the next one of its sequence. Both sequences are ended when it ends.
 func Of[A, B any](as iter.Seq2[A, error], bs iter.Seq2[B, error], compare func(A, B) int) iter.Seq2[Pair[A, B], error] {
 	return func(yield func(Pair[A, B], error) bool) {
 		next, stop := iter.Pull2(bs)

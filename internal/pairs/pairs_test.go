@@ -31,7 +31,8 @@ func sequence(numbers []int, failing int, err error, ended *bool) iter.Seq2[int,
 	}
 }
 
-// Each item of both comes once, in order, together with the equal one of the other, up to the first failure or until nobody wants more.
+// Each item of both comes once, in order, together with the equal one of the other, up to the first failure or until
+// nobody wants more.
 func TestAllItemsComeInPairs(t *testing.T) {
 	testenv.Check(t, 300, 20_000, func(t *rapid.T) {
 		numbers := func(name string) []int {

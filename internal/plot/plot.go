@@ -1,4 +1,5 @@
-// Package plot draws figures over time as SVG, for pages without scripts. A style sheet gives the colours, by the classes of the elements.
+// Package plot draws figures over time as SVG, for pages without scripts. A style sheet gives the colours, by the
+// classes of the elements.
 package plot
 
 import (
@@ -166,7 +167,8 @@ func seconds(from, to time.Time) float64 {
 
 func (a *axes) y(v float64) float64 { return below - (below-top)*((v-a.low)/(a.high-a.low)) }
 
-// thinned returns the points that are drawn: of those that stand above each other, the first, the least, the greatest and the last.
+// thinned returns the points that are drawn: of those that stand above each other, the first, the least, the greatest
+// and the last.
 func (a *axes) thinned() (all []Point) {
 	for rest := a.points; len(rest) > 0; {
 		n, at := 1, math.Round(a.x(rest[0].Time))

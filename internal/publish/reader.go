@@ -98,8 +98,8 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, 
 	return document.Map, nil
 }
 
-// tallyVariants counts the variants that are not published (see [fragment.Topic.Canonical]). Where they stand is not known: it may
-// be that two topics of their scopes have become one.
+// tallyVariants counts the variants that are not published (see [fragment.Topic.Canonical]). Where they stand is not
+// known: it may be that two topics of their scopes have become one.
 func tallyVariants(tm *tmdm.TopicMap, name string, tolerated *xtm.Tally) {
 	for t := range tm.Topics() {
 		for _, n := range t.Names() {

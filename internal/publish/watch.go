@@ -270,7 +270,8 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 	return seen, err
 }
 
-// warnRenumbered logs that the ids of the file were numbered anew. What the file breaks the rules of XTM by is logged when it is read.
+// warnRenumbered logs that the ids of the file were numbered anew. What the file breaks the rules of XTM by is logged
+// when it is read.
 func (f *follower) warnRenumbered(done *Published) {
 	for _, w := range done.Warnings {
 		if w.Rule == losses.RenumberedRule {

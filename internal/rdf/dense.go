@@ -2,8 +2,9 @@ package rdf
 
 import "fmt"
 
-// A statement takes some hundred bytes in memory and in a map, and a collection makes two of the two bytes of a number. So a document
-// may make one statement of so many bytes of it, and so many beyond that. Statements with whole IRIs have more bytes.
+// A statement takes some hundred bytes in memory and in a map, and a collection makes two of the two bytes of a number.
+// So a document may make one statement of so many bytes of it, and so many beyond that. Statements with whole IRIs have
+// more bytes.
 const (
 	bytesOfStatement = 32
 	freeStatements   = 100_000

@@ -3,7 +3,8 @@ package rdf
 // maxGroup is how many statements a group has at most.
 const maxGroup = 1000
 
-// Groups gathers the statements about one resource that follow each other, for writers whose memory is not to grow with the graph.
+// Groups gathers the statements about one resource that follow each other, for writers whose memory is not to grow with
+// the graph.
 type Groups struct {
 	write func([]Quad) error
 	group []Quad

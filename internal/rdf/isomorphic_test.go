@@ -35,8 +35,8 @@ func agree(t *testing.T, a, b []rdf.Quad) (same bool) {
 	return same
 }
 
-// Two graphs are the same for us exactly if they have the same canonical form: random ones with many nodes that look alike, with other labels,
-// and with one statement changed.
+// Two graphs are the same for us exactly if they have the same canonical form: random ones with many nodes that look
+// alike, with other labels, and with one statement changed.
 func TestIsomorphicAgreesWithRDFC(t *testing.T) {
 	random := testenv.Rand(22)
 	var same, different int

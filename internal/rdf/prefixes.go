@@ -28,8 +28,8 @@ var spaces = func() map[string]string {
 	return all
 }()
 
-// UsedPrefixes returns a shortener for some statements. A prefix that is the scheme of one of their IRIs is not used: both would
-// look alike where there are no brackets.
+// UsedPrefixes returns a shortener for some statements. A prefix that is the scheme of one of their IRIs is not used:
+// both would look alike where there are no brackets.
 func UsedPrefixes(all []Quad) *Shortener {
 	s := &Shortener{map[string]string{}}
 	schemes := map[string]bool{}

@@ -109,7 +109,8 @@ func BadInIRI(s string) (bad rune, found bool) {
 	return 0, false
 }
 
-// MaxIRI is how many bytes a namespace or a base may have, and an IRI that is made with one: each use of it makes it again.
+// MaxIRI is how many bytes a namespace or a base may have, and an IRI that is made with one: each use of it makes it
+// again.
 const MaxIRI = 8 << 10
 
 // CheckLength refuses an IRI of more than [MaxIRI] bytes.

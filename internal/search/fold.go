@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns a text as it is compared: without differences of case, accents, width and ligatures. It is put into the form of
-// compatibility decompositions (Unicode Standard Annex 15, NFKD), accents are left out, cases are folded (Unicode Standard 3.13, toCasefold),
-// letters with a stroke become those without, and what is left is composed again (NFC).
-// To fold twice changes nothing more.
+// Fold returns a text as it is compared: without differences of case, accents, width and ligatures. It is put into the
+// form of compatibility decompositions (Unicode Standard Annex 15, NFKD), accents are left out, cases are folded
+// (Unicode Standard 3.13, toCasefold), letters with a stroke become those without, and what is left is composed again
+// (NFC). To fold twice changes nothing more.
 func Fold(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text)
@@ -44,8 +44,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// bare returns -1 for characters that are left out: accents, and those that show nothing, such as joiners and directions of writing.
-// Marks that make other letters stay: those of the scripts of India, of Thai, of kana.
+// bare returns -1 for characters that are left out: accents, and those that show nothing, such as joiners and
+// directions of writing. Marks that make other letters stay: those of the scripts of India, of Thai, of kana.
 func bare(r rune) rune {
 	switch {
 	case r < utf8.RuneSelf:
@@ -58,11 +58,13 @@ func bare(r rune) rune {
 	return r
 }
 
-// withoutStroke has letters that Unicode does not decompose, though collation takes them for others with an accent, or for two letters
-// (CLDR, Latin-ASCII.xml), and the Turkish dotless i, which has no other counterpart where accents do not count.
+// withoutStroke has letters that Unicode does not decompose, though collation takes them for others with an accent, or
+// for two letters (CLDR, Latin-ASCII.xml), and the Turkish dotless i, which has no other counterpart where accents do
+// not count.
 var withoutStroke = map[rune]string{
 	'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ŧ': "t", 'ı': "i", 'æ': "ae", 'œ': "oe", 'þ': "th", 'ə': "e", 'ŋ': "n",
 }
 
-// Rules names the rules by which text is folded and cut, with the version of Unicode: an index that was made by others is to be made anew.
+// Rules names the rules by which text is folded and cut, with the version of Unicode: an index that was made by others
+// is to be made anew.
 const Rules = "1 Unicode " + norm.Version

@@ -66,8 +66,8 @@ const (
 	fitSeveral            // several texts have them together
 )
 
-// Compare orders matches, the best first: names before variants before identifiers, whole words before beginnings, a text that is what
-// somebody looks for before one that begins with it, and that before one that has it.
+// Compare orders matches, the best first: names before variants before identifiers, whole words before beginnings, a
+// text that is what somebody looks for before one that begins with it, and that before one that has it.
 func (m Match) Compare(other Match) int {
 	return cmp.Or(
 		cmp.Compare(m.fit/fitSeveral, other.fit/fitSeveral),

@@ -21,8 +21,9 @@ type word struct {
 	start, end int
 }
 
-// cut returns the words of a text: runs of letters, digits and their marks. In scripts that do not part words these are every two
-// characters that stand side by side, and the last one of a run alone: whoever looks for some characters finds them inside.
+// cut returns the words of a text: runs of letters, digits and their marks. In scripts that do not part words these are
+// every two characters that stand side by side, and the last one of a run alone: whoever looks for some characters
+// finds them inside.
 func cut(text string) []word {
 	if len(text) > longestText {
 		text = strings.ToValidUTF8(text[:longestText], "")
@@ -104,7 +105,8 @@ func (c *cutter) end(text string, at int) {
 	c.begun, c.pairs = 0, false
 }
 
-// apart returns the words of a text that are not within the one before, as the end of a run in a script that does not part words is.
+// apart returns the words of a text that are not within the one before, as the end of a run in a script that does not
+// part words is.
 func apart(words []word) (all []word) {
 	end := -1
 	for _, w := range words {

@@ -17,8 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
 
-// The table of addresses in docs/http.md has each route once, with its methods, a description and the file that answers, and no
-// others. With -update the methods are corrected, what is no route goes, and what is missing is added, to be described by hand.
+// The table of addresses in docs/http.md has each route once, with its methods, a description and the file that
+// answers, and no others. With -update the methods are corrected, what is no route goes, and what is missing is added,
+// to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
 	n := start(t, func(c *server.Config) { c.Node = http.NotFoundHandler() })
 	methods := map[string][]string{}

@@ -16,10 +16,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What was, is at the address of what is, with ?at=. The map as of now is an original resource (RFC 7089), and its own TimeGate; its mementos are
-// under the same URL with ?at=.
+// What was, is at the address of what is, with ?at=. The map as of now is an original resource (RFC 7089), and its own
+// TimeGate; its mementos are under the same URL with ?at=.
 
-// WriteVersion answers with what an entry says of a topic, and when that was current (RFC 7089 §2.1.1, Memento-Datetime; §4.2.2).
+// WriteVersion answers with what an entry says of a topic, and when that was current (RFC 7089 §2.1.1,
+// Memento-Datetime; §4.2.2).
 func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.View, e *store.Entry) error {
 	h, c := w.Header(), &v.Collection
 	h.Set("Memento-Datetime", web.HTTPTime(e.Updated))
@@ -29,8 +30,8 @@ func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.V
 	return web.Represent(s, w, r, VersionForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
 }
 
-// topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says why that
-// is gone.
+// topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says
+// why that is gone.
 func (s *Server) topicAt(w http.ResponseWriter, r *http.Request, at time.Time) error {
 	return s.View(r, func(v *store.View) error {
 		m, err := history.Asked(v, at, s.Now())
@@ -92,9 +93,9 @@ type current struct {
 	at *history.Moment // nil: as it is now
 }
 
-// currentSnapshot streams the map as it is now, or with ?at= as it was at a time, and says as of when. With Accept-Datetime it leads to the
-// map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is later, to the first one that can be
-// had where it is earlier.
+// currentSnapshot streams the map as it is now, or with ?at= as it was at a time, and says as of when. With
+// Accept-Datetime it leads to the map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is
+// later, to the first one that can be had where it is earlier.
 func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 	at, err := parseTime(r, "at")
 	if err != nil {

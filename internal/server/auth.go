@@ -97,7 +97,8 @@ func (s *Server) hidden(r *http.Request) (names []string) {
 	return names
 }
 
-// origins returns what a collection is derived from, or a replica of, as its feed says too; of this server what the request may see.
+// origins returns what a collection is derived from, or a replica of, as its feed says too; of this server what the
+// request may see.
 func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, error) {
 	return inputs.Origins(r.Context(), s.Store, c, func(own *store.Collection) string {
 		if !s.mayRead(r, own.Name) {
@@ -107,7 +108,8 @@ func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, e
 	})
 }
 
-// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no names.
+// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
+// names.
 func (s *Server) claims(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (of pages.Claims, err error) {
 	claims, from, err := derive.ClaimsOf(r.Context(), s.Store, c, topic, as...)
 	of.Claims = claims

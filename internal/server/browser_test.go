@@ -15,7 +15,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// browser does what a browser does with forms: it keeps cookies, says where a request comes from, and goes where it is led.
+// browser does what a browser does with forms: it keeps cookies, says where a request comes from, and goes where it is
+// led.
 type browser struct {
 	n   *node
 	jar http.CookieJar
@@ -138,7 +139,8 @@ func (f form) set(pairs ...string) form {
 	return f
 }
 
-// row returns the beginning of the names of the fields of a row: the first of the kind that has a value in a field, "" for an empty one.
+// row returns the beginning of the names of the fields of a row: the first of the kind that has a value in a field, ""
+// for an empty one.
 func (f form) row(t testing.TB, kind, field, value string) string {
 	t.Helper()
 	for i := range 400 {

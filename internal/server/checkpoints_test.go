@@ -29,7 +29,8 @@ func signedNode(t *testing.T, configure ...func(*server.Config)) (*node, *checkp
 	return n, key
 }
 
-// The feed of a signed collection has the checkpoint of its entries, which anybody can compute from what the feed shows.
+// The feed of a signed collection has the checkpoint of its entries, which anybody can compute from what the feed
+// shows.
 func TestCheckpointIsThatOfTheFeed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
@@ -98,7 +99,8 @@ func TestWhatHasNoCheckpoint(t *testing.T) {
 	}
 }
 
-// A key that cannot be used is refused when it is set. Without one that is lost later the feed is not served, until it is back.
+// A key that cannot be used is refused when it is set. Without one that is lost later the feed is not served, until it
+// is back.
 func TestKeyThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)

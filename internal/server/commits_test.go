@@ -10,7 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Each entry states the commit that it belongs to, in every document that shows it, and each snapshot that of its state.
+// Each entry states the commit that it belongs to, in every document that shows it, and each snapshot that of its
+// state.
 func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 	t.Parallel()
 	n := start(t, documentSize(3))

@@ -40,8 +40,9 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 }
 
 // topicData answers with the record of a topic: the record form of its last entry, in
-// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With ?claims= it is what the
-// inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of those who say it.
+// the forms in which it is offered. Where the topic is deleted, that says so. With ?at= it is the topic as it was. With
+// ?claims= it is what the inputs of a derived collection say of the topic now, in XTM 2.1 with the item identifiers of
+// those who say it.
 func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 	at, err := parseTime(r, "at")
 	claims := r.URL.Query().Has("claims")
@@ -143,7 +144,8 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// known returns the TopicSI of the topic with a subject identifier, or with former set also that of one which was known by it.
+// known returns the TopicSI of the topic with a subject identifier, or with former set also that of one which was known
+// by it.
 func known(v *store.View, si fragment.Ref, former bool) (fragment.Ref, error) {
 	t, err := v.Source().Topic(si)
 	if err != nil {
@@ -177,8 +179,8 @@ func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of versio
 	})
 }
 
-// writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry changes what the published map
-// says of it in XTM. In RDF it has blank nodes, which change on their own.
+// writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry
+// changes what the published map says of it in XTM. In RDF it has blank nodes, which change on their own.
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
 	now := v.ShowsNow(e) && (v.Replica != nil || in.Statements != nil || !e.Lives())
@@ -190,7 +192,8 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 	})
 }
 
-// writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches ask each time.
+// writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches
+// ask each time.
 func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, write func(io.Writer) error) error {
 	v, e := of.view, of.entry
 	if err := replicas.CanWrite(v, e); err != nil {
@@ -253,7 +256,8 @@ type keptSnapshot struct {
 	snap *store.Snapshot
 }
 
-// writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another program may write that in other bytes.
+// writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another
+// program may write that in other bytes.
 func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in *formats.Format) error {
 	made := web.Validator{Tag: k.snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(k.snap.Updated)}
 	stored := in.Stored == store.SnapshotForm

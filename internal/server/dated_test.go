@@ -81,7 +81,8 @@ func TestDataSayOfWhenTheyAre(t *testing.T) {
 	}
 }
 
-// A value of the query comes back, and is all that differs: neither tags nor content know of it, and no cache keeps the answer.
+// A value of the query comes back, and is all that differs: neither tags nor content know of it, and no cache keeps the
+// answer.
 func TestAskedAnswers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -162,7 +163,8 @@ func openingsOf(t *testing.T, n *node) (ids []string) {
 	return ids
 }
 
-// The head of the feed states the last openings of the database, and nothing else does: archive documents stay as they are, byte for byte.
+// The head of the feed states the last openings of the database, and nothing else does: archive documents stay as they
+// are, byte for byte.
 func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 	t.Parallel()
 	dir, base := t.TempDir(), ""
@@ -206,7 +208,8 @@ func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "with another opening the head is another")
 }
 
-// A folder that was put back lacks the openings since, and has one that nobody knows. What it publishes then has addresses of its own.
+// A folder that was put back lacks the openings since, and has one that nobody knows. What it publishes then has
+// addresses of its own.
 func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -275,8 +278,8 @@ func dial(address string) func(context.Context, string, string) (net.Conn, error
 	}
 }
 
-// Two servers have one database, and one of them reads a copy that lags. What it shows is of the time of the copy: it is never said to be newer
-// than what it lacks, whatever is asked for.
+// Two servers have one database, and one of them reads a copy that lags. What it shows is of the time of the copy: it
+// is never said to be newer than what it lacks, whatever is asked for.
 func TestAServerOnADatabaseThatLags(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")
@@ -332,8 +335,8 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 	}
 }
 
-// A derived collection is an origin: its documents are of when they are read, and state the openings of the node. Where readers need a token, what is
-// said without one is no data.
+// A derived collection is an origin: its documents are of when they are read, and state the openings of the node. Where
+// readers need a token, what is said without one is no data.
 func TestDerivedAndClosedCollectionsSayOfWhenTheyAre(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("r", 40)

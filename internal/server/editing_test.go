@@ -36,7 +36,8 @@ func editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*node,
 	return n, b
 }
 
-// What is previewed is what is published: an entry of the feed with its author and note, and the same words on the page of the change.
+// What is previewed is what is published: an entry of the feed with its author and note, and the same words on the page
+// of the change.
 func TestEditingATopic(t *testing.T) {
 	t.Parallel()
 	n, b := editor(t, small())
@@ -179,7 +180,8 @@ func TestConflictsAreShown(t *testing.T) {
 
 func (n *node) published(a answer) publish.Published { return published(n.t, a) }
 
-// What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other statements of a large topic.
+// What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other
+// statements of a large topic.
 func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
@@ -312,7 +314,8 @@ func TestHostileForms(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, b.do(at+"?name=x", nil).StatusCode)
 }
 
-// leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the name, and says beside it what.
+// leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the
+// name, and says beside it what.
 func leadsToWrong(t *testing.T, a answer, name string) {
 	t.Helper()
 	id := regexp.MustCompile(`<li><a href="#([^"]+)">`).FindSubmatch(a.body)

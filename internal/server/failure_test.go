@@ -144,7 +144,8 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 	assert.Contains(t, n.logs.String(), "/var/lib/secret")
 }
 
-// For those who only read, a full disk is no change that was not made: they are told what could not be made, and what can be read.
+// For those who only read, a full disk is no change that was not made: they are told what could not be made, and what
+// can be read.
 func TestReadersAreToldWhatAFullDiskHasNoSpaceFor(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)

@@ -17,7 +17,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// Wherever an answer depends on the token, a wrong one is held back and counted, as at the form to sign in. It is not where the answer is the same for all.
+// Wherever an answer depends on the token, a wrong one is held back and counted, as at the form to sign in. It is not
+// where the answer is the same for all.
 func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 	const writer, reader = "the token of a writer", "the token of a reader"
 	n := start(t, func(c *server.Config) {
@@ -59,8 +60,8 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(count+1), tried(), "the form")
 }
 
-// A request whose length is told twice, or in a way that its version of HTTP does not have, is the last of its connection: a proxy may
-// have read another length, so what comes next may be from somebody else (RFC 9112 §6.1).
+// A request whose length is told twice, or in a way that its version of HTTP does not have, is the last of its
+// connection: a proxy may have read another length, so what comes next may be from somebody else (RFC 9112 §6.1).
 func TestARequestOfTwoLengthsIsTheLastOfItsConnection(t *testing.T) {
 	n := start(t)
 	n.publish("egov", maps.EGov)

@@ -33,8 +33,8 @@ const (
 
 const jsonType = "application/json"
 
-// history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a time, ?before=
-// those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences.
+// history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a
+// time, ?before= those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHistory(r)
 	if err != nil {
@@ -89,7 +89,8 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	return q, nil
 }
 
-// differences streams the topics that differ between two states, those at the two times ?at=, or at one of them and now.
+// differences streams the topics that differ between two states, those at the two times ?at=, or at one of them and
+// now.
 func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 	times, err := parseTimes(r, "at")
 	if err != nil {

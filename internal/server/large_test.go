@@ -58,7 +58,8 @@ func (n *node) hubPaths() (paths []string) {
 	return paths
 }
 
-// Clients that are slow to take a large fragment or record hold no state of the store open, and a load waits for none of them.
+// Clients that are slow to take a large fragment or record hold no state of the store open, and a load waits for none
+// of them.
 func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -84,7 +85,8 @@ func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 	assert.Equal(t, loads+1, engine.Adopted(), "the load found a moment in which nobody reads")
 }
 
-// A large fragment is made once. It is served as it was made: whole, in ranges of what is packed, and to those who do not take it packed.
+// A large fragment is made once. It is served as it was made: whole, in ranges of what is packed, and to those who do
+// not take it packed.
 func TestALargeFragmentIsMadeOnce(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

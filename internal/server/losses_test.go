@@ -21,7 +21,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// concepts returns a map of 100 concepts, of which so many say something. The others are there, and nothing is said of them.
+// concepts returns a map of 100 concepts, of which so many say something. The others are there, and nothing is said of
+// them.
 func concepts(saying int) []byte {
 	var b bytes.Buffer
 	b.WriteString(strings.TrimSuffix(nothing, "/>") + `><topic><subjectIdentifier href="http://psi.example.org/concept"/></topic><topic><subjectIdentifier href="http://psi.example.org/note"/></topic>`)
@@ -130,7 +131,8 @@ func vocabulary(t *testing.T, state int) (all []rdf.Quad) {
 	return all
 }
 
-// The states of a real vocabulary follow one another without a word. One from which all that is said of most concepts has gone is held back.
+// The states of a real vocabulary follow one another without a word. One from which all that is said of most concepts
+// has gone is held back.
 func TestAVocabularyThatSaysNothingAnyMore(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	n := start(t)

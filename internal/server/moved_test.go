@@ -13,7 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
-// Where the store of a server is moved while it runs, it says so, and takes nothing any more. Where to is told to its operator alone.
+// Where the store of a server is moved while it runs, it says so, and takes nothing any more. Where to is told to its
+// operator alone.
 func TestAServerWhoseStoreIsMovedSaysSo(t *testing.T) {
 	t.Parallel()
 	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: memory.New()})

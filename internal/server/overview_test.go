@@ -52,7 +52,8 @@ func allocates(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// An overview costs for each collection as much with many as with few. One that is known already costs the same with any number of them.
+// An overview costs for each collection as much with many as with few. One that is known already costs the same with
+// any number of them.
 func TestTheOverviewCostsInProportion(t *testing.T) {
 	small, large := withCollections(t, 50), withCollections(t, 400)
 	for _, path := range []string{"/topicmaps", "/topicmaps.html"} {
@@ -109,8 +110,8 @@ func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
 	assert.NotContains(t, string(n.mustGet("/topicmaps").body), "open")
 }
 
-// BenchmarkOverview prints what the overview of many collections costs for each of them; the reference is that of 100 collections. The
-// last is what costs a reader who has it already, beside one of 100 collections.
+// BenchmarkOverview prints what the overview of many collections costs for each of them; the reference is that of 100
+// collections. The last is what costs a reader who has it already, beside one of 100 collections.
 func BenchmarkOverview(b *testing.B) {
 	const manyTimes = 100
 	few, many := 100, 10_000

@@ -14,7 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/server/pages"
 )
 
-// A map leads to the hierarchies that it marks as Ontopia does, and to those of SKOS: trees of broader and narrower concepts.
+// A map leads to the hierarchies that it marks as Ontopia does, and to those of SKOS: trees of broader and narrower
+// concepts.
 func TestHierarchies(t *testing.T) {
 	t.Parallel()
 	n := start(t)

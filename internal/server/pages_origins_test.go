@@ -42,7 +42,8 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	assert.Contains(t, p.text, "open")
 }
 
-// The page of a topic of a derived map names the inputs that say each statement, of this server those that who asks may read.
+// The page of a topic of a derived map names the inputs that say each statement, of this server those that who asks may
+// read.
 func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"

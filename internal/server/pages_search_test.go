@@ -218,7 +218,8 @@ func TestHostileNamesAreFound(t *testing.T) {
 	assert.Equal(t, 1<<20+7, found.Results[0].Match.Cut)
 }
 
-// A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count once.
+// A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count
+// once.
 func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 	n := start(t)
 	n.publish("m", []byte(testhostile.ThemedNames(300, 50)))

@@ -170,7 +170,8 @@ func TestPagesAreConditional(t *testing.T) {
 	}
 }
 
-// Whatever pages of a map lead to, that only some may read, needs the token: pages, what is found, pictures, forms, descriptions and documents.
+// Whatever pages of a map lead to, that only some may read, needs the token: pages, what is found, pictures, forms,
+// descriptions and documents.
 func TestPagesOfAPrivateMap(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"

@@ -16,14 +16,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Part is what an extension adds to a server. Fields that are nil add nothing. Its functions are called by several goroutines.
+// Part is what an extension adds to a server. Fields that are nil add nothing. Its functions are called by several
+// goroutines.
 type Part struct {
 	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
 	Routes func(get func(path string, h web.Handler))
 
-	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those that are feeds.
+	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those that
+	// are feeds.
 	FollowLinks func(*store.Collection) []feeds.Link
-	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. Where it is nil, they are those of the server.
+	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. Where it is nil,
+	// they are those of the server.
 	Links func(*store.Collection) []feeds.Link
 	// TopicLinks returns the links of a topic, in headers.
 	TopicLinks func(*store.Collection, *store.Entry) []feeds.Link
@@ -44,7 +47,8 @@ type Job struct {
 	Run  func(context.Context)
 }
 
-// Followed returns the URLs of the documents of a collection that are followed. There are none where only some may read them, or where nobody can at present.
+// Followed returns the URLs of the documents of a collection that are followed. There are none where only some may read
+// them, or where nobody can at present.
 func (s *Server) Followed(c *store.Collection) (urls []string) {
 	if !s.IsForAll(c) || inputs.CanBeRead(c) != nil {
 		return nil
@@ -61,7 +65,8 @@ func (s *Server) Followed(c *store.Collection) (urls []string) {
 	return urls
 }
 
-// followLinks returns the links that parts add to the documents of a collection that are followed. There are none where only some may read them.
+// followLinks returns the links that parts add to the documents of a collection that are followed. There are none where
+// only some may read them.
 func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
 	if !s.IsForAll(c) {
 		return nil
@@ -107,7 +112,8 @@ func (s *Server) addTopicLinks(h http.Header, c *store.Collection, e *store.Entr
 	}
 }
 
-// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the server is closed.
+// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the server
+// is closed.
 func (s *Server) Run(job func(context.Context)) (begun bool) { return s.keeper.Run(job) }
 
 // Waiting has requests wait for a document to change, where they prefer to.
@@ -119,7 +125,8 @@ func (s *Server) Made(t time.Time) time.Time { return s.keeper.Changes.Made(t) }
 // IsForAll reports whether everybody may read a collection.
 func (s *Server) IsForAll(c *store.Collection) bool { return len(s.readers[c.Name]) == 0 }
 
-// AddFollowLinks adds the links of a document that is followed to the header of a document, and one to itself. They are on one line, as some readers look at no other.
+// AddFollowLinks adds the links of a document that is followed to the header of a document, and one to itself. They are
+// on one line, as some readers look at no other.
 func (s *Server) AddFollowLinks(h http.Header, c *store.Collection, url string) {
 	links := s.followLinks(c)
 	if len(links) == 0 {

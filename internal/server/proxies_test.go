@@ -87,8 +87,8 @@ func TestMetricsAreNotPublic(t *testing.T) {
 	}
 }
 
-// Behind the proxies of packaging, the log has the client and the id that the proxy has given, metrics are not public, and what comes
-// through a proxy does not write without a token.
+// Behind the proxies of packaging, the log has the client and the id that the proxy has given, metrics are not public,
+// and what comes through a proxy does not write without a token.
 func TestBehindTheProxiesOfThePackage(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/operations.md")

@@ -19,7 +19,8 @@ import (
 
 const capabilityList = "/topicmaps/small/resourcesync/capabilitylist.xml"
 
-// A server that may only read its database answers at each of its addresses: with what is stored, or with 503 and why. It never fails.
+// A server that may only read its database answers at each of its addresses: with what is stored, or with 503 and why.
+// It never fails.
 func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -112,7 +113,8 @@ func (n *node) crawl(from ...string) []string {
 	return all
 }
 
-// answersEach asks for all addresses, and for each kind of address with each of its methods. What ResourceSync offers is answered with a status.
+// answersEach asks for all addresses, and for each kind of address with each of its methods. What ResourceSync offers
+// is answered with a status.
 func (n *node) answersEach(urls []string, resourceSync int) {
 	n.t.Helper()
 	check := func(method, u string) answer {

@@ -41,7 +41,8 @@ func aSnapshot(t *testing.T, n *node, doc []byte) (url, file string) {
 	return url, files[0]
 }
 
-// A form of a snapshot that is not stored is made of the one that is. It says what the map says in that form, to the byte.
+// A form of a snapshot that is not stored is made of the one that is. It says what the map says in that form, to the
+// byte.
 func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -56,7 +57,8 @@ func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
 	}
 }
 
-// A form is made once, and the same bytes are served from then on, whole and in ranges. When it was given up, it is made again in the same bytes.
+// A form is made once, and the same bytes are served from then on, whole and in ranges. When it was given up, it is
+// made again in the same bytes.
 func TestAFormOfASnapshotIsMadeOnceAndHasTheSameBytes(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
@@ -146,7 +148,8 @@ func (r *renderer) open(name string) web.File {
 	return f
 }
 
-// Each form is made one at a time. Those who wait too long are told when to ask again, and the file is made though nobody waits for it.
+// Each form is made one at a time. Those who wait too long are told when to ask again, and the file is made though
+// nobody waits for it.
 func TestFormsAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
 	files := renderings.New(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond, "rendering")

@@ -79,7 +79,8 @@ func (n *node) askForAll(urls []string) {
 	}
 }
 
-// Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made again, by itself.
+// Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made
+// again, by itself.
 func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	stores.InFolders(t)
@@ -122,7 +123,8 @@ func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 	}
 }
 
-// A file that has its length and other bytes is found by a check. It goes with all that belongs to it, and is made again.
+// A file that has its length and other bytes is found by a check. It goes with all that belongs to it, and is made
+// again.
 func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	stores.InFolders(t)
@@ -152,7 +154,8 @@ func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 	}
 }
 
-// A change list whose files are damaged, and whose changes are not kept any more, is dropped with those before it: readers are told to start again.
+// A change list whose files are damaged, and whose changes are not kept any more, is dropped with those before it:
+// readers are told to start again.
 func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()

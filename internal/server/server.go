@@ -62,7 +62,8 @@ type Server struct {
 // recentLimit is how many bytes of documents are kept in memory.
 const recentLimit = 16 << 20
 
-// What is kept of snapshots in other forms than the stored one, and of large fragments and records: bytes, and how long after the last use.
+// What is kept of snapshots in other forms than the stored one, and of large fragments and records: bytes, and how long
+// after the last use.
 const (
 	renderingsLimit = 1 << 30
 	largeLimit      = 256 << 20

@@ -11,7 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/server/signin"
 )
 
-// A form that is sent after its session has ended is kept while its writer signs in, and what it would publish is shown before it is published.
+// A form that is sent after its session has ended is kept while its writer signs in, and what it would publish is shown
+// before it is published.
 func TestFormsAreKeptWhileSigningIn(t *testing.T) {
 	t.Parallel()
 	n, b := editor(t, small())

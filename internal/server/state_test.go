@@ -9,7 +9,8 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// A tree that is completed changes the checkpoint that the feed states, and nothing else. Who has the feed of before gets the new one.
+// A tree that is completed changes the checkpoint that the feed states, and nothing else. Who has the feed of before
+// gets the new one.
 func TestATreeThatIsCompletedIsAnotherState(t *testing.T) {
 	c := store.Collection{Name: "egov", Head: 7}
 	lacking := StateOf(&c)

@@ -115,8 +115,8 @@ func deletion(prior merge.State, t *fragment.Topic) (*fragment.Change, error) {
 	return fragment.Delete(prior, t.TopicSI(), mentions)
 }
 
-// revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a change like
-// any other, and the log keeps what it takes back.
+// revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a
+// change like any other, and the log keeps what it takes back.
 func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	switch {
@@ -168,7 +168,8 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// revertCommit publishes what was before a commit, of all that it has changed. ?force= does so even where some of that must stay.
+// revertCommit publishes what was before a commit, of all that it has changed. ?force= does so even where some of that
+// must stay.
 func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 	commit, err := web.Number(r, "commit", 0)
 	if err != nil || commit == 0 {

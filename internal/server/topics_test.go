@@ -158,7 +158,8 @@ func hub(name string) []byte {
 	return topicMap(parts...)
 }
 
-// A fragment is what its topic was after the commit of its entry, however large it is and whatever becomes of the topic.
+// A fragment is what its topic was after the commit of its entry, however large it is and whatever becomes of the
+// topic.
 func TestLargeFragmentsStayWhatTheyWere(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

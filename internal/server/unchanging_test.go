@@ -20,7 +20,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// entryWatch knows what the entries of the collection m said when they were published: in all forms and codings, by URL.
+// entryWatch knows what the entries of the collection m said when they were published: in all forms and codings, by
+// URL.
 type entryWatch struct {
 	*node
 	t    *testing.T
@@ -111,8 +112,8 @@ func (w *entryWatch) unchanged() {
 	}
 }
 
-// What an entry says never changes, nor does its ETag: whatever becomes of its topic, and of those that this mentions, of the settings, and of
-// history before it. It is the same of another process on the same folder.
+// What an entry says never changes, nor does its ETag: whatever becomes of its topic, and of those that this mentions,
+// of the settings, and of history before it. It is the same of another process on the same folder.
 func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -170,7 +171,8 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 	}
 }
 
-// From the entry on behind which the setting was changed, fragments of classes are without their instances. Those before have them.
+// From the entry on behind which the setting was changed, fragments of classes are without their instances. Those
+// before have them.
 func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
 	t.Parallel()
 	n := start(t)
@@ -223,8 +225,8 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 	assert.Empty(t, w.errors())
 }
 
-// Behind the horizon there are no fragments. The address of each topic still answers with its record, which pruning does not change: nor does the
-// ETag, in XTM, of what lives or is deleted.
+// Behind the horizon there are no fragments. The address of each topic still answers with its record, which pruning
+// does not change: nor does the ETag, in XTM, of what lives or is deleted.
 func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 	t.Parallel()
 	w := watchEntries(t)

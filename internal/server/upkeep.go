@@ -98,7 +98,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteText(w, "ready\n")
 }
 
-// Stopping makes /readyz tell load balancers to send nothing more, and answers the requests that wait. All else goes on.
+// Stopping makes /readyz tell load balancers to send nothing more, and answers the requests that wait. All else goes
+// on.
 func (s *Server) Stopping() {
 	s.stopping.Store(true)
 	s.waiting.Close()

@@ -59,8 +59,8 @@ func TestRequestsWaitForAChange(t *testing.T) {
 	}
 }
 
-// A request that waited long enough is told that nothing has changed. So it is at once without an ETag that it knows, without room, and where
-// the server stops.
+// A request that waited long enough is told that nothing has changed. So it is at once without an ETag that it knows,
+// without room, and where the server stops.
 func TestRequestsDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	n := start(t, someWait)

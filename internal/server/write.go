@@ -197,8 +197,8 @@ const (
 	smallUpload     = 64 << 10 // bytes of the body of one, at most
 )
 
-// readSmall reads the body of a request, and reports whether it is a small one: by what its headers say, and not packed. The request has the same body
-// as before, and the same error where the client sends less.
+// readSmall reads the body of a request, and reports whether it is a small one: by what its headers say, and not
+// packed. The request has the same body as before, and the same error where the client sends less.
 func readSmall(r *http.Request) bool {
 	if r.ContentLength < 0 || r.ContentLength > smallUpload || r.Header.Get("Content-Encoding") != "" {
 		return false

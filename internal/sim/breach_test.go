@@ -67,7 +67,8 @@ var breaches = []breach{
 
 var credulity atomic.Int64
 
-// believing is a client to which replicas seem to have seen their origin just now: all of them, or those that are no authority.
+// believing is a client to which replicas seem to have seen their origin just now: all of them, or those that are no
+// authority.
 type believing struct {
 	http.RoundTripper
 	n   *node

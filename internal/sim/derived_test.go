@@ -55,8 +55,8 @@ func (n *node) request(method, name string, body any) (status int, answer string
 	return w.Code, w.Body.String()
 }
 
-// derive lets a node publish what some of its sources say together, in place of what it has derived before. It must be refused where
-// a source is derived itself: then it is derived from the others.
+// derive lets a node publish what some of its sources say together, in place of what it has derived before. It must be
+// refused where a source is derived itself: then it is derived from the others.
 func (n *node) derive(own bool, inputs ...*followed) {
 	d := &derivation{name: "d" + n.name[1:], own: own, inputs: inputs}
 	if n.derived != nil {

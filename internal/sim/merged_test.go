@@ -25,7 +25,8 @@ func (n *node) own() {
 	})
 }
 
-// merged requires that the merged view of a node is what its own collection and those that it follows say together, less what it rejects.
+// merged requires that the merged view of a node is what its own collection and those that it follows say together,
+// less what it rejects.
 func (n *node) merged() {
 	want := union(n.brought())
 	if want.disputed { // which statement the topic reifies then depends on the order

@@ -134,8 +134,8 @@ func (n *node) rejectsAll(name string, want rejected) bool {
 	return len(all) == len(want[name])
 }
 
-// What the oracle knows of rejections: what is rejected of a source is as if it had not said it. A claim is what it says in the
-// references of the source.
+// What the oracle knows of rejections: what is rejected of a source is as if it had not said it. A claim is what it
+// says in the references of the source.
 
 func text(c *rejections.Claim) string {
 	of := ""

@@ -43,7 +43,8 @@ func (w *world) silence() {
 	}
 }
 
-// silentPasses is how often everybody does a round in silence: 100 times in the long form, else so often that there are 100 rounds.
+// silentPasses is how often everybody does a round in silence: 100 times in the long form, else so often that there are
+// 100 rounds.
 func (w *world) silentPasses() int {
 	rounds := 0
 	for _, n := range w.nodes {
@@ -55,8 +56,8 @@ func (w *world) silentPasses() int {
 	return max(10, (99+rounds)/rounds)
 }
 
-// pass does a round of everybody, and reports whether one brought something. A first round may still fail by what an earlier one has
-// left, such as a snapshot that was cut off.
+// pass does a round of everybody, and reports whether one brought something. A first round may still fail by what an
+// earlier one has left, such as a snapshot that was cut off.
 func (w *world) pass(first bool) (news bool) {
 	w.now = w.now.Add(time.Minute)
 	for _, n := range w.nodes {

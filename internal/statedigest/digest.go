@@ -51,8 +51,8 @@ const (
 	Association Kind = 'a'
 )
 
-// Owner returns the TopicSI of the topic to which an association belongs, which must be canonical: that of the instance in a
-// type-instance association, else the least of the players.
+// Owner returns the TopicSI of the topic to which an association belongs, which must be canonical: that of the instance
+// in a type-instance association, else the least of the players.
 func Owner(a *fragment.Association) fragment.Ref {
 	if _, instance, ok := a.TypeInstance(); ok {
 		return instance

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// The row of a leaf has its items, and with each the length of its owner and the owner; no owner where it is that of the item
-// before. The row of an inner node has the digests of its children, and then the number of items below each.
+// The row of a leaf has its items, and with each the length of its owner and the owner; no owner where it is that of
+// the item before. The row of an inner node has the digests of its children, and then the number of items below each.
 
 const digestsSize = Fanout * len(Digest{})
 

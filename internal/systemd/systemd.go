@@ -1,4 +1,5 @@
-// Package systemd takes sockets from systemd, and tells it how the process is: ready, alive, stopping. Without systemd it does nothing.
+// Package systemd takes sockets from systemd, and tells it how the process is: ready, alive, stopping. Without systemd
+// it does nothing.
 package systemd
 
 import (
@@ -44,7 +45,8 @@ func Alive() { tell(daemon.SdNotifyWatchdog) }
 // Status tells in a few words how the process is.
 func Status(text string) { tell("STATUS=" + text) }
 
-// Beat returns how often systemd has to be told that the process is alive, with a margin, or 0 where it does not ask for that.
+// Beat returns how often systemd has to be told that the process is alive, with a margin, or 0 where it does not ask
+// for that.
 func Beat() time.Duration {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

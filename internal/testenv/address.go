@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// FreeAddress returns a loopback address that nobody listens on. Its port is none of those that systems give to connections, so
-// that no other test takes it before it is used.
+// FreeAddress returns a loopback address that nobody listens on. Its port is none of those that systems give to
+// connections, so that no other test takes it before it is used.
 func FreeAddress() (string, error) {
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))

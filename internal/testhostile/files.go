@@ -101,7 +101,8 @@ func named(encoding, text string) string {
 	return b.String()
 }
 
-// ThemedNames returns a document with one topic of so many names, n1000 and on, each of which has all of so many themes.
+// ThemedNames returns a document with one topic of so many names, n1000 and on, each of which has all of so many
+// themes.
 func ThemedNames(names, themes int) string {
 	var scope, b strings.Builder
 	for i := range themes {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Dense are documents in notations of RDF that make many statements of few bytes each: n members of a list, or n objects.
+// Dense are documents in notations of RDF that make many statements of few bytes each: n members of a list, or n
+// objects.
 var Dense = map[string]func(n int) string{
 	"list.ttl": func(n int) string {
 		return "<http://example.org/a> <http://example.org/p>\n(" + strings.Repeat(" 1", n) + " ) ."

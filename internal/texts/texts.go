@@ -1,5 +1,6 @@
-// Package texts has all that people read on pages, in English: a template for each page, with its sentences, and the words and messages that code
-// puts into pages. Whoever translates the pages, or edits how they speak, needs this folder alone.
+// Package texts has all that people read on pages, in English: a template for each page, with its sentences, and the
+// words and messages that code puts into pages. Whoever translates the pages, or edits how they speak, needs this
+// folder alone.
 package texts
 
 import "embed"

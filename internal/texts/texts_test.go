@@ -16,7 +16,8 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// elsewhere are functions whose texts are not of pages: answers that programs get as well, errors, and lines of the log.
+// elsewhere are functions whose texts are not of pages: answers that programs get as well, errors, and lines of the
+// log.
 var elsewhere = map[string]bool{"Problemf": true, "Errorf": true, "New": true, "panic": true, "Info": true, "Warn": true, "Error": true, "Missing": true, "InTurn": true, "Key": true}
 
 // The packages that make pages have no texts of their own: whatever has two words there is said elsewhere.

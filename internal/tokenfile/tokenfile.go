@@ -20,8 +20,9 @@ type Token struct {
 // maxSize is how many bytes of a file are read.
 const maxSize = 1 << 20
 
-// Read reads the tokens of a file, at least one. Each is on a line of its own; empty lines and lines that begin with # are passed over. A
-// line may have the name of who has the token before it, with a colon and a blank between them. A byte order mark is no part of a token.
+// Read reads the tokens of a file, at least one. Each is on a line of its own; empty lines and lines that begin with #
+// are passed over. A line may have the name of who has the token before it, with a colon and a blank between them. A
+// byte order mark is no part of a token.
 func Read(file string) ([]Token, error) {
 	f, err := os.Open(file)
 	if err != nil {

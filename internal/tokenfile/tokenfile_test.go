@@ -28,7 +28,8 @@ func TestTokensAreReadOneFromEachLine(t *testing.T) {
 	assert.Equal(t, []Token{{"first-token", ""}, {"second token#1", ""}, {"named-token", "Jürgen B."}, {"last", ""}}, all)
 }
 
-// Editors of Windows put a byte order mark before the text. It is no part of the first token, of its name, or of a comment.
+// Editors of Windows put a byte order mark before the text. It is no part of the first token, of its name, or of a
+// comment.
 func TestByteOrderMarkIsNoPartOfAToken(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]Token{

@@ -16,7 +16,8 @@ import (
 	"strings"
 )
 
-// archive writes the files of a platform into an archive, in the order of their names, all of the time of the commit and of nobody.
+// archive writes the files of a platform into an archive, in the order of their names, all of the time of the commit
+// and of nobody.
 func (r *release) archive(t target, files []file) error {
 	name := fmt.Sprintf("tmshare-%s-%s", r.version, t)
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })

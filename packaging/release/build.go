@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// fromCommit finds out what is checked out. What is not committed would be in the programs, and nobody could build them again.
+// fromCommit finds out what is checked out. What is not committed would be in the programs, and nobody could build them
+// again.
 func (r *release) fromCommit(ctx context.Context) error {
 	changed, err := r.output(ctx, "git", "status", "--porcelain")
 	if err != nil {
@@ -111,7 +112,8 @@ func (r *release) files(ctx context.Context, t target, dir string) (all []file, 
 	return append(all, file{"THIRD-PARTY-NOTICES", notices, 0o644}), nil
 }
 
-// documents returns the documents, and the maps that they work with. The commands that they show can be run where an archive is unpacked.
+// documents returns the documents, and the maps that they work with. The commands that they show can be run where an
+// archive is unpacked.
 func (r *release) documents(ctx context.Context) (all []file, err error) {
 	listed, err := r.output(ctx, "git", "ls-files", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "testdata/digest",
 		"testdata/xtm/egov.xtm", "testdata/xtm/libraries.xtm")

@@ -11,7 +11,8 @@ import (
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
-// allowed are words of the licences under which modules may be in the programs: all let anybody pass them on, also in other works.
+// allowed are words of the licences under which modules may be in the programs: all let anybody pass them on, also in
+// other works.
 var allowed = map[string]string{
 	"Apache-2.0": "Apache License Version 2.0",
 	"BSD":        "Redistribution and use in source and binary forms, with or without modification, are permitted",
@@ -22,7 +23,8 @@ var allowed = map[string]string{
 // others are words of licences that ask more of whoever passes the programs on.
 var others = []string{"GNU GENERAL PUBLIC LICENSE", "GNU LESSER GENERAL PUBLIC LICENSE", "GNU AFFERO", "Mozilla Public License", "Server Side Public License", "Business Source License"}
 
-// Each module that is in the programs has a licence that is allowed. A new licence is looked at by a person before it is allowed here.
+// Each module that is in the programs has a licence that is allowed. A new licence is looked at by a person before it
+// is allowed here.
 func TestLicencesAreAllowed(t *testing.T) {
 	t.Parallel()
 	modules, err := listed()

@@ -1,5 +1,5 @@
-// Command release builds what is published of a version: archives for each platform, Debian packages, checksums, and what is in them.
-// The same commit gives the same bytes.
+// Command release builds what is published of a version: archives for each platform, Debian packages, checksums, and
+// what is in them. The same commit gives the same bytes.
 package main
 
 import (

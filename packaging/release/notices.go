@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// notices writes the licences of the modules that are in the programs into a file, once, and returns its path. A module without a licence is an
-// error: nobody may pass it on.
+// notices writes the licences of the modules that are in the programs into a file, once, and returns its path. A module
+// without a licence is an error: nobody may pass it on.
 func (r *release) notices(ctx context.Context) (path string, err error) {
 	path = filepath.Join(r.scratch, "THIRD-PARTY-NOTICES")
 	if _, err := os.Stat(path); err == nil {

@@ -38,8 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built returns a folder with the programs of this machine, linked without other libraries from what "go build" has compiled already. A
-// release compiles all once more, without paths of the machine, which takes a minute: the long form does that.
+// built returns a folder with the programs of this machine, linked without other libraries from what "go build" has
+// compiled already. A release compiles all once more, without paths of the machine, which takes a minute: the long form
+// does that.
 var built = sync.OnceValues(func() (dir string, err error) {
 	dir = filepath.Join(scratch, "programs")
 	c := exec.Command("go", "build", "-ldflags", "-s -w -linkmode=external -extldflags=-static", "-o", dir+"/", "./cmd/...")
@@ -121,7 +122,8 @@ func readIn(t *testing.T, r *release, name string) string {
 	return string(b)
 }
 
-// Two clones of the same commit, built with nothing in common, give equal bytes for each platform, which takes minutes. "-rounds 1" has one alone.
+// Two clones of the same commit, built with nothing in common, give equal bytes for each platform, which takes minutes.
+// "-rounds 1" has one alone.
 func TestReleasesAreTheSameEachTime(t *testing.T) {
 	few := targets[:testenv.Rounds(0, len(targets))]
 	if len(few) == 0 {
@@ -150,7 +152,8 @@ func TestReleasesAreTheSameEachTime(t *testing.T) {
 	assert.Len(t, sums, len(few))
 }
 
-// script executes a script of testdata in another root: a copy of the system of this machine that forgets what is written to it.
+// script executes a script of testdata in another root: a copy of the system of this machine that forgets what is
+// written to it.
 func script(t *testing.T, name string, args ...string) {
 	unshare := testenv.Command(t, "unshare")
 	probe := `mount -t tmpfs t /mnt && mkdir /mnt/u /mnt/w /mnt/m && mount -t overlay o -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/m && chroot /mnt/m true`

@@ -186,8 +186,9 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 	return s, nil
 }
 
-// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a primary one. A feed
-// that does not say so, but whose entries come from those of other fragments feeds, is derived from these.
+// DerivedFrom returns the URLs of the fragments feeds that the one of a recent document is derived from, none for a
+// primary one. A feed that does not say so, but whose entries come from those of other fragments feeds, is derived from
+// these.
 func DerivedFrom(recent *feeds.Feed) []string {
 	if said := linked(recent, feeds.RelDerivedFrom); said != nil {
 		return said

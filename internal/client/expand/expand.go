@@ -24,8 +24,9 @@ type Added struct {
 	Feed string `json:"feed"`
 }
 
-// Inputs returns the named sources. In the place of each subscription whose source is derived stand the collections and subscriptions
-// that this is derived from. Those that the node does not have yet are subscribed to. If one cannot be, those before it stay.
+// Inputs returns the named sources. In the place of each subscription whose source is derived stand the collections and
+// subscriptions that this is derived from. Those that the node does not have yet are subscribed to. If one cannot be,
+// those before it stay.
 func Inputs(ctx context.Context, c *client.Client, names []string) (*Expanded, error) {
 	e := &Expanded{Added: []Added{}}
 	for _, name := range names {

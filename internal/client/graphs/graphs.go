@@ -1,5 +1,5 @@
-// Package graphs reads what servers of SDShare say in RDF, and applies it: the statements of a resource replace those that were there
-// (SDShare 2012, fragments of RDF).
+// Package graphs reads what servers of SDShare say in RDF, and applies it: the statements of a resource replace those
+// that were there (SDShare 2012, fragments of RDF).
 //
 //	graphs.go  documents in RDF, as fragments and records
 //	apply.go   fragments in a state
@@ -22,8 +22,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Notation returns the notation of RDF of a document, nil if it is none. A media type that says nothing of the notation leaves that to the
-// link by which the document was found.
+// Notation returns the notation of RDF of a document, nil if it is none. A media type that says nothing of the notation
+// leaves that to the link by which the document was found.
 func Notation(contentType, linkType string) *formats.Format {
 	if f := notationOf(contentType); f != nil {
 		return f
@@ -42,11 +42,12 @@ func notationOf(mediaType string) *formats.Format {
 	return nil
 }
 
-// Said is what a document says of some resources: a fragment for each, with the associations that are its statements, and for each blank
-// node that these lead to.
+// Said is what a document says of some resources: a fragment for each, with the associations that are its statements,
+// and for each blank node that these lead to.
 type Said []*fragment.Fragment
 
-// Read reads a document that is about resources. What it says of others is passed over: it comes with their own documents.
+// Read reads a document that is about resources. What it says of others is passed over: it comes with their own
+// documents.
 func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, resources []string) (Said, error) {
 	m, err := read(ctx, r, f, format.ReadOptions{Options: o, RDF: mapping.Options{Fragment: true}})
 	if err != nil {
@@ -92,7 +93,8 @@ func read(ctx context.Context, r io.Reader, f *formats.Format, o format.ReadOpti
 	return m, nil
 }
 
-// named returns the topic that a resource is, by its IRI as it stands in the document: a feed may have it in normal form.
+// named returns the topic that a resource is, by its IRI as it stands in the document: a feed may have it in normal
+// form.
 func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 	for _, ref := range []fragment.Ref{fragment.Ref(resource), mapping.TopicOf(resource)} {
 		if t, err := m.Topic(ref); t != nil || err != nil {
@@ -168,7 +170,8 @@ func nodes(a *fragment.Association) []fragment.Ref {
 	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
 }
 
-// Records reads a snapshot. Topics of which nothing is said, and that others mention, are provisional: they go with what mentions them.
+// Records reads a snapshot. Topics of which nothing is said, and that others mention, are provisional: they go with
+// what mentions them.
 func Records(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		m, err := read(ctx, r, f, format.ReadOptions{Options: o})

@@ -43,11 +43,12 @@ type finder interface {
 	Find(q search.Query, position string, limit int, within time.Duration) (*records.Found, error)
 }
 
-// mostAsked is how many answers of one source are looked at: each may have topics of which what fits is rejected, or others have found them.
+// mostAsked is how many answers of one source are looked at: each may have topics of which what fits is rejected, or
+// others have found them.
 const mostAsked = 5
 
-// Find returns topics of the merged view that have some words in their names, limit at most. One source must say all the words. What is rejected
-// finds nothing.
+// Find returns topics of the merged view that have some words in their names, limit at most. One source must say all
+// the words. What is rejected finds nothing.
 func (v View) Find(ctx context.Context, text string, limit int, sources ...string) (found *Found, err error) {
 	q := search.Parse(text)
 	if len(q.Words) == 0 && q.Locator == "" {

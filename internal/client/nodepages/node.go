@@ -124,7 +124,8 @@ func (s *Site) lag(st *status.Status, id string) *plot.Line {
 	return p
 }
 
-// proof returns a plot of how long ago the copy had been proven equal when rounds ended. It has gaps where it was not proven at all.
+// proof returns a plot of how long ago the copy had been proven equal when rounds ended. It has gaps where it was not
+// proven at all.
 func (s *Site) proof(st *status.Status, id string) *plot.Line {
 	now := s.Now()
 	p := &plot.Line{ID: id, Unit: plot.Seconds, From: now.Add(-day), To: now}

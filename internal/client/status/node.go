@@ -22,15 +22,16 @@ type Published struct {
 	Topics     int        `json:"topics"`
 	LastChange *time.Time `json:"lastChange,omitempty"`
 	Signed     bool       `json:"signed"` // checkpoints of its log are
-	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources that it is derived
-	// from.
+	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources that
+	// it is derived from.
 	Origin      string   `json:"origin,omitempty"`
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 	// Filter says what of these it has; nil: all.
 	Filter *store.Filter `json:"filter,omitempty"`
 	// BeingFilled says that it was not derived as a whole yet, and is not served until then.
 	BeingFilled bool `json:"beingFilled,omitempty"`
-	// MissingInputs are those of DerivedFrom that are not there. Advice says what to do. Nothing more is derived until then.
+	// MissingInputs are those of DerivedFrom that are not there. Advice says what to do. Nothing more is derived until
+	// then.
 	MissingInputs []MissingInput `json:"missingInputs,omitempty"`
 	Advice        string         `json:"advice,omitempty"`
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Run executes a command of tmshare-client on the data folder and returns what it prints. A command that has failed is a [*CommandError].
+// Run executes a command of tmshare-client on the data folder and returns what it prints. A command that has failed is
+// a [*CommandError].
 type Run func(ctx context.Context, args ...string) ([]byte, error)
 
 // CommandError is what a command says that has failed.

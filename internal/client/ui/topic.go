@@ -17,13 +17,15 @@ import (
 // TopicPath is the address of the pages of topics, with ?si=, behind the Root of the site.
 const TopicPath = "/topic.html"
 
-// Topics shows topics of the merged map of a node, with who says what, and takes the forms by which what sources say is rejected.
+// Topics shows topics of the merged map of a node, with who says what, and takes the forms by which what sources say is
+// rejected.
 type Topics struct {
 	folder
 	site *nodepages.Site // its Token proves that a form is of its pages
 }
 
-// NewTopics returns the pages of topics of the data folder that commands work on, as a part of a site, which leads to them.
+// NewTopics returns the pages of topics of the data folder that commands work on, as a part of a site, which leads to
+// them.
 func NewTopics(run Run, site *nodepages.Site) *Topics {
 	site.Find = site.Root + TopicPath
 	return &Topics{folder{run, make(chan struct{}, maxCommands)}, site}

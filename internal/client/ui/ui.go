@@ -1,5 +1,5 @@
-// Package ui shows the data folder of a client in a browser of the same machine: the node, each subscription, and the topics of the merged
-// view with who says what. It works by commands of tmshare-client, whoever holds the folder.
+// Package ui shows the data folder of a client in a browser of the same machine: the node, each subscription, and the
+// topics of the merged view with who says what. It works by commands of tmshare-client, whoever holds the folder.
 package ui
 
 import (

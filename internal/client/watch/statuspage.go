@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/internal/layout"
 )
 
-// Handler answers GET requests: /status and /node.html, a page for people, with a page of each subscription, the former as JSON for
-// programs that ask for it, /status.json, /node.json, /healthz, /readyz and /metrics.
+// Handler answers GET requests: /status and /node.html, a page for people, with a page of each subscription, the former
+// as JSON for programs that ask for it, /status.json, /node.json, /healthz, /readyz and /metrics.
 func (w *Watcher) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -58,8 +58,8 @@ func (w *Watcher) Handler() http.Handler {
 	return plain(routes.ServeHTTP)
 }
 
-// AddStatus adds /status, /status.json and /node.json to routes, and the pages of the node. They are for whoever may see all that the node
-// publishes and follows.
+// AddStatus adds /status, /status.json and /node.json to routes, and the pages of the node. They are for whoever may
+// see all that the node publishes and follows.
 func (w *Watcher) AddStatus(routes *http.ServeMux) {
 	site := w.Site()
 	site.Add(routes)
@@ -108,7 +108,8 @@ func shown(err error) error {
 	return &nodepages.Problem{Status: http.StatusConflict, Text: err.Error()}
 }
 
-// watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last good round ended.
+// watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last
+// good round ended.
 func (w *Watcher) watched(name string) (*status.Seen, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

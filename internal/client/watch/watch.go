@@ -70,11 +70,12 @@ type Watcher struct {
 	ready     error          // why it is not ready; nil: it is
 }
 
-// listenAgain is how long is waited at least where a server does not let a request wait any more: all who did come back then.
+// listenAgain is how long is waited at least where a server does not let a request wait any more: all who did come back
+// then.
 const listenAgain = 5 * time.Second
 
-// firstPause is how long is not listened after a round that a server has asked for, and that brought nothing. Each time in a row that
-// happens it is twice as long.
+// firstPause is how long is not listened after a round that a server has asked for, and that brought nothing. Each time
+// in a row that happens it is twice as long.
 const firstPause = time.Second
 
 var (
@@ -284,8 +285,8 @@ func (w *Watcher) follow(ctx context.Context, name string, number uint32) {
 	})
 }
 
-// listen returns a channel that is closed when the source may have something new, as its server says. Of a server that does not let
-// requests wait it is not. It listens after a pause: what has changed meanwhile is heard of then.
+// listen returns a channel that is closed when the source may have something new, as its server says. Of a server that
+// does not let requests wait it is not. It listens after a pause: what has changed meanwhile is heard of then.
 func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) <-chan struct{} {
 	changed := make(chan struct{})
 	w.running.Go(func() {

@@ -1,5 +1,5 @@
-// Package websub is an extension: a server tells hubs of WebSub (W3C Recommendation, 23 January 2018) which documents have changed. Hubs
-// read them then, and pass them on to their subscribers.
+// Package websub is an extension: a server tells hubs of WebSub (W3C Recommendation, 23 January 2018) which documents
+// have changed. Hubs read them then, and pass them on to their subscribers.
 package websub
 
 import (
@@ -105,7 +105,8 @@ type Publisher struct {
 	Topics func(*store.Collection) []string // the URLs of the feeds of a collection; none: hubs are not told of it
 	Logger *slog.Logger
 
-	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is a second.
+	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is a
+	// second.
 	Every time.Duration
 	// Backoff is the time before the second of the tries of a ping, growing; the default is a second. There are five.
 	Backoff time.Duration
@@ -137,8 +138,8 @@ const (
 // Collector returns the metrics.
 func (p *Publisher) Collector() prometheus.Collector { return p.pings }
 
-// Run tells the hubs of changes until ctx ends. Each is told by a goroutine of its own: one that is slow does not delay the others.
-// At first it tells of all topics: nobody knows what changed since the process ended before.
+// Run tells the hubs of changes until ctx ends. Each is told by a goroutine of its own: one that is slow does not delay
+// the others. At first it tells of all topics: nobody knows what changed since the process ended before.
 func (p *Publisher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, hub := range p.Hubs {
@@ -176,7 +177,8 @@ func (p *Publisher) tell(ctx context.Context, hub string) {
 	}
 }
 
-// changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes that.
+// changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes
+// that.
 func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics []string, err error) {
 	all, err := p.Store.Collections(ctx)
 	if err != nil {
@@ -229,8 +231,8 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 	}
 }
 
-// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of PubSubHubbub 0.3 and 0.4 take it. A hub that
-// fails is asked again, five times in all.
+// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of
+// PubSubHubbub 0.3 and 0.4 take it. A hub that fails is asked again, five times in all.
 func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
 	at, err := url.Parse(hub)
 	if err != nil {

@@ -86,7 +86,8 @@ var (
 	noMoreWhole = &anewError{follow.LossDiverged, "the feed was a complete one, and is an archived one now"}
 )
 
-// loses notes why all of the feed was read, unless what seemed to be lost is there: it stood in a document where nobody looked for it.
+// loses notes why all of the feed was read, unless what seemed to be lost is there: it stood in a document where nobody
+// looked for it.
 func (w *walk) loses(n *follow.Delta, why *anewError) {
 	if why != anotherFeed && why != noMoreWhole && w.lost(n.Mark.Complete) == nil {
 		n.Whole = n.Mark.Complete

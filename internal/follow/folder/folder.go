@@ -37,7 +37,8 @@ type Options struct {
 
 	ConfirmAfter time.Duration // see [follow.Judge]; default 10 min
 	Confirm      bool          // a person confirms the doubt of the last round
-	// MaxLoss returns an error where so many of the records that are held are not to be removed without a word; may be nil.
+	// MaxLoss returns an error where so many of the records that are held are not to be removed without a word; may be
+	// nil.
 	MaxLoss func(lost, held int) error
 
 	Progress func(done, total int) // told of the records of a round; may be nil

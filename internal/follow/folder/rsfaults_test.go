@@ -586,7 +586,8 @@ func TestListIsComparedDaily(t *testing.T) {
 	require.NotContains(t, s.Seen(), s.home+"/list.xml")
 }
 
-// A list of all may be of the time of the last change, as ours are. To compare it fetches nothing again that is held as of that time.
+// A list of all may be of the time of the last change, as ours are. To compare it fetches nothing again that is held as
+// of that time.
 func TestListOfTheTimeOfAChangeIsCompared(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		t.Run(fmt.Sprint("changes since ", later), func(t *testing.T) {

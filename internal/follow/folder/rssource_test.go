@@ -196,8 +196,8 @@ func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
 }
 
-// A server that was restored after half a round does not list the changes of that round any more. What was fetched for them
-// is of a lost history.
+// A server that was restored after half a round does not list the changes of that round any more. What was fetched for
+// them is of a lost history.
 func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
 	source, m := newMirror(t, careful, 5)
 	delta := func(mark follow.Mark) *follow.Delta {

@@ -130,8 +130,8 @@ func (c *copyOf) round() *Round {
 	return r
 }
 
-// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms it then. It returns
-// what all of them did.
+// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms
+// it then. It returns what all of them did.
 func patiently(o *Options, try func() (*Round, error)) (*Round, error) {
 	defer func() { o.Confirm = false }()
 	var all *Round

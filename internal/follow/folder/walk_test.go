@@ -490,7 +490,8 @@ func planned(t *testing.T, held *Folder, news *follow.Delta, by follow.Rules, sa
 	return todo
 }
 
-// What is held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one time nobody knows which is held.
+// What is held as of the last of two changes is not fetched again, each time that all is read. Of two changes at one
+// time nobody knows which is held.
 func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
 	for _, first := range []int{40, 50} {
 		held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
@@ -500,7 +501,8 @@ func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
 	}
 }
 
-// A record with a time of the future, which its next entry puts right, hides no change: neither its own nor one of another record.
+// A record with a time of the future, which its next entry puts right, hides no change: neither its own nor one of
+// another record.
 func TestTimeOfTheFutureThatIsPutRight(t *testing.T) {
 	const future = 30_000_000 // minutes: in 2069
 	for name, is := range map[string]struct {
@@ -582,7 +584,8 @@ func TestETagsOfAnotherHistory(t *testing.T) {
 	c.equals(map[string]string{"a": "another a"})
 }
 
-// Entries that were handled and are gone show that a document is not as it should be: what is new in it may be hidden too.
+// Entries that were handled and are gone show that a document is not as it should be: what is new in it may be hidden
+// too.
 func TestEntriesThatAreGone(t *testing.T) {
 	s := newSite(t)
 	want := s.records("a", "b", "c", "d", "e", "f", "x")

@@ -178,7 +178,8 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 	d.right()
 }
 
-// readings returns how many readings beside the first one confirm a loss: of a server that answers what it is asked, one.
+// readings returns how many readings beside the first one confirm a loss: of a server that answers what it is asked,
+// one.
 func (d *doubting) readings() int {
 	if d.kind == Fragments {
 		return 1

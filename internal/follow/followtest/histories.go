@@ -310,8 +310,8 @@ func (f *follower) settle() {
 	require.True(f.t, o.Idle, "%s: %q", o.Did, f.tail())
 }
 
-// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms it then. Where
-// somebody lies, it does one.
+// patiently does rounds until what they would take away is confirmed: three readings say the same, or a person confirms
+// it then. Where somebody lies, it does one.
 func (f *follower) patiently(ctx context.Context, how How, lies bool) (o Outcome, err error) {
 	anew := false
 	for tries := 0; ; tries++ {
@@ -327,7 +327,8 @@ func (f *follower) patiently(ctx context.Context, how How, lies bool) (o Outcome
 // maxDoubts is how many rounds one thing may be in doubt, and what comes of it another.
 const maxDoubts = 8
 
-// ConfirmAfter is the time after which sinks confirm what a reading would take away: the number of readings alone counts.
+// ConfirmAfter is the time after which sinks confirm what a reading would take away: the number of readings alone
+// counts.
 const ConfirmAfter = time.Nanosecond
 
 // calm does a round in which nothing goes wrong.

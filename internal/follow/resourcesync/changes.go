@@ -29,8 +29,8 @@ func (e *goneError) Error() string { return e.reason }
 // reads all that there are.
 //
 // All changes at the time of the mark or later are news, but for those at the mark that have
-// been seen: there may be another one at the same time. What has been handled before is seen, the mark itself or a later one. They
-// are added to the statements, also where the error is a *goneError.
+// been seen: there may be another one at the same time. What has been handled before is seen, the mark itself or a
+// later one. They are added to the statements, also where the error is a *goneError.
 func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mark, to *follow.Statements) (_ *follow.Delta, err error) {
 	etag := ""
 	if mark.Document == ref && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
@@ -221,8 +221,8 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 	return nil
 }
 
-// begun returns the records that stood last where a round was to lead to that was not finished, each with false. Some of what
-// it brought may be held: a server that was restored since does not have it any more.
+// begun returns the records that stood last where a round was to lead to that was not finished, each with false. Some
+// of what it brought may be held: a server that was restored since does not have it any more.
 func (w *changeWalk) begun() map[string]bool {
 	ids := map[string]bool{}
 	if w.mark.Begun != nil {

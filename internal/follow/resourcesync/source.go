@@ -190,8 +190,8 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 	return n, err
 }
 
-// compared returns what has changed, and where the Source is to be read to its end all that there is: the Change Lists do not say what was
-// lost by mistake, or passed over.
+// compared returns what has changed, and where the Source is to be read to its end all that there is: the Change Lists
+// do not say what was lost by mistake, or passed over.
 func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, changes *follow.Delta) (*follow.Delta, error) {
 	if changes.Unchanged || !l.asked.Whole {
 		return changes, nil
@@ -207,7 +207,8 @@ func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, 
 }
 
 // baseline reads all that there is, and what has changed since then. A list that is older than
-// the mark would undo what was done since: then what is known of the changes must do. What has been handled before is no news, see changes.
+// the mark would undo what was done since: then what is known of the changes must do. What has been handled before is
+// no news, see changes.
 func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled follow.Mark, n *follow.Delta, known *follow.Statements) (err error) {
 	s, err := l.snapshot(ctx, c, mark)
 	switch {

@@ -28,13 +28,15 @@ type Source struct {
 	// Kept says that what the server keeps of its history is enough, where it does not go back to the mark.
 	Kept bool
 
-	// Bundles says that the fragments are wanted with the documents that list them, where the server has them so, and there are many.
+	// Bundles says that the fragments are wanted with the documents that list them, where the server has them so, and
+	// there are many.
 	Bundles bool
 	Ahead   bool // one is fetched while the one before it is read
 
 	// Link chooses the link to the fragment of an entry.
 	Link func(*feeds.Entry) (feeds.Link, bool)
-	// Covers reports whether fragments of a media type cover those of others: where they have all associations of their topics.
+	// Covers reports whether fragments of a media type cover those of others: where they have all associations of their
+	// topics.
 	Covers func(mediaType string) bool
 
 	// Check is given each document before any of it is used, where it came from, and whether it is the

@@ -197,9 +197,9 @@ func (w *walk) hadEntries() bool {
 	return len(w.mark.At) > 0 || w.memory != nil && len(w.memory.Held) > 0
 }
 
-// stands reports whether what was handled is in the feed still: the entries at the mark, the one that the state relies on, and on servers
-// that prove nothing all that is remembered of the time that was read, or a later entry of the same topic. Servers of SDShare list each
-// topic once, with the time of its last change.
+// stands reports whether what was handled is in the feed still: the entries at the mark, the one that the state relies
+// on, and on servers that prove nothing all that is remembered of the time that was read, or a later entry of the same
+// topic. Servers of SDShare list each topic once, with the time of its last change.
 func (w *walk) stands() bool {
 	switch {
 	case w.gone && !w.arrived():
@@ -295,9 +295,9 @@ func (w *walk) isUnsettled(key string) bool {
 	return again
 }
 
-// isKnown reports whether an entry is handled. On servers of ours times strictly increase, so that all are that are before the mark. On
-// others an entry may be published late, with a time before: it is news unless it is remembered. What stands in a document that no round has
-// read yet, and is older than all that was read, was published long ago.
+// isKnown reports whether an entry is handled. On servers of ours times strictly increase, so that all are that are
+// before the mark. On others an entry may be published late, with a time before: it is news unless it is remembered.
+// What stands in a document that no round has read yet, and is older than all that was read, was published long ago.
 func (w *walk) isKnown(e *feeds.Entry, key string) bool {
 	span := w.memory.Remembered()
 	if e.State != "" || span == nil {
@@ -343,8 +343,8 @@ func (w *walk) outrun() bool {
 	return len(w.mark.At) == 0 && w.stated && w.newest.Updated.Before(w.mark.Updated)
 }
 
-// moved reports whether the entries that are missing at the mark may have moved, where nothing is remembered of them: a change takes the
-// entry away from the mark, and a later one is there.
+// moved reports whether the entries that are missing at the mark may have moved, where nothing is remembered of them: a
+// change takes the entry away from the mark, and a later one is there.
 func (w *walk) moved() bool { return w.passed && w.log.Total() >= w.missing }
 
 // isContained reports whether the snapshot that the source was just loaded from is known to

@@ -34,8 +34,8 @@ type Format struct {
 	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
 	// format needs the whole map.
 	WriteRecords func(io.Writer, fragment.Source) (xtm.Losses, error)
-	// Statements returns what writes the statements of a graph as they come. Where servers offer the format, its memory does not grow
-	// with the graph. Nil: the format is no notation of RDF.
+	// Statements returns what writes the statements of a graph as they come. Where servers offer the format, its memory
+	// does not grow with the graph. Nil: the format is no notation of RDF.
 	Statements func(io.Writer) StatementWriter
 	// Claims says that statements keep the item identifiers that tell which sources assert them.
 	Claims bool

@@ -14,7 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
-// Documents that make many statements of few bytes are refused before they fill the memory, in each notation that can make them.
+// Documents that make many statements of few bytes are refused before they fill the memory, in each notation that can
+// make them.
 func TestDenseDocumentsAreRefused(t *testing.T) {
 	formats := map[string]*format.Format{".ttl": formatrdf.Turtle, ".trig": formatrdf.TriG, ".jsonld": formatrdf.JSONLD, ".rdf": formatrdf.RDFXML, ".nt": formatrdf.NTriples}
 	for name, make := range testhostile.Dense {

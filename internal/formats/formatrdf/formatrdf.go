@@ -109,8 +109,8 @@ func complete(f format.Format, write writer, read reader) *format.Format {
 	return &f
 }
 
-// explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance: what looks like
-// something else and does not know the namespace of RDF is refused.
+// explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:
+// what looks like something else and does not know the namespace of RDF is refused.
 func explained(err error, f *format.Format, uri string, start []byte) error {
 	var syntax *rdf.SyntaxError
 	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {

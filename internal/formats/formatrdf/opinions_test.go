@@ -42,7 +42,8 @@ var readers = []struct {
 	{"serdi", formatrdf.NTriples, func(f string) []string { return []string{"-i", "ntriples", "-o", "ntriples", f} }},
 }
 
-// What is written is the same graph for the readers of others: of a map with all that a topic map can have, and of a real vocabulary.
+// What is written is the same graph for the readers of others: of a map with all that a topic map can have, and of a
+// real vocabulary.
 func TestOthersReadWhatIsWritten(t *testing.T) {
 	egov, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: "http://example.org/map"})
 	require.NoError(t, err)

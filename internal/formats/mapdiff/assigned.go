@@ -8,9 +8,10 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ForgetAssigned takes from two maps, which were read on the same base, the subject identifiers that servers have assigned to topics without
-// one: from a map and a copy of it, or copies of different servers. They are made of ids, which do not matter here, and become ids again.
-// What the other map has an identifier of the same server beside stays: there it tells topics apart.
+// ForgetAssigned takes from two maps, which were read on the same base, the subject identifiers that servers have
+// assigned to topics without one: from a map and a copy of it, or copies of different servers. They are made of ids,
+// which do not matter here, and become ids again. What the other map has an identifier of the same server beside stays:
+// there it tells topics apart.
 func ForgetAssigned(a, b *tmdm.TopicMap, base tmdm.Locator) {
 	inA, inB := assignedIn(a), assignedIn(b)
 	ofA, ofB := nameless(a, base), nameless(b, base)
@@ -41,8 +42,8 @@ func assignedIn(tm *tmdm.TopicMap) map[string][]assigned {
 	return all
 }
 
-// split returns the prefix and the name of which [fragment.NameTopics], or a reader of topics without identifiers, may have made a subject
-// identifier.
+// split returns the prefix and the name of which [fragment.NameTopics], or a reader of topics without identifiers, may
+// have made a subject identifier.
 func split(si tmdm.Locator) (sp, name string, ok bool) {
 	if name, ok = strings.CutPrefix(string(si), fragment.UnidentifiedPrefix); ok {
 		return fragment.UnidentifiedPrefix, name, true

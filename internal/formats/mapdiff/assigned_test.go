@@ -40,8 +40,8 @@ const unidentified3 = `<topic id="oslo"><name><value>Oslo</value></name><instanc
 
 var prefixes = []string{"http://127.0.0.1:8080/topicmaps/m/27b0f8396d2b/", "https://maps.example.org/topicmaps/m/", "http://psi.example.org/maps/", "http://psi.example.org/map#"}
 
-// A copy from a server is equal to its original, and to that from another server: what servers call topics that have no subject
-// identifiers is made of their ids.
+// A copy from a server is equal to its original, and to that from another server: what servers call topics that have no
+// subject identifiers is made of their ids.
 func TestCopiesFromServersAreEqual(t *testing.T) {
 	for _, sp := range prefixes {
 		assert.Empty(t, lines(forgetting(t, read(t, unidentified3), copyOf(t, sp, unidentified3))), sp)

@@ -146,7 +146,8 @@ func TestCompareTopicThatPlaysTwice(t *testing.T) {
 	assert.Equal(t, []string{"both #t", "- association of type #likes (#who: #t, #whom: #t)"}, lines(compare(t, rest+twice, rest)))
 }
 
-// Pages call topics by names and show values as they are: the parts of a statement say which is which, and give identifiers in full.
+// Pages call topics by names and show values as they are: the parts of a statement say which is which, and give
+// identifiers in full.
 func TestPartsOfStatements(t *testing.T) {
 	doc := `<topic id="t"><name><type><topicRef href="#nick"/></type><value>T "1"
 end</value></name><occurrence><type><topicRef href="http://example.org/other#age"/></type>

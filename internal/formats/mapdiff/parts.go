@@ -7,7 +7,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Part is a part of a statement in words. So that pages can show values as text and call topics by their names, each has a part of its own.
+// Part is a part of a statement in words. So that pages can show values as text and call topics by their names, each
+// has a part of its own.
 type Part struct {
 	Kind PartKind
 	Text string // of a value: itself, without quotes; else as in [Statement.Text]
@@ -28,7 +29,8 @@ const (
 	Address                  // a locator that identifies the topic
 )
 
-// A part begins with a mark, which is its kind, and ends with another one. No text has these characters: values are quoted, and locators have none.
+// A part begins with a mark, which is its kind, and ends with another one. No text has these characters: values are
+// quoted, and locators have none.
 const endOfPart = '\x1f'
 
 func marked(kind PartKind, text string) string { return string(rune(kind)) + text + string(endOfPart) }

@@ -8,7 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Asked is an engine that counts the questions that a distant database would be asked. Its readers answer many at once, whichever engine it is.
+// Asked is an engine that counts the questions that a distant database would be asked. Its readers answer many at once,
+// whichever engine it is.
 type Asked struct {
 	kv.Engine
 	Questions atomic.Int64

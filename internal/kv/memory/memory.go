@@ -42,8 +42,8 @@ func New() *Engine {
 	return &Engine{present: &state{rows: btree.NewMap[string, []byte](0), version: kv.First, spaces: map[uint32]uint64{}}}
 }
 
-// Copy returns another engine with the rows of the present state, also after Close. What is written to one does not show in
-// the other.
+// Copy returns another engine with the rows of the present state, also after Close. What is written to one does not
+// show in the other.
 func (e *Engine) Copy() *Engine {
 	e.mu.Lock()
 	defer e.mu.Unlock()

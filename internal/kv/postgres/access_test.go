@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// Over TCP the server is asked for TLS, its certificate is verified, and the password comes from the environment or from a file. An
-// error says which of these is wrong, and shows no password.
+// Over TCP the server is asked for TLS, its certificate is verified, and the password comes from the environment or
+// from a file. An error says which of these is wrong, and shows no password.
 func TestTLSAndPasswords(t *testing.T) {
 	s := pgserver.StartTLS(t, "sesame")
 	ca, other := s.Authority(), pgserver.OtherAuthority(t)

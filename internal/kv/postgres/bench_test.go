@@ -97,8 +97,9 @@ func (m *measured) post(body []byte) {
 	require.Equal(m.b, http.StatusOK, res.StatusCode, "%s", answer)
 }
 
-// BenchmarkPostBatches publishes a hundred changed topics with each POST. It is compared with pgx that writes the same rows into a
-// table of keys and values of the same server, in as many transactions: "×raw" is how many topics per second beside that.
+// BenchmarkPostBatches publishes a hundred changed topics with each POST. It is compared with pgx that writes the same
+// rows into a table of keys and values of the same server, in as many transactions: "×raw" is how many topics per
+// second beside that.
 func BenchmarkPostBatches(b *testing.B) {
 	const each = 100
 	topics := 20_000
@@ -157,8 +158,9 @@ func writeRaw(ctx context.Context, conn *pgx.Conn, rows []kv.Row) error {
 	return conn.SendBatch(ctx, &batch).Close()
 }
 
-// BenchmarkRecentDocument asks for the recent document of a feed while nothing changes, on this engine and on Badger in one run. It reports
-// how many questions the database is asked for a request, and within what time 99 % of the answers come.
+// BenchmarkRecentDocument asks for the recent document of a feed while nothing changes, on this engine and on Badger in
+// one run. It reports how many questions the database is asked for a request, and within what time 99 % of the answers
+// come.
 func BenchmarkRecentDocument(b *testing.B) {
 	const requests = 1000
 	s := pgserver.Start(b)

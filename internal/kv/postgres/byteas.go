@@ -7,10 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// byteas are a parameter of type bytea[]. Its elements are many: [pgtype.ArrayCodec] takes several times as long for each.
+// byteas are a parameter of type bytea[]. Its elements are many: [pgtype.ArrayCodec] takes several times as long for
+// each.
 type byteas [][]byte
 
-// withoutEmpty returns the parameter without the empty ones at the end. As unnest fills up with NULL, COALESCE makes them again.
+// withoutEmpty returns the parameter without the empty ones at the end. As unnest fills up with NULL, COALESCE makes
+// them again.
 func withoutEmpty(all [][]byte) byteas {
 	n := len(all)
 	for n > 0 && len(all[n-1]) == 0 {
@@ -39,8 +41,8 @@ func (c byteasCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value a
 
 type encodeByteas struct{}
 
-// Encode implements [pgtype.EncodePlan]: the number of dimensions, whether there are NULLs, the type, the length and the lower bound of the dimension,
-// then each element with its length before it.
+// Encode implements [pgtype.EncodePlan]: the number of dimensions, whether there are NULLs, the type, the length and
+// the lower bound of the dimension, then each element with its length before it.
 func (encodeByteas) Encode(value any, b []byte) ([]byte, error) {
 	all := value.(byteas)
 	size := 20

@@ -15,7 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// stateOf returns what an engine says of its state, as a question and as a reader: a version, and a time at which that was the present one.
+// stateOf returns what an engine says of its state, as a question and as a reader: a version, and a time at which that
+// was the present one.
 func stateOf(t *testing.T, e *postgres.Engine) (asked, read kv.Version, at, readAt time.Time) {
 	t.Helper()
 	asked, at, err := e.VersionAt(t.Context())
@@ -26,7 +27,8 @@ func stateOf(t *testing.T, e *postgres.Engine) (asked, read kv.Version, at, read
 	return asked, r.Version(), at, r.(kv.DatedReader).At()
 }
 
-// A server that others write to knows the present; a standby that lags knows of when its state is, and says no later time.
+// A server that others write to knows the present; a standby that lags knows of when its state is, and says no later
+// time.
 func TestStatesSayOfWhenTheyAre(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")

@@ -93,8 +93,8 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	return v, nil
 }
 
-// VersionAt implements [kv.Dated]. It asks the database once: the time comes of a statement of its own, before the version is read, so a
-// standby has not gone on in between.
+// VersionAt implements [kv.Dated]. It asks the database once: the time comes of a statement of its own, before the
+// version is read, so a standby has not gone on in between.
 func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err error) {
 	if err := e.usable(ctx); err != nil {
 		return kv.Version{}, at, err
@@ -132,8 +132,8 @@ func scanVersion(row pgx.Row, v *kv.Version) error {
 	return err
 }
 
-// askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last transaction that it has taken from
-// the server which it follows, 0 where it has taken none since it was started.
+// askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last
+// transaction that it has taken from the server which it follows, 0 where it has taken none since it was started.
 const askTime = "SELECT coalesce(extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE now() END) * 1000000, 0)::bigint"
 
 func timeOf(micros int64) time.Time {
@@ -143,8 +143,9 @@ func timeOf(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a restored database other
-// tables. It is asked over a new connection: those that are open may lead where the address does no more.
+// History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a
+// restored database other tables. It is asked over a new connection: those that are open may lead where the address
+// does no more.
 func (e *Engine) History(ctx context.Context) (history string, err error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err

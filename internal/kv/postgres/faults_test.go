@@ -60,8 +60,8 @@ func TestKilledServersLoseAndDoubleNothing(t *testing.T) {
 	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
 }
 
-// countInParallel has writers count while more returns true for the number of commits that have returned without an error,
-// and returns that number. Of the others it must be known that nothing was changed.
+// countInParallel has writers count while more returns true for the number of commits that have returned without an
+// error, and returns that number. Of the others it must be known that nothing was changed.
 func countInParallel(t *testing.T, e kv.Engine, writers int, more func(acknowledged int64) bool) int64 {
 	var acknowledged atomic.Int64
 	var all sync.WaitGroup
@@ -102,7 +102,8 @@ func counted(t *testing.T, e kv.Engine) uint64 {
 	return binary.BigEndian.Uint64(value)
 }
 
-// A primary is killed, and its synchronous standby is promoted: the engine goes on with that, and has what was acknowledged.
+// A primary is killed, and its synchronous standby is promoted: the engine goes on with that, and has what was
+// acknowledged.
 func TestAPromotedStandbyHasWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")

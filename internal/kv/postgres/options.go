@@ -29,7 +29,8 @@ type Options struct {
 	// many commits and loads can be under way; default: 8. Others wait for their turn.
 	MaxReaders, MaxWriters int32
 
-	// AnswerTimeout bounds how long a question waits for its answer, and for a connection: a database that stands still closes none. Default: 20 s.
+	// AnswerTimeout bounds how long a question waits for its answer, and for a connection: a database that stands still
+	// closes none. Default: 20 s.
 	AnswerTimeout time.Duration
 
 	Logger *slog.Logger // default: slog.Default()

@@ -39,8 +39,9 @@ func originOf(ctx context.Context, conn *pgconn.PgConn) (o origin, err error) {
 	return origin{string(row[0]), uint32(timeline)}, err
 }
 
-// origins has the connections of an engine lead to one database, and on it to the server that has taken over last: a pool may have connections to two
-// servers behind one address. It never goes on to another database: nobody knows which one is right.
+// origins has the connections of an engine lead to one database, and on it to the server that has taken over last: a
+// pool may have connections to two servers behind one address. It never goes on to another database: nobody knows which
+// one is right.
 type origins struct {
 	mu    sync.Mutex
 	now   origin
@@ -70,7 +71,8 @@ func (s *origins) admit(o origin) error {
 	return nil
 }
 
-// usable reports whether a connection that was admitted still leads where the others do. Its error is that of all connections.
+// usable reports whether a connection that was admitted still leads where the others do. Its error is that of all
+// connections.
 func (s *origins) usable(o origin) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

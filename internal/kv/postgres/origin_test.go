@@ -22,8 +22,9 @@ func putN(t *testing.T, e kv.Engine, value string) error {
 	return kvtest.Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error { return w.Put([]byte("a"), []byte(value)) })
 }
 
-// A pool may have connections to two databases behind one address. The engine uses the one with which it began, and none while it sees both: nothing of
-// the other is read, and nothing written to it, though the same store is there. An idle one notices when it asks for the history.
+// A pool may have connections to two databases behind one address. The engine uses the one with which it began, and
+// none while it sees both: nothing of the other is read, and nothing written to it, though the same store is there. An
+// idle one notices when it asks for the history.
 func TestTwoDatabasesBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	s, other := pgserver.Start(t, "fsync=off"), pgserver.Start(t, "fsync=off")
@@ -89,8 +90,8 @@ func TestTwoDatabasesBehindOneAddress(t *testing.T) {
 	assert.Equal(t, untouched, left)
 }
 
-// A synchronous standby takes over, and the old primary is started again as if nothing had happened, under the same address: no connection leads to it
-// any more, and what was committed since is never missing.
+// A synchronous standby takes over, and the old primary is started again as if nothing had happened, under the same
+// address: no connection leads to it any more, and what was committed since is never missing.
 func TestAnOldPrimaryThatReturns(t *testing.T) {
 	t.Parallel()
 	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")

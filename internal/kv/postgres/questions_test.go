@@ -32,8 +32,8 @@ func (m *measured) markRequests() {
 	})
 }
 
-// How many questions a POST asks does not depend on how many topics it has, as long as they are some hundreds: one before the document is read, one
-// for the state, one for the commit, the others for what is there.
+// How many questions a POST asks does not depend on how many topics it has, as long as they are some hundreds: one
+// before the document is read, one for the state, one for the commit, the others for what is there.
 func TestQuestionsOfPosts(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -42,7 +42,8 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	return r, nil
 }
 
-// begin begins the transaction. A standby goes on while it answers: there the time of the state is asked for before it is read.
+// begin begins the transaction. A standby goes on while it answers: there the time of the state is asked for before it
+// is read.
 func (r *reader) begin(ctx context.Context) (err error) {
 	before := r.engine.isStandby.Load()
 	for {
@@ -56,7 +57,8 @@ func (r *reader) begin(ctx context.Context) (err error) {
 	}
 }
 
-// beginAt is begin with a time from before it, or with that of its beginning, which is no time of the state of a standby.
+// beginAt is begin with a time from before it, or with that of its beginning, which is no time of the state of a
+// standby.
 func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err error) {
 	if r.conn, err = r.engine.readers.Acquire(ctx); err != nil {
 		return false, err
@@ -98,8 +100,8 @@ func (r *reader) Version() kv.Version { return r.version }
 // rollbackTimeout bounds how long the end of a transaction waits for the database.
 const rollbackTimeout = 5 * time.Second
 
-// Close implements [kv.Reader]. Nobody waits for the end of a transaction that has changed nothing, but for [Engine.Close]: the pool waits for its
-// connections.
+// Close implements [kv.Reader]. Nobody waits for the end of a transaction that has changed nothing, but for
+// [Engine.Close]: the pool waits for its connections.
 func (r *reader) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

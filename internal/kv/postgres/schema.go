@@ -17,8 +17,9 @@ const layout = 3
 // The tables of a store. An index of PostgreSQL has no room for the longest keys. So a row is found
 // by the first bytes of its key (head) and a hash of all others (hash), which are the tail.
 //
-// Each keyspace in which something was committed has a row in tm_spaces, which each commit to it changes: the sum of all ids grows by a random number, modulo
-// 2^64, and that of all commits by one. These sums are the version of the state.
+// Each keyspace in which something was committed has a row in tm_spaces, which each commit to it changes: the sum of
+// all ids grows by a random number, modulo 2^64, and that of all commits by one. These sums are the version of the
+// state.
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (head, hash))`,
 	`CREATE TABLE IF NOT EXISTS tm_commits (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
@@ -27,8 +28,8 @@ var tables = []string{
 	`INSERT INTO tm_state (one, layout) VALUES (1, 3) ON CONFLICT (one) DO NOTHING`,
 }
 
-// Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the database must be allowed to
-// create a schema in it, or tables in the one that is there.
+// Migrate makes the tables of a store. It can be called again. It reports whether there was no store. The user of the
+// database must be allowed to create a schema in it, or tables in the one that is there.
 func Migrate(ctx context.Context, o Options) (made bool, err error) {
 	if err := o.complete(); err != nil {
 		return false, err

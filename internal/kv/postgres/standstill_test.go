@@ -16,7 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
-// A database that stands still closes no connection. Nobody waits longer for its answers than they may, and all goes on when it does.
+// A database that stands still closes no connection. Nobody waits longer for its answers than they may, and all goes on
+// when it does.
 func TestADatabaseThatStandsStill(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t, "fsync=off")

@@ -42,8 +42,8 @@ type conditions struct {
 	missing         []int64 // keyspaces of which there is no row
 }
 
-// locks iterates over what is to be locked, in the order of numbers: so no two commits wait for each other. Keyspaces that stand side by side and are all to
-// be changed, or are not, come together.
+// locks iterates over what is to be locked, in the order of numbers: so no two commits wait for each other. Keyspaces
+// that stand side by side and are all to be changed, or are not, come together.
 func (c *conditions) locks() iter.Seq2[[]int64, bool] {
 	return func(yield func([]int64, bool) bool) {
 		for from, to := 0, 0; from < len(c.spaces); from = to {
@@ -139,7 +139,8 @@ func (t *transaction) added(full bool, err error) error {
 }
 
 const (
-	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index for conflicts.
+	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index for
+	// conflicts.
 	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 	// If somebody else has committed, there is no id to note. The column does not allow that, so the transaction fails.
@@ -165,8 +166,8 @@ const (
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
 
-// forgetEvery is how many commits come, on average, before identifiers are forgotten that nobody asks for any more: whoever asks what became of a
-// commit does so within a minute.
+// forgetEvery is how many commits come, on average, before identifiers are forgotten that nobody asks for any more:
+// whoever asks what became of a commit does so within a minute.
 const forgetEvery = 1000
 
 // spill sends the changes to the database, where they wait for the commit.
@@ -255,8 +256,8 @@ func (t *transaction) Commit() error {
 // errOutcomeUnknown says that a connection was lost while the database was committing.
 var errOutcomeUnknown = errors.New("the connection was lost during the commit")
 
-// commit tries once, in one exchange with the database: a process that stands still holds up nobody in between. Nothing is
-// changed after an error that is not errOutcomeUnknown.
+// commit tries once, in one exchange with the database: a process that stands still holds up nobody in between. Nothing
+// is changed after an error that is not errOutcomeUnknown.
 func (t *transaction) commit() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -296,7 +297,8 @@ func (t *transaction) commit() error {
 	}
 }
 
-// queueVersion has what the commit depends on compared, and the version changed. It returns where the version is that this leads to, when all is done.
+// queueVersion has what the commit depends on compared, and the version changed. It returns where the version is that
+// this leads to, when all is done.
 func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
 	leads := t.leads
 	if t.base == nil {

@@ -2,7 +2,8 @@ package jsonld
 
 import "bytes"
 
-// mostCopied is how many terms the contexts of a document may take over from those around them, counted for each context. The library copies them.
+// mostCopied is how many terms the contexts of a document may take over from those around them, counted for each
+// context. The library copies them.
 const mostCopied = 16_000_000
 
 // copies counts the terms that are copied.

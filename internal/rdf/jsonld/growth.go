@@ -9,8 +9,9 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// A short document can have long IRIs many times: each use of a term, of a namespace or of a base makes them again. What that adds is
-// estimated before the library makes it. The estimate knows no scopes of contexts, and takes what is longest: so it is too high at worst.
+// A short document can have long IRIs many times: each use of a term, of a namespace or of a base makes them again.
+// What that adds is estimated before the library makes it. The estimate knows no scopes of contexts, and takes what is
+// longest: so it is too high at worst.
 
 const (
 	growthFactor = 16      // so many times the document may be made of its terms, as of other notations of RDF,

@@ -35,7 +35,8 @@ func text(t testing.TB, all []rdf.Quad) string {
 	return b.String()
 }
 
-// What JSON-LD 1.1 has is understood: contexts in contexts, lists, languages, numbers, graphs, types that bring a context.
+// What JSON-LD 1.1 has is understood: contexts in contexts, lists, languages, numbers, graphs, types that bring a
+// context.
 func TestRead(t *testing.T) {
 	all, err := read(`{
  "@context": ["http://www.w3.org/2013/json-ld-context/rdfa11", {"@version": 1.1, "@base": "http://example.org/base/", "label": {"@id": "rdfs:label", "@container": "@language"},

@@ -13,7 +13,8 @@ const (
 	shielded = "https://github.com/tmshare/tmshare/ns/1/json-literal"
 )
 
-// shield makes texts of the JSON literals in an expanded document, in canonical form (JSON-LD 1.1 §4.2.2, JSON Literals).
+// shield makes texts of the JSON literals in an expanded document, in canonical form (JSON-LD 1.1 §4.2.2, JSON
+// Literals).
 func shield(value any) {
 	switch v := value.(type) {
 	case []any:

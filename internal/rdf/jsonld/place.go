@@ -14,7 +14,8 @@ type nodes struct {
 	with func(some []any) any
 }
 
-// nodesOf returns the nodes at the top of a document: those of its array, or of its @graph. Any other document is one node.
+// nodesOf returns the nodes at the top of a document: those of its array, or of its @graph. Any other document is one
+// node.
 func nodesOf(value any) nodes {
 	switch v := value.(type) {
 	case []any:
@@ -31,8 +32,8 @@ func nodesOf(value any) nodes {
 	return nodes{[]any{value}, func([]any) any { return value }}
 }
 
-// culprit returns where in the document the first node at the top begins for which the library fails, and what names it. Without it the
-// error is that of something else, such as the context.
+// culprit returns where in the document the first node at the top begins for which the library fails, and what names
+// it. Without it the error is that of something else, such as the context.
 func (d *document) culprit(value any, fails func(any) bool) (offset int, name string) {
 	n := nodesOf(value)
 	if len(n.all) > 1 && fails(n.with([]any{})) {

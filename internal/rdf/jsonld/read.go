@@ -28,9 +28,10 @@ type Options struct {
 }
 
 // Read calls each with the statements of a document, in order, until it returns an error (JSON-LD 1.1 Processing
-// Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no context
-// maps to IRIs, is left out; a document of which that leaves nothing is refused. An error of the document is a *[rdf.SyntaxError]. That
-// of the JSON has its place; that of what the JSON means has the place of the node at the top that has it.
+// Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no
+// context maps to IRIs, is left out; a document of which that leaves nothing is refused. An error of the document is a
+// *[rdf.SyntaxError]. That of the JSON has its place; that of what the JSON means has the place of the node at the top
+// that has it.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if o.Limits.Size <= 0 {
 		o.Limits.Size = 64 << 20

@@ -1,7 +1,7 @@
 package jsonld
 
-// maxComparisons is how many pairs of values of one property may be compared: the library compares each new one with all that
-// there are.
+// maxComparisons is how many pairs of values of one property may be compared: the library compares each new one with
+// all that there are.
 const maxComparisons = 1 << 27
 
 // values counts the values of each property of each node of an expanded document.

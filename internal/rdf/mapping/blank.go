@@ -13,10 +13,11 @@ import (
 )
 
 // labelsOf gives each blank node of statements a label that does not depend on its label in the document: a hash of
-// what the node says, of what the nodes say that it leads to, and of the named resources and the properties that lead to it. So a
-// node that is unchanged keeps its label when the graph is published again, and all nodes before a changed one get others:
-// whoever has the statements of a named resource, and of the blank nodes that it leads to, learns of each change by a change of that resource.
-// What is behind a change in a list is unchanged. Nodes that look alike are numbered.
+// what the node says, of what the nodes say that it leads to, and of the named resources and the properties that lead
+// to it. So a node that is unchanged keeps its label when the graph is published again, and all nodes before a changed
+// one get others: whoever has the statements of a named resource, and of the blank nodes that it leads to, learns of
+// each change by a change of that resource. What is behind a change in a list is unchanged. Nodes that look alike are
+// numbered.
 func labelsOf(quads *statements) map[string]string {
 	n := newNodes(quads)
 	groups := n.groups()
@@ -175,7 +176,8 @@ func (n *nodes) together(front ...digest) digest {
 	return of
 }
 
-// hashDown hashes what the nodes of a group say. In a circle each round takes in one more step, until no more nodes differ.
+// hashDown hashes what the nodes of a group say. In a circle each round takes in one more step, until no more nodes
+// differ.
 func (n *nodes) hashDown(group []int32) {
 	rounds := 1
 	if len(group) > 1 || n.leadsToItself(group[0]) {

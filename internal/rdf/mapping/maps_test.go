@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Each map of the conformance cases of XTM, ours and those beside the project, is the same after it was a graph, and after that was
-// written in Turtle. What a graph without our vocabulary lacks is counted by kind, exactly.
+// Each map of the conformance cases of XTM, ours and those beside the project, is the same after it was a graph, and
+// after that was written in Turtle. What a graph without our vocabulary lacks is counted by kind, exactly.
 func TestMapsOfTheSuitesAreKept(t *testing.T) {
 	kept, plain := 0, xtm.Losses{}
 	for _, folder := range []string{"../../../testdata/xtm/", shared + "conformance/cxtm/"} {
@@ -160,7 +160,8 @@ func sum(a, b xtm.Losses) xtm.Losses {
 	return a
 }
 
-// A map of more topics than are at hand while it is read is kept, whatever names them, and wherever in the graph they come again.
+// A map of more topics than are at hand while it is read is kept, whatever names them, and wherever in the graph they
+// come again.
 func TestMapOfManyTopicsIsKept(t *testing.T) {
 	const n = 20_000 // a quarter is more than that
 	m := tmdm.New()

@@ -21,8 +21,8 @@ type Options struct {
 	Labels []string
 	// Plain says that a graph has no statement of our own vocabulary. What needs one is left out, and counted.
 	Plain bool
-	// Fragment says that a document that is read is about some resources only. Its type tmshare:Topic says of any topic that it is there,
-	// also of those that a whole graph would not mention.
+	// Fragment says that a document that is read is about some resources only. Its type tmshare:Topic says of any topic
+	// that it is there, also of those that a whole graph would not mention.
 	Fragment bool
 }
 

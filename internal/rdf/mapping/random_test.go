@@ -19,8 +19,8 @@ import (
 
 const ex = "http://example.org/"
 
-// Any graph is the same after it was a topic map, and after that was written as XTM 2.1: with the properties that mean something to topic maps,
-// in places where they mean nothing too.
+// Any graph is the same after it was a topic map, and after that was written as XTM 2.1: with the properties that mean
+// something to topic maps, in places where they mean nothing too.
 func TestAnyGraphIsKept(t *testing.T) {
 	properties := []string{
 		ex + "p", ex + "q%7E", rdf.Type, rdf.NS + "subject", rdf.NS + "object", rdf.First, "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2000/01/rdf-schema#subClassOf",
@@ -113,7 +113,8 @@ func text(graph []rdf.Quad) string {
 	return b.String()
 }
 
-// With --merge-same-as the resources that owl:sameAs joins are one topic; --label makes names of the texts of a property.
+// With --merge-same-as the resources that owl:sameAs joins are one topic; --label makes names of the texts of a
+// property.
 func TestOptions(t *testing.T) {
 	const document = `@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 :a :title "A"@en . :b owl:sameAs :a, _:n ; :p :c . _:n :q 1 . :c owl:sameAs :d .`

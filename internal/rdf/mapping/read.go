@@ -127,7 +127,8 @@ func (r *reading) property(s string) *tmdm.Topic {
 // maxRecent is how many topics are at hand without a look into the map, by IRI.
 const maxRecent = 4096
 
-// topic returns the topic of a resource. Those of IRIs are not kept here: the map finds them by their subject identifiers.
+// topic returns the topic of a resource. Those of IRIs are not kept here: the map finds them by their subject
+// identifiers.
 func (r *reading) topic(t rdf.Term) *tmdm.Topic {
 	known, named := r.recent, false
 	switch {

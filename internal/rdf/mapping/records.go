@@ -11,8 +11,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Records makes statements of the records of a source, as [Graph] does of a map, one by one: so a whole map costs little
-// memory. The resource that a topic is has the IRI of its TopicSI. What a graph does not carry is left out. It is not safe for concurrent use.
+// Records makes statements of the records of a source, as [Graph] does of a map, one by one: so a whole map costs
+// little memory. The resource that a topic is has the IRI of its TopicSI. What a graph does not carry is left out. It
+// is not safe for concurrent use.
 type Records struct {
 	sp   string
 	emit func(rdf.Quad) error
@@ -23,8 +24,8 @@ type Records struct {
 	mentioned map[fragment.Ref]bool // types and classes
 }
 
-// NewRecords hands the statements of records to emit, until that returns an error. sp is the source locator prefix, below which the
-// blank nodes of the source are.
+// NewRecords hands the statements of records to emit, until that returns an error. sp is the source locator prefix,
+// below which the blank nodes of the source are.
 func NewRecords(sp string, emit func(rdf.Quad) error) *Records {
 	return &Records{sp: sp, emit: emit, nameTypes: map[string]bool{}, bare: map[fragment.Ref]bool{}, mentioned: map[fragment.Ref]bool{}}
 }
@@ -173,7 +174,8 @@ func (r *Records) plays(players ...fragment.Ref) {
 	}
 }
 
-// statement returns the subject, the property and the object of an association that is a single statement, no property for one that is not.
+// statement returns the subject, the property and the object of an association that is a single statement, no property
+// for one that is not.
 func (r *Records) statement(a *fragment.Association) (s fragment.Ref, property string, o fragment.Ref) {
 	if len(a.Roles) != 2 {
 		return "", "", ""
@@ -211,9 +213,9 @@ func ResourceOf(ref fragment.Ref) string { return iriOf(ref) }
 // IsBlank reports whether a topic is a blank node.
 func IsBlank(ref fragment.Ref) bool { return genidLabel(string(ref)) != "" }
 
-// Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node once
-// (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A topic that is there has a
-// statement in any case: a document without one says that it is deleted.
+// Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node
+// once (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A
+// topic that is there has a statement in any case: a document without one says that it is deleted.
 func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 	seen := map[fragment.Ref]bool{ref: true}
 	for queue := []fragment.Ref{ref}; len(queue) > 0; queue = queue[1:] {

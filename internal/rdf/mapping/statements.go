@@ -6,7 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// statements are those of one graph, in the order in which they came. A statement takes a third of what a [rdf.Quad] does.
+// statements are those of one graph, in the order in which they came. A statement takes a third of what a [rdf.Quad]
+// does.
 type statements struct {
 	all   []statement
 	kinds map[literalKind]*literalKind

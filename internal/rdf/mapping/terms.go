@@ -53,8 +53,8 @@ const (
 	topicName   = string(tmdm.PSIDefaultNameType)
 )
 
-// genid returns the subject identifier of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs): below the
-// base of the document, which is the source locator prefix where it is published, if that is on the web.
+// genid returns the subject identifier of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs): below
+// the base of the document, which is the source locator prefix where it is published, if that is on the web.
 func genid(base tmdm.Locator, label string) tmdm.Locator {
 	if !strings.HasPrefix(string(base), "http") {
 		base = "https://github.com/tmshare/tmshare/"

@@ -11,7 +11,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Graph returns the statements of a topic map, in order, and counts what they do not carry. Each statement is there once.
+// Graph returns the statements of a topic map, in order, and counts what they do not carry. Each statement is there
+// once.
 func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 	w := &writing{
 		m: m, plain: o.Plain, isLabel: o.labels(), isNameType: map[*tmdm.Topic]bool{}, terms: map[*tmdm.Topic]rdf.Term{},

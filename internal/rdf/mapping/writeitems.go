@@ -60,8 +60,8 @@ func (w *writing) lose(item tmdm.Reifiable, scope []*tmdm.Topic) {
 	}
 }
 
-// describe says what there is to say of statements, by a node for each item. Where a statement stands also for an item of which
-// there is nothing to say, that has a node too: else it would be lost.
+// describe says what there is to say of statements, by a node for each item. Where a statement stands also for an item
+// of which there is nothing to say, that has a node too: else it would be lost.
 func (w *writing) describe() {
 	w.undisguise()
 	bare := map[rdf.Quad]int{}
@@ -93,8 +93,8 @@ func (w *writing) describe() {
 	}
 }
 
-// undisguise leaves out what is said of occurrences whose type is that of names by default: readers take them for names only where
-// rdfs:label repeats them.
+// undisguise leaves out what is said of occurrences whose type is that of names by default: readers take them for names
+// only where rdfs:label repeats them.
 func (w *writing) undisguise() {
 	labelled := map[rdf.Quad]bool{}
 	for _, i := range w.special {

@@ -30,7 +30,8 @@ type attr struct {
 	value string
 }
 
-// unqualified are the attributes that were once written without the namespace of RDF (RDF 1.1 XML Syntax §6.1.4, Attribute Event).
+// unqualified are the attributes that were once written without the namespace of RDF (RDF 1.1 XML Syntax §6.1.4,
+// Attribute Event).
 var unqualified = []string{"ID", "about", "resource", "parseType", "type"}
 
 // attributes returns the attributes of the element that count for RDF.

@@ -6,7 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// propertyElement is what the attributes of a property's element say (RDF 1.1 XML Syntax §7.2.14, Production propertyElt).
+// propertyElement is what the attributes of a property's element say (RDF 1.1 XML Syntax §7.2.14, Production
+// propertyElt).
 type propertyElement struct {
 	statement string   // the IRI that rdf:ID gives the statement, or ""
 	parse     string   // rdf:parseType
@@ -110,7 +111,8 @@ func (p *parser) content(s scope, e propertyElement) (object rdf.Term) {
 	}
 }
 
-// collection reads the elements of the nodes of a list (RDF 1.1 XML Syntax §7.2.19, Production parseTypeCollectionPropertyElt).
+// collection reads the elements of the nodes of a list (RDF 1.1 XML Syntax §7.2.19, Production
+// parseTypeCollectionPropertyElt).
 func (p *parser) collection(s scope, e propertyElement, subject rdf.Term, property string) {
 	last := rdf.Term{}
 	link := func(to rdf.Term) {
@@ -129,7 +131,8 @@ func (p *parser) collection(s scope, e propertyElement, subject rdf.Term, proper
 	link(rdf.NewIRI(rdf.Nil))
 }
 
-// stated says a statement, and what there is to say of it where it has a name (RDF 1.1 XML Syntax §7.3, Reification Rules).
+// stated says a statement, and what there is to say of it where it has a name (RDF 1.1 XML Syntax §7.3, Reification
+// Rules).
 func (p *parser) stated(e propertyElement, subject rdf.Term, property string, object rdf.Term) {
 	p.say(subject, property, object)
 	if e.statement == "" {
@@ -145,8 +148,8 @@ func (p *parser) stated(e propertyElement, subject rdf.Term, property string, ob
 // maxText is how many bytes a literal may have.
 const maxText = 16 << 20
 
-// markup reads what stands in the element as an XML literal, in the form of Exclusive XML Canonicalization 1.0 with comments
-// (RDF 1.1 XML Syntax §7.2.17, Production parseTypeLiteralPropertyElt).
+// markup reads what stands in the element as an XML literal, in the form of Exclusive XML Canonicalization 1.0 with
+// comments (RDF 1.1 XML Syntax §7.2.17, Production parseTypeLiteralPropertyElt).
 func (p *parser) markup() string {
 	var c c14n.Canonicalizer
 	for depth := p.xml.Depth(); ; {

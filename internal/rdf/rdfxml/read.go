@@ -135,7 +135,8 @@ func isSpace(text []byte) bool {
 	return true
 }
 
-// document reads the root: rdf:RDF with elements of nodes, or one such element (RDF 1.1 XML Syntax §7.2.8, Production doc).
+// document reads the root: rdf:RDF with elements of nodes, or one such element (RDF 1.1 XML Syntax §7.2.8, Production
+// doc).
 func (p *parser) document(s scope) {
 	if !p.child() {
 		p.fail("the document has no element")

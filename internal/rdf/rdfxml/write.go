@@ -15,8 +15,8 @@ import (
 )
 
 // Write writes statements, which it groups by their subjects. The same statements in the same order give the same
-// bytes. Names of graphs are left out. A property whose IRI does not end in an XML name, and a text with characters that XML does
-// not have, cannot be written: that is an error.
+// bytes. Names of graphs are left out. A property whose IRI does not end in an XML name, and a text with characters
+// that XML does not have, cannot be written: that is an error.
 func Write(w io.Writer, all []rdf.Quad) error {
 	out := newOutput(w)
 	var order []rdf.Term
@@ -42,8 +42,8 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	return out.end()
 }
 
-// Writer writes statements as they come: those about one resource that follow each other are grouped. Its memory does not grow with
-// the graph. The first error ends it.
+// Writer writes statements as they come: those about one resource that follow each other are grouped. Its memory does
+// not grow with the graph. The first error ends it.
 type Writer struct {
 	out    *output
 	groups *rdf.Groups

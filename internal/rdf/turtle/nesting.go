@@ -49,7 +49,8 @@ func (n *nesting) above(label string) (string, bool) {
 	return s.Value, s.Kind == rdf.Blank
 }
 
-// breakCircles lets one node of each circle stand alone. The statements are gone through in order, so that it is always the same.
+// breakCircles lets one node of each circle stand alone. The statements are gone through in order, so that it is always
+// the same.
 func (n *nesting) breakCircles() {
 	seen := map[string]int{} // in which walk
 	for i, q := range n.all {

@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// Writer writes statements as they come, in Turtle: those about one resource that follow each other are grouped and sorted. Its memory does not
-// grow with the graph. The first error ends it.
+// Writer writes statements as they come, in Turtle: those about one resource that follow each other are grouped and
+// sorted. Its memory does not grow with the graph. The first error ends it.
 type Writer struct {
 	out      *bufio.Writer
 	declared map[string]bool // prefixes

@@ -26,9 +26,9 @@ func writeLine(out *bufio.Writer, q rdf.Quad) {
 	out.WriteString(".\n")
 }
 
-// Write writes statements in Turtle: grouped by subject and property, sorted, with [rdf.Prefixes], blank nodes in brackets, and lists in
-// parentheses. The same graph
-// gives the same bytes, if its blank nodes have the same labels. Names of graphs are left out.
+// Write writes statements in Turtle: grouped by subject and property, sorted, with [rdf.Prefixes], blank nodes in
+// brackets, and lists in parentheses. The same graph gives the same bytes, if its blank nodes have the same labels.
+// Names of graphs are left out.
 func Write(w io.Writer, all []rdf.Quad) error {
 	out := bufio.NewWriter(w)
 	all = rdf.Sorted(all)
@@ -40,7 +40,8 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	return out.Flush()
 }
 
-// writeGroups writes statements that are sorted. n says which blank nodes are in brackets: none, where other statements may follow.
+// writeGroups writes statements that are sorted. n says which blank nodes are in brackets: none, where other statements
+// may follow.
 func writeGroups(out *bufio.Writer, all []rdf.Quad, p *rdf.Shortener, n *nesting) {
 	w := &writer{out, p, n}
 	for i := 0; i < len(all); {

@@ -1,5 +1,5 @@
-// Package bundles puts fragments into the feed documents that list them: who follows a server needs one request for all changes of
-// a document, in place of one for each.
+// Package bundles puts fragments into the feed documents that list them: who follows a server needs one request for all
+// changes of a document, in place of one for each.
 package bundles
 
 import (
@@ -15,11 +15,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Most is how many bytes the fragments of one document have together. What is beyond that is available by its link alone.
+// Most is how many bytes the fragments of one document have together. What is beyond that is available by its link
+// alone.
 const Most = 4 << 20
 
-// Fill puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content" Element), the
-// newest first. Those that are too large are left out, those that are covered, and those that may change: what is put in is the same for ever.
+// Fill puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"
+// Element), the newest first. Those that are too large are left out, those that are covered, and those that may change:
+// what is put in is the same for ever.
 func Fill(v *store.View, feed *feeds.Feed) error {
 	entries, err := entriesOf(v, feed)
 	if err != nil {

@@ -100,8 +100,8 @@ type Proof struct {
 	Hashes tlog.TreeProof `json:"proof"`
 }
 
-// ServeProof answers with the proof that the log of ?from= entries is the beginning of the log of ?to= entries (RFC 6962 §2.1.2,
-// Merkle Consistency Proofs).
+// ServeProof answers with the proof that the log of ?from= entries is the beginning of the log of ?to= entries (RFC
+// 6962 §2.1.2, Merkle Consistency Proofs).
 func ServeProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	if err := demand(v); err != nil {
 		return err

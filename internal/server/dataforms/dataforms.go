@@ -1,5 +1,6 @@
 // Package dataforms has the forms in which topics and maps are available: the versions of XTM, and the notations of
-// RDF (SDShare 2012, fragments and snapshots in RDF). Snapshots are made of the stored ones in XTM 2.1, all else of the map as an entry shows it.
+// RDF (SDShare 2012, fragments and snapshots in RDF). Snapshots are made of the stored ones in XTM 2.1, all else of the
+// map as an entry shows it.
 package dataforms
 
 import (

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// WriteResource writes what an entry says of its topic, as statements whose subject is the resource with its TopicSI. Where node is false, a
-// blank node has no statements: no resource has the IRI that stands for it in the map.
+// WriteResource writes what an entry says of its topic, as statements whose subject is the resource with its TopicSI.
+// Where node is false, a blank node has no statements: no resource has the IRI that stands for it in the map.
 func WriteResource(w io.Writer, f *formats.Format, v *store.View, e *store.Entry, node bool) error {
 	return written(w, f, v.SP, func(to *mapping.Records) error {
 		if !e.Lives() || !node && mapping.IsBlank(e.TopicSI) {
@@ -37,8 +37,8 @@ func WriteMap(w io.Writer, f *formats.Format, sp string, src fragment.Source) er
 	return writeRecords(w, f, sp, fragment.Records(src))
 }
 
-// WriteSnapshot writes a snapshot in another form than the one in which it is stored. It may open the file twice. A file whose content is not what was
-// written is an error, whatever was made of it.
+// WriteSnapshot writes a snapshot in another form than the one in which it is stored. It may open the file twice. A
+// file whose content is not what was written is an error, whatever was made of it.
 func WriteSnapshot(w io.Writer, f *formats.Format, sp string, open func() (io.ReadCloser, error)) error {
 	unpacked := unpacked(open)
 	var err error
@@ -87,7 +87,8 @@ func writeXTM(w io.Writer, version xtm.Version, sp string, open func() (io.ReadC
 	}
 }
 
-// own are the options with which a document is read that this program has written: what was published has passed the limits that held then.
+// own are the options with which a document is read that this program has written: what was published has passed the
+// limits that held then.
 func own(sp string) xtm.Options {
 	const most = 1 << 30
 	return xtm.Options{Base: tmdm.Locator(sp), Limits: xtm.Limits{Token: most, Locator: most, Themes: most, Roles: most}}

@@ -1,5 +1,5 @@
-// Package dated says of when the data is that a server shows, and which openings its database has had: by that followers know an old answer
-// from a database that was restored.
+// Package dated says of when the data is that a server shows, and which openings its database has had: by that
+// followers know an old answer from a database that was restored.
 package dated
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// State has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later call counts.
+// State has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later
+// call counts.
 func State(r *http.Request, at time.Time) {
 	stated := http.Header{}
 	if !at.IsZero() {
@@ -20,7 +21,8 @@ func State(r *http.Request, at time.Time) {
 	web.RecorderOf(r).Stated = stated
 }
 
-// ServeOpenings answers with the openings of the database, the newest first. A replica has those that its origin states.
+// ServeOpenings answers with the openings of the database, the newest first. A replica has those that its origin
+// states.
 func ServeOpenings(w http.ResponseWriter, _ *http.Request, v *store.View) error {
 	type opening struct {
 		ID string `json:"id"`

@@ -20,8 +20,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// applying makes the change of a draft: the statements that a person has changed, removed or added, and no others. So nothing is lost that the
-// form did not show: reifiers, item identifiers, variants, and statements on other pages of it.
+// applying makes the change of a draft: the statements that a person has changed, removed or added, and no others. So
+// nothing is lost that the form did not show: reifiers, item identifiers, variants, and statements on other pages of
+// it.
 type applying struct {
 	ctx    context.Context
 	reader *publish.Reader

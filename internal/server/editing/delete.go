@@ -76,8 +76,8 @@ func without(ctx context.Context, sp string, prior merge.State, self fragment.Re
 	return history.Back(ctx, sp, prior, self, nil)
 }
 
-// wouldDelete says what goes with a topic. It is not tried as far as other publications would have to wait for it: the topic may play in many
-// associations, and all their players change.
+// wouldDelete says what goes with a topic. It is not tried as far as other publications would have to wait for it: the
+// topic may play in many associations, and all their players change.
 func (e *Editor) wouldDelete(r *http.Request) (t *target, p *plan, err error) {
 	p = &plan{}
 	err = e.View(r, func(v *store.View) (err error) {

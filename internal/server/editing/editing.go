@@ -1,5 +1,5 @@
-// Package editing lets people change topics in a browser, by forms without scripts. What a form changes is published as what programs send is, after
-// its person has seen what that will be.
+// Package editing lets people change topics in a browser, by forms without scripts. What a form changes is published as
+// what programs send is, after its person has seen what that will be.
 package editing
 
 import (
@@ -198,7 +198,8 @@ func (d *draft) oneMore(kind string) {
 	}
 }
 
-// checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes it under that.
+// checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes
+// it under that.
 func (e *Editor) checkAttribution(r *http.Request, d *draft) wrong {
 	if t := e.Sessions.Of(r); t != nil && t.Name != "" {
 		d.Author = t.Name
@@ -251,8 +252,8 @@ func (e *Editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	return e.show(w, r, http.StatusOK, v, t, now)
 }
 
-// rebase puts what a draft changes into one that was made of another state. What the draft only shows is as it is in the other state. A
-// statement that the draft changes, and that is not there any more, is a new one.
+// rebase puts what a draft changes into one that was made of another state. What the draft only shows is as it is in
+// the other state. A statement that the draft changes, and that is not there any more, is a new one.
 func (a *applying) rebase(fresh, d *draft) error {
 	names, occurrences := map[string]bool{}, map[string]bool{}
 	for i := range a.topic.Names {

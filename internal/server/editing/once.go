@@ -10,7 +10,8 @@ import (
 // mostRemembered is how many forms that were published are remembered.
 const mostRemembered = 1000
 
-// publications remembers which forms were published lately: a form that is sent again, as by a second click, leads to what came of it.
+// publications remembers which forms were published lately: a form that is sent again, as by a second click, leads to
+// what came of it.
 type publications struct {
 	mu     sync.Mutex
 	byForm map[string]*publication

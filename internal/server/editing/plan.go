@@ -47,7 +47,8 @@ func (e *Editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 	return p, nil
 }
 
-// naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have pages.
+// naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have
+// pages.
 func (e *Editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
 	known := map[fragment.Ref]pages.Link{}
 	return func(ref fragment.Ref) (pages.Link, error) {
@@ -143,7 +144,8 @@ type side struct {
 	more     int                // statements that it leaves out
 }
 
-// sideOf returns what a version of a topic says, and the other does not, with those of the associations that the topic plays in.
+// sideOf returns what a version of a topic says, and the other does not, with those of the associations that the topic
+// plays in.
 func sideOf(of, other *fragment.Topic, associations []*fragment.Association, self fragment.Ref) side {
 	if of == nil {
 		return side{}

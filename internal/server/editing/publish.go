@@ -38,8 +38,8 @@ var (
 // mostAttempts is how often a change is tried anew because others have published meanwhile, whatever they have changed.
 const mostAttempts = 50
 
-// attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in the state that is given, and
-// the change the one with the tag: "" is any. It returns the topic as it was before.
+// attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
+// the state that is given, and the change the one with the tag: "" is any. It returns the topic as it was before.
 func (e *Editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool, decide decision) (*target, *plan, error) {
 	for range mostAttempts {
 		var t *target

@@ -174,8 +174,9 @@ func lines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
-// What tells a statement from all others of the topic is made of what a row shows of it. So a row that was not changed can be told from one that
-// was, also when the statement is there no more. Ends of lines are not what they were once a browser has shown them.
+// What tells a statement from all others of the topic is made of what a row shows of it. So a row that was not changed
+// can be told from one that was, also when the statement is there no more. Ends of lines are not what they were once a
+// browser has shown them.
 
 func nameIs(self fragment.Ref, n *fragment.Name) string {
 	shown := fragment.Name{Value: lines(n.Value), Type: n.Type, Scope: n.Scope}

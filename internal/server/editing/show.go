@@ -17,7 +17,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A form shows a part of what is said of a large topic. The rest has forms of its own, and no form touches what it does not show.
+// A form shows a part of what is said of a large topic. The rest has forms of its own, and no form touches what it does
+// not show.
 const (
 	mostShown  = 50        // statements of a kind that are there
 	emptyRows  = 2         // for new ones
@@ -136,7 +137,8 @@ func linesOf(refs []fragment.Ref) string {
 	return strings.Join(all, "\n")
 }
 
-// relations adds rows of associations of a topic in which it takes part in a way, from the one behind that which is given on.
+// relations adds rows of associations of a topic in which it takes part in a way, from the one behind that which is
+// given on.
 func (e *Editor) relations(s *shown, v *store.View, t *target, kind string, as fragment.Part, given string) error {
 	var after *fragment.AssociationKey
 	if given != "" {

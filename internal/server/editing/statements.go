@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// divided are the statements of a topic: those that rows take away, or say anew, and the others. What rows say comes when all these are gone, so
-// that two rows may exchange what they say.
+// divided are the statements of a topic: those that rows take away, or say anew, and the others. What rows say comes
+// when all these are gone, so that two rows may exchange what they say.
 type divided[T any] struct {
 	kept  []T
 	known map[string]bool // what tells those apart that are kept, or are said
@@ -130,8 +130,8 @@ func (a *applying) names(d *draft) (err error) {
 	return err
 }
 
-// variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false where one would have no
-// theme of its own any more, or be the same as another.
+// variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false
+// where one would have no theme of its own any more, or be the same as another.
 func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
 	for _, v := range of.Variants {
 		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool { return slices.Contains(of.Scope, theme) })

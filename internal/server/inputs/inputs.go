@@ -20,8 +20,9 @@ type Store interface {
 	Listing(ctx context.Context) (*store.Listing, error)
 }
 
-// Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is written. own
-// is the URL of the fragments feed of a collection of this server. An input that is missing keeps its link, as what it has said is kept.
+// Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is
+// written. own is the URL of the fragments feed of a collection of this server. An input that is missing keeps its
+// link, as what it has said is kept.
 func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.Collection) string) ([]feeds.Link, error) {
 	if len(c.DerivedFrom) == 0 && c.Replica == nil {
 		return nil, nil
@@ -46,8 +47,8 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 	return links, nil
 }
 
-// Origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs, named as they are
-// here. page is the page of a collection of this server, "" where it must not be so much as named.
+// Origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs,
+// named as they are here. page is the page of a collection of this server, "" where it must not be so much as named.
 func Origins(ctx context.Context, db Store, c *store.Collection, page func(*store.Collection) string) ([]layout.Link, error) {
 	if c.Replica != nil {
 		return []layout.Link{layout.LinkTo(c.Replica.Origin)}, nil
@@ -94,7 +95,8 @@ func State(links []feeds.Link) string {
 	return fmt.Sprint(links)
 }
 
-// CanBeRead returns an answer where a derived collection was not derived as a whole yet: who began there would take a part for all.
+// CanBeRead returns an answer where a derived collection was not derived as a whole yet: who began there would take a
+// part for all.
 func CanBeRead(c *store.Collection) error {
 	if !c.Filling {
 		return nil
@@ -169,8 +171,8 @@ func anyHas(parts []store.Part, si fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// KeepsClosed returns an error where a collection that is derived would show to all what only some may read of an input. closed reports
-// whether a collection of this server can be read only with a token.
+// KeepsClosed returns an error where a collection that is derived would show to all what only some may read of an
+// input. closed reports whether a collection of this server can be read only with a token.
 func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, name string, inputs []string) error {
 	if closed(name) {
 		return nil

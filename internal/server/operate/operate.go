@@ -65,7 +65,8 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Page returns the address of the page of the node, "" for those who may not see it. The answer that has it is for them alone.
+// Page returns the address of the page of the node, "" for those who may not see it. The answer that has it is for them
+// alone.
 func (n *Node) Page(r *http.Request) string {
 	if n.Pages == nil || n.may(r) != nil {
 		return ""

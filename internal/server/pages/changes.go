@@ -110,8 +110,9 @@ func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
 	}
 }
 
-// Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are those not before a
-// time, and ?page= is a position in these (see [since.Parse]): the addresses of the feed lead here with both.
+// Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
+// those not before a time, and ?page= is a position in these (see [since.Parse]): the addresses of the feed lead here
+// with both.
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	before, err := web.Number(r, "before", v.Head+1)
 	if err != nil {
@@ -165,7 +166,8 @@ func (p *Pages) Document(w http.ResponseWriter, r *http.Request, v *store.View) 
 	return nil
 }
 
-// History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its own.
+// History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its
+// own.
 func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	if r.URL.Query().Has("si") {
 		return p.Find(w, r, v)

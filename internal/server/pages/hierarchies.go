@@ -28,8 +28,8 @@ func (r *relation) pair(a *fragment.Association) (above, below fragment.Ref, ok 
 	return one.Player, other.Player, r.above[one.Type] && r.below[other.Type]
 }
 
-// The kinds of hierarchies that maps have besides that of types. Ontopia marks the types of associations and roles by classes of their own. In SKOS,
-// which comes from RDF, the narrower concept is the subject of "broader".
+// The kinds of hierarchies that maps have besides that of types. Ontopia marks the types of associations and roles by
+// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader".
 const (
 	hierarchical  = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#hierarchical-relation-type")
 	superordinate = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#superordinate-role-type")
@@ -89,7 +89,8 @@ func relations(v *store.View) (all []relation, err error) {
 	return all, err
 }
 
-// hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map: those of large ones have none.
+// hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map:
+// those of large ones have none.
 func (p *Pages) hierarchies(v *store.View) (all []link, err error) {
 	if v.Topics > showTypesUpTo {
 		return nil, nil

@@ -88,7 +88,8 @@ func (p *Pages) Minted(w http.ResponseWriter, r *http.Request, v *store.View) er
 	return nil
 }
 
-// Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a time.
+// Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a
+// time.
 func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	si := identifier(r.URL.Query().Get("si"))
 	t, err := v.Source().Topic(si)

@@ -1,5 +1,6 @@
-// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML without scripts. Each page has the
-// address of a feed or a resource, with ".html" behind it. Programs never get one where they ask for something else.
+// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML without
+// scripts. Each page has the address of a feed or a resource, with ".html" behind it. Programs never get one where they
+// ask for something else.
 package pages
 
 import (
@@ -48,16 +49,19 @@ type Pages struct {
 	// Node returns the address of the page of the node, "" for those who may not see it.
 	Node func(*http.Request) string
 
-	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who may not do so.
+	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who may
+	// not do so.
 	SayersOf func(r *http.Request, si string) string
 
 	// Origins returns links to what a collection is derived from, or a replica of.
 	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
 
-	// Claims returns what the inputs of a derived collection say of a topic, with its associations of these parts; nil: nobody asks.
+	// Claims returns what the inputs of a derived collection say of a topic, with its associations of these parts; nil:
+	// nobody asks.
 	Claims func(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (Claims, error)
 
-	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "": nobody may, there is none.
+	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "":
+	// nobody may, there is none.
 	MayEdit func(*http.Request) bool
 	SignIn  string
 
@@ -68,7 +72,8 @@ type Pages struct {
 	Tag func(*http.Request, *store.Collection) string
 }
 
-// templates returns the pages by their names. Each is within the layout. Commands that show none do without the time that it takes to parse them.
+// templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
+// that it takes to parse them.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	files, err := fs.Glob(texts.Pages, "server/*.html")
@@ -165,8 +170,8 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers all others by h. So
-// whoever copies the address from a browser can subscribe to it.
+// Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
+// all others by h. So whoever copies the address from a browser can subscribe to it.
 func (p *Pages) Alone(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !forReaders(r) {
@@ -184,7 +189,8 @@ func forReaders(r *http.Request) bool {
 	return strings.Contains(accept, "application/atom+xml") && !strings.Contains(accept, "text/html")
 }
 
-// Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all others by h.
+// Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
+// others by h.
 func (p *Pages) Beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs
@@ -204,9 +210,10 @@ func (p *Pages) Beside(h web.Handler) web.Handler {
 // navigation names the headers of a navigation.
 const navigation = "Sec-Fetch-Mode, Upgrade-Insecure-Requests"
 
-// ForPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not tell: Java's
-// HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send the headers of a navigation: by
-// HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else the other.
+// ForPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not
+// tell: Java's HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send
+// the headers of a navigation: by HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else
+// the other.
 func ForPeople(r *http.Request) bool {
 	navigates := r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Upgrade-Insecure-Requests") == "1"
 	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")

@@ -16,7 +16,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called now.
+// topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called
+// now.
 func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, last *store.Entry, at string) error {
 	t, err := history.ParseTime(strings.TrimSuffix(strings.TrimSpace(at), " UTC")) // as pages show times
 	if err != nil {

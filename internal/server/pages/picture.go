@@ -39,8 +39,8 @@ const (
 	letters             = 24
 )
 
-// pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type, and of its instances, so
-// that all kinds are there. It is nil where there are none.
+// pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
+// and of its instances, so that all kinds are there. It is nil where there are none.
 func pictureOf(title string, of *topic) *picture {
 	p := &picture{More: len(of.Next) > 0}
 	kinds := make([][]neighbour, 0, len(of.Associations)+2)

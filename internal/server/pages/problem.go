@@ -8,7 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Problem answers a browser with a page that says what is wrong, and reports whether it did. Others get what programs get.
+// Problem answers a browser with a page that says what is wrong, and reports whether it did. Others get what programs
+// get.
 func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Problem) bool {
 	if !ForPeople(r) {
 		return false

@@ -116,8 +116,8 @@ func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Associ
 	return nil
 }
 
-// first iterates over the first [most] associations in which a topic takes part in a way, or over those behind the one that the
-// request names. What is left has a page of its own.
+// first iterates over the first [most] associations in which a topic takes part in a way, or over those behind the one
+// that the request names. What is left has a page of its own.
 func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		var after *fragment.AssociationKey
@@ -143,8 +143,8 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 	}
 }
 
-// expected iterates over these associations, a hundred and one of them at a time, or as many as have a thousand roles. It expects links to
-// what a page says of them.
+// expected iterates over these associations, a hundred and one of them at a time, or as many as have a thousand roles.
+// It expects links to what a page says of them.
 func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
 	enough := func(some []*fragment.Association) bool {
 		roles := 0

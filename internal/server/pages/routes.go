@@ -36,5 +36,6 @@ func (p *Pages) Routes(get func(path string, h web.Handler), viewed func(ofView)
 	of("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
 }
 
-// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a map.
+// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a
+// map.
 const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"

@@ -20,8 +20,8 @@ type Claims struct {
 // sayers are the inputs that say each statement of a topic, by what the statement says.
 type sayers map[string][]string
 
-// sayersOf returns who says what of a topic of a derived collection; nil for other collections. Associations are told only if the page has all of
-// them: a topic may have very many.
+// sayersOf returns who says what of a topic of a derived collection; nil for other collections. Associations are told
+// only if the page has all of them: a topic may have very many.
 func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error) {
 	c := &d.v.Collection
 	if len(c.DerivedFrom) == 0 || d.Claims == nil || d.past != nil {
@@ -111,7 +111,8 @@ func associationKey(a *fragment.Association) string {
 	return "association" + string(key[:])
 }
 
-// published finds what a collection calls the topics of the merged view: both may have chosen another identifier of a topic.
+// published finds what a collection calls the topics of the merged view: both may have chosen another identifier of a
+// topic.
 type published struct {
 	d     *describer
 	known map[fragment.Ref]fragment.Ref
@@ -142,8 +143,8 @@ func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
 	return slices.Compact(all)
 }
 
-// writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said does not, and depends on who
-// asks: so the page has no tag of the state.
+// writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said
+// does not, and depends on who asks: so the page has no tag of the state.
 func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection, of func() (*page, error)) error {
 	web.RecorderOf(r).Private = true
 	made, err := of()

@@ -177,7 +177,8 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 	})
 }
 
-// identified returns the TopicSI of the topic that has the identifier which a request looks for, or had it, "" where there is none.
+// identified returns the TopicSI of the topic that has the identifier which a request looks for, or had it, "" where
+// there is none.
 func identified(v *store.View, a asking) (fragment.Ref, error) {
 	l := a.query.Locator
 	if l == "" || a.after != "" {

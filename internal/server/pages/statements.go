@@ -16,10 +16,12 @@ type piece struct {
 	URL   string // "": it leads nowhere
 }
 
-// mostPieces is how many parts of a statement are shown: an association may have many roles, and any statement many themes.
+// mostPieces is how many parts of a statement are shown: an association may have many roles, and any statement many
+// themes.
 const mostPieces = 100
 
-// Statements prepares statements for a page. Topics are called as the function says; a link without a URL leads nowhere.
+// Statements prepares statements for a page. Topics are called as the function says; a link without a URL leads
+// nowhere.
 func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
 	for _, s := range list {
 		var said Statement
@@ -51,7 +53,8 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 	return all, nil
 }
 
-// Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or is nil.
+// Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or
+// is nil.
 func Name(t *fragment.Topic, ref fragment.Ref) string {
 	if named(t) {
 		return Called(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// timelines are plots of how a map has changed: its changes for each period, and how many topics it had. nil: there is nothing to show.
+// timelines are plots of how a map has changed: its changes for each period, and how many topics it had. nil: there is
+// nothing to show.
 type timelines struct {
 	Changes *plot.Bars
 	Size    *plot.Line
@@ -27,7 +28,8 @@ func linePlot(l plot.Line, title string) (template.HTML, error) {
 	return l.HTML()
 }
 
-// timelines draws what has changed since the first publication. It reads a bounded number of entries, however many there are.
+// timelines draws what has changed since the first publication. It reads a bounded number of entries, however many
+// there are.
 func timelinesOf(v *store.View) (of timelines, err error) {
 	first, err := history.First(v)
 	if err != nil || first.Seq >= v.Head {

@@ -12,7 +12,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A page of types shows this many classes, those with most instances, with what is above and below them, this many lines, and as deep.
+// A page of types shows this many classes, those with most instances, with what is above and below them, this many
+// lines, and as deep.
 const (
 	mostClasses = 500
 	mostLines   = 2000
@@ -137,7 +138,8 @@ func (h *hierarchy) put(above, below fragment.Ref) {
 	}
 }
 
-// subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype relationship).
+// subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype
+// relationship).
 func subtypingOf(v *store.View) (relation, error) {
 	var refs [3]fragment.Ref
 	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype}

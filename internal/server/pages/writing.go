@@ -46,13 +46,14 @@ func short(locator string) string {
 	return strings.ToValidUTF8(rest[:20], "") + "…" + strings.ToValidUTF8(rest[len(rest)-38:], "")
 }
 
-// wellKnown are namespaces of what pages often show, with the prefix that stands for each: datatypes, and the languages of texts in RDF
-// (docs/rdf.md), which are known by their tags alone.
+// wellKnown are namespaces of what pages often show, with the prefix that stands for each: datatypes, and the languages
+// of texts in RDF (docs/rdf.md), which are known by their tags alone.
 var wellKnown = []struct{ namespace, prefix string }{
 	{feeds.NamespaceOwn + "/language/", ""}, {"http://www.w3.org/2001/XMLSchema#", "xsd:"}, {"http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf:"},
 }
 
-// forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what happened at the time has happened.
+// forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what
+// happened at the time has happened.
 func forField(t time.Time) string {
 	return t.UTC().Add(time.Second - 1).Format("2006-01-02T15:04:05")
 }

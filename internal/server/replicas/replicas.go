@@ -30,8 +30,8 @@ func State(c *store.Collection) string {
 	return c.Replica.Origin + c.Replica.Checkpoint
 }
 
-// CanBeFollowed returns an answer where the log of a replica does not go back to the beginning, and no snapshot is there that it goes on from:
-// who began there would take the rest for the whole. The next snapshot mends that.
+// CanBeFollowed returns an answer where the log of a replica does not go back to the beginning, and no snapshot is
+// there that it goes on from: who began there would take the rest for the whole. The next snapshot mends that.
 func CanBeFollowed(l *store.Latest) error {
 	if l.Replica == nil || l.Horizon == 0 || len(l.Snapshots) > 0 && l.Snapshots[0].Seq >= l.Horizon {
 		return nil
@@ -41,8 +41,8 @@ func CanBeFollowed(l *store.Latest) error {
 	return p
 }
 
-// HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a replica did
-// not keep its whole log.
+// HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a
+// replica did not keep its whole log.
 func HasRecords(c *store.Collection) error {
 	if c.Replica == nil || !c.Replica.Partial {
 		return nil
@@ -50,7 +50,8 @@ func HasRecords(c *store.Collection) error {
 	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
 }
 
-// CanWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here: an entry has the same bytes everywhere.
+// CanWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here:
+// an entry has the same bytes everywhere.
 func CanWrite(v *store.View, e *store.Entry) error {
 	if e.CanBeWritten() {
 		return nil

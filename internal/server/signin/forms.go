@@ -27,8 +27,8 @@ func (s *Sessions) Routes(handle func(path string, h web.Handler, methods ...str
 	handle(Address, s.private(anybody, s.here(s.sent)), "POST")
 }
 
-// Form makes a handler of a page with a form. may says why a request may not use it. What is sent is there in PostForm, and comes from a
-// page of this server in the same session.
+// Form makes a handler of a page with a form. may says why a request may not use it. What is sent is there in PostForm,
+// and comes from a page of this server in the same session.
 func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handler {
 	return s.private(may, func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost {
@@ -43,8 +43,8 @@ func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handle
 	})
 }
 
-// here makes a handler that leads from another name of this machine, such as localhost, to the one that all pages lead to: a cookie is of one
-// name. Where a proxy may have changed the name, nobody is led, as that could go on for ever.
+// here makes a handler that leads from another name of this machine, such as localhost, to the one that all pages lead
+// to: a cookie is of one name. Where a proxy may have changed the name, nobody is led, as that could go on for ever.
 func (s *Sessions) here(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		base, err := url.Parse(string(s.urls))

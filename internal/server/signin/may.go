@@ -12,8 +12,8 @@ func (s *Sessions) MayRead(r *http.Request, readers web.Tokens) bool {
 	return readers.Has(t) || s.Writers.Has(t)
 }
 
-// MayEdit says why a request may not use forms: they take the session of a token that may write, or a browser on this machine where the server
-// has no such token.
+// MayEdit says why a request may not use forms: they take the session of a token that may write, or a browser on this
+// machine where the server has no such token.
 func (s *Sessions) MayEdit(r *http.Request) error {
 	if len(s.Writers) == 0 {
 		without := *r

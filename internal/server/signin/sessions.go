@@ -1,5 +1,6 @@
-// Package signin lets people use tokens in a browser: a page takes the token, and a cookie keeps who has given it. Forms count only together
-// with a value that pages of other sites cannot know. Programs know nothing of all this, and the cookie opens nothing that they use to write.
+// Package signin lets people use tokens in a browser: a page takes the token, and a cookie keeps who has given it.
+// Forms count only together with a value that pages of other sites cannot know. Programs know nothing of all this, and
+// the cookie opens nothing that they use to write.
 package signin
 
 import (
@@ -20,9 +21,10 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// Sessions are those of the people who have given a token to the server in their browser. It is safe for concurrent use. Nothing is kept of a
-// session here: its cookie says which token it has, until when, and has a code that only those can make who have the token. So sessions
-// outlive the process, and end when the token is no longer one of the server. The token cannot be got from the cookie.
+// Sessions are those of the people who have given a token to the server in their browser. It is safe for concurrent
+// use. Nothing is kept of a session here: its cookie says which token it has, until when, and has a code that only
+// those can make who have the token. So sessions outlive the process, and end when the token is no longer one of the
+// server. The token cannot be got from the cookie.
 type Sessions struct {
 	Config
 	urls   addresses.Base

@@ -8,7 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// followEvery is how often, at most, is looked whether something has changed that no request to this process has told of.
+// followEvery is how often, at most, is looked whether something has changed that no request to this process has told
+// of.
 const followEvery = time.Second
 
 // follow has collections looked after whenever the store has changed, until ctx ends.
@@ -30,7 +31,8 @@ func (k *Keeper) follow(ctx context.Context) {
 	}
 }
 
-// lookAtChanged has collections looked after that may have changed without a request here: derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
+// lookAtChanged has collections looked after that may have changed without a request here: derived ones and replicas,
+// by a request or a round of a subscription; any, by another process that shares the store.
 func (k *Keeper) lookAtChanged(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := range all {
@@ -41,7 +43,8 @@ func (k *Keeper) lookAtChanged(ctx context.Context) error {
 	return err
 }
 
-// derive brings a derived collection in step with its inputs. It reports whether the collection is still being filled: an input is missing.
+// derive brings a derived collection in step with its inputs. It reports whether the collection is still being filled:
+// an input is missing.
 func (k *Keeper) derive(ctx context.Context, name string) (filling bool, err error) {
 	changed := k.Changes.Begin(name)
 	defer changed()

@@ -70,9 +70,9 @@ func (p *Policy) Validate() error {
 	return nil
 }
 
-// Keeper looks after the collections of a store: it takes the snapshots that are due, has extensions do what they have to, gives
-// up the history that need not be kept, and publishes records again that are offered in other formats. It is safe for
-// concurrent use.
+// Keeper looks after the collections of a store: it takes the snapshots that are due, has extensions do what they have
+// to, gives up the history that need not be kept, and publishes records again that are offered in other formats. It is
+// safe for concurrent use.
 type Keeper struct {
 	Config
 	Changes    Changes // when collections were changed, by requests too
@@ -82,7 +82,8 @@ type Keeper struct {
 
 // Task is what an extension does for collections.
 type Task struct {
-	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot was taken; before history is given up.
+	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot was
+	// taken; before history is given up.
 	KeepUp func(ctx context.Context, name string, anyway bool) error
 	// Sweep removes what is kept of collections that are not there any more.
 	Sweep func(ctx context.Context) error
@@ -107,7 +108,8 @@ func New(c Config) *Keeper {
 // Do has a task done, too. It comes before Start.
 func (k *Keeper) Do(t Task) { k.also = append(k.also, t) }
 
-// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the keeper is closed.
+// Run runs a job in the background, with a context that ends with Close. It is left undone, and false, when the keeper
+// is closed.
 func (k *Keeper) Run(job func(context.Context)) (begun bool) {
 	return k.background.begin(func() { job(k.background.ctx) })
 }

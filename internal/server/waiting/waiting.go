@@ -1,5 +1,5 @@
-// Package waiting lets requests wait for a document to change (RFC 7240 §4.3, The "wait" Preference): followers learn of a change when
-// it is made, and need not ask all the time.
+// Package waiting lets requests wait for a document to change (RFC 7240 §4.3, The "wait" Preference): followers learn
+// of a change when it is made, and need not ask all the time.
 package waiting
 
 import (
@@ -69,7 +69,8 @@ func (m *Room) ended() chan struct{} {
 	return m.closed
 }
 
-// enter begins to watch a collection before its state is read: so no change is missed. It returns nil where there is no room.
+// enter begins to watch a collection before its state is read: so no change is missed. It returns nil where there is no
+// room.
 func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,8 +169,8 @@ func (m *Room) look(ctx context.Context) {
 	}
 }
 
-// Handler returns h for requests that may wait: those that prefer it and state an ETag are answered when the answer is not 304 any more,
-// or after the time that they give.
+// Handler returns h for requests that may wait: those that prefer it and state an ETag are answered when the answer is
+// not 304 any more, or after the time that they give.
 func (m *Room) Handler(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		wait := min(preferred(r.Header), m.Limit)

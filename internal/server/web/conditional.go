@@ -86,8 +86,8 @@ func NamesETag(lines []string, tag string, weakly bool) bool {
 	return false
 }
 
-// NamesVersion reports whether header lines with ETags name a version by its tag without quotes, in whatever content coding
-// it was got.
+// NamesVersion reports whether header lines with ETags name a version by its tag without quotes, in whatever content
+// coding it was got.
 func NamesVersion(lines []string, tag string) bool {
 	return slices.ContainsFunc([]Coding{Identity, Gzipped, zstd1}, func(in Coding) bool {
 		return NamesETag(lines, (&Validator{Tag: tag}).etag(in), false)

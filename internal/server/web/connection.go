@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// Listener makes connections that are used as this package does best. The [http.Server] that accepts from it needs [ConnContext], too.
+// Listener makes connections that are used as this package does best. The [http.Server] that accepts from it needs
+// [ConnContext], too.
 //
-// What waits in the system for slow clients is bounded, since how long they may take is counted by it. A small answer leaves in one
-// piece, where net/http would write its first 4 KiB and the rest apart: that is twice the work for the system, and for the client.
+// What waits in the system for slow clients is bounded, since how long they may take is counted by it. A small answer
+// leaves in one piece, where net/http would write its first 4 KiB and the rest apart: that is twice the work for the
+// system, and for the client.
 type Listener struct{ net.Listener }
 
 // Accept implements [net.Listener].
@@ -54,7 +56,8 @@ func connectionOf(r *http.Request) *connection {
 	return c
 }
 
-// Answers of these lengths leave in one piece: net/http does so with shorter ones itself, and of longer ones the copy costs too much.
+// Answers of these lengths leave in one piece: net/http does so with shorter ones itself, and of longer ones the copy
+// costs too much.
 const (
 	leastHeld = 2 << 10
 	mostHeld  = 32 << 10

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Echo lets clients know an answer that no cache has given: it repeats a value of the query that the client has made up.
+// Echo lets clients know an answer that no cache has given: it repeats a value of the query that the client has made
+// up.
 type Echo struct {
 	Parameter string // of the query; "": nothing is repeated
 	Header    string // of the answer
@@ -43,8 +44,8 @@ func (e Echo) take(x *Recorder, r *http.Request) *http.Request {
 	return &asked
 }
 
-// set has an answer repeat the value. Nobody asks at this address again, so no cache is to keep the answer (RFC 9111 §5.2.2.5, no-store); nor may
-// one that looks at the path alone give it to others. Whoever is led on asks there, too.
+// set has an answer repeat the value. Nobody asks at this address again, so no cache is to keep the answer (RFC 9111
+// §5.2.2.5, no-store); nor may one that looks at the path alone give it to others. Whoever is led on asks there, too.
 func (e *echoed) set(h http.Header, status int) {
 	if e.value == "" {
 		return

@@ -124,8 +124,8 @@ func qualities(r *http.Request, of []Form) []choice {
 	return all
 }
 
-// within returns how specifically a media range includes the form, 0 if it does not. A range without a profile includes all profiles, and what
-// has none is within ranges of any.
+// within returns how specifically a media range includes the form, 0 if it does not. A range without a profile includes
+// all profiles, and what has none is within ranges of any.
 func (f *Form) within(asked knownType) (by specificity) {
 	if asked.base == "*/*" {
 		return anything

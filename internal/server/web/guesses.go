@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Guesses holds back those who try tokens: a wrong one is answered after a second, and eight at a time, at whatever address of the server it is
-// given. Others are told to come again later. Requests with a right token, or without any, do not wait for them. It is safe for concurrent use.
+// Guesses holds back those who try tokens: a wrong one is answered after a second, and eight at a time, at whatever
+// address of the server it is given. Others are told to come again later. Requests with a right token, or without any,
+// do not wait for them. It is safe for concurrent use.
 type Guesses struct {
 	Slowness time.Duration // how long it takes to be told that a token is wrong
 

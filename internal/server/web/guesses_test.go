@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Those who try tokens get eight tries a second together, however many ask at once. The rest is told to come again later. Who has
-// a right token, or gives none, does not wait for them.
+// Those who try tokens get eight tries a second together, however many ask at once. The rest is told to come again
+// later. Who has a right token, or gives none, does not wait for them.
 func TestThoseWhoTryTokensAreHeldBack(t *testing.T) {
 	known := NewTokens([]string{"the right token 1", "the right token 2"}, nil)
 	guesses := sync.OnceValue(func() *Guesses { return NewGuesses(known) }) // in the bubble of time

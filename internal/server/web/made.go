@@ -2,8 +2,8 @@ package web
 
 import "sync"
 
-// Made knows the tags of documents that were made of one state: for those who have one already it need not be made again. It is safe for
-// concurrent use.
+// Made knows the tags of documents that were made of one state: for those who have one already it need not be made
+// again. It is safe for concurrent use.
 type Made[State comparable] struct {
 	mu    sync.Mutex
 	state State
@@ -12,7 +12,8 @@ type Made[State comparable] struct {
 	name  string            // of it
 }
 
-// Of returns the tag of a document that encode makes of a state, and what returns the document. There must be few names.
+// Of returns the tag of a document that encode makes of a state, and what returns the document. There must be few
+// names.
 func (m *Made[State]) Of(state State, name string, encode func() ([]byte, error)) (tag string, document func() ([]byte, error), err error) {
 	m.mu.Lock()
 	if m.tags == nil || m.state != state {

@@ -20,7 +20,8 @@ type turn struct {
 
 func (t *turn) Error() string { return "all places of " + t.what + " are taken; wait for one" }
 
-// inTurn does the work of a handler at once, if it has a place or one is free. Else its error has the handler called again.
+// inTurn does the work of a handler at once, if it has a place or one is free. Else its error has the handler called
+// again.
 func (x *Recorder) inTurn(t *turn, work func() error) error {
 	if x.place == t.places {
 		return work()
@@ -42,8 +43,8 @@ type Lasting struct {
 	Until  context.Context
 }
 
-// Do does the work of a handler that has been called for it. Else its error has the handler called, when there is a place for it, with a request whose
-// context ends with Until.
+// Do does the work of a handler that has been called for it. Else its error has the handler called, when there is a
+// place for it, with a request whose context ends with Until.
 func (l *Lasting) Do(r *http.Request, work func() error) error {
 	if l.Has(r) {
 		return work()

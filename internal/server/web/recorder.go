@@ -67,8 +67,9 @@ func (x *Recorder) firstHeaders(r *http.Request) {
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	x.Header().Set("X-Request-Id", x.id)
 	if r.ProtoMajor == 1 && (len(r.TransferEncoding) > 0 || r.ProtoMinor == 0) {
-		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have. A proxy in front may
-		// have read another length, and what comes next is from somebody else (RFC 9112 §6.1, Transfer-Encoding).
+		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have. A
+		// proxy in front may have read another length, and what comes next is from somebody else (RFC 9112 §6.1,
+		// Transfer-Encoding).
 		x.Header().Set("Connection", "close")
 	}
 }
@@ -87,8 +88,8 @@ func requestID(r *http.Request) string {
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
 }
 
-// isHarmless reports whether a value of a request can be logged and sent back: it has up to 64 letters and digits of ASCII, dots, hyphens and
-// underscores.
+// isHarmless reports whether a value of a request can be logged and sent back: it has up to 64 letters and digits of
+// ASCII, dots, hyphens and underscores.
 func isHarmless(given string) bool {
 	harmless := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)

@@ -45,8 +45,8 @@ func (b *Browser) Violations(axe string) []string {
 	return found
 }
 
-// Audit fails the test where the page does not keep to these rules, or is wider than the window: a narrow and light one, and a wide and dark one. What
-// rules look at depends on the width or on the colours, not on both.
+// Audit fails the test where the page does not keep to these rules, or is wider than the window: a narrow and light
+// one, and a wide and dark one. What rules look at depends on the width or on the colours, not on both.
 func (b *Browser) Audit(axe string) {
 	b.t.Helper()
 	for _, dark := range []bool{false, true} {

@@ -32,7 +32,8 @@ type Browser struct {
 	complaints []string
 }
 
-// Start starts a browser, and ends it with the test. Where none is installed, the test is skipped and says what is not checked.
+// Start starts a browser, and ends it with the test. Where none is installed, the test is skipped and says what is not
+// checked.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	testenv.OnlyWithAll(t, "it needs a browser")
@@ -61,8 +62,8 @@ func Start(t testing.TB) *Browser {
 	return open(t, ctx)
 }
 
-// Person returns a tab of the same browser for somebody else, who has cookies of their own. It is closed when the test t ends. A browser takes
-// about a second to start, so tests share one.
+// Person returns a tab of the same browser for somebody else, who has cookies of their own. It is closed when the test
+// t ends. A browser takes about a second to start, so tests share one.
 func (b *Browser) Person(t testing.TB) *Browser {
 	t.Helper()
 	return open(t, b.ctx, chromedp.WithNewBrowserContext())
@@ -99,8 +100,8 @@ func open(t testing.TB, ctx context.Context, options ...chromedp.ContextOption) 
 	return b
 }
 
-// Complaints returns what the browser has written to its console: what the content security policy has kept from running, for one.
-// Answers with an error status are not among them.
+// Complaints returns what the browser has written to its console: what the content security policy has kept from
+// running, for one. Answers with an error status are not among them.
 func (b *Browser) Complaints() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,7 +150,8 @@ func (b *Browser) Visit(url string) {
 	require.Equal(b.t, http.StatusOK, b.Open(url), url)
 }
 
-// Back goes to the page before, as the button of the browser does. A page that was sent by a form is shown as it was then.
+// Back goes to the page before, as the button of the browser does. A page that was sent by a form is shown as it was
+// then.
 func (b *Browser) Back() {
 	b.t.Helper()
 	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.NavigateBack()))
@@ -183,7 +185,8 @@ func (b *Browser) click(what, expression string) chromedp.Action[chromedp.Void] 
 	return chromedp.Click(chromedp.JSPath(expression))
 }
 
-// Fill writes text into the first field with a label, key by key, in place of what it has. What stands in a field within its label is not part of that.
+// Fill writes text into the first field with a label, key by key, in place of what it has. What stands in a field
+// within its label is not part of that.
 func (b *Browser) Fill(label, text string) {
 	b.t.Helper()
 	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`

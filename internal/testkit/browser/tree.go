@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tree returns the accessibility tree of the page: what screen readers say, a line for each element, with its role and name.
+// Tree returns the accessibility tree of the page: what screen readers say, a line for each element, with its role and
+// name.
 func (b *Browser) Tree() string {
 	b.t.Helper()
 	var tree accessibility.GetFullAXTreeResult

@@ -1,5 +1,5 @@
-// Package node is a real server for tests: a store (package stores says where), package server and a socket. In front of
-// it stands a handler that records requests and makes faults.
+// Package node is a real server for tests: a store (package stores says where), package server and a socket. In front
+// of it stands a handler that records requests and makes faults.
 package node
 
 import (

@@ -31,8 +31,8 @@ type Cutter struct {
 
 const socket = ".s.PGSQL.5432"
 
-// NewCutter returns a cutter before the server at an address, until the test ends. It cuts each connection after so many bytes, at
-// least and at most.
+// NewCutter returns a cutter before the server at an address, until the test ends. It cuts each connection after so
+// many bytes, at least and at most.
 func NewCutter(t testing.TB, address string, least, most int64) *Cutter {
 	t.Helper()
 	u, err := url.Parse(address)

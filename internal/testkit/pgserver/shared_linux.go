@@ -20,11 +20,12 @@ var shared struct {
 	alive io.WriteCloser // of the process: it is never closed before that ends
 }
 
-// untilTheProcessEnds runs a server until nobody has the other end of its input any more, whatever has ended that, and removes its folder.
+// untilTheProcessEnds runs a server until nobody has the other end of its input any more, whatever has ended that, and
+// removes its folder.
 const untilTheProcessEnds = `"$@" >log 2>&1 & cat >/dev/null; kill -QUIT $!; wait; cd / && rm -rf "$FOLDER"`
 
-// Shared returns a server that all tests, or all benchmarks, of this process use together, each with a store of its own. It
-// ends with the process. Without programs of PostgreSQL the test is skipped.
+// Shared returns a server that all tests, or all benchmarks, of this process use together, each with a store of its
+// own. It ends with the process. Without programs of PostgreSQL the test is skipped.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	programs(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// StartTLS starts a server that also listens on the loopback interface. There it takes connections with TLS alone, and asks for a password. Its
-// certificate names 127.0.0.1 and no other address.
+// StartTLS starts a server that also listens on the loopback interface. There it takes connections with TLS alone, and
+// asks for a password. Its certificate names 127.0.0.1 and no other address.
 func StartTLS(t testing.TB, password string, settings ...string) *Server {
 	t.Helper()
 	address, err := testenv.FreeAddress()
@@ -63,7 +63,8 @@ func OtherAuthority(t testing.TB) string {
 	return newAuthority(t).file(t)
 }
 
-// TCP returns the address of a database of the server over TCP. The host is 127.0.0.1 and the port the server's, unless another one is given.
+// TCP returns the address of a database of the server over TCP. The host is 127.0.0.1 and the port the server's, unless
+// another one is given.
 func (s *Server) TCP(host string, options url.Values) string {
 	if host == "" {
 		host = "127.0.0.1"

@@ -1,5 +1,6 @@
-// Package stores says where the stores of tests are: in memory, or, where the command line has "-engine badger", in folders, or, where it has
-// "-engine postgres", in a database. In memory and in a database each folder stands for a store of its own.
+// Package stores says where the stores of tests are: in memory, or, where the command line has "-engine badger", in
+// folders, or, where it has "-engine postgres", in a database. In memory and in a database each folder stands for a
+// store of its own.
 package stores
 
 import (
@@ -32,7 +33,8 @@ type kept struct {
 	open   int // how often
 }
 
-// use returns the engine, and what is called when it is used no more. The last one to do so closes it, as another process would find it closed.
+// use returns the engine, and what is called when it is used no more. The last one to do so closes it, as another
+// process would find it closed.
 func (k *kept) use() (e *memory.Engine, closed func() error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +84,8 @@ func forget() {
 	})
 }
 
-// inMemory reports whether the store that a folder stands for is in memory. A store whose folder is there is in the folder. Benchmarks measure folders.
+// inMemory reports whether the store that a folder stands for is in memory. A store whose folder is there is in the
+// folder. Benchmarks measure folders.
 func inMemory(t testing.TB, folder string) bool {
 	if _, benchmark := t.(*testing.B); benchmark || testenv.OnBadger() {
 		return false
@@ -110,7 +113,8 @@ func InDatabase(t testing.TB, folder string) (e *postgres.Engine, closed func() 
 	return e, e.Close
 }
 
-// Place returns the name of the store that a folder stands for, as programs of another process open it: the folder, or the address of a database.
+// Place returns the name of the store that a folder stands for, as programs of another process open it: the folder, or
+// the address of a database.
 func Place(t testing.TB, folder string) string {
 	t.Helper()
 	if !testenv.OnPostgreSQL() {
@@ -131,7 +135,8 @@ func place(t testing.TB, folder string) postgres.Options {
 	return o
 }
 
-// Copy copies what the store that a folder stands for has now to another folder, which is empty. In a folder it must be closed.
+// Copy copies what the store that a folder stands for has now to another folder, which is empty. In a folder it must be
+// closed.
 func Copy(t testing.TB, from, to string) {
 	t.Helper()
 	if o, ok := places.Load(from); ok {
@@ -145,7 +150,8 @@ func Copy(t testing.TB, from, to string) {
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 }
 
-// InFolders says that a test looks at the files of data folders: its stores are there. It is skipped where stores are in a database.
+// InFolders says that a test looks at the files of data folders: its stores are there. It is skipped where stores are
+// in a database.
 func InFolders(t testing.TB) {
 	t.Helper()
 	if testenv.OnPostgreSQL() {

@@ -69,8 +69,8 @@ func (r *Reader) Next() (scan.Kind, error) {
 	return kind, r.translated(err)
 }
 
-// Root moves on to the root element, which must be one of those that is says. Of another document the error says what it looks like in
-// place of what is expected.
+// Root moves on to the root element, which must be one of those that is says. Of another document the error says what
+// it looks like in place of what is expected.
 func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 	_, err := r.Scanner.Next()
 	var syntax *scan.SyntaxError

@@ -7,15 +7,16 @@ type capture struct {
 	held []byte // what the window has given up
 }
 
-// Capture keeps the document as it stands from behind the event on, until [Scanner.Captured]. Call it at the start of an
-// element. What it keeps is in memory, and in UTF-8. References to entities that the document declares are kept as they stand.
+// Capture keeps the document as it stands from behind the event on, until [Scanner.Captured]. Call it at the start of
+// an element. What it keeps is in memory, and in UTF-8. References to entities that the document declares are kept as
+// they stand.
 func (s *Scanner) Capture() {
 	w := s.document()
 	s.captured = capture{on: true, from: s.base + int64(w.pos), held: s.captured.held[:0]}
 }
 
-// Captured ends what [Scanner.Capture] began, and returns what stands up to the event. It holds until the next call of Capture.
-// Prefixes may be declared outside of it.
+// Captured ends what [Scanner.Capture] began, and returns what stands up to the event. It holds until the next call of
+// Capture. Prefixes may be declared outside of it.
 func (s *Scanner) Captured() []byte {
 	s.keepTo(s.eventAt)
 	s.captured.on = false

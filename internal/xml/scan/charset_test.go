@@ -29,8 +29,8 @@ func textOf(r io.Reader, contentType string) (string, error) {
 	}
 }
 
-// A byte order mark counts before the charset of the Content-Type, and that before the declaration, unless the bytes are no text in
-// it (RFC 7303 §3.2).
+// A byte order mark counts before the charset of the Content-Type, and that before the declaration, unless the bytes
+// are no text in it (RFC 7303 §3.2).
 func TestCharsetOfTheContentType(t *testing.T) {
 	latin := func(s string) string { return must(charmap.ISO8859_1.NewEncoder().String(s)) }
 	windows := func(s string) string { return must(charmap.Windows1252.NewEncoder().String(s)) }
