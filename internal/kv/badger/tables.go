@@ -14,6 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
+	"github.com/dgraph-io/ristretto/v2/z"
 
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
@@ -28,6 +29,9 @@ const groupSize = 9
 
 // mostRuns is how many ascending runs of keys a load may have whose rows go into tables.
 const mostRuns = 16
+
+// buildersAtATime is how many tables have memory: one is made, and one is written.
+const buildersAtATime = 2
 
 // tables are those of a load. The rows of a run ascend, and runs do not overlap: so all tables can be in one level.
 type tables struct {
@@ -69,6 +73,7 @@ func (e *Engine) newTables(ctx context.Context) (*tables, error) {
 		TableSize: uint64(e.options.loadedTableSize()) / 2, // twice that is the memory with which Badger begins
 		BlockSize: o.BlockSize, BloomFalsePositive: o.BloomFalsePositive,
 		ChkMode: o.ChecksumVerificationMode, Compression: options.None,
+		AllocPool: z.NewAllocatorPool(buildersAtATime),
 	}}
 	for _, there := range e.badger.Tables() {
 		if there.Level == lastLevel {
@@ -162,10 +167,10 @@ func (t *tables) endTable() error {
 	file := loadedTable{fmt.Sprintf("%s-%d%s", t.prefix, len(t.files), loadedExt), keyRange{t.first, t.last}}
 	t.builder, t.files, t.writing = nil, append(t.files, file), make(chan error, 1)
 	go func() {
-		defer b.Close()
 		content := b.Done()
 		t.buffer = slices.Grow(t.buffer[:0], content.Size)[:content.Size]
 		content.Copy(t.buffer)
+		b.Close() // its memory is for the next table
 		t.writing <- writeFile(file.path, t.buffer, !t.engine.options.Unsynced)
 	}()
 	return nil
@@ -224,6 +229,8 @@ func (t *tables) remove() error {
 		t.builder.Close()
 		t.builder = nil
 	}
+	t.options.AllocPool.Release()
+	t.options.AllocPool = nil
 	for _, f := range t.files {
 		if failed := os.Remove(f.path); !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, failed)
