@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/clientcmd/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -32,9 +33,7 @@ func openMap(ctx context.Context, path, root string, rdf formats.RDFOptions) (*a
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range tolerated.Counts() {
-			fmt.Fprintf(os.Stderr, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
-		}
+		files.Output{}.Warn(os.Stderr, &tolerated)
 		go func() {
 			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, formats.WriteOptions{}))
 			w.CloseWithError(err)

@@ -153,7 +153,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.publish(w, r, publish.Publication{
-		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(*to), maxNote),
+		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(*to), publish.MaxNote),
 		Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
 			return history.Back(ctx, c.SP, prior, ref, was)
 		},

@@ -117,18 +117,16 @@ func (s *Server) maxDelete(r *http.Request) (losses.Limit, error) {
 	return limit, nil
 }
 
-// Headers that say who makes a change, and why, and how many bytes of each are kept.
+// Headers that say who makes a change, and why.
 const (
 	authorHeader = "TMShare-Author"
 	noteHeader   = "TMShare-Note"
-	maxAuthor    = publish.MaxAuthor
-	maxNote      = publish.MaxNote
 )
 
 // attribution returns who makes the change in a request, and why. Who has a token with a name makes it under that.
 func (s *Server) attribution(r *http.Request) (author, note string, err error) {
 	given := map[string]string{}
-	for name, most := range map[string]int{authorHeader: maxAuthor, noteHeader: maxNote} {
+	for name, most := range map[string]int{authorHeader: publish.MaxAuthor, noteHeader: publish.MaxNote} {
 		text := strings.TrimSpace(r.Header.Get(name))
 		if len(text) > most || !utf8.ValidString(text) {
 			return "", "", web.Problemf(http.StatusBadRequest, "%s: at most %d bytes of UTF-8 are taken", name, most)

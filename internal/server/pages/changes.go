@@ -142,7 +142,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 			q.Set("before", strconv.FormatUint(upTo-most+1, 10))
 			older = "?" + q.Encode()
 		}
-		return &page{Title: texts.Changes, Path: p.trail(c), Of: struct {
+		return &page{Title: texts.Changes, Path: p.Trail(c), Of: struct {
 			Changes []change
 			Since   *time.Time // nil: they are all
 			Older   string
@@ -215,6 +215,6 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			change
 			said
 		}{made, words}
-		return &page{Title: e.Label(), Path: p.trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
+		return &page{Title: e.Label(), Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

@@ -17,7 +17,7 @@ type Link = link
 func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link, of any) error {
 	var b bytes.Buffer
 	if path == nil {
-		path = p.trail(nil)
+		path = p.Trail(nil)
 	}
 	if err := p.execute(&b, name, &page{Title: title, Path: path, Of: of}); err != nil {
 		return err
@@ -34,9 +34,6 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 	_, err := w.Write(b.Bytes())
 	return err
 }
-
-// Trail is the path from the overview to a page of a collection.
-func (p *Pages) Trail(c *store.Collection, more ...Link) []Link { return p.trail(c, more...) }
 
 // Naming returns what calls the topics of a view by their titles, and leads to their pages.
 func (p *Pages) Naming(v *store.View) func(fragment.Ref) (Link, error) {

@@ -125,7 +125,7 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 				}
 				d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
 				about, err := d.link(all[i].typ)
-				return &page{Title: about.Title, Path: p.trail(c), Of: struct {
+				return &page{Title: about.Title, Path: p.Trail(c), Of: struct {
 					*typeTree
 					About link
 				}{tree, about}}, err

@@ -68,6 +68,6 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 				return nil, err
 			}
 		}
-		return &page{Title: titleOf(c), Path: p.trail(nil), Of: of}, nil
+		return &page{Title: titleOf(c), Path: p.Trail(nil), Of: of}, nil
 	})
 }

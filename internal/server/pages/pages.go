@@ -219,8 +219,8 @@ func ForPeople(r *http.Request) bool {
 	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
-// trail is the path from the overview to a page of a collection.
-func (p *Pages) trail(c *store.Collection, more ...link) []link {
+// Trail is the path from the overview to a page of a collection.
+func (p *Pages) Trail(c *store.Collection, more ...link) []link {
 	all := []link{{Title: texts.Maps, URL: p.URLs.Overview() + Ending}}
 	if c != nil {
 		all = append(all, link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending})

@@ -55,7 +55,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 			of.History, err = p.history(v, last)
 			markShown(of.History, t)
 		}
-		return &page{Title: Called(was.Topic), Path: p.trail(c, link{Title: Called(was.Topic), URL: now}), Of: of}, err
+		return &page{Title: Called(was.Topic), Path: p.Trail(c, link{Title: Called(was.Topic), URL: now}), Of: of}, err
 	})
 }
 

@@ -27,7 +27,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	head(w)
 	w.WriteHeader(problem.Status)
 	if r.Method != http.MethodHead {
-		_ = p.execute(w, "problem", &page{Title: problem.Title, Path: p.trail(nil), Of: shown}) // the client has gone
+		_ = p.execute(w, "problem", &page{Title: problem.Title, Path: p.Trail(nil), Of: shown}) // the client has gone
 	}
 	return true
 }

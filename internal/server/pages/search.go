@@ -166,7 +166,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		if a.query.Text != "" {
 			title = fmt.Sprintf(texts.Found, valueOf(a.query.Text).Text)
 		}
-		return &page{Title: title, Path: p.trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
+		return &page{Title: title, Path: p.Trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
 			Query       string
 			Hits        []hit
 			Next, First string // URLs; "": none

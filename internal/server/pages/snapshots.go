@@ -45,7 +45,7 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.trail(c), Search: p.searchField(c, ""), Of: struct {
+	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.Trail(c), Search: p.searchField(c, ""), Of: struct {
 		Snapshots []snapshot
 		Feed      string
 		Current   []link

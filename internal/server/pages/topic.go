@@ -143,7 +143,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if t == nil {
 		return p.write(w, r, c, "gone", func() (*page, error) {
 			history, err := p.history(v, last)
-			return &page{Title: last.Label(), Path: p.trail(c), Of: struct {
+			return &page{Title: last.Label(), Path: p.Trail(c), Of: struct {
 				SI      address
 				History []change
 			}{addressOf(string(last.TopicSI)), history}}, err
@@ -172,7 +172,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		of.Picture, of.When = pictureOf(Called(t), of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
-		return &page{Title: Called(t), Path: p.trail(c), Of: of}, err
+		return &page{Title: Called(t), Path: p.Trail(c), Of: of}, err
 	})
 }
 
