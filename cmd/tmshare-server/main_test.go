@@ -19,7 +19,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -236,31 +235,6 @@ func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
 		"snapshot-every": "-", "snapshot-after": "-", "snapshots-kept": "-", "keep-entries": "18446744073709551615", "keep-for": "2160h0m0s", "resource-sync": "false",
 		"mirrors": "http://a.example.org/m,http://b.example.org/m", "via": "-", "changes-per-list": "-", "change-list-after": "-", "sign": "-", "derived-from": "a, b",
 	}, shows)
-}
-
-func TestProgressIsShownNowAndThen(t *testing.T) {
-	var shown bytes.Buffer
-	now := time.Unix(0, 0)
-	file := bytes.Repeat([]byte("x"), 9<<20)
-	p := &progress{r: bytes.NewReader(file), to: &shown, name: "map.xtm", size: 9 << 20, now: func() time.Time {
-		now = now.Add(50 * time.Millisecond)
-		return now
-	}}
-	for {
-		n, err := p.Read(make([]byte, 1<<20))
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-		require.Equal(t, 1<<20, n)
-	}
-	assert.Equal(t, "\r\x1b[Kmap.xtm: 1 of 9 MB\r\x1b[Kmap.xtm: 5 of 9 MB\r\x1b[Kmap.xtm: 9 of 9 MB"+
-		"\r\x1b[Kmap.xtm: 9 MB sent, the server is working on it\n", shown.String())
-}
-
-func TestProgressPassesOnWhatItReads(t *testing.T) {
-	p := &progress{r: bytes.NewReader([]byte("content")), to: io.Discard, now: time.Now}
-	assert.NoError(t, iotest.TestReader(p, []byte("content")))
 }
 
 // Where there is no terminal, a line now and then says that an import goes on.

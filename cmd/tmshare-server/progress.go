@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-// showProgress is the size in bytes of an upload from which on its progress is
-// shown.
-const showProgress = 8 << 20
-
 // reportEvery is how often a program that is not on a terminal is told of.
 const reportEvery = 5 * time.Second
 
@@ -43,30 +39,5 @@ type counted struct {
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n.Add(int64(n))
-	return n, err
-}
-
-// progress reads a file, and shows on a terminal how much of it has been read.
-type progress struct {
-	r    io.Reader
-	to   io.Writer
-	name string
-	size int64
-	now  func() time.Time
-
-	read  int64
-	shown time.Time
-}
-
-func (p *progress) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.read += int64(n)
-	switch now := p.now(); {
-	case err == io.EOF: // reading XML goes on at the server, and publishing comes after
-		fmt.Fprintf(p.to, "\r\x1b[K%s: %d MB sent, the server is working on it\n", p.name, p.read>>20)
-	case now.Sub(p.shown) >= 200*time.Millisecond:
-		p.shown = now
-		fmt.Fprintf(p.to, "\r\x1b[K%s: %d of %d MB", p.name, p.read>>20, p.size>>20)
-	}
 	return n, err
 }

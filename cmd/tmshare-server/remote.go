@@ -195,8 +195,9 @@ func openXTM(path string) (*admin.Document, func(), error) {
 	if !ok || format.Read == nil || format.Stored != "" {
 		format = formats.Default // the document says its version
 	}
-	if size >= showProgress && formats.Terminal(os.Stderr) != nil {
-		return admin.InFormat(format, &progress{r: f, to: os.Stderr, name: path, size: size, now: time.Now}, size), done, nil
+	if formats.Terminal(os.Stderr) != nil {
+		p := &formats.Progress{R: f, Out: os.Stderr, Name: path, Size: size, Verb: "sent", End: "the server is working on it"}
+		return admin.InFormat(format, p, size), func() { p.Done(); done() }, nil
 	}
 	r := &counted{r: f}
 	reported := reporting(path, r)

@@ -100,8 +100,8 @@ func (s Source) Read(ctx context.Context) (*Document, error) {
 		d.Base = base
 	}
 	if s.Progress != nil {
-		p := &progress{r: r, out: s.Progress, name: d.Name, size: size}
-		defer p.done()
+		p := &Progress{R: r, Out: s.Progress, Name: d.Name, Size: size, Verb: "read"}
+		defer p.Done()
 		r = p
 	}
 	return d, s.read(ctx, d, r)

@@ -227,7 +227,7 @@ func TestProgress(t *testing.T) {
 	path := filepath.Join(dir, "long")
 	_, err = Source{Path: path, Progress: &out}.Read(t.Context())
 	require.NoError(t, err)
-	assert.Contains(t, out.String(), "\r"+path+": 0 of 20 MB read ")
+	assert.Contains(t, out.String(), "\r"+path+": 0 of 8 MB read ")
 	assert.True(t, strings.HasSuffix(out.String(), "\r\x1b[K"), "the line is taken away")
 }
 
