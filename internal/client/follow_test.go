@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/merge"
@@ -40,7 +39,6 @@ func TestDoubts(t *testing.T) { followtest.Doubts(t, storeSink) }
 func TestTurns(t *testing.T) { followtest.Turns(t, storeSink) }
 
 func TestKilledProcesses(t *testing.T) {
-	testenv.OnlyWithAll(t, "it kills processes")
 	stores.InFolders(t)
 	followtest.Kills(t, storeSink)
 }

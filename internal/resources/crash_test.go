@@ -176,6 +176,7 @@ func checkSet(t *testing.T, folder *resources.Folder, set *resources.Set) {
 
 // Wherever the program is killed while it makes files: what is offered after that is whole.
 func TestWhatIsHalfMadeIsNotThere(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	dir := t.TempDir()
 	db, _, err := open(dir)
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 )
 
 // kills returns how often a crash test kills its process.
-func kills() int { return testenv.Rounds(6, 15) }
+func kills() int { return testenv.Rounds(testenv.Usual(3, 6), 15) }
 
 // openSmall opens a database whose transactions are so small that many commits
 // are written in parts.

@@ -51,6 +51,7 @@ func stageForever(dir string) error {
 // A process that is killed in any phase of a load leaves nothing of it, once the
 // database is opened again.
 func TestKilledWhileLoading(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
 	dir := t.TempDir()
 	db := openDB(t, dir)

@@ -256,6 +256,7 @@ func restateOnce(dir string) error {
 // A process that is killed while it publishes records again has done whole commits, and
 // the next goes on with what is left.
 func TestPublishingAgainKilledAtAnyInstant(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
 	template := t.TempDir()
 	db := openDB(t, template)

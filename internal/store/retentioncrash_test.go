@@ -99,6 +99,7 @@ func killOften(t *testing.T, task, template string, check func(*DB)) {
 // Pruning that is killed, between two commits or within one, has moved the
 // horizon by whole batches, and goes on.
 func TestPruningKilledAtAnyInstant(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
 	template := t.TempDir()
 	db := openDB(t, template)
@@ -121,6 +122,7 @@ func TestPruningKilledAtAnyInstant(t *testing.T) {
 // A deletion that is killed is done or has not begun, once the database is open
 // again.
 func TestDeletingKilledAtAnyInstant(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
 	template := t.TempDir()
 	db := openDB(t, template)
@@ -246,6 +248,7 @@ func checkWhole(t *testing.T, db *DB) {
 // A process that publishes, prunes, deletes and creates, killed at any instant,
 // leaves collections that are whole, and nothing else.
 func TestRetentionKilledAtAnyInstant(t *testing.T) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	t.Parallel()
 	rng := testenv.Rand(19)
 	dir := t.TempDir()

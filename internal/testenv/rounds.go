@@ -40,13 +40,12 @@ func OnlyWithAll(t testing.TB, why string) {
 	}
 }
 
-// Fewer returns how often a random test repeats itself, as Rounds does, where few rounds do each kind of thing: few in the short form, and usual where all kinds
-// of tests are asked for.
-func Fewer(few, usual, long int) int {
+// Usual returns a number of rounds for Rounds and Check, where few of them do each kind of thing: few, and the usual number where all kinds of tests are asked for.
+func Usual(few, usual int) int {
 	if All() {
-		few = usual
+		return usual
 	}
-	return Rounds(few, long)
+	return few
 }
 
 // Rounds returns how often a random test repeats itself: short by default, long

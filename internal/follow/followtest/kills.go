@@ -20,6 +20,7 @@ import (
 // while the source changes, begins anew and is restored, and while some records cannot be had. Rounds
 // that are not killed then bring all in step, as in a place whose rounds were never killed.
 func Kills(t *testing.T, sink Sink) {
+	testenv.OnlyWithAll(t, "it kills processes")
 	for _, row := range sink.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			wanted := testenv.Rounds(1, 20)
