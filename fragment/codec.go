@@ -107,18 +107,16 @@ func TopicContent(record []byte) []byte {
 	if len(record) == 0 {
 		return nil
 	}
-	return contentOf(record[1:])
+	return AssociationContent(record[1:])
 }
 
 // AssociationContent is TopicContent of an association.
-func AssociationContent(record []byte) []byte { return contentOf(record) }
-
-func contentOf(b []byte) []byte {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) {
+func AssociationContent(record []byte) []byte {
+	n, size := binary.Uvarint(record)
+	if size <= 0 || n > uint64(len(record)-size) {
 		return nil
 	}
-	return b[size : size+int(n)]
+	return record[size : size+int(n)]
 }
 
 // SameTopic reports whether a and b, both canonical, say the same.

@@ -104,7 +104,7 @@ func (d *Decoder) list(r *reader[string]) []tmdm.Locator {
 // LeastPlayer returns the least of the players in the stored form of an association, without the cost of decoding it:
 // each of its players may have it. It is nil where the bytes are no such form.
 func LeastPlayer(record []byte) (least []byte) {
-	r := reader[[]byte]{rest: contentOf(record)}
+	r := reader[[]byte]{rest: AssociationContent(record)}
 	r.text() // the type
 	for range r.count() {
 		r.text() // of the scope

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/arena"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/xml/scan"
@@ -39,8 +38,8 @@ type Decoder struct {
 
 	text     []byte        // of the element that is being read
 	resolved [256]resolved // references, by a hash
-	refs     arena.Lists[Ref]
-	locators arena.Lists[tmdm.Locator]
+	refs     listArena[Ref]
+	locators listArena[tmdm.Locator]
 	own      *ownership // nil where the caller keeps elements
 }
 

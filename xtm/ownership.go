@@ -1,11 +1,9 @@
 package xtm
 
-import "github.com/tmshare/tmshare/internal/arena"
-
 // ownership is for the reader of whole maps, which does not keep elements: each
 // is made in the memory of an earlier one, and strings are made many at a time.
 type ownership struct {
-	texts        arena.Texts
+	texts        textArena
 	topics       []*Topic // to be used again
 	associations []*Association
 	isAhead      bool // several elements are in use at a time

@@ -1,4 +1,4 @@
-package arena
+package xtm
 
 import (
 	"strings"
@@ -11,8 +11,8 @@ import (
 
 // What is kept stays as it is, whatever is kept or appended behind it.
 func TestWhatIsKeptStays(t *testing.T) {
-	var lists Lists[int]
-	var texts Texts
+	var lists listArena[int]
+	var texts textArena
 	var kept [][]int
 	var strs []string
 	for n := range 300 {

@@ -1,13 +1,12 @@
-// Package arena makes small values many at a time, where millions of them live as long as each other.
-package arena
+package xtm
 
 import "strings"
 
-// Lists makes short lists. The zero value is ready for use.
-type Lists[T any] struct{ buf []T }
+// listArena makes short lists, many at a time, where millions of them live as long as each other. The zero value is ready for use.
+type listArena[T any] struct{ buf []T }
 
 // Keep returns a list of its own with what is in list.
-func (a *Lists[T]) Keep(list ...T) []T {
+func (a *listArena[T]) Keep(list ...T) []T {
 	if len(list) == 0 {
 		return nil
 	}
@@ -20,10 +19,10 @@ func (a *Lists[T]) Keep(list ...T) []T {
 }
 
 // Reuse gives up all lists that were kept: what they hold is overwritten.
-func (a *Lists[T]) Reuse() { a.buf = a.buf[:0] }
+func (a *listArena[T]) Reuse() { a.buf = a.buf[:0] }
 
-// Texts makes strings. The zero value is ready for use.
-type Texts struct{ chunk strings.Builder }
+// textArena makes strings likewise. The zero value is ready for use.
+type textArena struct{ chunk strings.Builder }
 
 const (
 	textChunk = 16 << 10
@@ -31,7 +30,7 @@ const (
 )
 
 // String returns head and tail as one string.
-func (t *Texts) String(head string, tail []byte) string {
+func (t *textArena) String(head string, tail []byte) string {
 	size := len(head) + len(tail)
 	if size > longText {
 		return head + string(tail)
