@@ -165,6 +165,7 @@ var layers = map[string][]string{
 	"internal/testhostile":           {},
 	"internal/testkit/kill":          {},
 	"internal/testkit/faults":        {},
+	"internal/testkit/checks":        {},
 	"internal/testkit/node":          {"internal/ext", "internal/ext/resourcesync", "fragment", "internal/checkpoint", "internal/kv/badger", "internal/publish", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores"},
 	"internal/testkit/stores":        {"internal/kv", "internal/kv/badger", "internal/kv/memory", "internal/store/datafolder", "internal/kv/postgres", "internal/store", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":          {"tmdm", "tmdm/cxtm", "xtm", "fragment"},

@@ -2,6 +2,7 @@
 package testenv
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +25,14 @@ func Shared(t testing.TB, path string) string {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			t.Skipf("NOT CHECKED: there is no shared/%s in any folder above", path)
+			t.Skipf("NOT CHECKED: there is no shared/%s in any folder above: CONTRIBUTING.md says what belongs there", path)
 		}
 		dir = parent
 	}
 }
+
+// packages are the packages of Debian with programs that have another name.
+var packages = map[string]string{"xmllint": "libxml2-utils", "promtool": "prometheus", "systemd-analyze": "systemd", "dpkg-deb": "dpkg", "unshare": "util-linux"}
 
 // Command returns the path of a program. Where it is missing, the test is
 // skipped and says what is not checked.
@@ -36,7 +40,7 @@ func Command(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("NOT CHECKED: %s is not installed", name)
+		t.Skipf("NOT CHECKED: %s is not installed (Debian: %s)", name, cmp.Or(packages[name], name))
 	}
 	return path
 }

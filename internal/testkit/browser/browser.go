@@ -44,7 +44,7 @@ func Start(t testing.TB) *Browser {
 		}
 	}
 	if path == "" {
-		t.Skip("NOT CHECKED: pages in a real browser: Chromium is not installed")
+		t.Skip("NOT CHECKED: pages in a real browser: Chromium is not installed (Debian: chromium)")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),

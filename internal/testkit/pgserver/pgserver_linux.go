@@ -164,7 +164,7 @@ func programs(t testing.TB) string {
 		all = append(all, path)
 	}
 	if len(all) == 0 {
-		t.Skip("SKIPPED: PostgreSQL is not installed (Debian: postgresql). The engine for it is not tested.")
+		t.Skip("NOT CHECKED: PostgreSQL is not installed (Debian: postgresql). The engine for it is not tested.")
 	}
 	return filepath.Dir(slices.Max(all))
 }
