@@ -68,7 +68,7 @@ func nodes(ts *testscript.TestScript, _ bool, args []string) {
 	for i, name := range args {
 		all.Go(func() {
 			w := &world{topology: topologies[name], rng: rand.New(rand.NewPCG(seed, uint64(i))), dir: ts.MkAbs(name), path: ts.Getenv("PATH"), env: os.Environ()}
-			if err := w.run(testenv.Rounds(testenv.Usual(2, 4), 150)); err != nil {
+			if err := w.run(testenv.Rounds(4, 150)); err != nil {
 				failed[i] = fmt.Errorf("%s: %w\n%s", name, err, strings.Join(w.said, "\n"))
 			}
 		})
