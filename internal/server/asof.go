@@ -161,10 +161,7 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current
 		h.Add("Vary", "Accept-Datetime")
 		made := s.asOfNow(w, r, v, StateOf(&v.Collection)+in.URLEnding)
 		return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
-			if in.Statements != nil {
-				return dataforms.WriteMap(to, in, v.SP, v.Source())
-			}
-			return v.WriteSnapshot(to, in.Stored)
+			return writeMap(to, in, v.SP, v.Source())
 		})
 	}
 	h.Set(currentVersion, feeds.FormatTime(of.at.Updated))
@@ -175,9 +172,14 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current
 	}
 	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
 	return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
-		if in.Statements != nil {
-			return dataforms.WriteMap(to, in, v.SP, then)
-		}
-		return fragment.WriteSnapshot(to, then, fragment.Form{Version: in.Stored, SP: v.SP})
+		return writeMap(to, in, v.SP, then)
 	})
+}
+
+// writeMap writes a map in a format.
+func writeMap(to io.Writer, in *formats.Format, sp string, src fragment.Source) error {
+	if in.Statements != nil {
+		return dataforms.WriteMap(to, in, sp, src)
+	}
+	return fragment.WriteSnapshot(to, src, fragment.Form{Version: in.Stored, SP: sp})
 }
