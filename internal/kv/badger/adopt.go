@@ -50,6 +50,9 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	}
 	defer e.view.Unlock()
 	defer e.users.Unlock()
+	if e.unusable != nil { // such as closed: who unlocks the folder has no database opened in it
+		return false, e.unusable
+	}
 	there := e.badger.Tables()
 	if t.overlap(there) {
 		return false, nil

@@ -545,3 +545,37 @@ func TestKilledWhileLoading(t *testing.T) {
 	}
 	require.Positive(t, adopted)
 }
+
+// A load that goes on when the database is closed does not open it again: another process may have it by then.
+func TestALoadIsNotAdoptedByAClosedDatabase(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	l := newLoader(t, folder, loading)
+	w := l.begin()
+	l.put(w, "t", 200)
+	load := w.(*bulk)
+	require.NotNil(t, load.tables)
+	require.NoError(t, load.tables.finish())
+	require.NoError(t, l.e.Close())
+	adopted, err := l.e.adopt(load.tables)
+	require.ErrorIs(t, err, kv.ErrClosed)
+	require.False(t, adopted)
+	require.True(t, l.e.badger.IsClosed())
+	require.Empty(t, rowsOf(t, openIn(t, folder, loading)))
+}
+
+// A load begins while another has the database closed for a moment: it waits.
+func TestALoadBeginsWhileAnotherIsAdopted(t *testing.T) {
+	t.Parallel()
+	l := newLoader(t, t.TempDir(), loading)
+	l.e.users.Lock()
+	begun := make(chan error)
+	go func() {
+		made, err := l.e.newTables(t.Context())
+		begun <- cmp.Or(err, made.remove())
+	}()
+	again := l.e.badger
+	l.e.badger = again
+	l.e.users.Unlock()
+	require.NoError(t, <-begun)
+}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/y"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -177,10 +179,15 @@ func (b *bulk) Cancel() {
 // Leads implements [kv.Writer].
 func (b *bulk) Leads() kv.Version { return kv.Version{} }
 
-// batch is a batch of Badger, whose database stays open until it is flushed or cancelled.
+// batch writes rows in transactions of Badger, whose database stays open until it is flushed or cancelled. Each has a time of its own, behind those before it:
+// Badger compacts tables out of their order, and so the older of two rows could win that have one key and one time. All times of a batch of Badger are the same.
 type batch struct {
-	*badgerdb.WriteBatch
-	show    func() // has readers see what was written
+	engine  *Engine
+	time    func() uint64 // returns a time at which something is written next
+	txn     *badgerdb.Txn // has what is not written yet
+	size    int64         // of that, with large values: Badger counts them as pointers, and has them in memory
+	pending *y.Throttle   // bounds those that are being written
+	failed  atomic.Pointer[error]
 	release func()
 }
 
@@ -188,14 +195,17 @@ type batch struct {
 // each of about 2 MB.
 const maxPending = 4
 
-// newBatch begins to write at the present time. Readers see what is written when it is flushed, at the latest.
+// newBatch begins to write at the present time. Readers see what is written when the batch has ended, at the latest.
 func (e *Engine) newBatch() *batch {
 	e.batches.RLock()
-	at := e.clock.tick()
-	b := e.batchAt(at)
-	b.show = func() { e.show(at) }
+	last := uint64(0)
+	b := e.batchAt(func() uint64 {
+		last = e.clock.tick()
+		return last
+	})
 	release := b.release
 	b.release = sync.OnceFunc(func() {
+		e.show(last)
 		release()
 		e.batches.RUnlock()
 	})
@@ -209,26 +219,76 @@ func (e *Engine) show(at uint64) {
 	e.clock.show(at)
 }
 
-// batchAt begins to write at a time.
-func (e *Engine) batchAt(at uint64) *batch {
+// batchAt begins to write at times.
+func (e *Engine) batchAt(time func() uint64) *batch {
 	e.users.RLock()
-	b := e.badger.NewWriteBatchAt(at)
-	b.SetMaxPendingTxns(maxPending)
-	return &batch{b, func() {}, sync.OnceFunc(e.users.RUnlock)}
+	b := &batch{engine: e, time: time, pending: y.NewThrottle(maxPending), release: sync.OnceFunc(e.users.RUnlock)}
+	b.begin()
+	return b
+}
+
+func (b *batch) begin() { b.txn, b.size = b.engine.badger.NewTransactionAt(0, true), 0 }
+
+func (b *batch) Set(key, value []byte) error {
+	return b.add(len(value), func() error { return b.txn.Set(key, value) })
+}
+
+func (b *batch) Delete(key []byte) error {
+	return b.add(0, func() error { return b.txn.Delete(key) })
+}
+
+// add adds to the transaction, or to the next one where it has no space.
+func (b *batch) add(size int, change func() error) error {
+	err := badgerdb.ErrTxnTooBig
+	if b.size < b.engine.batchSize {
+		err = change()
+	}
+	if errors.Is(err, badgerdb.ErrTxnTooBig) {
+		if err := b.write(); err != nil {
+			return err
+		}
+		b.begin()
+		err = change()
+	}
+	b.size += int64(size)
+	return err
+}
+
+// write has the transaction written, unless one before it was not.
+func (b *batch) write() error {
+	if err := b.err(); err != nil {
+		return err
+	}
+	if err := b.pending.Do(); err != nil {
+		return err
+	}
+	return b.txn.CommitAt(b.time(), func(err error) {
+		if err != nil {
+			b.failed.CompareAndSwap(nil, &err)
+		}
+		b.pending.Done(nil)
+	})
+}
+
+func (b *batch) err() error {
+	if err := b.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Flush writes what is left. Nothing is added after it.
 func (b *batch) Flush() error {
-	defer b.release()
-	err := b.WriteBatch.Flush()
-	b.show()
-	return err
+	err := b.write()
+	b.Cancel()
+	return cmp.Or(b.err(), err)
 }
 
-// Cancel gives up what is not written yet.
+// Cancel gives up what is not written yet, and waits for what is being written.
 func (b *batch) Cancel() {
-	defer b.release()
-	b.WriteBatch.Cancel()
+	b.txn.Discard()
+	_ = b.pending.Finish() // errors are in failed
+	b.release()
 }
 
 // meter asks for room whenever so much was written, in bytes, that Badger may have put it on disk.

@@ -13,7 +13,7 @@ type clock struct {
 	readers map[uint64]int // how many read what was written until a time
 }
 
-// ahead is how many times there are for others, while a large commit is written at a time behind them.
+// ahead is how many times there are for others, while a large commit is written at times behind them.
 const ahead = 1 << 32
 
 // tick returns a time at which something is written. Readers see it after show.
@@ -70,6 +70,7 @@ func (e *Engine) beginClock() (err error) {
 	if e.torn, err = all.openParts(); e.torn != 0 {
 		until = e.torn - 1
 	}
+	e.ahead = max(e.torn, e.badger.MaxVersion())
 	e.clock = clock{next: until + 1, shown: until, readers: map[uint64]int{}}
 	return err
 }

@@ -49,7 +49,8 @@ type Engine struct {
 	clock    clock
 	commits  commits
 	large    chan struct{} // of one place: that of the commit that is written in parts
-	torn     uint64        // under large: the time of parts that have no last one; 0: there are none
+	torn     uint64        // under large: the time from which on there are parts without a last one; 0: there are none
+	ahead    uint64        // under large: where there are, the last time at which something was written
 	inParts  atomic.Uint64 // how many commits were written in parts
 	adopted  atomic.Uint64 // how many loads had tables of their own
 	patience time.Duration // how long a load waits to be alone

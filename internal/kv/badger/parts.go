@@ -2,6 +2,7 @@ package badger
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,15 +17,15 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have one time that is
+// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have times that are
 // still to come, so no reader sees them. Others read, and commit in other keyspaces, at times before it. A row says that there are
-// parts. The last part removes that row, and has the version. With it the clock goes on to that time. Where the last part is missing, the
+// parts. The last part removes that row, and has the version. With it the clock goes on to its time. Where the last part is missing, the
 // rows are written again as they were before: after an error, or when the database is opened after a crash.
 
-// partsKey is the key of the row that says at which time there are parts of a commit that is not whole.
+// partsKey is the key of the row that says from which time on there are parts of a commit that is not whole.
 var partsKey = []byte(kv.Reserved + "P")
 
-// openParts returns the time of parts of a commit that is not whole, 0 where there are none.
+// openParts returns the time from which on there are parts of a commit that is not whole, 0 where there are none.
 func (r *reader) openParts() (at uint64, err error) {
 	row, err := r.Get(partsKey)
 	if row == nil || err != nil {
@@ -101,15 +102,26 @@ func (c *commits) end() {
 	c.large = nil
 }
 
+// partsRow returns the row that says that there are parts from some time on.
+func partsRow(from uint64) kv.Row {
+	return kv.Row{Key: partsKey, Value: binary.BigEndian.AppendUint64(nil, from)}
+}
+
+// goAhead returns the next time that is ahead of others.
+func (e *Engine) goAhead() uint64 {
+	e.ahead++
+	return e.ahead
+}
+
 func (e *Engine) writeInParts(t *transaction) error {
-	at := e.clock.ahead()
-	if err := e.write(e.clock.tick(), kv.Row{Key: partsKey, Value: binary.BigEndian.AppendUint64(nil, at)}); err != nil {
+	from := e.clock.ahead()
+	if err := e.write(e.clock.tick(), partsRow(from)); err != nil {
 		return err
 	}
-	e.torn = at
-	err := t.spilled.copyTo(e.batchAt(at), t.ctx, e)
+	e.torn, e.ahead = from, from
+	err := t.spilled.copyTo(e.batchAt(e.goAhead), t.ctx, e)
 	if err == nil {
-		err = e.writeLastPart(t, at)
+		err = e.writeLastPart(t)
 	}
 	if err == nil {
 		e.torn = 0
@@ -128,8 +140,8 @@ func (e *Engine) writeInParts(t *transaction) error {
 var errLastPart = errors.New("the last part of a commit cannot be written")
 
 // writeLastPart has the commit be there for readers. Its version is behind that of commits that came meanwhile.
-func (e *Engine) writeLastPart(t *transaction, at uint64) error {
-	c := &e.commits
+func (e *Engine) writeLastPart(t *transaction) error {
+	c, at := &e.commits, e.goAhead()
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
@@ -149,19 +161,21 @@ func (e *Engine) writeLastPart(t *transaction, at uint64) error {
 	return nil
 }
 
-// takeBack writes rows as they were before parts that have no last one. It can be done again where it was interrupted: Badger forgets no row that readers of the
-// time before the parts would see.
+// takeBack writes rows as they were before parts that have no last one, or whose last one has failed. It can be done again where it was interrupted: Badger
+// forgets no row that readers of the time before the parts would see.
 func (e *Engine) takeBack() error {
 	e.removing.Lock()
 	defer e.removing.Unlock()
 	e.commits.writing.Lock()
 	defer e.commits.writing.Unlock()
-	at := e.torn
+	if err := e.beginToTakeBack(); err != nil {
+		return err
+	}
 	before := e.reader(context.Background())
 	defer before.Close()
-	rows := e.batchAt(at + 1)
+	rows := e.batchAt(e.goAhead)
 	defer rows.Cancel()
-	if err := e.changedAt(at, func(key []byte) error { return rows.restore(before, key) }); err != nil {
+	if err := e.changedFrom(e.torn, func(key []byte) error { return rows.restore(before, key) }); err != nil {
 		return err
 	}
 	if err := rows.Flush(); err != nil {
@@ -171,13 +185,17 @@ func (e *Engine) takeBack() error {
 	if err != nil {
 		return err
 	}
-	if err := e.write(at+2, kv.Row{Key: versionKey, Value: version}, kv.Row{Key: partsKey}); err != nil {
+	at := e.goAhead()
+	if err := e.write(at, kv.Row{Key: versionKey, Value: version}, kv.Row{Key: partsKey}); err != nil {
 		return err
 	}
-	e.clock.show(at + 2)
+	e.clock.show(at)
 	e.torn = 0
 	return nil
 }
+
+// beginToTakeBack writes again that there are parts: the last one may be there, although Badger said that it could not be written.
+func (e *Engine) beginToTakeBack() error { return e.write(e.goAhead(), partsRow(e.torn)) }
 
 // restore writes the row of a key as a reader sees it.
 func (b *batch) restore(r *reader, key []byte) error {
@@ -188,20 +206,22 @@ func (b *batch) restore(r *reader, key []byte) error {
 	return apply([]kv.Row{{Key: key, Value: value}}, b)
 }
 
-// changedAt calls f with the key of each row that was written or removed at a time.
-func (e *Engine) changedAt(at uint64, f func(key []byte) error) (err error) {
+// changedFrom calls f with the key of each row that was written or removed from some time on.
+func (e *Engine) changedFrom(time uint64, f func(key []byte) error) (err error) {
 	defer panicked(&err)
 	e.users.RLock()
 	defer e.users.RUnlock()
 	all := e.badger.NewTransactionAt(math.MaxUint64, false)
 	defer all.Discard()
 	o := badgerdb.DefaultIteratorOptions
-	o.PrefetchValues, o.AllVersions, o.SinceTs = false, true, at-1
+	o.PrefetchValues, o.AllVersions, o.SinceTs = false, true, time-1
 	it := all.NewIterator(o)
 	defer it.Close()
+	var last []byte // its other versions follow
 	for it.Rewind(); it.Valid(); it.Next() {
-		if item := it.Item(); item.Version() == at {
-			if err := f(item.KeyCopy(nil)); err != nil {
+		if item := it.Item(); !bytes.Equal(item.Key(), last) {
+			last = item.KeyCopy(nil)
+			if err := f(last); err != nil {
 				return err
 			}
 		}

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
+	badgerdb "github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -275,7 +277,7 @@ func TestPartsThatAreLeftHideNothing(t *testing.T) {
 			i := interruptible(t, nil)
 			i.open()
 			i.write(i.at, i.changes...)
-			i.e.torn = i.at
+			i.e.torn, i.e.ahead = i.at, i.at
 			i.commit([]kv.Row{{Key: inSpace(1, "a"), Value: []byte("2")}, {Key: inSpace(1, "b"), Value: []byte("2")}, {Key: inSpace(1, "e")}})
 			want := []string{"a=2", "b=2", "c=old", "z=old"}
 			require.Equal(t, want, i.rows(1))
@@ -411,4 +413,73 @@ func TestChangesRoundTrip(t *testing.T) {
 		}
 		require.Fail(r, "a file that was cut must not be taken for a whole one")
 	})
+}
+
+// timesOf returns at how many times rows of a key are written.
+func timesOf(t *testing.T, e *Engine, key []byte) (n int) {
+	t.Helper()
+	all := e.badger.NewTransactionAt(math.MaxUint64, false)
+	defer all.Discard()
+	it := all.NewKeyIterator(key, badgerdb.IteratorOptions{AllVersions: true})
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		n++
+	}
+	return n
+}
+
+// Each transaction of a batch has a time of its own: of two rows with one key and one time, Badger may return the older one after a compaction.
+func TestNoTwoTransactionsHaveOneTime(t *testing.T) {
+	t.Parallel()
+	i := interruptible(t, nil)
+	twice := inSpace(5, "twice")
+	changes := []kv.Row{{Key: twice, Value: []byte("1")}}
+	for n := range 8 {
+		changes = append(changes, kv.Row{Key: inSpace(5, fmt.Sprint(n)), Value: bytes.Repeat([]byte("."), 500<<10)})
+	}
+	changes = append(changes, kv.Row{Key: twice, Value: []byte("2")})
+	for n, commit := range []func() error{
+		func() error { return i.commitInParts(changes) },
+		func() error {
+			b := i.e.newBatch()
+			defer b.Cancel()
+			return errors.Join(apply(changes, b), b.Flush())
+		},
+	} {
+		require.NoError(t, commit())
+		require.Equal(t, 2*(n+1), timesOf(t, i.e, twice))
+		require.Contains(t, i.rows(5), "twice=2")
+	}
+}
+
+// A process may be killed while it takes back a commit whose last part could not be written, as far as it knows, but is there.
+func TestTakingBackIsInterruptedWhereTheLastPartIsThere(t *testing.T) {
+	t.Parallel()
+	i := interruptible(t, nil)
+	i.open()
+	i.write(i.at, i.changes...)
+	i.last()
+	i.e.torn, i.e.ahead = i.at, i.at
+	require.NoError(t, i.e.beginToTakeBack())
+	i.write(i.e.goAhead(), kv.Row{Key: i.changes[0].Key, Value: []byte("old")})
+	for range 2 {
+		require.Equal(t, i.before, i.rows(1))
+		i.reopen()
+	}
+	require.Equal(t, i.before, i.rows(1))
+}
+
+// Large values do not wait in memory until there are as many as Badger has space for pointers.
+func TestLargeValuesAreWrittenSoon(t *testing.T) {
+	t.Parallel()
+	e := openIn(t, t.TempDir(), small)
+	first := e.clock.tick()
+	b := e.newBatch()
+	defer b.Cancel()
+	for n := range 20 {
+		require.NoError(t, b.Set(inSpace(1, fmt.Sprint(n)), bytes.Repeat([]byte("."), int(e.batchSize/2))))
+	}
+	require.Greater(t, e.clock.tick(), first+5)
+	require.NoError(t, b.Flush())
+	require.Len(t, rowsIn(t, e, 1), 20)
 }

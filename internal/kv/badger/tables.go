@@ -75,6 +75,8 @@ func (e *Engine) newTables(ctx context.Context) (*tables, error) {
 		ChkMode: o.ChecksumVerificationMode, Compression: options.None,
 		AllocPool: z.NewAllocatorPool(buildersAtATime),
 	}}
+	e.users.RLock()
+	defer e.users.RUnlock()
 	for _, there := range e.badger.Tables() {
 		if there.Level == lastLevel {
 			t.runs = t.runs.with(rangeOf(&there))

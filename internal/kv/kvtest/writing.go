@@ -110,6 +110,16 @@ var writingRules = []rule{
 		require.NoError(c, c.DeletePrefix(c.Context(), []byte("r")))
 		require.Empty(c, rows(c, c, ""))
 	}},
+	{"what a bulk has written that is given up goes, and does not come back", func(c *checker) {
+		w, err := c.Bulk(c.Context())
+		require.NoError(c, err)
+		require.NoError(c, writeMany(w, "r", 110, 100_000, "x"))
+		require.NoError(c, write(w, "q", "-"))
+		w.Cancel()
+		require.NoError(c, c.DeletePrefix(c.Context(), []byte("r")))
+		set(c, c, "a", "1")
+		require.Equal(c, []string{"a", "1"}, rows(c, c, ""))
+	}},
 	{"a prefix is deleted, and no other rows", func(c *checker) {
 		set(c, c, "b", "1", "b/", "2", "b/1", "3", "b/\xff", "4", "b/\xff\xff", "5", "b0", "6", "\xff", "7", "\xff\xff1", "8")
 		require.NoError(c, c.DeletePrefix(c.Context(), []byte("b/\xff")))
