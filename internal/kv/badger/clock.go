@@ -61,7 +61,7 @@ func (c *clock) leave(at uint64) (forget uint64) {
 	return forget
 }
 
-// begin sets the clock when the database is opened: behind all that was written, or before a large commit that is not whole.
+// beginClock sets the clock when the database is opened: behind all that was written, or before a large commit that is not whole.
 func (e *Engine) beginClock() (err error) {
 	defer panicked(&err)
 	all := &reader{txn: e.badger.NewTransactionAt(math.MaxUint64, false), ctx: e.stopped}

@@ -206,7 +206,7 @@ func (b *batch) restore(r *reader, key []byte) error {
 	return apply([]kv.Row{{Key: key, Value: value}}, b)
 }
 
-// changedFrom calls f with the key of each row that was written or removed from some time on.
+// changedFrom calls f with the key of each row that was written or removed from some time on, but for those of the engine's own.
 func (e *Engine) changedFrom(time uint64, f func(key []byte) error) (err error) {
 	defer panicked(&err)
 	e.users.RLock()
@@ -219,7 +219,7 @@ func (e *Engine) changedFrom(time uint64, f func(key []byte) error) (err error) 
 	defer it.Close()
 	var last []byte // its other versions follow
 	for it.Rewind(); it.Valid(); it.Next() {
-		if item := it.Item(); !bytes.Equal(item.Key(), last) {
+		if item := it.Item(); !bytes.Equal(item.Key(), last) && !kv.IsReserved(item.Key()) {
 			last = item.KeyCopy(nil)
 			if err := f(last); err != nil {
 				return err
