@@ -25,8 +25,8 @@ type Part struct {
 	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those that
 	// are feeds.
 	FollowLinks func(*store.Collection) []feeds.Link
-	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. Where it is nil,
-	// they are those of the server.
+	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. For a nil
+	// collection they are those of the overview.
 	Links func(*store.Collection) []feeds.Link
 	// TopicLinks returns the links of a topic, in headers.
 	TopicLinks func(*store.Collection, *store.Entry) []feeds.Link
@@ -79,7 +79,7 @@ func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
 	return links
 }
 
-// partLinks returns the links that parts add to all that belongs to a collection; where it is nil, to the overview.
+// partLinks returns the links that parts add to all that belongs to a collection; for a nil one, to the overview.
 func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
 	for _, p := range s.parts {
 		if p.Links != nil {
