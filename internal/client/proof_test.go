@@ -116,7 +116,7 @@ func TestAlteredTextIsNeverProven(t *testing.T) {
 	s.has(o, doc(topics(20, "v2")...))
 }
 
-// Where what differs cannot be found, the round does not fail: what the feed says is applied. The next round tries
+// A round does not fail because what differs cannot be found: what the feed says is applied. The next round tries
 // again.
 func TestRepairThatIsNotPossible(t *testing.T) {
 	t.Parallel()

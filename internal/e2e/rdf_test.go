@@ -155,7 +155,7 @@ func published(t testing.TB, s *server.Server, name string, after uint64) (topic
 }
 
 // A new version of a vocabulary publishes an entry for each resource of which its statements differ, and no other.
-// Whoever follows has proof of each state, and can export the graph that was published.
+// A follower has proof of each state, and can export the graph that was published.
 func TestVersionsOfVocabularyAreFollowed(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	versions := vocabularies(t)

@@ -25,6 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
@@ -35,7 +36,7 @@ import (
 type node struct {
 	*server.Server
 	t    testing.TB
-	logs *logBuffer
+	logs *testenv.Log
 	lint *linter
 	http *http.Client
 	stop func() // ends the server and its store, once
@@ -62,7 +63,7 @@ func start(t testing.TB, configure ...func(*server.Config)) *node {
 // startOn starts a server on the store that the options describe.
 func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *node {
 	t.Helper()
-	n := &node{t: t, logs: &logBuffer{}, lint: newLinter(t), http: &http.Client{
+	n := &node{t: t, logs: &testenv.Log{}, lint: newLinter(t), http: &http.Client{
 		// A body that the server is to ask for is not sent before that.
 		Transport:     &http.Transport{DisableCompression: true, ExpectContinueTimeout: time.Hour},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -239,24 +240,6 @@ func replace(t testing.TB, doc []byte, old, new string) []byte {
 	t.Helper()
 	require.Equal(t, 1, bytes.Count(doc, []byte(old)), "occurrences of %q", old)
 	return bytes.Replace(doc, []byte(old), []byte(new), 1)
-}
-
-// logBuffer collects a log.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // dialAll makes the test's client reach this server under any name, as a proxy in

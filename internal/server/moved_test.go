@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
-// Where the store of a server is moved while it runs, it says so, and takes nothing any more. Where to is told to its
+// A server whose store is moved while it runs says so, and takes nothing any more. The new place is told to its
 // operator alone.
 func TestAServerWhoseStoreIsMovedSaysSo(t *testing.T) {
 	t.Parallel()

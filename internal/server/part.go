@@ -35,8 +35,8 @@ type Part struct {
 
 	// Jobs run in the background from Start to Close.
 	Jobs []Job
-	// Task is done for each collection that has changed. Its fields are both there, or none.
-	Task upkeep.Task
+	// Tasks are done for each collection that has changed.
+	Tasks []upkeep.Task
 	// Metrics are shown with those of the server.
 	Metrics []prometheus.Collector
 }

@@ -114,8 +114,8 @@ func New(c Config) (*Server, error) {
 			return nil, err
 		}
 		s.parts = append(s.parts, p)
-		if p.Task.KeepUp != nil {
-			s.keeper.Do(p.Task)
+		for _, t := range p.Tasks {
+			s.keeper.Do(t)
 		}
 	}
 	s.metrics = newMetrics(s)

@@ -25,37 +25,37 @@ const linkFormat = "application/link-format"
 
 // memento answers with a version of a topic, and says when that was current (RFC 7089 §2.1.1,
 // Memento-Datetime; §4.2.2).
-func (s *part) memento(w http.ResponseWriter, r *http.Request) error {
-	return s.server.View(r, func(v *store.View) error {
-		e, err := s.server.FindEntry(v, r)
+func (p *part) memento(w http.ResponseWriter, r *http.Request) error {
+	return p.server.View(r, func(v *store.View) error {
+		e, err := p.server.FindEntry(v, r)
 		if err != nil {
 			return err
 		}
 		w.Header().Set("Cache-Control", server.CacheForEver)
-		return s.server.WriteVersion(w, r, v, e)
+		return p.server.WriteVersion(w, r, v, e)
 	})
 }
 
 // timeGate leads to the version of a topic that was current at a time (RFC 7089 §4.2.1,
 // pattern 2.1): to the last one where none is given, to the first one that is kept where that
 // is later.
-func (s *part) timeGate(w http.ResponseWriter, r *http.Request) error {
+func (p *part) timeGate(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept-Datetime")
-	at, err := s.server.AcceptDatetime(r)
+	at, err := p.server.AcceptDatetime(r)
 	if err != nil {
 		return err
 	}
-	return s.server.View(r, func(v *store.View) error {
+	return p.server.View(r, func(v *store.View) error {
 		e, err := server.LastEntry(v, r)
 		if err != nil {
 			return err
 		}
 		c := &v.Collection
-		web.AddLink(h, s.server.URLs.Topic(c, e.TopicSI), "original")
-		web.AddLink(h, s.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
+		web.AddLink(h, p.server.URLs.Topic(c, e.TopicSI), "original")
+		web.AddLink(h, p.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
 		if e.Seq <= v.Horizon {
-			return s.server.Pruned(c, "the history of this topic")
+			return p.server.Pruned(c, "the history of this topic")
 		}
 		for !at.IsZero() && e.Updated.Truncate(time.Second).After(at) {
 			before, err := prior(v, e)
@@ -68,7 +68,7 @@ func (s *part) timeGate(w http.ResponseWriter, r *http.Request) error {
 			e = before
 		}
 		h.Set("Cache-Control", server.CacheShortly)
-		h.Set("Location", s.server.URLs.Memento(c, e))
+		h.Set("Location", p.server.URLs.Memento(c, e))
 		w.WriteHeader(http.StatusFound)
 		return nil
 	})
@@ -91,18 +91,18 @@ const mementosOnPage = 1000
 
 // timeMap lists the versions of a topic that are kept, the newest first (RFC 7089 §5). The
 // page that goes on behind another has the sequence of its first entry in its URL.
-func (s *part) timeMap(w http.ResponseWriter, r *http.Request) error {
-	return s.server.View(r, func(v *store.View) error {
+func (p *part) timeMap(w http.ResponseWriter, r *http.Request) error {
+	return p.server.View(r, func(v *store.View) error {
 		last, err := server.LastEntry(v, r)
 		if err != nil {
 			return err
 		}
-		c, site := &v.Collection, s.site(&v.Collection)
+		c, site := &v.Collection, p.site(&v.Collection)
 		start, self := last, site.TimeMapURL(last.TopicSI)
 		if page := strings.TrimPrefix(web.Var(r, "page"), "-"); page != "" {
 			seq, _ := strconv.ParseUint(page, 10, 64) // the route takes digits only
 			if start, err = v.Entry(seq); errors.Is(err, store.ErrGone) {
-				return s.server.Pruned(c, "this page of versions")
+				return p.server.Pruned(c, "this page of versions")
 			}
 			if err != nil || start.TopicSI != last.TopicSI {
 				return web.Problemf(http.StatusNotFound, "there is no such page of the versions at %s", self)
@@ -110,7 +110,7 @@ func (s *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 			self += "-" + page
 		}
 		links := []string{
-			web.LinkValue(s.server.URLs.Topic(c, last.TopicSI), "original"),
+			web.LinkValue(p.server.URLs.Topic(c, last.TopicSI), "original"),
 			web.LinkValue(site.TimeGateURL(last.TopicSI), "timegate"),
 			web.LinkValue(self, "self", "type", linkFormat),
 		}
@@ -134,10 +134,10 @@ func (s *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 			if at == last {
 				rel = "last " + rel
 			}
-			links = append(links, web.LinkValue(s.server.URLs.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
+			links = append(links, web.LinkValue(p.server.URLs.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
 			at = before
 		}
-		return s.server.Answers.WriteSmall(w, r, linkFormat, server.CacheShortly, func(to io.Writer) error {
+		return p.server.Answers.WriteSmall(w, r, linkFormat, server.CacheShortly, func(to io.Writer) error {
 			_, err := io.WriteString(to, strings.Join(links, ",\n")+"\n")
 			return err
 		})
@@ -146,9 +146,9 @@ func (s *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 
 // mementoPatch answers with the patch that makes a version of a topic, in a form, of the version
 // before (Z39.99 §14.4, Patch Content). It never changes, as versions do not.
-func (s *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
-	return s.server.View(r, func(v *store.View) error {
-		e, err := s.server.FindEntry(v, r)
+func (p *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
+	return p.server.View(r, func(v *store.View) error {
+		e, err := p.server.FindEntry(v, r)
 		if err != nil {
 			return err
 		}
@@ -164,15 +164,15 @@ func (s *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		}
 		digest := about.PatchIn(version)
 		if digest == nil {
-			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", s.server.URLs.Memento(&v.Collection, e))
+			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", p.server.URLs.Memento(&v.Collection, e))
 		}
 		if e.Prior <= v.Horizon {
-			return s.server.Pruned(&v.Collection, "the version that this patch leads from")
+			return p.server.Pruned(&v.Collection, "the version that this patch leads from")
 		}
-		web.RecorderOf(r).Settled = s.server.Made(e.Updated)
+		web.RecorderOf(r).Settled = p.server.Made(e.Updated)
 		h := w.Header()
 		h.Set("Vary", "Accept-Encoding")
 		h.Set("Content-Type", patch.MediaType)
-		return s.server.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), server.CacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
+		return p.server.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), server.CacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
 	})
 }

@@ -62,7 +62,7 @@ func Serve(s *server.Server, o Options) (*server.Part, error) {
 	}
 	return &server.Part{
 		Routes: p.routes, Links: p.links, TopicLinks: p.topicLinks, Followed: p.followed,
-		Task: upkeep.Task{KeepUp: p.keepUp, Sweep: p.sweep},
+		Tasks: []upkeep.Task{{KeepUp: p.keepUp, Sweep: p.sweep}},
 	}, nil
 }
 
@@ -81,26 +81,26 @@ func newPart(s *server.Server, o Options) (*part, error) {
 
 // links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source Description (Z39.99 §6.3.3,
 // Link).
-func (s *part) links(c *store.Collection) []feeds.Link {
+func (p *part) links(c *store.Collection) []feeds.Link {
 	switch {
 	case c == nil:
-		return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: resources.SourceDescriptionURL(s.server.BaseURL)}}
+		return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: resources.SourceDescriptionURL(p.server.BaseURL)}}
 	case c.NoResourceSync:
 		return nil
 	}
-	return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: s.site(c).CapabilityListURL()}}
+	return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: p.site(c).CapabilityListURL()}}
 }
 
 // topicLinks returns the links from a topic to its TimeGate and TimeMap (RFC 7089 §4.2.1).
-func (s *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
-	site := s.site(c)
+func (p *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
+	site := p.site(c)
 	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)}, {Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: linkFormat}}
 }
 
 // followed returns the URL of the change list of a collection.
-func (s *part) followed(c *store.Collection) []string {
+func (p *part) followed(c *store.Collection) []string {
 	if c.NoResourceSync {
 		return nil
 	}
-	return []string{s.site(c).ChangeListURL()}
+	return []string{p.site(c).ChangeListURL()}
 }

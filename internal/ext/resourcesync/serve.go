@@ -20,60 +20,60 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-func (s *part) routes(get func(path string, h web.Handler)) {
-	get("/.well-known/resourcesync", s.sourceDescription)
-	get("/resourcesync/description-{n:"+addresses.SeqPattern+"}.xml", s.sourceDescriptionPart)
-	get("/robots.txt", s.robots)
+func (p *part) routes(get func(path string, h web.Handler)) {
+	get("/.well-known/resourcesync", p.sourceDescription)
+	get("/resourcesync/description-{n:"+addresses.SeqPattern+"}.xml", p.sourceDescriptionPart)
+	get("/robots.txt", p.robots)
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
-	document("capabilitylist.xml", s.capabilityList)
-	document("changelist.xml", s.server.Waiting(s.changeList))
-	document("changelist-open.xml", s.server.Waiting(s.openChanges))
-	document("changelist-index.xml", s.changeListIndex)
-	document("changedump.xml", s.changeDump)
+	document("capabilitylist.xml", p.capabilityList)
+	document("changelist.xml", p.server.Waiting(p.changeList))
+	document("changelist-open.xml", p.server.Waiting(p.openChanges))
+	document("changelist-index.xml", p.changeListIndex)
+	document("changedump.xml", p.changeDump)
 
 	newest := func(name string, file func(*resources.Set) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.newestSet(w, r, file) })
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.newestSet(w, r, file) })
 	}
 	newest("resourcelist.xml", (*resources.Set).ResourceList)
 	newest("resourcedump.xml", (*resources.Set).ResourceDump)
 	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + addresses.SeqPattern + "}", "{n:" + addresses.SeqPattern + "}"
 	some := func(name string, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.setFile(w, r, count, file) })
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.setFile(w, r, count, file) })
 	}
 	packages := func(set *resources.Set) int { return len(set.Packages) }
 	some("resourcelist-"+tag+"-"+seq+"-"+number+".xml", func(set *resources.Set) int { return set.Lists }, (*resources.Set).List)
 	some("resourcedump-"+tag+"-"+seq+"-"+number+".zip", packages, (*resources.Set).Package)
 	some("resourcedump-"+tag+"-"+seq+"-"+number+"-manifest.xml", packages, (*resources.Set).Manifest)
 	closed := func(name string, file func(*resources.Part) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return s.closedChanges(w, r, file) })
+		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.closedChanges(w, r, file) })
 	}
 	closed("changelist-"+tag+"-"+number+".xml", (*resources.Part).ListFile)
 	closed("changedump-"+tag+"-"+number+".zip", (*resources.Part).PackageFile)
 	closed("changedump-"+tag+"-"+number+"-manifest.xml", (*resources.Part).ManifestFile)
 
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(server.VersionForms), s.memento)
-	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(server.VersionForms)+".patch", s.mementoPatch)
-	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", s.timeGate)
-	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", s.timeMap)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(server.VersionForms), p.memento)
+	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(server.VersionForms)+".patch", p.mementoPatch)
+	get("/topicmaps/{map}/timegate/{key:[a-z2-7]{26}}", p.timeGate)
+	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", p.timeMap)
 }
 
 // site says where everything of a collection is.
-func (s *part) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: s.server.BaseURL, Map: s.server.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+func (p *part) site(c *store.Collection) *resources.Site {
+	return &resources.Site{Server: p.server.BaseURL, Map: p.server.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.
-var errNotMade = errors.New("server: what ResourceSync offers is not made yet")
+var errNotMade = errors.New("resourcesync: what ResourceSync offers is not made yet")
 
 // source calls f with a collection as it is offered. Where that is not made yet, it is now.
 // Lists are there only if f wants them.
-func (s *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
+func (p *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
 	const tries = 5 // others may delete what is made, or change how it is to be
 	name := web.Var(r, "map")
 	for range tries {
-		err := s.server.View(r, func(v *store.View) error {
-			src, err := s.sourceOf(v, lists)
+		err := p.server.View(r, func(v *store.View) error {
+			src, err := p.sourceOf(v, lists)
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func (s *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func
 		if err != errNotMade {
 			return err
 		}
-		if err := s.awaitSource(r, name); err != nil {
+		if err := p.awaitSource(r, name); err != nil {
 			return err
 		}
 	}
@@ -91,13 +91,13 @@ func (s *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func
 
 // sourceOf returns a collection as a Source has it. It is errNotMade where some of that is
 // missing.
-func (s *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
+func (p *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 	if v.NoResourceSync {
 		return nil, web.Problemf(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
 	}
-	src := &resources.Source{Site: *s.site(&v.Collection), Collection: &v.Collection}
+	src := &resources.Source{Site: *p.site(&v.Collection), Collection: &v.Collection}
 	var err error
-	if src.Sets, err = s.folder.Sets(v, &src.Site); err != nil {
+	if src.Sets, err = p.folder.Sets(v, &src.Site); err != nil {
 		return nil, err
 	}
 	if src.Changes, err = resources.ChangesOf(v); err != nil {
@@ -113,7 +113,7 @@ func (s *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 		return nil, err
 	}
 	for i := range src.Lists {
-		part, err := s.folder.Part(v, &src.Site, src.Lists[i].Number)
+		part, err := p.folder.Part(v, &src.Site, src.Lists[i].Number)
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +127,10 @@ func (s *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 
 // writeChanges answers with a document that the log is read for. It is made only for those
 // who do not know it, and where it was not made lately. Others may be told when it changes.
-func (s *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
-	return s.source(w, r, false, func(src *resources.Source, v *store.View) error {
+func (p *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
+	return p.source(w, r, false, func(src *resources.Source, v *store.View) error {
 		if isTopic {
-			s.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
+			p.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
 		}
 		state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
 		for _, set := range src.Sets {
@@ -138,7 +138,7 @@ func (s *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
-		return s.server.Answers.WriteBytes(w, r, s.server.StateTag(r, state), server.CacheShortly, func() ([]byte, error) {
+		return p.server.Answers.WriteBytes(w, r, p.server.StateTag(r, state), server.CacheShortly, func() ([]byte, error) {
 			var b bytes.Buffer
 			err := write(src, &b, v)
 			return b.Bytes(), err
@@ -146,30 +146,30 @@ func (s *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool
 	})
 }
 
-func (s *part) changeList(w http.ResponseWriter, r *http.Request) error {
-	return s.writeChanges(w, r, true, (*resources.Source).WriteChangeList)
+func (p *part) changeList(w http.ResponseWriter, r *http.Request) error {
+	return p.writeChanges(w, r, true, (*resources.Source).WriteChangeList)
 }
 
-func (s *part) openChanges(w http.ResponseWriter, r *http.Request) error {
-	return s.writeChanges(w, r, false, (*resources.Source).WriteOpenChanges)
+func (p *part) openChanges(w http.ResponseWriter, r *http.Request) error {
+	return p.writeChanges(w, r, false, (*resources.Source).WriteOpenChanges)
 }
 
-func (s *part) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
-	return s.source(w, r, true, func(src *resources.Source, v *store.View) error {
-		return s.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
+func (p *part) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
+	return p.source(w, r, true, func(src *resources.Source, v *store.View) error {
+		return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
 	})
 }
 
-func (s *part) capabilityList(w http.ResponseWriter, r *http.Request) error {
-	return s.writeListed(w, r, (*resources.Source).WriteCapabilityList)
+func (p *part) capabilityList(w http.ResponseWriter, r *http.Request) error {
+	return p.writeListed(w, r, (*resources.Source).WriteCapabilityList)
 }
 
-func (s *part) changeListIndex(w http.ResponseWriter, r *http.Request) error {
-	return s.writeListed(w, r, (*resources.Source).WriteChangeListIndex)
+func (p *part) changeListIndex(w http.ResponseWriter, r *http.Request) error {
+	return p.writeListed(w, r, (*resources.Source).WriteChangeListIndex)
 }
 
-func (s *part) changeDump(w http.ResponseWriter, r *http.Request) error {
-	return s.writeListed(w, r, (*resources.Source).WriteChangeDump)
+func (p *part) changeDump(w http.ResponseWriter, r *http.Request) error {
+	return p.writeListed(w, r, (*resources.Source).WriteChangeDump)
 }
 
 // kept is a file of a source, its ETag, and how long it may be kept by those who have it.
@@ -179,29 +179,29 @@ type kept struct {
 }
 
 // sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is made again.
-func (s *part) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
+func (p *part) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
 	const tries = 3
 	for range tries {
 		var k kept
-		err := s.source(w, r, false, func(src *resources.Source, v *store.View) (err error) {
+		err := p.source(w, r, false, func(src *resources.Source, v *store.View) (err error) {
 			k, err = find(src, v)
 			return err
 		})
 		if err == nil {
-			err = s.serveFile(w, r, &k)
+			err = p.serveFile(w, r, &k)
 		}
 		if !errors.Is(err, resources.ErrNotThere) {
 			return err
 		}
-		s.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
+		p.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
 	}
 	return busyMaking(web.Var(r, "map"))
 }
 
 // newestSet answers with a file of the newest set.
-func (s *part) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
-	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
-		return kept{file(src.Sets[0]), s.server.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), server.CacheShortly}, nil
+func (p *part) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
+	return p.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
+		return kept{file(src.Sets[0]), p.server.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), server.CacheShortly}, nil
 	})
 }
 
@@ -211,9 +211,9 @@ func lasting(r *http.Request, f resources.File) kept {
 }
 
 // setFile answers with a file of the set that the URL names.
-func (s *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
+func (p *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
 	tag, seq := web.Var(r, "tag"), web.Var(r, "seq")
-	return s.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
+	return p.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
 		for _, set := range src.Sets {
 			if tag != src.Tag() || seq != strconv.FormatUint(set.Seq, 10) {
 				continue
@@ -229,14 +229,14 @@ func (s *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resou
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
-func (s *part) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
+func (p *part) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
 	tag := web.Var(r, "tag")
-	return s.sourceFile(w, r, func(src *resources.Source, v *store.View) (kept, error) {
+	return p.sourceFile(w, r, func(src *resources.Source, v *store.View) (kept, error) {
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
 			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
 		}
-		part, err := s.folder.Part(v, &src.Site, n)
+		part, err := p.folder.Part(v, &src.Site, n)
 		switch {
 		case err != nil:
 			return kept{}, err
@@ -257,7 +257,7 @@ func (s *part) closedChanges(w http.ResponseWriter, r *http.Request, file func(*
 }
 
 // serveFile answers with a file, the gzipped copy if there is one and the client takes it.
-func (s *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
+func (p *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
 	h := w.Header()
 	in := []web.Coding{web.Identity}
 	if k.Packed {
@@ -267,7 +267,7 @@ func (s *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error 
 	h.Set("Content-Type", k.MediaType)
 	h.Set("Cache-Control", k.cache)
 	return web.WriteKept(w, r, web.Validator{Tag: k.tag}, func(c web.Coding) (web.Kept, error) {
-		file, err := s.folder.Open(r.Context(), k.File, c == web.Gzipped)
+		file, err := p.folder.Open(r.Context(), k.File, c == web.Gzipped)
 		if err != nil {
 			return web.Kept{}, err
 		}
@@ -277,10 +277,10 @@ func (s *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error 
 
 // awaitSource waits for what ResourceSync offers of a collection, but not for long: making it
 // goes on when the client has gone.
-func (s *part) awaitSource(r *http.Request, name string) error {
-	ctx, cancel := context.WithTimeout(r.Context(), s.server.SlowClientTimeout)
+func (p *part) awaitSource(r *http.Request, name string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), p.server.SlowClientTimeout)
 	defer cancel()
-	err := s.await(ctx, name)
+	err := p.await(ctx, name)
 	if r.Context().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return busyMaking(name)
 	}

@@ -30,8 +30,8 @@ type sourceJob struct {
 
 // makingSource returns the job that makes what ResourceSync offers of a collection. There is
 // one at a time; begun says that it is new.
-func (k *part) makingSource(name string) (job *sourceJob, begun bool) {
-	q := &k.sourcing
+func (p *part) makingSource(name string) (job *sourceJob, begun bool) {
+	q := &p.sourcing
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if job := q.jobs[name]; job != nil {
@@ -49,7 +49,7 @@ func (k *part) makingSource(name string) (job *sourceJob, begun bool) {
 		job.err = err
 		close(job.done)
 	}
-	if !k.server.Run(func(ctx context.Context) { end(k.makeSource(ctx, name)) }) {
+	if !p.server.Run(func(ctx context.Context) { end(p.makeSource(ctx, name)) }) {
 		delete(q.jobs, name)
 		job.err = context.Canceled
 		close(job.done)
@@ -59,8 +59,8 @@ func (k *part) makingSource(name string) (job *sourceJob, begun bool) {
 
 // await waits until what ResourceSync offers of a collection is made, or until ctx ends. Making it goes on
 // then; it ends with [context.Canceled] where the server is closed.
-func (k *part) await(ctx context.Context, name string) error {
-	job, _ := k.makingSource(name)
+func (p *part) await(ctx context.Context, name string) error {
+	job, _ := p.makingSource(name)
 	select {
 	case <-job.done:
 		return job.err
@@ -71,23 +71,23 @@ func (k *part) await(ctx context.Context, name string) error {
 
 // keepUp sees to what ResourceSync offers of a collection, if anybody has asked for it
 // and something is due, or in any case.
-func (k *part) keepUp(ctx context.Context, name string, anyway bool) error {
+func (p *part) keepUp(ctx context.Context, name string, anyway bool) error {
 	asked, due := false, false
-	err := k.server.Store.View(ctx, name, func(v *store.View) error {
+	err := p.server.Store.View(ctx, name, func(v *store.View) error {
 		c, err := resources.ChangesOf(v)
 		if asked = c != nil; asked && err == nil {
-			due, err = k.sourceDue(v, c)
+			due, err = p.sourceDue(v, c)
 		}
 		return err
 	})
 	if err == nil && asked {
-		err = k.folder.Note(ctx, name)
+		err = p.folder.Note(ctx, name)
 	}
 	if due = due || anyway; err != nil || !asked || !due {
 		return err
 	}
 	for {
-		job, begun := k.makingSource(name)
+		job, begun := p.makingSource(name)
 		select {
 		case <-job.done:
 			if begun { // one that ran already may not have seen what is due
@@ -99,11 +99,11 @@ func (k *part) keepUp(ctx context.Context, name string, anyway bool) error {
 	}
 }
 
-func (k *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
+func (p *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 	if v.NoResourceSync {
 		return false, nil
 	}
-	sets, err := k.folder.Sets(v, k.site(&v.Collection))
+	sets, err := p.folder.Sets(v, p.site(&v.Collection))
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +111,7 @@ func (k *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 	if err != nil || old {
 		return old, err
 	}
-	return k.changesDue(v, c)
+	return p.changesDue(v, c)
 }
 
 // isOld reports whether a new set is to be made: there is none, or a snapshot that has more, or
@@ -126,33 +126,33 @@ func isOld(v *store.View, sets []*resources.Set) (bool, error) {
 
 // cut says when change lists of a collection are closed: also before retention could take
 // something away that is in none.
-func (k *part) cut(c *store.Collection) resources.Cut {
+func (p *part) cut(c *store.Collection) resources.Cut {
 	cut := resources.Cut{
-		Changes: uint64(cmp.Or(c.ChangesPerList, k.ChangesPerList)),
-		After:   cmp.Or(c.ChangeListAfter, k.ChangeListAfter),
+		Changes: uint64(cmp.Or(c.ChangesPerList, p.ChangesPerList)),
+		After:   cmp.Or(c.ChangeListAfter, p.ChangeListAfter),
 	}
-	if keep := cmp.Or(c.KeepEntries, k.server.KeepEntries); keep > 0 {
+	if keep := cmp.Or(c.KeepEntries, p.server.KeepEntries); keep > 0 {
 		cut.Changes = min(cut.Changes, keep)
 	}
-	if keep := cmp.Or(c.KeepFor, k.server.KeepFor); keep > 0 {
+	if keep := cmp.Or(c.KeepFor, p.server.KeepFor); keep > 0 {
 		cut.After = min(cut.After, max(keep/2, 1)) // some time passes until something is pruned
 	}
 	return cut
 }
 
 // changesDue reports whether the open change list is to be closed.
-func (k *part) changesDue(v *store.View, c *resources.Changes) (bool, error) {
+func (p *part) changesDue(v *store.View, c *resources.Changes) (bool, error) {
 	if c.Pruned(v.Horizon) {
 		return true, nil
 	}
-	last, err := c.Due(v, k.cut(&v.Collection), k.server.Now())
+	last, err := c.Due(v, p.cut(&v.Collection), p.server.Now())
 	return last > 0, err
 }
 
 // makeSource makes the set that is due, closes the change lists that are, and makes their
 // files.
-func (k *part) makeSource(ctx context.Context, name string) error {
-	set, err := k.makeSet(ctx, name)
+func (p *part) makeSource(ctx context.Context, name string) error {
+	set, err := p.makeSet(ctx, name)
 	if err != nil || set == nil {
 		return err
 	}
@@ -161,11 +161,11 @@ func (k *part) makeSource(ctx context.Context, name string) error {
 	var after uint64 // behind which change lists begin, and when that was
 	var at time.Time
 	due := true
-	err = k.server.Store.View(ctx, name, func(v *store.View) error {
-		site, cut = k.site(&v.Collection), k.cut(&v.Collection)
+	err = p.server.Store.View(ctx, name, func(v *store.View) error {
+		site, cut = p.site(&v.Collection), p.cut(&v.Collection)
 		c, err := resources.ChangesOf(v)
 		if c != nil && err == nil {
-			due, err = k.changesDue(v, c)
+			due, err = p.changesDue(v, c)
 		} else if err == nil {
 			after, at, err = resources.Beginning(v, set)
 		}
@@ -175,34 +175,34 @@ func (k *part) makeSource(ctx context.Context, name string) error {
 		return err
 	}
 	if due {
-		if _, err := k.folder.CutChanges(ctx, site, name, after, at, cut, k.server.Now()); err != nil {
+		if _, err := p.folder.CutChanges(ctx, site, name, after, at, cut, p.server.Now()); err != nil {
 			return err
 		}
 	}
-	if err := k.folder.Note(ctx, name); err != nil {
+	if err := p.folder.Note(ctx, name); err != nil {
 		return err
 	}
-	dropped, lost, made, err := k.makeParts(ctx, name, site)
+	dropped, lost, made, err := p.makeParts(ctx, name, site)
 	if err == nil && lost > dropped {
-		err = k.folder.DropChangeLists(ctx, name, lost)
+		err = p.folder.DropChangeLists(ctx, name, lost)
 	}
 	if err != nil || lost == 0 && !made {
 		return err
 	}
-	return k.server.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
-		return k.folder.DropParts(ctx, v, site, lost)
+	return p.server.Store.View(ctx, name, func(v *store.View) error { // also of lists that were dropped before
+		return p.folder.DropParts(ctx, v, site, lost)
 	})
 }
 
 // makeSet makes a new set, if one is due, and returns the newest. It is nil where none is
 // offered.
-func (k *part) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
+func (p *part) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
 	old := false
-	err = k.server.Store.View(ctx, name, func(v *store.View) error {
+	err = p.server.Store.View(ctx, name, func(v *store.View) error {
 		if v.NoResourceSync {
 			return nil
 		}
-		sets, err := k.folder.Sets(v, k.site(&v.Collection))
+		sets, err := p.folder.Sets(v, p.site(&v.Collection))
 		if err != nil {
 			return err
 		}
@@ -214,16 +214,16 @@ func (k *part) makeSet(ctx context.Context, name string) (set *resources.Set, er
 	if err != nil || !old {
 		return set, err
 	}
-	if err := k.server.Store.MayWrite(); err != nil {
+	if err := p.server.Store.MayWrite(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	err = k.server.Store.View(ctx, name, func(v *store.View) (err error) {
-		set, err = k.folder.Build(ctx, k.site(&v.Collection), v)
+	err = p.server.Store.View(ctx, name, func(v *store.View) (err error) {
+		set, err = p.folder.Build(ctx, p.site(&v.Collection), v)
 		return err
 	})
 	if err == nil {
-		k.server.Logger.Info("resource list made", "collection", name, "resources", set.Items, "took", time.Since(began))
+		p.server.Logger.Info("resource list made", "collection", name, "resources", set.Items, "took", time.Since(began))
 	}
 	return set, err
 }
@@ -231,8 +231,8 @@ func (k *part) makeSet(ctx context.Context, name string) (set *resources.Set, er
 // makeParts makes the files of closed change lists. It returns the number up to which lists were
 // dropped before, and the number up to which they are to be dropped: those that need not be kept, and
 // those that cannot be made any more, with all before them. made says that there were any to be made.
-func (k *part) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
-	err = k.server.Store.View(ctx, name, func(v *store.View) error {
+func (p *part) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
+	err = p.server.Store.View(ctx, name, func(v *store.View) error {
 		if err := site.Check(&v.Collection); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (k *part) makeParts(ctx context.Context, name string, site *resources.Site)
 		if err != nil || c == nil {
 			return err
 		}
-		sets, err := k.folder.Sets(v, site)
+		sets, err := p.folder.Sets(v, site)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (k *part) makeParts(ctx context.Context, name string, site *resources.Site)
 		}
 		lost = dropped
 		for i, list := range lists {
-			part, err := k.folder.Part(v, site, list.Number)
+			part, err := p.folder.Part(v, site, list.Number)
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func (k *part) makeParts(ctx context.Context, name string, site *resources.Site)
 				lost = list.Number
 				continue
 			}
-			built, err := k.folder.BuildPart(ctx, site, v, list)
+			built, err := p.folder.BuildPart(ctx, site, v, list)
 			if made = made || built; err != nil {
 				return err
 			}
@@ -284,9 +284,9 @@ func (k *part) makeParts(ctx context.Context, name string, site *resources.Site)
 }
 
 // sweep removes what is kept of collections that are not there any more.
-func (k *part) sweep(ctx context.Context) error {
-	return k.folder.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
-		all, err := k.server.Store.Collections(ctx)
+func (p *part) sweep(ctx context.Context) error {
+	return p.folder.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
+		all, err := p.server.Store.Collections(ctx)
 		for i := range all {
 			epochs = append(epochs, all[i].Epoch)
 		}

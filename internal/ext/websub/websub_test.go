@@ -101,27 +101,9 @@ func (h *testHub) topics() map[string]int {
 	return all
 }
 
-// log keeps lines.
-type log struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // telling runs a publisher for the collections of a server until the end of the test, or until stop is called.
-func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs ...*testHub) (p *websub.Publisher, said *log, stop func()) {
-	said = &log{}
+func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs ...*testHub) (p *websub.Publisher, said *testenv.Log, stop func()) {
+	said = &testenv.Log{}
 	config := websub.Publisher{
 		Store: o.DB, Every: 5 * time.Millisecond, Backoff: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil)),
 		Topics: func(c *store.Collection) []string { return []string{o.FeedURL(c.Name)} },

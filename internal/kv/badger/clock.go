@@ -13,8 +13,8 @@ type clock struct {
 	readers map[uint64]int // how many read what was written until a time
 }
 
-// ahead is how many times there are for others, while a large commit is written at times behind them.
-const ahead = 1 << 32
+// aheadBy is how many times there are for others, while a large commit is written at times behind them.
+const aheadBy = 1 << 32
 
 // tick returns a time at which something is written. Readers see it after show.
 func (c *clock) tick() uint64 {
@@ -28,7 +28,7 @@ func (c *clock) tick() uint64 {
 func (c *clock) ahead() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.next + ahead
+	return c.next + aheadBy
 }
 
 // show has readers see from now on what was written until a time. What is written later has a later time.

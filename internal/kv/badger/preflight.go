@@ -53,7 +53,7 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{recover: !r.Closed || grown, unusable: again}
+	c := &condition{recover: !r.Closed || grown || len(again) > 0, unusable: again}
 	unnamed := false // there is a table that MANIFEST does not name
 	var memtables []string
 	values, newest := "", uint64(0) // the newest value log
@@ -108,7 +108,6 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			}
 		}
 	}
-	c.recover = c.recover || len(c.unusable) > 0
 	return c, nil
 }
 

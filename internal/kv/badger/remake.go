@@ -74,18 +74,18 @@ func usableDiscard(b []byte) bool {
 		}
 		seen[log] = true
 	}
-	return len(b) > 0 && len(bytes.Trim(b, "\x00")) == 0
+	return len(b) > 0 && bytes.Count(b, []byte{0}) == len(b)
 }
 
 // remake makes the files again that Inspect has found unusable.
 func (f *Folder) remake(log *slog.Logger) error {
 	for _, name := range f.condition.unusable {
 		path := filepath.Join(f.path, name)
-		err := f.dropKeys()
+		remake := f.dropKeys
 		if name == discardFile {
-			err = f.remakeDiscard(path)
+			remake = func() error { return f.remakeDiscard(path) }
 		}
-		if err != nil {
+		if err := remake(); err != nil {
 			return err
 		}
 		log.Error("a file of the database was damaged, and was made again: it says nothing of what is stored. Look for other damage with \"check\"", "file", f.place.Text(path))

@@ -18,7 +18,7 @@ import (
 )
 
 // WriteResource writes what an entry says of its topic, as statements whose subject is the resource with its TopicSI.
-// Where node is false, a blank node has no statements: no resource has the IRI that stands for it in the map.
+// A blank node has no statements if node is false: no resource has the IRI that stands for it in the map.
 func WriteResource(w io.Writer, f *formats.Format, v *store.View, e *store.Entry, node bool) error {
 	return written(w, f, v.SP, func(to *mapping.Records) error {
 		if !e.Lives() || !node && mapping.IsBlank(e.TopicSI) {

@@ -12,16 +12,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // serving starts a server, as the program does, whose answers have as many bytes as the path says.
 func serving(t *testing.T, start func(*httptest.Server)) *httptest.Server {
-	var log lockedBuffer
+	var log testenv.Log
 	front := &Front{Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: NewMetrics(), SlowClientTimeout: time.Minute, Explain: func(_ *http.Request, err error) (Described, bool) {
 		return Problemf(http.StatusInternalServerError, "%v", err), true
 	}}
@@ -44,26 +44,9 @@ func serving(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	start(s)
 	t.Cleanup(func() {
 		s.Close()
-		require.NotContains(t, log.text(), "level=ERROR")
+		require.NotContains(t, log.String(), "level=ERROR")
 	})
 	return s
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func filling(n int) []byte {
