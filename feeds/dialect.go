@@ -25,8 +25,8 @@ const (
 	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
 	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. What is offered in one of them is offered in all.
 	MediaTypeTurtle = "text/turtle"
-	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The profile
-	// (RFC 6906) tells it from a document of the same feed without them.
+	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The
+	// profile (RFC 6906) tells it from a document of the same feed without them.
 	MediaTypeBundle = MediaTypeAtom + `;profile="` + NamespaceOwn + `/bundle"`
 )
 

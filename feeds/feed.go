@@ -45,8 +45,9 @@ type Feed struct {
 	// signed it. Both are "" where the log is not signed.
 	Checkpoint, Key string
 
-	// Openings are the last openings of the database that the feed is read from, random ids, the newest first. A feed that
-	// lacks one which it had, or has another after it, comes from a database that was restored. nil: the feed states none.
+	// Openings are the last openings of the database that the feed is read from, random ids, the newest first. A feed
+	// that lacks one which it had, or has another after it, comes from a database that was restored. nil: the feed
+	// states none.
 	Openings []string
 
 	// Rendering is the number of the way in which the fragments of the entries are written, which fixes their bytes; 0:
@@ -86,31 +87,32 @@ type Entry struct {
 	State   State
 	Content Content
 
-	// Covered says of a fragment entry that its fragment need not be fetched: the topic has changed by associations alone,
-	// and the fragments of other entries of the same commit have these. Only entries in a complete archived feed are
-	// marked so. It supersedes no earlier entry of the topic.
+	// Covered says of a fragment entry that its fragment need not be fetched: the topic has changed by associations
+	// alone, and the fragments of other entries of the same commit have these. Only entries in a complete archived feed
+	// are marked so. It supersedes no earlier entry of the topic.
 	Covered bool
 
-	// Fragment is the fragment itself in a bundle, nil where there is none: the root element of an XTM 2.1 document, as it
-	// stands. Only [DecodeBundle] reads it.
+	// Fragment is the fragment itself in a bundle, nil where there is none: the root element of an XTM 2.1 document, as
+	// it stands. Only [DecodeBundle] reads it.
 	Fragment []byte
 
 	// Digest is the state digest of the topic map after the change of a fragment, or of that of a
 	// snapshot, "" where it is not stated. Only the last entry of a commit states it.
 	Digest string
 
-	// Commit is the number of the commit that a fragment belongs to: of all its fragments the same, and greater than those
-	// of the commits before. Of a snapshot it is that of the commit whose state it has. 0: not stated.
+	// Commit is the number of the commit that a fragment belongs to: of all its fragments the same, and greater than
+	// those of the commits before. Of a snapshot it is that of the commit whose state it has. 0: not stated.
 	Commit uint64
 
 	// Rendering is that of the feed, unless the entry states its own.
 	Rendering uint64
 
-	// Omits says that the fragment of a class leaves out its instances, where all that is said of an instance is its type.
+	// Omits says that the fragment of a class leaves out its instances, where all that is said of an instance is its
+	// type.
 	Omits bool
 
-	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being filled";
-	// "" for none. It is for people and for programs that show it to them.
+	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being
+	// filled"; "" for none. It is for people and for programs that show it to them.
 	Condition string
 }
 

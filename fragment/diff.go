@@ -34,8 +34,8 @@ type Entry struct {
 	TopicSI Ref
 	Deleted bool
 
-	// Topic is the TopicSI of the topic that the fragment describes: TopicSI itself, or in the closing entry of a former
-	// TopicSI that of its owner.
+	// Topic is the TopicSI of the topic that the fragment describes: TopicSI itself, or in the closing entry of a
+	// former TopicSI that of its owner.
 	Topic Ref
 	Title string
 

@@ -9,8 +9,8 @@ import (
 // Identifying is what a Source can be as well: one that lists its subject identifiers. Who has a whole map to name
 // reads them at once, which costs far less than to ask for each.
 type Identifying interface {
-	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and says of each whether it is the
-	// TopicSI of its topic.
+	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and says of each whether it is
+	// the TopicSI of its topic.
 	SubjectIdentifiers(prefix string) iter.Seq2[SubjectIdentifier, error]
 }
 

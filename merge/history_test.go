@@ -38,8 +38,8 @@ type publisher struct {
 	omit  bool        // instances are left out of the fragments of classes
 	edits []string    // the edits, for the message of a failure
 	late  int         // entries that subscribers have applied late
-	// Covered entries that subscribers have passed over, and those that they have applied in the end, as something was in
-	// quarantine.
+	// Covered entries that subscribers have passed over, and those that they have applied in the end, as something was
+	// in quarantine.
 	passed, paid int
 }
 

@@ -2,7 +2,8 @@ package xtm
 
 import "strings"
 
-// listArena makes short lists, many at a time, where millions of them live as long as each other. The zero value is ready for use.
+// listArena makes short lists, many at a time, where millions of them live as long as each other. The zero value is
+// ready for use.
 type listArena[T any] struct{ buf []T }
 
 // Keep returns a list of its own with what is in list.

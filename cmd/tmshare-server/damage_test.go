@@ -128,8 +128,8 @@ func incompressible(size int) string {
 	return string(text)
 }
 
-// folderOfAServer returns the data folder of a server that has ended, or was killed. It has files of each kind: large values are in
-// files of their own, some rows are in tables, and others in the log alone.
+// folderOfAServer returns the data folder of a server that has ended, or was killed. It has files of each kind: large
+// values are in files of their own, some rows are in tables, and others in the log alone.
 func folderOfAServer(t *testing.T, by syscall.Signal) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
@@ -253,7 +253,8 @@ func spoilers() map[string]func(path string, content []byte) (bool, error) {
 	return all
 }
 
-// Whatever happens to any file of a data folder, it is found, and the file is named, or nothing is lost: all is published as it was.
+// Whatever happens to any file of a data folder, it is found, and the file is named, or nothing is lost: all is
+// published as it was.
 func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -298,7 +299,8 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 	}
 }
 
-// A server that has found damage takes no change, makes no snapshot, and says so to programs and people. What is whole can be read.
+// A server that has found damage takes no change, makes no snapshot, and says so to programs and people. What is whole
+// can be read.
 func TestAServerThatHasFoundDamageChangesNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -351,8 +353,8 @@ func (s *served) refuses(reason, says string) {
 	require.Equal(s.t, http.StatusOK, status, answer)
 }
 
-// A folder is what was opened, not what is at its path: whatever is done to the path of a running server, it acknowledges
-// nothing more, says so, and writes nothing into what has taken the place.
+// A folder is what was opened, not what is at its path: whatever is done to the path of a running server, it
+// acknowledges nothing more, says so, and writes nothing into what has taken the place.
 func TestAFolderIsNotItsPath(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -36,8 +36,8 @@ func fill(t *testing.T, disk string, left int64) (free func()) {
 	return func() { require.NoError(t, os.Remove(f.Name())) }
 }
 
-// With little space on its disk a server starts, also after a kill, and so do commands that read. What was acknowledged is read, and no
-// change is taken until there is space again.
+// With little space on its disk a server starts, also after a kill, and so do commands that read. What was acknowledged
+// is read, and no change is taken until there is space again.
 func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	for _, by := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {

@@ -22,7 +22,8 @@ type Collection struct {
 	Summary string `json:"summary"`
 	Updated string `json:"updated"` // the time of its last change
 	Address string `json:"address"` // the public one
-	// Condition says in what way it is not as it should be, in two words; the summary then says what to do. "" for none.
+	// Condition says in what way it is not as it should be, in two words; the summary then says what to do. "" for
+	// none.
 	Condition string `json:"condition,omitempty"`
 }
 

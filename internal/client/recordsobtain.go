@@ -94,8 +94,8 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		return read(content, form.URL, "")
 	}
 	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime}
-	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for the
-	// one that the entry tells of, and never be asked for again.
+	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for
+	// the one that the entry tells of, and never be asked for again.
 	fetcher := h.fetcher().Uncached()
 	if form.Copy {
 		fetcher.Tries = 1 // there is another place

@@ -91,8 +91,8 @@ func sameLog(t *testing.T, o, of *origin) {
 	require.Equal(t, digest(of), digest(o))
 }
 
-// lasting are the ids of the entries of which a replica says for good what its origin says: with the same bytes and the same ETag in each form. It
-// says nothing else for good.
+// lasting are the ids of the entries of which a replica says for good what its origin says: with the same bytes and the
+// same ETag in each form. It says nothing else for good.
 func lasting(t *testing.T, o, of *origin) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -159,8 +159,8 @@ func version(r *rand.Rand) string {
 	return doc(parts...)
 }
 
-// A replica, and a replica of that, have the log of the origin entry for entry, after every round. Who begins from a replica, or from the
-// beginning of its feed, has what the origin has.
+// A replica, and a replica of that, have the log of the origin entry for entry, after every round. Who begins from a
+// replica, or from the beginning of its feed, has what the origin has.
 func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 	for _, signed := range []bool{false, true} {
 		t.Run(fmt.Sprint("signed ", signed), func(t *testing.T) {
@@ -222,8 +222,8 @@ func TestReplicasAreEqualEntryForEntry(t *testing.T) {
 	}
 }
 
-// eventful makes a random map in which classes get and lose instances, topics merge and come apart, and statements have identifiers, themes and
-// reifiers.
+// eventful makes a random map in which classes get and lose instances, topics merge and come apart, and statements have
+// identifiers, themes and reifiers.
 func eventful(r *rand.Rand) string {
 	parts := []string{vocabulary, topic("town", fmt.Sprint("Town ", r.IntN(3))), topic("port", "Port")}
 	for _, name := range []string{"oslo", "bergen", "lofoten"} {
@@ -257,8 +257,9 @@ func eventful(r *rand.Rand) string {
 	return doc(parts...)
 }
 
-// A replica that applies the commits of its origin one at a time says of each entry what the origin says, in the same bytes and for good. So does a
-// replica of that. It says so too while the origin leaves the instances of classes out, which the replica does not.
+// A replica that applies the commits of its origin one at a time says of each entry what the origin says, in the same
+// bytes and for good. So does a replica of that. It says so too while the origin leaves the instances of classes out,
+// which the replica does not.
 func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(testenv.Rounds(2, 20)) {
@@ -292,8 +293,8 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 	}
 }
 
-// A replica that takes several commits of its origin at once, and that lacks now this fragment and now that, says nothing for good that its origin
-// does not say; nor does a replica of that.
+// A replica that takes several commits of its origin at once, and that lacks now this fragment and now that, says
+// nothing for good that its origin does not say; nor does a replica of that.
 func TestReplicasSayNothingElseForGood(t *testing.T) {
 	t.Parallel()
 	waited, same := 0, [2]int{} // same counts what each replica says for good
@@ -328,8 +329,8 @@ func TestReplicasSayNothingElseForGood(t *testing.T) {
 	assert.Positive(t, same[1], "what the second one says for good")
 }
 
-// What was in quarantine at a replica, and was applied behind its turn, is not known to be what the entry said: it shows the topic as it is. That may
-// change, and caches are told so.
+// What was in quarantine at a replica, and was applied behind its turn, is not known to be what the entry said: it
+// shows the topic as it is. That may change, and caches are told so.
 func TestReplicaShowsATopicAsItIsWhereItsEntryWasLate(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))
@@ -373,8 +374,8 @@ func fragmentPath(t *testing.T, o *origin, id string) string {
 	return "/topicmaps/egov/fragments/" + strings.TrimPrefix(id, "urn:uuid:") + ".xtm21"
 }
 
-// A deletion lists all identifiers that the topic had, at a replica as at the origin. Where a replica has begun behind it, it knows the TopicSI alone, and
-// does not say so for good.
+// A deletion lists all identifiers that the topic had, at a replica as at the origin. Where a replica has begun behind
+// it, it knows the TopicSI alone, and does not say so for good.
 func TestReplicaListsAllIdentifiersOfWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	located := strings.Replace(alias("a", "x", "A"), "<name>", `<subjectLocator href="http://www.example.org/a"/><name>`, 1)
@@ -432,7 +433,8 @@ func TestReplicasAreNotWritten(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, r.Ask("GET", "/topicmaps/egov/fragments", "", "").Code)
 }
 
-// A subscription with several addresses goes on while one of them is there, and a replica never has it throw anything away.
+// A subscription with several addresses goes on while one of them is there, and a replica never has it throw anything
+// away.
 func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -560,8 +562,9 @@ func TestReplicaDoesNotBeginFromAnOldFeed(t *testing.T) {
 	sameLog(t, r.origin, o)
 }
 
-// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step. That time does not go
-// back with the clock of the origin: else a replica that was put back to what it was before would seem to have seen the origin later.
+// A replica that is an authority is believed only if it has seen its origin later than its subscriber was in step. That
+// time does not go back with the clock of the origin: else a replica that was put back to what it was before would seem
+// to have seen the origin later.
 func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	t.Parallel()
 	for name, passes := range map[string]time.Duration{"the clock goes on": time.Minute, "the clock is set back": -12 * time.Minute} {
@@ -594,8 +597,8 @@ func TestAuthorityThatIsBehindWaits(t *testing.T) {
 	}
 }
 
-// A replica of which the log does not go back to the beginning is followed only once it has a snapshot: who began there would take the rest
-// for the whole.
+// A replica of which the log does not go back to the beginning is followed only once it has a snapshot: who began there
+// would take the rest for the whole.
 func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(9, "v1")...), documentSize(3))
@@ -618,7 +621,8 @@ func TestPartialReplicaIsFollowedOnceItHasASnapshot(t *testing.T) {
 	require.Empty(t, findings(t, r.DB), "how many topics it has, among others")
 }
 
-// headOf returns the head of the fragments feed of a server, and up to which time it says that it is in step with the origin.
+// headOf returns the head of the fragments feed of a server, and up to which time it says that it is in step with the
+// origin.
 func headOf(t *testing.T, o *origin) (*feeds.Feed, time.Time) {
 	t.Helper()
 	answer := o.Ask("GET", "/topicmaps/egov/fragments", "", "")
@@ -630,7 +634,8 @@ func headOf(t *testing.T, o *origin) (*feeds.Feed, time.Time) {
 	return feed, checked
 }
 
-// Replicas pass on what the origin says of its database and of the time, and say nothing of their own: also that the origin was restored.
+// Replicas pass on what the origin says of its database and of the time, and say nothing of their own: also that the
+// origin was restored.
 func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -685,8 +690,8 @@ func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 	same()
 }
 
-// A replica passes on how its origin writes fragments. Where it does not know that, it answers 503 for them, and the log says so: it would give an entry other
-// bytes than the origin. What it has of the map is right all the same.
+// A replica passes on how its origin writes fragments. Where it does not know that, it answers 503 for them, and the
+// log says so: it would give an entry other bytes than the origin. What it has of the map is right all the same.
 func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(4, "v1")...), documentSize(3))
@@ -728,7 +733,8 @@ func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
 	}
 }
 
-// A replica leaves the instances of classes out of the fragments from which its origin leaves them out, those from before it began included.
+// A replica leaves the instances of classes out of the fragments from which its origin leaves them out, those from
+// before it began included.
 func TestReplicaLeavesInstancesOutAsItsOriginDoes(t *testing.T) {
 	t.Parallel()
 	towns := func(name string) string {
@@ -763,7 +769,8 @@ func TestReplicaLeavesInstancesOutAsItsOriginDoes(t *testing.T) {
 	}
 }
 
-// A replica offers each entry in RDF where its origin does, and so does a replica of that. Its snapshots are in RDF where the last entry is.
+// A replica offers each entry in RDF where its origin does, and so does a replica of that. Its snapshots are in RDF
+// where the last entry is.
 func TestReplicaOffersRDFAsItsOriginDoes(t *testing.T) {
 	t.Parallel()
 	forms := func(o *origin) (all []string) {

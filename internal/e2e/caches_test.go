@@ -87,8 +87,8 @@ func TestAnswersOfCachesTell(t *testing.T) {
 	stale, _ := read(t, feed, "Cache-Control", "no-cache")
 	assert.Equal(t, "HIT", stale.Header.Get(nginx.Cache), "this one honours no request for what is new")
 
-	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does not
-	// repeat the value.
+	// Asked, an edge with the query in its key leads to the server. One without it answers with what it has, and does
+	// not repeat the value.
 	for i, edge := range edges {
 		front.Use(edge)
 		value := fetch.NewAsked()

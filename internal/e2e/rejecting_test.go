@@ -21,8 +21,8 @@ import (
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-// People who may write on a node see who says what of a topic, and reject it: what the node derives no longer says so. They
-// can show it again.
+// People who may write on a node see who says what of a topic, and reject it: what the node derives no longer says so.
+// They can show it again.
 func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	const token, si = "0123456789abcdef0123", "https://psi.libraries.example.org/library/fjordstad"
 	origin := startServer(t, server.Config{})

@@ -29,8 +29,8 @@ type Chain struct {
 	// Advice ends what is said of a feed that cannot be read to its end.
 	Advice string
 
-	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted. If
-	// they are, the documents behind it are read so at once. nil: they are not.
+	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted.
+	// If they are, the documents behind it are read so at once. nil: they are not.
 	Wants func(*Document) bool
 	Ahead bool // the next bundle is fetched while one is read
 

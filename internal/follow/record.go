@@ -31,8 +31,8 @@ type Record struct {
 	// list. It is zero where Updated is exact, or the list is open.
 	Before time.Time `json:",omitzero"`
 
-	// Fresh says that the entry is not one of those that are remembered of earlier readings, as it would be if it had been
-	// there.
+	// Fresh says that the entry is not one of those that are remembered of earlier readings, as it would be if it had
+	// been there.
 	Fresh bool `json:"-"`
 
 	// Anew says that the record may have another version than the one held, though its
@@ -160,7 +160,8 @@ type Delta struct {
 	// KeepMark says that the mark stays where it is, though the changes are done: a page was made before what was read
 	// last.
 	KeepMark bool
-	// AsOf is a time by the server's clock: what is read has what had happened by then. It is zero where nobody knows it.
+	// AsOf is a time by the server's clock: what is read has what had happened by then. It is zero where nobody knows
+	// it.
 	AsOf time.Time
 
 	// Supply puts what is wanted into the plan, with the packages that have the content. nil: there are none.

@@ -103,11 +103,11 @@ func (v Version) Next() Version {
 // than others write now. Its readers are [DatedReader]. Where an engine is not Dated, its state is the present one.
 type Dated interface {
 	Engine
-	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the database;
-	// zero where that is not known.
+	// VersionAt is Version, and a time at which that was the version of the present state, by the clock of the
+	// database; zero where that is not known.
 	VersionAt(ctx context.Context) (Version, time.Time, error)
-	// History names the history of the state. Another one begins where the database is made of a backup, or another server
-	// takes over. It is "" where that is not known.
+	// History names the history of the state. Another one begins where the database is made of a backup, or another
+	// server takes over. It is "" where that is not known.
 	History(ctx context.Context) (string, error)
 }
 
@@ -154,11 +154,11 @@ type Writer interface {
 	Commit() error
 	// Narrow has the commit depend on some keyspaces alone, and on those in which it changes rows: it is [ErrConflict]
 	// only where somebody else has committed changes in one of these since the state of base, which is the one with the
-	// version that the writer is based on. Without it the commit depends on all of the state. It is called once, when all
-	// changes are given.
+	// version that the writer is based on. Without it the commit depends on all of the state. It is called once, when
+	// all changes are given.
 	Narrow(base Reader, spaces []uint32) error
-	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where the
-	// changes are in no single commit. After Narrow it is known once the commit has returned.
+	// Leads returns the version of the state that a commit leads to, unless that begins another era. It is zero where
+	// the changes are in no single commit. After Narrow it is known once the commit has returned.
 	Leads() Version
 	// Cancel gives the changes up, unless they are committed. Each writer is committed or
 	// cancelled; both is fine.
@@ -183,8 +183,8 @@ var (
 	ErrReadOnly = errors.New("the database is opened for reading only")
 	// ErrUnavailable says that the database of an engine does not answer.
 	ErrUnavailable = errors.New("the database cannot be reached")
-	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that another
-	// one has replaced.
+	// ErrOtherDatabase says that the address of the database leads to another one than before, or to a server that
+	// another one has replaced.
 	ErrOtherDatabase = errors.New("the address leads to another database than before")
 	// ErrDamaged says that what an engine keeps is not as it was written.
 	ErrDamaged = errors.New("the data folder is damaged")

@@ -11,8 +11,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Change lists cut the log at places of their own: after a number of changes, or after a while. A list that is closed stays as it is for ever. The
-// lists begin when somebody asks for them first: what was before is in the first resource list.
+// Change lists cut the log at places of their own: after a number of changes, or after a while. A list that is closed
+// stays as it is for ever. The lists begin when somebody asks for them first: what was before is in the first resource
+// list.
 
 // The rows that are kept of a collection, by the first byte behind what rows of this extension begin with.
 const (

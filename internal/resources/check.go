@@ -28,8 +28,8 @@ const (
 	repairedNow  = "nothing: it was removed with the files that belong to it, and they are made again when somebody asks for them"
 )
 
-// Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged. Where repair is set it
-// removes that. Others may make and remove groups meanwhile.
+// Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged.
+// Where repair is set it removes that. Others may make and remove groups meanwhile.
 func Check(ctx context.Context, s Checked, repair bool, report func(store.Finding), progress func(string)) error {
 	all, err := groups(ctx, s.Files(), root)
 	if err != nil || len(all) == 0 {

@@ -271,8 +271,8 @@ func gunzip(t *testing.T, b []byte) []byte {
 	return plain
 }
 
-// What a process that was killed in the end of a build, after its set was complete, has left goes with the next build, although
-// that has nothing to make.
+// What a process that was killed in the end of a build, after its set was complete, has left goes with the next build,
+// although that has nothing to make.
 func TestWhatAKillAfterTheSetHasLeftGoes(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(t *testing.T, old, site string){
@@ -327,7 +327,8 @@ func TestWhatAKillAfterTheSetHasLeftGoes(t *testing.T) {
 	}
 }
 
-// What is begun and not ended goes by itself once nobody can be at it any more, also where nothing changes that would have a set made.
+// What is begun and not ended goes by itself once nobody can be at it any more, also where nothing changes that would
+// have a set made.
 func TestWhatIsHalfMadeGoesWhenItIsOld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -164,7 +164,8 @@ func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, er
 // dropSets drops the sets that are not kept any more.
 func dropSets(k *kept) { k.sets = k.sets[:min(len(k.sets), SetsKept)] }
 
-// BuildPart makes the files of a closed change list, unless they are there. Damaged ones that were there stay until [Folder.DropParts].
+// BuildPart makes the files of a closed change list, unless they are there. Damaged ones that were there stay until
+// [Folder.DropParts].
 func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list ChangeList) (made bool, err error) {
 	k, err := f.of(v, site)
 	if err != nil || k.parts[list.Number] != nil {
@@ -268,8 +269,8 @@ func remove(ctx context.Context, from files.Store, g *found) error {
 }
 
 // Sweep removes what is there of collections that are not among those with the epochs that
-// live returns, and what others have begun and not ended, once nobody can be at it any more. live is asked after it is seen what there is: so nothing goes of a collection
-// that is created meanwhile.
+// live returns, and what others have begun and not ended, once nobody can be at it any more. live is asked after it is
+// seen what there is: so nothing goes of a collection that is created meanwhile.
 func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) error {
 	all, err := groups(ctx, f.Store.Files(), root)
 	if err != nil {
@@ -312,8 +313,8 @@ type File struct {
 // ErrNotThere says that a file is not there as it was made: it was removed, or is damaged.
 var ErrNotThere = errors.New("resources: a file is not there as it was made")
 
-// Open opens a file, or its gzipped copy. Where it is gone, or has another length than it was made with, it is [ErrNotThere]: what there
-// is of the site is looked at anew then, without what is damaged.
+// Open opens a file, or its gzipped copy. Where it is gone, or has another length than it was made with, it is
+// [ErrNotThere]: what there is of the site is looked at anew then, without what is damaged.
 func (f *Folder) Open(ctx context.Context, file File, packed bool) (files.File, error) {
 	name := file.Name
 	if packed {

@@ -16,9 +16,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Lists state lengths and digests of the record forms of entries, and where a little of a large topic has changed, of the patch
-// that leads from the record before to the one after (Z39.99 §14.4, Patch Content). All follow from the log. What was found out is noted, so
-// that a list costs no more than reading it.
+// Lists state lengths and digests of the record forms of entries, and where a little of a large topic has changed, of
+// the patch that leads from the record before to the one after (Z39.99 §14.4, Patch Content). All follow from the log.
+// What was found out is noted, so that a list costs no more than reading it.
 
 // RecordForm is what lists say of the record form of an entry, in each of [store.Forms].
 type RecordForm struct {
@@ -42,7 +42,8 @@ const (
 	patchShare   = 2
 )
 
-// RecordFormOf returns what lists say of the record form of an entry. It is found out where it is not noted, or what is noted cannot be read.
+// RecordFormOf returns what lists say of the record form of an entry. It is found out where it is not noted, or what is
+// noted cannot be read.
 func RecordFormOf(v *store.View, e *store.Entry) (*RecordForm, error) {
 	f := &RecordForm{}
 	if !e.Lives() {
@@ -98,7 +99,8 @@ func small(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// patchOf returns what makes a record form of the one of the entry before, nil where nothing does, or nothing has changed.
+// patchOf returns what makes a record form of the one of the entry before, nil where nothing does, or nothing has
+// changed.
 func patchOf(v *store.View, before *store.Entry, version xtm.Version, after []byte) ([]byte, error) {
 	from, err := small(v, before, version)
 	if from == nil || err != nil || string(from) == string(after) {
@@ -132,8 +134,9 @@ func Patch(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 // notedAtOnce is of how many entries one commit notes what lists say, or forgets it.
 const notedAtOnce = 1000
 
-// Note notes what change lists of a collection, if it has any, say of the record forms of entries that were published since the last
-// time, and forgets what is noted of entries that are pruned. The cursor moves in the commit of the notes: so nothing is lost where a process ends.
+// Note notes what change lists of a collection, if it has any, say of the record forms of entries that were published
+// since the last time, and forgets what is noted of entries that are pruned. The cursor moves in the commit of the
+// notes: so nothing is lost where a process ends.
 func (f *Folder) Note(ctx context.Context, name string) error {
 	for {
 		n, err := f.unnoted(ctx, name)
@@ -188,7 +191,8 @@ func (f *Folder) unnoted(ctx context.Context, name string) (n *noting, err error
 	return n, err
 }
 
-// cursor returns behind which entry it is to be noted what lists say: where the last time ended, or, where that is no place to go on, at the beginning of the open list.
+// cursor returns behind which entry it is to be noted what lists say: where the last time ended, or, where that is no
+// place to go on, at the beginning of the open list.
 func (c *Changes) cursor(v *store.View) past.Cursor {
 	head := past.Cursor{Generation: v.Generation, Position: past.Position{Commit: v.Head}}
 	if c.Noted.GoesOn(v.Horizon, head) {

@@ -56,8 +56,8 @@ func (p *process) formOf(v *store.View, e *store.Entry) *resources.RecordForm {
 	return said
 }
 
-// patched returns the last entry of a topic, and what lists say of its record form, after checking that its patches are what they are
-// said to be and lead from the record before to its own.
+// patched returns the last entry of a topic, and what lists say of its record form, after checking that its patches are
+// what they are said to be and lead from the record before to its own.
 func (p *process) patched(si fragment.Ref) (last *store.Entry, said *resources.RecordForm) {
 	t := p.t
 	t.Helper()
@@ -169,7 +169,8 @@ func TestPatches(t *testing.T) {
 	require.Empty(t, p.patches(ref(10)))
 }
 
-// What lists say of record forms is noted of the entries that lists have, and of no others. It is the same where it is not noted, or cannot be read.
+// What lists say of record forms is noted of the entries that lists have, and of no others. It is the same where it is
+// not noted, or cannot be read.
 func TestRecordFormsAreNotedForLists(t *testing.T) {
 	p, c := publishing(t, saying(ref(10), 100, "first"))
 	p.say(saying(ref(10), 100, "second"))
@@ -258,7 +259,8 @@ func (s *stopping) Extend(ctx context.Context, name string, f func(*store.View) 
 	return err
 }
 
-// A process that is killed between a commit and what is noted of it, or at any commit of notes, loses nothing: the next one goes on where it was.
+// A process that is killed between a commit and what is noted of it, or at any commit of notes, loses nothing: the next
+// one goes on where it was.
 func TestAKillBetweenACommitAndItsNotesLosesNothing(t *testing.T) {
 	engine := memory.New()
 	p := newProcess(t, engine)
@@ -356,8 +358,8 @@ func (p *process) rowsByTable() map[byte]map[string]string {
 	return all
 }
 
-// A commit writes rows of the records and what follows from them, of the log, and what was before: nothing that belongs to a consumer. Here something is
-// derived from the collection, and its changes are listed.
+// A commit writes rows of the records and what follows from them, of the log, and what was before: nothing that belongs
+// to a consumer. Here something is derived from the collection, and its changes are listed.
 func TestACommitWritesNothingOfConsumers(t *testing.T) {
 	p, c := publishing(t, saying(ref(10), 100, "first"))
 	p.cut(c.Head, c.Updated, resources.Cut{})

@@ -32,8 +32,9 @@ type group struct {
 	made made   // what was written to them
 }
 
-// read looks at what there is. Groups that are not complete are passed over, and so are damaged ones. The notes of those that were known
-// before are not read again. A set that is damaged takes the sets before it along: so a new one is made.
+// read looks at what there is. Groups that are not complete are passed over, and so are damaged ones. The notes of
+// those that were known before are not read again. A set that is damaged takes the sets before it along: so a new one
+// is made.
 func read(ctx context.Context, from files.Store, prefix string, before *kept) (*kept, error) {
 	all, err := groups(ctx, from, prefix)
 	if err != nil {
@@ -103,7 +104,8 @@ type found struct {
 	last     time.Time        // when the last of its files was made
 }
 
-// has reports whether all files are there that were made, with their lengths. Where notes are damaged, nothing is known to have been made.
+// has reports whether all files are there that were made, with their lengths. Where notes are damaged, nothing is known
+// to have been made.
 func (f *found) has(all made) bool {
 	for name, c := range all {
 		if length, ok := f.lengths[name]; !ok || length != c.Length {

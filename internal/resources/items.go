@@ -99,7 +99,8 @@ func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
 	return links
 }
 
-// representation describes a form of a topic. Change lists that are made when they are asked for do not describe large ones.
+// representation describes a form of a topic. Change lists that are made when they are asked for do not describe large
+// ones.
 func representation(about *RecordForm, f form, md5 bool) resourcesync.Representation {
 	r := resourcesync.Representation{Type: f.mediaType}
 	if f.digest >= len(about.Digests) {

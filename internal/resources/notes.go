@@ -38,7 +38,8 @@ func (n noted) sum() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// readNotes reads what is noted of a group into about. It returns nil where there are no notes, or not as they were written.
+// readNotes reads what is noted of a group into about. It returns nil where there are no notes, or not as they were
+// written.
 func readNotes(ctx context.Context, from files.Store, group string, about any) (made, error) {
 	f, err := from.Open(ctx, group+notes)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -93,8 +93,8 @@ type Config struct {
 	// Parts make what extensions add, in this order.
 	Parts []func(*Server) (*Part, error)
 
-	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by those
-	// who may write.
+	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by
+	// those who may write.
 	Node http.Handler
 
 	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the

@@ -22,8 +22,8 @@ type Part struct {
 	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
 	Routes func(get func(path string, h web.Handler))
 
-	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those that
-	// are feeds.
+	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those
+	// that are feeds.
 	FollowLinks func(*store.Collection) []feeds.Link
 	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. For a nil
 	// collection they are those of the overview.

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Collections are published side by side, also by several processes, while others are created, pruned and deleted: each has what was acknowledged, in its
-// order, and all invariants hold.
+// Collections are published side by side, also by several processes, while others are created, pruned and deleted: each
+// has what was acknowledged, in its order, and all invariants hold.
 func TestCollectionsArePublishedSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) []*DB{

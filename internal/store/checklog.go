@@ -16,7 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// logDerived are the tables of which rows follow from the log. Of the fragments that are kept it follows only which there are.
+// logDerived are the tables of which rows follow from the log. Of the fragments that are kept it follows only which
+// there are.
 const logDerived = string(keys.TableFragment) + string(keys.TableKey) + string(keys.TableLogHash)
 
 // log returns what compares the rows that follow from the log of a collection.
@@ -232,8 +233,8 @@ func (l *logRows) tellOfTree(entry uint64) bool {
 	return true
 }
 
-// stored iterates over the rows that follow from the log, as they are stored: entries in places where there is none, which are too many, and all of
-// the other tables.
+// stored iterates over the rows that follow from the log, as they are stored: entries in places where there is none,
+// which are too many, and all of the other tables.
 func (l *logRows) stored(yield func(kv.Row, error) bool) {
 	behind := func(table byte, seq uint64) iter.Seq2[kv.Row, error] {
 		return l.tx.ScanInPlace(l.Log().Key(table), l.Log().Numbered(table, seq+1))

@@ -14,7 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What follows from something else is made again, and compared with what is stored: no rule is here that says a second time which rows there are.
+// What follows from something else is made again, and compared with what is stored: no rule is here that says a second
+// time which rows there are.
 
 // fewDifferences is how many rows are told one by one.
 const fewDifferences = 20
@@ -26,7 +27,8 @@ type derivation struct {
 	// compare calls f with each row that is not as it follows. What is much goes to a file.
 	compare func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error
 
-	// mend makes the rows as they follow, all at once, compared with what is there then. Its error is errHoldsNoMore where it changes nothing.
+	// mend makes the rows as they follow, all at once, compared with what is there then. Its error is errHoldsNoMore
+	// where it changes nothing.
 	mend func(t *txn.Tx) error
 }
 
@@ -36,8 +38,8 @@ type telling struct {
 	wrong func(remedy, what string, args ...any) // nothing does
 }
 
-// compare reports the rows that are not as they follow, unless something is lost that others follow from: what follows from the rest would be
-// no help.
+// compare reports the rows that are not as they follow, unless something is lost that others follow from: what follows
+// from the rest would be no help.
 func (c *checker) compare(t *txn.Tx, d *derivation) (lost bool, err error) {
 	count := 0
 	var few []agree.Difference
@@ -125,9 +127,10 @@ func rowName(key []byte) string {
 
 const numberedTables = string(keys.TableLog) + string(keys.TableFirst) + string(keys.TableFragment) + string(keys.TableLogHash)
 
-// records returns what compares the rows that follow from the records of a source. topics becomes the number of topics. remedy is that for records
-// that are lost. stated is the state digest that somebody has stated of them; "" where that is not known. Records with another one are not what
-// they were: what follows from them is made again of them in no case.
+// records returns what compares the rows that follow from the records of a source. topics becomes the number of topics.
+// remedy is that for records that are lost. stated is the state digest that somebody has stated of them; "" where that
+// is not known. Records with another one are not what they were: what follows from them is made again of them in no
+// case.
 func (c *checker) records(where, remedy string, id keys.Source, stated string, topics *int) *derivation {
 	return &derivation{
 		where: where,
@@ -169,7 +172,8 @@ func (c *checker) records(where, remedy string, id keys.Source, stated string, t
 	}
 }
 
-// described returns what compares the rows which say what record describes a topic with those of the records that a subscription holds.
+// described returns what compares the rows which say what record describes a topic with those of the records that a
+// subscription holds.
 func (c *checker) described(where, remedy string, id keys.Source) *derivation {
 	d := &derivation{where: where}
 	d.compare = func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error {
@@ -192,7 +196,8 @@ func (c *checker) described(where, remedy string, id keys.Source) *derivation {
 	return d
 }
 
-// past returns what compares what is remembered of the past of a collection. What the records were follows from nothing.
+// past returns what compares what is remembered of the past of a collection. What the records were follows from
+// nothing.
 func (c *checker) past(v *View) *derivation {
 	d := &derivation{where: "collection " + v.Name}
 	d.compare = func(t *txn.Tx, file string, tell telling, f func(agree.Difference) error) error {

@@ -61,7 +61,8 @@ func (db *DB) Node() uuid.UUID { return db.node }
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }
 
-// MayWrite returns why nothing may be changed now: [ErrReadOnly]; see [DB.Impaired]; or an error that is ENOSPC, where the disk is nearly full.
+// MayWrite returns why nothing may be changed now: [ErrReadOnly]; see [DB.Impaired]; or an error that is ENOSPC, where
+// the disk is nearly full.
 func (db *DB) MayWrite() error {
 	if db.full != nil {
 		return db.full
@@ -75,7 +76,8 @@ func (db *DB) MayWrite() error {
 	return datafolder.CheckFreeSpace(db.dir)
 }
 
-// Refusals are the reasons for which nothing may be changed now, each with whether it holds: "damaged", "moved" and "full".
+// Refusals are the reasons for which nothing may be changed now, each with whether it holds: "damaged", "moved" and
+// "full".
 func (db *DB) Refusals() map[string]bool {
 	impaired := db.Impaired()
 	return map[string]bool{

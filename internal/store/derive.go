@@ -16,7 +16,8 @@ import (
 // DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
 type DerivedError = derived.Error
 
-// AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
+// AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are
+// there.
 func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Advice(c, all) }
 
 // DecidedError says that a collection cannot be derived from others than it is.
@@ -47,8 +48,9 @@ type Deriving struct {
 // InputOf reports whether a collection is derived from the part.
 func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Name, p.input.ID.Number) }
 
-// Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports whether there are more.
-// While an input is missing nothing changes: what has to be derived waits until it is there, or the collection is bound again.
+// Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports
+// whether there are more. While an input is missing nothing changes: what has to be derived waits until it is there, or
+// the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
 	c, err = db.publish(ctx, db.rows.UpdateOf, name, d, func(c Collection, state merge.State) (*fragment.Change, error) {
@@ -96,8 +98,9 @@ func (d *Deriving) done(c *Collection) error {
 	return collections.Put(d.tx, c)
 }
 
-// DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs now. Missing ones
-// that are not among names are inputs no more. Where nothing is missing and names are those of the inputs they stay as they are.
+// DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs
+// now. Missing ones that are not among names are inputs no more. Where nothing is missing and names are those of the
+// inputs they stay as they are.
 func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error { return inputs.Again(t, c, names) })
 }
@@ -105,7 +108,8 @@ func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, chan
 // Later has topics derived in a later update.
 func (d *Deriving) Later(refs ...fragment.Ref) error { return derived.MarkOf(d.tx, d.number, refs...) }
 
-// Means keeps whom the filter means. Where these are others than the last time, all topics of the inputs have to be derived.
+// Means keeps whom the filter means. Where these are others than the last time, all topics of the inputs have to be
+// derived.
 func (d *Deriving) Means(all [][]fragment.Ref) error {
 	if d.Filter.Empty() {
 		return nil

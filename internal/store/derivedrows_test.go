@@ -40,8 +40,8 @@ var given = map[byte]string{
 	keys.TableLoad: "of processes",
 }
 
-// followingRows says, for each table whose rows follow from others, which of its rows are damaged, and of which a copy is too many. A row is left out
-// where the rest does not tell what it was.
+// followingRows says, for each table whose rows follow from others, which of its rows are damaged, and of which a copy
+// is too many. A row is left out where the rest does not tell what it was.
 var followingRows = map[byte]struct {
 	damaged func(h *derivedRows, r row) bool
 	added   func(h *derivedRows, r row) row
@@ -68,8 +68,8 @@ func longer(_ *derivedRows, r row) row {
 	return row{Key: append(bytes.Clone(r.Key), "zz"...), Value: append(bytes.Clone(r.Value), 'z')}
 }
 
-// leading returns a row that says that the record of an association stands with another player. One with a record that cannot be read is no row too
-// many: it may be the last of a record.
+// leading returns a row that says that the record of an association stands with another player. One with a record that
+// cannot be read is no row too many: it may be the last of a record.
 func leading(h *derivedRows, r row) row {
 	return row{Key: longer(h, r).Key, Value: append([]byte{1}, ref(1)...)}
 }
@@ -161,13 +161,15 @@ func (h *derivedRows) isCopy(r row) bool {
 	return r.Value[0] == 0 && string(fragment.LeastPlayer(r.Value[1:])) != string(r.Key[keys.SourceSize:end-2])
 }
 
-// isInner reports whether the rest tells a hash: the entry is there whose leaf it is, and the hash of the whole tree is not made of it itself.
+// isInner reports whether the rest tells a hash: the entry is there whose leaf it is, and the hash of the whole tree is
+// not made of it itself.
 func (h *derivedRows) isInner(r row) bool {
 	level, n := tlog.SplitStoredHashIndex(int64(keys.NumberIn(r.Key)))
 	return (uint64(n)+1)<<level <= h.leaves-h.leaves%(2<<level) && (level > 0 || !h.pruned[uint64(n)+1])
 }
 
-// isOfIndex reports whether a row remembers what a row of the identifiers, the locators, or the copies of associations was.
+// isOfIndex reports whether a row remembers what a row of the identifiers, the locators, or the copies of associations
+// was.
 func (h *derivedRows) isOfIndex(r row) bool {
 	key, _, ok := keys.SourceOf(r.Key).OfBefore(r.Key)
 	if !ok || len(r.Value) == 0 {
@@ -208,8 +210,8 @@ func declaredTables(t *testing.T) map[byte]string {
 	return all
 }
 
-// Of each table it is said whether its rows follow from others. If they do, any one row that is lost, changed or too many is found, and a repair makes
-// it as it was. A table of which nothing is said here fails.
+// Of each table it is said whether its rows follow from others. If they do, any one row that is lost, changed or too
+// many is found, and a repair makes it as it was. A table of which nothing is said here fails.
 func TestEachRowThatFollowsFromOthersIsFoundAndMended(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	names := declaredTables(t)

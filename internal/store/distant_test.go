@@ -49,7 +49,8 @@ func posting(t testing.TB, src fragment.Source, topics []fragment.Ref) []byte {
 	return doc.Bytes()
 }
 
-// An engine of which each question takes its time is asked many at once. What is published is the same, to the byte, and takes few questions.
+// An engine of which each question takes its time is asked many at once. What is published is the same, to the byte,
+// and takes few questions.
 func TestWhatIsPublishedDoesNotDependOnHowItIsRead(t *testing.T) {
 	t.Parallel()
 	posted := 0
@@ -118,7 +119,8 @@ func TestWhatIsPublishedDoesNotDependOnHowItIsRead(t *testing.T) {
 	t.Log(posted, "documents posted")
 }
 
-// recordsAndFragments returns the rows in which two stores do not differ that have had the same changes: those of entries have random numbers.
+// recordsAndFragments returns the rows in which two stores do not differ that have had the same changes: those of
+// entries have random numbers.
 func recordsAndFragments(t testing.TB, db *DB) (rows []string) {
 	require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) error {
 		for _, r := range listed(t, inTables(tx, keys.SourceTables+"fk")) {

@@ -73,8 +73,8 @@ func (db *DB) BeginEpochs(ctx context.Context) (epochs map[uuid.UUID]uuid.UUID, 
 	return epochs, err
 }
 
-// Leave marks the store as moved elsewhere: it is not opened any more. It is [kv.ErrConflict] where somebody has committed
-// something since a version.
+// Leave marks the store as moved elsewhere: it is not opened any more. It is [kv.ErrConflict] where somebody has
+// committed something since a version.
 func (db *DB) Leave(ctx context.Context, since Version, m moving.Moved) error {
 	return moving.Leave(ctx, db.rows.Engine, since, m)
 }

@@ -25,7 +25,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// withRows makes a collection that is a copy of another one, but for its first entries: each has a row of its own, with the title that its topic had.
+// withRows makes a collection that is a copy of another one, but for its first entries: each has a row of its own, with
+// the title that its topic had.
 func withRows(t tester, db *DB, c *Collection, name string, titles map[fragment.Ref]string) {
 	t.Helper()
 	number, err := records.NextNumber(context.Background(), db.rows, nil)
@@ -167,7 +168,8 @@ func titledEntry(v *View, seq uint64) (*Entry, error) {
 	return e, v.SetTitle(e)
 }
 
-// A log that begins with blocks answers as one does of which each entry has a row, whatever is published, pruned, signed and offered after that.
+// A log that begins with blocks answers as one does of which each entry has a row, whatever is published, pruned,
+// signed and offered after that.
 func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -96,7 +96,8 @@ func published(t *testing.T, n int) *fragment.Map {
 	return m
 }
 
-// givenUp returns a source, and the context of a publication that ends with err when its topics are read for the time at.
+// givenUp returns a source, and the context of a publication that ends with err when its topics are read for the time
+// at.
 func givenUp(t *testing.T, at int32, err error) (context.Context, fragment.Source) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	return ctx, &countedTopics{Source: published(t, 90), at: at, then: func() { cancel(err) }}

@@ -128,8 +128,9 @@ func TestFirstFragmentsShowWhatTopicsWere(t *testing.T) {
 	})
 }
 
-// Over random histories, a subscriber that reads the log from its beginning ends with the published records. The bytes of a fragment never
-// change: whatever is published or set later, when the database is opened again, and until history is pruned.
+// Over random histories, a subscriber that reads the log from its beginning ends with the published records. The bytes
+// of a fragment never change: whatever is published or set later, when the database is opened again, and until history
+// is pruned.
 func TestTheLogAloneRebuildsTheMap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
@@ -226,7 +227,8 @@ func TestLargeFragmentsStay(t *testing.T) {
 	view(t, db, "m", func(v *View) { require.Equal(t, was, shown(t, v, entry)) })
 }
 
-// The large fragment of a closing entry is that of the topic which had the TopicSI after its commit, whatever becomes of the two.
+// The large fragment of a closing entry is that of the topic which had the TopicSI after its commit, whatever becomes
+// of the two.
 func TestALargeFragmentOfAClosingEntryStays(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 3)

@@ -86,7 +86,8 @@ func (db *DB) LatestAt(ctx context.Context, name string) (l *Latest, checked tim
 	return db.remember(name, &latestAt{version, turns, checked, l}), checked, nil
 }
 
-// published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as before.
+// published remembers a collection as a publication has left it: nobody need read it again. Its snapshots are as
+// before.
 func (db *DB) published(t *txn.Tx, c *Collection) {
 	before, ok := db.latest.Load(c.Name)
 	if !ok || !before.(*latestAt).version.Same(t.Version()) {

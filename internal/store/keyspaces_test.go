@@ -23,7 +23,8 @@ func neighbours(t *testing.T) *DB {
 	return db
 }
 
-// removes does what removes something, and requires that of all rows exactly those went that gone says. It returns the keys of those that came.
+// removes does what removes something, and requires that of all rows exactly those went that gone says. It returns the
+// keys of those that came.
 func removes(t *testing.T, db *DB, remove func(), gone func(key []byte) bool) (came [][]byte) {
 	t.Helper()
 	before := dumped(t, db.rows.Engine)
@@ -51,7 +52,8 @@ func numbered(number uint32, name []byte) func(key []byte) bool {
 	return func(key []byte) bool { return keys.SourceOf(key).Number == number || string(key) == string(name) }
 }
 
-// Collections whose numbers are neighbours do not see each other's rows. One that is deleted takes all of its rows along, and no others.
+// Collections whose numbers are neighbours do not see each other's rows. One that is deleted takes all of its rows
+// along, and no others.
 func TestCollectionsAreKeyspaces(t *testing.T) {
 	db := neighbours(t)
 	names := []string{"first", "second", "third"}
@@ -110,7 +112,8 @@ func TestSubscriptionsAndGenerationsAreKeyspaces(t *testing.T) {
 	require.NoError(t, db.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
 }
 
-// A replica is in the keyspace of its subscription: a log that another takes the place of goes as a generation, and all goes with the subscription.
+// A replica is in the keyspace of its subscription: a log that another takes the place of goes as a generation, and all
+// goes with the subscription.
 func TestReplicasAreInTheKeyspaceOfTheirSubscription(t *testing.T) {
 	db := neighbours(t)
 	origin := collection(t, db, "origin", 6)
@@ -177,7 +180,8 @@ func TestTheEraIsInTheNames(t *testing.T) {
 	require.Equal(t, keys.Meta("era"), kv.EraKey)
 }
 
-// A name that leads to nothing, or to what has another name, is damage: "check" says so, and nothing else is taken for what it names.
+// A name that leads to nothing, or to what has another name, is damage: "check" says so, and nothing else is taken for
+// what it names.
 func TestANameThatLeadsAstrayIsDamage(t *testing.T) {
 	for what, leads := range map[string][]byte{"to nothing": {0, 0, 3, 0}, "to another": {0, 0, 0, 255}, "to no number": {1}} {
 		t.Run(what, func(t *testing.T) {

@@ -80,7 +80,8 @@ func TestKilledWhileLoading(t *testing.T) {
 	require.Positive(t, phases[2], "no kill while storing")
 }
 
-// A first publication, a clean start and a restore have tables of their own in a new folder: what is loaded is written once.
+// A first publication, a clean start and a restore have tables of their own in a new folder: what is loaded is written
+// once.
 func TestALargeLoadHasTablesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	m := mapOf(t, 0)

@@ -117,7 +117,8 @@ func (i *interrupted) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// sharing returns two stores over an engine: what one loads the other may take for what is left. The clock of the other is ahead by so much.
+// sharing returns two stores over an engine: what one loads the other may take for what is left. The clock of the other
+// is ahead by so much.
 func sharing(t *testing.T, engine kv.Engine) (one, other *DB, of *mortal, ahead *atomic.Int64) {
 	of, ahead = &mortal{Engine: engine}, &atomic.Int64{}
 	one = openOverEngine(t, t.TempDir(), of)
@@ -272,7 +273,8 @@ func TestWhatMayBeNamedIsNotRemoved(t *testing.T) {
 	})
 }
 
-// loadForever opens a store in a database, and loads maps until it is killed. Its arguments are the address and the schema.
+// loadForever opens a store in a database, and loads maps until it is killed. Its arguments are the address and the
+// schema.
 func loadForever(args []string) error {
 	ctx := context.Background()
 	e, err := postgres.Open(ctx, postgres.Options{URL: args[0], Schema: args[1]})

@@ -16,8 +16,8 @@ import (
 // hashesAtOnce is how many leaves one commit adds. Tests change it.
 var hashesAtOnce uint64 = 10_000
 
-// prepareSigning adds to the tree of a collection what it lacks, commit by commit, if a change of settings is to set Sign: so the
-// commit that sets it need not.
+// prepareSigning adds to the tree of a collection what it lacks, commit by commit, if a change of settings is to set
+// Sign: so the commit that sets it need not.
 func (db *DB) prepareSigning(ctx context.Context, name string, change func(*Settings) error) error {
 	for {
 		prepared := false
@@ -55,7 +55,8 @@ func (c *checker) leaves(where string, v *View) {
 	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not include them", v.Head-v.Hashed, v.Hashed+1)
 }
 
-// treeRemedy says what to do about a tree that is not that of its entries. It was signed, so none that fits them goes on from it.
+// treeRemedy says what to do about a tree that is not that of its entries. It was signed, so none that fits them goes
+// on from it.
 const treeRemedy = "restore the data folder from a backup that is older. If there is none, make the collection again: export the map, delete the collection, import the map. " +
 	"Tell its subscribers; they go on with \"tmshare-client trust NAME --accept\""
 
@@ -69,8 +70,8 @@ func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
 	return &checkpoint.Checkpoint{Origin: v.SP, Size: int64(v.Hashed), Root: root, Digest: digest}, err
 }
 
-// ProveLog returns the proof that the log of so many entries is the beginning of the log of another number of entries. It is
-// ErrNotFound for more entries than there are.
+// ProveLog returns the proof that the log of so many entries is the beginning of the log of another number of entries.
+// It is ErrNotFound for more entries than there are.
 func (v *View) ProveLog(earlier, later int64) (tlog.TreeProof, error) {
 	if earlier < 1 || later < earlier || later > int64(v.Hashed) {
 		return nil, fmt.Errorf("%w: a log of %d entries and one of %d; there are %d", ErrNotFound, earlier, later, v.Hashed)

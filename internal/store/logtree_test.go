@@ -34,7 +34,8 @@ func merkleTreeHash(leaves [][]byte) [sha256.Size]byte {
 	}
 }
 
-// sign notes the leaves that the tree gains where the log is signed now: that of an entry which is not there any more has no bytes.
+// sign notes the leaves that the tree gains where the log is signed now: that of an entry which is not there any more
+// has no bytes.
 func (h *history) sign() {
 	last := h.last()
 	for i := len(h.leaves); i < len(h.log); i++ {
@@ -102,8 +103,8 @@ func TestTreeOfTheLog(t *testing.T) {
 	require.Equal(t, digestNow(t, db, "m"), h.checkpoints[len(h.checkpoints)-1].Digest)
 }
 
-// Whatever writes an entry gives the tree its leaf: what is loaded, published, and published again. (What a replica passes on
-// is in TestSignedSourceThatOffersRecordsOtherwise of package client.)
+// Whatever writes an entry gives the tree its leaf: what is loaded, published, and published again. (What a replica
+// passes on is in TestSignedSourceThatOffersRecordsOtherwise of package client.)
 func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := Collection{Name: "m", SP: sp, Settings: Settings{Sign: "/key"}}
@@ -133,8 +134,8 @@ func TestEachWriterGivesTheTreeItsLeaves(t *testing.T) {
 	}
 }
 
-// A tree that lacks the leaves of the last entries is completed by a repair, and goes on from what was signed. Whatever is published also
-// completes it.
+// A tree that lacks the leaves of the last entries is completed by a repair, and goes on from what was signed. Whatever
+// is published also completes it.
 func TestTreeThatLacksLeaves(t *testing.T) {
 	was := hashesAtOnce
 	hashesAtOnce = 20

@@ -32,7 +32,8 @@ var mayDiffer = map[byte]string{
 	keys.TableBefore: "nothing follows from a text that a record had; what names or joins is found",
 }
 
-// manyTables returns a database with rows in most tables: of a log that was loaded and of one that is signed, of a source that remembers.
+// manyTables returns a database with rows in most tables: of a log that was loaded and of one that is signed, of a
+// source that remembers.
 func manyTables(t *testing.T) (*DB, kv.Engine) {
 	engine := memory.New()
 	db := openWith(t, Options{Dir: t.TempDir(), Engine: engine, Logger: testOptions("").Logger})
@@ -121,7 +122,8 @@ func TestAMendedSourceThatRemembersIsSound(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// A collection or a subscription whose name is lost is not taken for one that was deleted: a check gives it its name again.
+// A collection or a subscription whose name is lost is not taken for one that was deleted: a check gives it its name
+// again.
 func TestALostNameIsFoundAndMended(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, t.TempDir())
@@ -160,7 +162,8 @@ func TestALostNameIsFoundAndMended(t *testing.T) {
 	}
 }
 
-// Records that are lost, or are others than were published, are told as such: nothing that follows from them is made again of the rest.
+// Records that are lost, or are others than were published, are told as such: nothing that follows from them is made
+// again of the rest.
 func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	db, engine := manyTables(t)

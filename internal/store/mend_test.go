@@ -9,7 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// What cannot be read of a subscription is removed with all that follows from it, in one commit that the log names the topics of.
+// What cannot be read of a subscription is removed with all that follows from it, in one commit that the log names the
+// topics of.
 func TestMendSource(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	subscribe(t, db, "s", reifiedState(t))

@@ -24,8 +24,8 @@ func inEngines(t *testing.T, test func(t *testing.T, engine kv.Engine)) {
 	})
 }
 
-// A process that has a store open when it is moved neither changes nor reads it any more: whoever goes on there would not be heard of in the
-// new place.
+// A process that has a store open when it is moved neither changes nor reads it any more: whoever goes on there would
+// not be heard of in the new place.
 func TestAStoreThatIsMovedWhileItIsOpenIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	inEngines(t, func(t *testing.T, engine kv.Engine) {

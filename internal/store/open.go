@@ -71,8 +71,8 @@ type Options struct {
 	// others may be writing is removed: see [DB.Sweep]. Access is Create, Write or Read.
 	Engine kv.Engine
 
-	// Silence is after how long a process that shares the engine is taken for dead, and others do its jobs ([leases.Leases]). 0: no
-	// other process opens the store.
+	// Silence is after how long a process that shares the engine is taken for dead, and others do its jobs
+	// ([leases.Leases]). 0: no other process opens the store.
 	Silence time.Duration
 
 	// Closed is called once the database is closed: where Engine is given, for its owner.
@@ -195,7 +195,8 @@ func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
 	return toRead(ctx, dbOf(f, o, engine, true))
 }
 
-// toRead returns a database that was opened for reading only, if its rows are read as they are. Else it is errNotClosed, and is closed.
+// toRead returns a database that was opened for reading only, if its rows are read as they are. Else it is
+// errNotClosed, and is closed.
 func toRead(ctx context.Context, db *DB) (*DB, error) {
 	version := ""
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) { version, err = checkFolder(db.folder, t); return err })

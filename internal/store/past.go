@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// CommitOf returns the number of the commit to which an entry belongs: the sequence of its last entry. Of a replica it is the next entry behind which
-// there was a state of its records.
+// CommitOf returns the number of the commit to which an entry belongs: the sequence of its last entry. Of a replica it
+// is the next entry behind which there was a state of its records.
 func (v *View) CommitOf(seq uint64) (uint64, error) {
 	if seq == 0 || seq >= v.Head {
 		return min(seq, v.Head), nil
@@ -30,7 +30,8 @@ func (v *View) CommitOf(seq uint64) (uint64, error) {
 	return commit, err
 }
 
-// SetCommits sets the commits that some entries of the log belong to, which are in its order. It asks the store only where no entry tells.
+// SetCommits sets the commits that some entries of the log belong to, which are in its order. It asks the store only
+// where no entry tells.
 func (v *View) SetCommits(entries []Entry) error {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -52,8 +53,8 @@ func (v *View) SetCommits(entries []Entry) error {
 	return nil
 }
 
-// Past returns the records as they were after the commit to which an entry belongs; 0 stands for the state before the first one. The error is [ErrGone]
-// where nobody remembers that.
+// Past returns the records as they were after the commit to which an entry belongs; 0 stands for the state before the
+// first one. The error is [ErrGone] where nobody remembers that.
 func (v *View) Past(seq uint64) (records.State, error) {
 	commit, err := v.CommitOf(seq)
 	if err != nil {
@@ -89,8 +90,8 @@ func (v *View) after(seq, commit uint64) (records.State, error) {
 	return records.Of(txn.Over(v.Context(), reader), v.SourceKey()), nil
 }
 
-// Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up to upTo. A first version has
-// changed all that it has.
+// Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up
+// to upTo. A first version has changed all that it has.
 func (v *View) Changed(after, upTo uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if v.Replica == nil && after < v.Remembered && v.Remembered <= upTo {

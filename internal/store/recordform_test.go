@@ -62,7 +62,8 @@ func withHubs(t *testing.T, m *fragment.Map, prior fragment.Source, random *rand
 }
 
 // The bytes of a record change when an entry for it is published, and not else: whatever instances
-// come and go, and whatever else changes of the topics that are mentioned. They say what the topic is, and nothing of its instances.
+// come and go, and whatever else changes of the topics that are mentioned. They say what the topic is, and nothing of
+// its instances.
 func TestRecordsChangeOnlyWithTheirEntries(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

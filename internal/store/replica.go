@@ -17,15 +17,16 @@ import (
 )
 
 // A replica is a collection that serves on what a subscription of the same name follows. Its records are those of the
-// subscription. Its log has the entries of the origin with their identifiers and times: these are made of the epoch, the runs and the
-// sequences, which are the origin's. The log of a generation that is staged is staged as well, and shown with it in one commit.
+// subscription. Its log has the entries of the origin with their identifiers and times: these are made of the epoch,
+// the runs and the sequences, which are the origin's. The log of a generation that is staged is staged as well, and
+// shown with it in one commit.
 
 // serving implements [sources.Server].
 type serving struct{ db *DB }
 
-// StageLog makes the log of the staged generation of a replica: with the entries that the origin has published up to the mark of that, in
-// their order. feedID is the id of the feed that they are of. fetch sets Applied of an entry whose fragment cannot be made of the records, as
-// nothing has its TopicSI any more.
+// StageLog makes the log of the staged generation of a replica: with the entries that the origin has published up to
+// the mark of that, in their order. feedID is the id of the feed that they are of. fetch sets Applied of an entry whose
+// fragment cannot be made of the records, as nothing has its TopicSI any more.
 func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error], fetch func(context.Context, *Logged) error) error {
 	epoch, err := replicas.EpochOf(feedID)
 	if err != nil {
@@ -113,7 +114,8 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 	return put(true)
 }
 
-// fetchUnresolved fetches the fragments of live entries whose TopicSI nothing has any more, and which no later entry supersedes.
+// fetchUnresolved fetches the fragments of live entries whose TopicSI nothing has any more, and which no later entry
+// supersedes.
 func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged, fetch func(context.Context, *Logged) error) error {
 	var unresolved []*Logged
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
@@ -159,8 +161,8 @@ func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, ent
 	})
 }
 
-// keepLast keeps what the entries of the last commit show, where a change without an entry of its own alters that: it counts as a part of the commit. So it
-// is where a fragment is applied late.
+// keepLast keeps what the entries of the last commit show, where a change without an entry of its own alters that: it
+// counts as a part of the commit. So it is where a fragment is applied late.
 func keepLast(t *txn.Tx, c *Collection) error {
 	first, err := past.CommitBefore(t.Reader(), c.SourceKey(), c.Head)
 	if err != nil {
@@ -274,7 +276,8 @@ func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err er
 	}, err
 }
 
-// deleteLog removes what is kept of a replica that nothing names any more, but for the records, which are the subscription's.
+// deleteLog removes what is kept of a replica that nothing names any more, but for the records, which are the
+// subscription's.
 func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 	return db.rows.View(context.WithoutCancel(ctx), func(t *txn.Tx) error { // Close waits for it
 		v := &View{Collection: *c, db: db, tx: t}

@@ -12,17 +12,17 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Nothing that an entry says is stored with it. Its fragment, and the record form of its topic, are written of the records as they were after its
-// commit when somebody asks for them.
+// Nothing that an entry says is stored with it. Its fragment, and the record form of its topic, are written of the
+// records as they were after its commit when somebody asks for them.
 
-// WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers of what is deleted. It
-// is ErrGone where that is not known.
+// WriteFragment writes the fragment of an entry: the topic as it was after the commit of the entry, or the identifiers
+// of what is deleted. It is ErrGone where that is not known.
 func (v *View) WriteFragment(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, v.Form(e, version))
 }
 
-// WriteRecord writes the record form of the topic of an entry. Of one that deletes it is the fragment. Until the next entry of the topic the
-// bytes are always the same. The errors are those of WriteFragment.
+// WriteRecord writes the record form of the topic of an entry. Of one that deletes it is the fragment. Until the next
+// entry of the topic the bytes are always the same. The errors are those of WriteFragment.
 func (v *View) WriteRecord(w io.Writer, e *Entry, version xtm.Version) error {
 	return v.writeShown(w, e, fragment.Form{Version: version, SP: v.SP, OmitInstances: true, ContentOnly: true})
 }
@@ -49,7 +49,8 @@ func (v *View) Shown(e *Entry) (then fragment.Source, t *fragment.Topic, err err
 	return then, t, err
 }
 
-// then returns the records as an entry shows them: as they were after its commit. An entry that [View.ShowsNow] shows them as they are.
+// then returns the records as an entry shows them: as they were after its commit. An entry that [View.ShowsNow] shows
+// them as they are.
 func (v *View) then(e *Entry) (fragment.Source, error) {
 	switch {
 	case e.Kept:
@@ -76,8 +77,8 @@ func (v *View) then(e *Entry) (fragment.Source, error) {
 	return v.shown, nil
 }
 
-// ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the horizon as the last of its
-// topic, or a replica has no such state.
+// ShowsNow reports whether an entry shows its topic as it is, and not as it was after its commit: it is kept behind the
+// horizon as the last of its topic, or a replica has no such state.
 func (v *View) ShowsNow(e *Entry) bool {
 	return !e.Kept && (e.Late || !e.Deleted && (e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered))
 }

@@ -83,8 +83,8 @@ type Part struct {
 	input derived.Input // as what collections are derived from
 }
 
-// ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state, by name, and
-// the node's own collections, by name. The sources are valid until f returns.
+// ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state,
+// by name, and the node's own collections, by name. The sources are valid until f returns.
 func (db *DB) ReadParts(ctx context.Context, f func([]Part) error) error {
 	return db.rows.View(ctx, func(t *txn.Tx) error {
 		parts, err := parts(t)

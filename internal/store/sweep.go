@@ -35,7 +35,8 @@ func (db *DB) abandoned() time.Time {
 	return anyTime
 }
 
-// sweepBefore removes what is left of loads of which nothing was heard since a time, and of files that were begun before another.
+// sweepBefore removes what is left of loads of which nothing was heard since a time, and of files that were begun
+// before another.
 func (db *DB) sweepBefore(ctx context.Context, loaded, begun time.Time) error {
 	if err := loads.GiveUp(ctx, db.rows, loaded); err != nil {
 		return err
@@ -67,7 +68,8 @@ type left struct {
 	files []string // of snapshots
 }
 
-// leftovers returns what crashes have left: rows that nothing names, and files that were begun before a time and are not listed.
+// leftovers returns what crashes have left: rows that nothing names, and files that were begun before a time and are
+// not listed.
 func (db *DB) leftovers(ctx context.Context, begun time.Time) (l left, err error) {
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
 		var underWay map[uint32]bool

@@ -46,8 +46,9 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 	})
 }
 
-// Extend calls f with a collection in a commit, for an extension to change the rows that it keeps of it: those whose keys begin as [View.Extension] says, of
-// which the store knows nothing. They go with the collection. Nothing else may be changed.
+// Extend calls f with a collection in a commit, for an extension to change the rows that it keeps of it: those whose
+// keys begin as [View.Extension] says, of which the store knows nothing. They go with the collection. Nothing else may
+// be changed.
 func (db *DB) Extend(ctx context.Context, name string, f func(*View) error) error {
 	_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error { return f(&View{Collection: *c, db: db, tx: t}) })
 	return err
@@ -65,7 +66,8 @@ func (v *View) Context() context.Context { return v.tx.Context() }
 // Version returns the version of the state.
 func (v *View) Version() Version { return v.tx.Version() }
 
-// Checked returns a time, by the clock of who publishes the collection, up to which the view has all that was published; zero where that is not known.
+// Checked returns a time, by the clock of who publishes the collection, up to which the view has all that was
+// published; zero where that is not known.
 func (v *View) Checked() (time.Time, error) {
 	if v.Replica == nil {
 		return v.tx.At(), nil
@@ -131,7 +133,8 @@ func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
 	return v.titled(v.kept(max(from, v.Horizon+1)))
 }
 
-// kept is Entries with those too that are pruned, but for being the last of a key. Titles that are not stored are not set.
+// kept is Entries with those too that are pruned, but for being the last of a key. Titles that are not stored are not
+// set.
 func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
 	return collections.Kept(v.tx, &v.Collection, from)
 }

@@ -175,7 +175,8 @@ func BenchmarkPostBatches(b *testing.B) {
 	digests.Report(b)
 }
 
-// mostPosts is how many documents are posted in a round of BenchmarkPostBatches, at most: of a map of a million topics not all.
+// mostPosts is how many documents are posted in a round of BenchmarkPostBatches, at most: of a map of a million topics
+// not all.
 const mostPosts = 1000
 
 // publishSynthetic publishes a map in a new data folder. It returns documents that

@@ -40,7 +40,8 @@ func OnlyWithAll(t testing.TB, why string) {
 	}
 }
 
-// Usual returns a number of rounds for Rounds and Check, where few of them do each kind of thing: few, and the usual number where all kinds of tests are asked for.
+// Usual returns a number of rounds for Rounds and Check, where few of them do each kind of thing: few, and the usual
+// number where all kinds of tests are asked for.
 func Usual(few, usual int) int {
 	if All() {
 		return usual

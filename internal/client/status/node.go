@@ -22,8 +22,8 @@ type Published struct {
 	Topics     int        `json:"topics"`
 	LastChange *time.Time `json:"lastChange,omitempty"`
 	Signed     bool       `json:"signed"` // checkpoints of its log are
-	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources that
-	// it is derived from.
+	// Origin is the fragments feed of which the collection is a replica, "" for none. DerivedFrom names the sources
+	// that it is derived from.
 	Origin      string   `json:"origin,omitempty"`
 	DerivedFrom []string `json:"derivedFrom,omitempty"`
 	// Filter says what of these it has; nil: all.

@@ -44,8 +44,8 @@ type Status struct {
 	Unproven string     `json:"unproven,omitempty"`
 	Differs  bool       `json:"differs,omitempty"` // what is held is not what the source states, and nobody has wished that so
 
-	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by the
-	// last one that was accepted.
+	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by
+	// the last one that was accepted.
 	Key    string `json:"key,omitempty"`
 	Signed int64  `json:"signedEntries,omitempty"`
 
@@ -70,8 +70,8 @@ type Status struct {
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
 
-	// Refused says that the last round failed because the signed log of the source does not go on from what was accepted
-	// of it.
+	// Refused says that the last round failed because the signed log of the source does not go on from what was
+	// accepted of it.
 	Refused bool `json:"checkpointRefused,omitempty"`
 	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
 	History []store.Sample `json:"history,omitempty"`

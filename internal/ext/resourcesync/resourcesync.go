@@ -1,6 +1,7 @@
-// Package resourcesync is an extension: a server offers its collections by ResourceSync (ANSI/NISO Z39.99), and the versions of topics by Memento
-// (RFC 7089). Each collection is a set of resources, which are its live topics. What there is at one moment, and what has changed up to one, are files
-// that are made once: see package resources. The first who asks for them has to wait until they are made.
+// Package resourcesync is an extension: a server offers its collections by ResourceSync (ANSI/NISO Z39.99), and the
+// versions of topics by Memento (RFC 7089). Each collection is a set of resources, which are its live topics. What
+// there is at one moment, and what has changed up to one, are files that are made once: see package resources. The
+// first who asks for them has to wait until they are made.
 //
 //	serve.go      documents and files of a collection
 //	discovery.go  what there is, for those who know the server alone
@@ -79,8 +80,8 @@ func newPart(s *server.Server, o Options) (*part, error) {
 	return &part{Options: o, server: s, folder: resources.Folder{Store: s.Store, Sizes: o.Sizes}}, nil
 }
 
-// links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source Description (Z39.99 §6.3.3,
-// Link).
+// links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source
+// Description (Z39.99 §6.3.3, Link).
 func (p *part) links(c *store.Collection) []feeds.Link {
 	switch {
 	case c == nil:

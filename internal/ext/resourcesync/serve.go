@@ -178,7 +178,8 @@ type kept struct {
 	tag, cache string
 }
 
-// sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is made again.
+// sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is
+// made again.
 func (p *part) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
 	const tries = 3
 	for range tries {

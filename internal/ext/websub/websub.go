@@ -105,8 +105,8 @@ type Publisher struct {
 	Topics func(*store.Collection) []string // the URLs of the feeds of a collection; none: hubs are not told of it
 	Logger *slog.Logger
 
-	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is a
-	// second.
+	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is
+	// a second.
 	Every time.Duration
 	// Backoff is the time before the second of the tries of a ping, growing; the default is a second. There are five.
 	Backoff time.Duration

@@ -129,7 +129,8 @@ func Histories(t *testing.T, sink Sink) {
 			challenges := []string{"failed", "went well", "cancelled"}
 			if rounds >= 100 && !row.Model {
 				challenges = append(challenges, "waiting", "anew") // they are rare
-				// A lie that is never told tests nothing. Which one is told depends on the order of requests that run at a time.
+				// A lie that is never told tests nothing. Which one is told depends on the order of requests that run
+				// at a time.
 				require.LessOrEqual(t, len(faults.Untold(told)), 3, "%v", faults.Untold(told))
 			}
 			if row.Kind == Fragments {

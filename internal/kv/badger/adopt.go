@@ -21,11 +21,12 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// Badger takes tables from others through its StreamWriter alone. That refuses all other writers from the first row to the last, and then puts
-// another clock in the place of the one by which open readers are protected from compactions. It first deletes what is there, or else writes above
-// it, from where a large map is compacted at once. So tables are adopted in another way: the database is closed for a moment, in which nobody
-// reads or writes, and MANIFEST gets one entry that names all of them. With that entry they are there, without it they are not: Badger
-// removes tables that MANIFEST does not name.
+// Badger takes tables from others through its StreamWriter alone. That refuses all other writers from the first row to
+// the last, and then puts another clock in the place of the one by which open readers are protected from compactions.
+// It first deletes what is there, or else writes above it, from where a large map is compacted at once. So tables are
+// adopted in another way: the database is closed for a moment, in which nobody reads or writes, and MANIFEST gets one
+// entry that names all of them. With that entry they are there, without it they are not: Badger removes tables that
+// MANIFEST does not name.
 
 // lastLevel is the number of the level with the oldest rows.
 const lastLevel = 6
@@ -42,8 +43,8 @@ func (e *Engine) canAdopt(first []byte) bool {
 	})
 }
 
-// adopt makes tables a part of the database. It reports false where that cannot be done now: somebody always reads or writes, or other tables of the last
-// level overlap with them.
+// adopt makes tables a part of the database. It reports false where that cannot be done now: somebody always reads or
+// writes, or other tables of the last level overlap with them.
 func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	if !e.alone() {
 		return false, nil
@@ -76,8 +77,8 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 	return adopted, err
 }
 
-// alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for that but the caller: who
-// comes meanwhile goes first.
+// alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for
+// that but the caller: who comes meanwhile goes first.
 func (e *Engine) alone() bool {
 	return soon(e.patience, func() bool {
 		if !e.view.TryLock() {
@@ -112,7 +113,8 @@ func rangeOf(t *badgerdb.TableInfo) keyRange {
 	return keyRange{y.ParseKey(t.Left), y.ParseKey(t.Right)}
 }
 
-// move looks for space, and writes the record for the time in which Badger closes and opens the database, if there is one.
+// move looks for space, and writes the record for the time in which Badger closes and opens the database, if there is
+// one.
 func (e *Engine) move() error {
 	if e.room != nil {
 		if err := e.room(); err != nil {
@@ -128,7 +130,8 @@ func (e *Engine) move() error {
 	return e.folder.recordMoving(e.node)
 }
 
-// openAgain opens the database, if it is whole: Badger would do without a table, and cut a value log, that were damaged meanwhile.
+// openAgain opens the database, if it is whole: Badger would do without a table, and cut a value log, that were damaged
+// meanwhile.
 func (e *Engine) openAgain() error {
 	if e.node == uuid.Nil {
 		return e.openBadger()
@@ -142,8 +145,9 @@ func (e *Engine) openAgain() error {
 	return e.folder.recordOpen(e.node)
 }
 
-// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them. It reports false, and changes nothing, where a compaction
-// has made a table in the last level since others were looked at: that may overlap with them.
+// nameTables gives tables the names that Badger gives, and MANIFEST the entry that names them. It reports false, and
+// changes nothing, where a compaction has made a table in the last level since others were looked at: that may overlap
+// with them.
 func (f *Folder) nameTables(t *tables, there []badgerdb.TableInfo) (named bool, err error) {
 	m, err := readManifest(f.path)
 	if err != nil {
@@ -173,8 +177,8 @@ func (f *Folder) nameTables(t *tables, there []badgerdb.TableInfo) (named bool, 
 	if err != nil {
 		return false, err
 	}
-	// Its length, its checksum, and the entry. It is not appended to the file, since Badger opens no database in which a part of a long entry ends
-	// a short MANIFEST.
+	// Its length, its checksum, and the entry. It is not appended to the file, since Badger opens no database in which
+	// a part of a long entry ends a short MANIFEST.
 	content := binary.BigEndian.AppendUint32(m.content[:m.whole], uint32(len(entry)))
 	content = binary.BigEndian.AppendUint32(content, crc32.Checksum(entry, y.CastagnoliCrcTable))
 	err = durable.WriteFile(filepath.Join(f.path, manifestFile), append(content, entry...))

@@ -131,8 +131,8 @@ func (l *loader) reopen() {
 	l.e = openIn(l.t, l.e.folder.Path(), l.e.options.Settings)
 }
 
-// Much that comes in a few ascending runs is in tables of the last level, and is not written twice. Those who share the database
-// read and write meanwhile, and lose nothing.
+// Much that comes in a few ascending runs is in tables of the last level, and is not written twice. Those who share the
+// database read and write meanwhile, and lose nothing.
 func TestALoadHasTablesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)
@@ -176,8 +176,8 @@ func TestALoadHasTablesOfItsOwn(t *testing.T) {
 	l.requireRows()
 }
 
-// The next load has tables, too, where its keys are between those of tables that are there: their tables end where another table of
-// the store begins.
+// The next load has tables, too, where its keys are between those of tables that are there: their tables end where
+// another table of the store begins.
 func TestTheNextLoadHasTablesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newLoader(t, t.TempDir(), loading)
@@ -321,8 +321,8 @@ func TestDurableWithTablesOfLoads(t *testing.T) {
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine { return openIn(t, folder, loading) })
 }
 
-// A process may be killed at any instant of the moment in which tables are adopted. They are there, all of them, once MANIFEST
-// names them. Else none is, and no file is left.
+// A process may be killed at any instant of the moment in which tables are adopted. They are there, all of them, once
+// MANIFEST names them. Else none is, and no file is left.
 func TestKilledWhileTablesAreAdopted(t *testing.T) {
 	t.Parallel()
 	l, w, before := loaded(t)
@@ -512,7 +512,8 @@ func load(args []string) error {
 // inLoad is how many rows of either table a load has.
 const inLoad = 50
 
-// A process that is killed at any instant leaves what it has said to be loaded. Of the next load all is there, or nothing.
+// A process that is killed at any instant leaves what it has said to be loaded. Of the next load all is there, or
+// nothing.
 func TestKilledWhileLoading(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

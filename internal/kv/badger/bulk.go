@@ -17,9 +17,10 @@ import (
 
 // bulk implements [kv.Writer].
 //
-// Little goes through a batch of Badger. That writes it to the log of a memtable, to a table, and again with each compaction. What is much
-// goes into tables that the database adopts: so it is written once. That is so where keys come in a few ascending runs, and where there are
-// no tables yet below the first level. Who shares the database goes on reading and writing until it adopts the tables.
+// Little goes through a batch of Badger. That writes it to the log of a memtable, to a table, and again with each
+// compaction. What is much goes into tables that the database adopts: so it is written once. That is so where keys come
+// in a few ascending runs, and where there are no tables yet below the first level. Who shares the database goes on
+// reading and writing until it adopts the tables.
 type bulk struct {
 	engine *Engine
 	ctx    context.Context
@@ -179,8 +180,9 @@ func (b *bulk) Cancel() {
 // Leads implements [kv.Writer].
 func (b *bulk) Leads() kv.Version { return kv.Version{} }
 
-// batch writes rows in transactions of Badger, whose database stays open until it is flushed or cancelled. Each has a time of its own, behind those before it:
-// Badger compacts tables out of their order, and so the older of two rows could win that have one key and one time. All times of a batch of Badger are the same.
+// batch writes rows in transactions of Badger, whose database stays open until it is flushed or cancelled. Each has a
+// time of its own, behind those before it: Badger compacts tables out of their order, and so the older of two rows
+// could win that have one key and one time. All times of a batch of Badger are the same.
 type batch struct {
 	engine  *Engine
 	time    func() uint64 // returns a time at which something is written next

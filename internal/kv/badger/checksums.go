@@ -30,8 +30,8 @@ const (
 	verifyFew   = 64 << 20             // bytes of tables that are compared without a pause: a short command compares all of them
 )
 
-// Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to which they
-// lead (not of rows in the logs of memtables).
+// Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to
+// which they lead (not of rows in the logs of memtables).
 func (e *Engine) Verify(ctx context.Context) error {
 	err := e.folder.place.Named(e.verify(ctx))
 	e.damaged.Store(errors.Is(err, kv.ErrDamaged))
@@ -65,7 +65,8 @@ func (e *Engine) verify(ctx context.Context) error {
 	return nil
 }
 
-// checkValueInUse is checkValue for a row that a table has. A newer one may have taken its place, and the value be gone since.
+// checkValueInUse is checkValue for a row that a table has. A newer one may have taken its place, and the value be gone
+// since.
 func (e *Engine) checkValueInUse(key []byte, p pointer) error {
 	damage := checkValue(valueLog(e.folder.path, p.file), p)
 	if damage == nil {
@@ -107,8 +108,8 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]b
 	return damage
 }
 
-// checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil, gets the rows whose
-// values are in value logs. The buffer grows as it must.
+// checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil,
+// gets the rows whose values are in value logs. The buffer grows as it must.
 func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte, each func(key []byte, p pointer) error) (err error) {
 	f, size, err := openNamed(path, "is missing, which MANIFEST names") // not as Badger does, which maps it: this process would seem to need the memory
 	if err != nil {
@@ -147,8 +148,9 @@ func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte,
 	return nil
 }
 
-// eachPointer gives each the rows of a block whose values are in value logs. A block has the rows, the beginnings of these in four bytes
-// each, their number, and its checksum. A row begins with how much of its key is that of the first, and how long the rest is.
+// eachPointer gives each the rows of a block whose values are in value logs. A block has the rows, the beginnings of
+// these in four bytes each, their number, and its checksum. A row begins with how much of its key is that of the first,
+// and how long the rest is.
 func eachPointer(block []byte, each func(key []byte, p pointer) error) error {
 	sum := int(binary.BigEndian.Uint32(block[len(block)-4:]))
 	number := len(block) - 4 - sum - 4

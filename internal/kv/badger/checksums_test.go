@@ -54,7 +54,8 @@ func TestDamagedRowsAreFound(t *testing.T) {
 	}
 }
 
-// A short command compares the rows of a database that is small, in however many tables it is, and none of one that is large.
+// A short command compares the rows of a database that is small, in however many tables it is, and none of one that is
+// large.
 func TestComparingIsShortByTheBytesOfRows(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

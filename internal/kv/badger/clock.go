@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// clock gives the times of Badger: each row is written at one, and a reader sees what was written until one. It is safe for concurrent use.
+// clock gives the times of Badger: each row is written at one, and a reader sees what was written until one. It is safe
+// for concurrent use.
 type clock struct {
 	mu      sync.Mutex
 	next    uint64         // at which something is written next
@@ -61,7 +62,8 @@ func (c *clock) leave(at uint64) (forget uint64) {
 	return forget
 }
 
-// beginClock sets the clock when the database is opened: behind all that was written, or before a large commit that is not whole.
+// beginClock sets the clock when the database is opened: behind all that was written, or before a large commit that is
+// not whole.
 func (e *Engine) beginClock() (err error) {
 	defer panicked(&err)
 	all := &reader{txn: e.badger.NewTransactionAt(math.MaxUint64, false), ctx: e.stopped}

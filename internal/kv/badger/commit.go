@@ -132,8 +132,8 @@ func (e *Engine) writeGroup(g *commitGroup) error {
 	return g.err
 }
 
-// fail forgets a group that could not be written, and gives up what has come meanwhile: its versions are behind one that there is not. It is called
-// under mu.
+// fail forgets a group that could not be written, and gives up what has come meanwhile: its versions are behind one
+// that there is not. It is called under mu.
 func (c *commits) fail(g *commitGroup) {
 	c.last = kv.Version{}
 	if next := c.take(); next != nil {

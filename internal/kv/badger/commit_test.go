@@ -12,7 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
-// whileNoneIsWritten has commits to keyspaces of their own made while no commit is written, does something, and lets them be written. It returns their errors.
+// whileNoneIsWritten has commits to keyspaces of their own made while no commit is written, does something, and lets
+// them be written. It returns their errors.
 func whileNoneIsWritten(t *testing.T, e *Engine, n int, do func()) []error {
 	e.commits.writing.Lock()
 	errs := make([]error, n)
@@ -70,7 +71,8 @@ func TestCommitsAreWrittenTogether(t *testing.T) {
 	require.Equal(t, before.Number+5, now.Number)
 }
 
-// Commits that have come while one is written that fails are not written either: all have the error. The next one begins with what is there.
+// Commits that have come while one is written that fails are not written either: all have the error. The next one
+// begins with what is there.
 func TestCommitsThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	f, err := tryToOpen(dir, Options{Settings: Small})

@@ -38,12 +38,13 @@ type Engine struct {
 	view     sync.RWMutex // held for writing while tables are adopted
 	unusable error        // under view: why nothing can be read or written any more
 
-	// users is held for reading by all who use badger, and for writing while it is closed, see adopt. Nobody waits to hold it for writing: so
-	// it may be held twice.
+	// users is held for reading by all who use badger, and for writing while it is closed, see adopt. Nobody waits to
+	// hold it for writing: so it may be held twice.
 	users sync.RWMutex
 
-	// batches is held for reading while rows are written at a time that was taken before, and for writing while garbage is collected. So is removing, while
-	// rows are removed, and while parts of a commit are taken back. Both come before commits.writing.
+	// batches is held for reading while rows are written at a time that was taken before, and for writing while garbage
+	// is collected. So is removing, while rows are removed, and while parts of a commit are taken back. Both come
+	// before commits.writing.
 	batches, removing sync.RWMutex
 
 	clock    clock
@@ -141,7 +142,8 @@ func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 	return batch.Flush()
 }
 
-// collectGarbage gives back the space of old values now and then. A damaged value log would be taken for one that ends there, and removed.
+// collectGarbage gives back the space of old values now and then. A damaged value log would be taken for one that ends
+// there, and removed.
 func (e *Engine) collectGarbage() {
 	for {
 		select {
@@ -160,7 +162,8 @@ func (e *Engine) collectGarbage() {
 	}
 }
 
-// collectOnce collects while no rows are written at earlier times than others: Badger would take one that was deleted meanwhile for one that is there.
+// collectOnce collects while no rows are written at earlier times than others: Badger would take one that was deleted
+// meanwhile for one that is there.
 func (e *Engine) collectOnce() error {
 	select {
 	case e.large <- struct{}{}:

@@ -107,8 +107,8 @@ func (l *logReader) next() (*entry, error) {
 	return e, nil
 }
 
-// readLog reads a log as Badger does: up to the end of the last transaction, or entry of none, before which all is whole.
-// It returns the pointers in these.
+// readLog reads a log as Badger does: up to the end of the last transaction, or entry of none, before which all is
+// whole. It returns the pointers in these.
 func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err error) {
 	l := newLogReader(f, emptyLog, size)
 	var open uint64 // the version of the transaction that has begun
@@ -142,9 +142,10 @@ func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err erro
 	}
 }
 
-// checkMemtableLog looks whether a log that a killed process has left has a transaction behind the place where Badger stops
-// reading it. Each transaction is on disk before the next one is written. So where two end behind that place, what
-// is there was changed. Where one does, the power may have failed while it was written: then a sector was not written.
+// checkMemtableLog looks whether a log that a killed process has left has a transaction behind the place where Badger
+// stops reading it. Each transaction is on disk before the next one is written. So where two end behind that place,
+// what is there was changed. Where one does, the power may have failed while it was written: then a sector was not
+// written.
 func checkMemtableLog(path string) (pointers []pointer, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -203,8 +204,9 @@ func endOfLog(path string) (end, size int64, err error) {
 	return end, info.Size(), err
 }
 
-// CutLogs makes ready for reading only what a killed process has left: it cuts the logs of memtables where Badger stops reading
-// them, and removes what Badger cannot read. So nothing is recovered, which takes space on the disk: the rows stay in the logs.
+// CutLogs makes ready for reading only what a killed process has left: it cuts the logs of memtables where Badger stops
+// reading them, and removes what Badger cannot read. So nothing is recovered, which takes space on the disk: the rows
+// stay in the logs.
 func (f *Folder) CutLogs() error {
 	if err := f.dropKeys(); err != nil {
 		return err
@@ -258,8 +260,8 @@ func checkValue(path string, p pointer) error {
 	return nil
 }
 
-// checkNewestValues looks whether Badger can read the newest value log to its end. Opening the database cuts it where that cannot
-// be done. A process that was killed may have left a part of an entry there, to which no table leads.
+// checkNewestValues looks whether Badger can read the newest value log to its end. Opening the database cuts it where
+// that cannot be done. A process that was killed may have left a part of an entry there, to which no table leads.
 func checkNewestValues(folder, path string, number uint32, closed bool, m *manifest) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -69,9 +69,9 @@ var Small = Settings{MemTableSize: 1 << 20, TableSize: 256 << 10, ValueThreshold
 // and a compaction, which builds up to a dozen tables at a time in memory, needs no
 // space for what they are unpacked. What is large is gzipped anyway. There are two compactions at a time.
 //
-// Opening maps each table and compares the checksum of its index. So tables are as large as a compaction has memory for, and an
-// index has a key for 16 KB of rows. A load goes down level by level, and is written once for each. So the level
-// below the memtables may be large: nearly all maps have one level more at most.
+// Opening maps each table and compares the checksum of its index. So tables are as large as a compaction has memory
+// for, and an index has a key for 16 KB of rows. A load goes down level by level, and is written once for each. So the
+// level below the memtables may be large: nearly all maps have one level more at most.
 //
 // Conflicts are not looked for: a commit is based on a version, and what is written in bulk is
 // nobody else's; Badger would remember every key that is written while a reader is there.

@@ -17,10 +17,11 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have times that are
-// still to come, so no reader sees them. Others read, and commit in other keyspaces, at times before it. A row says that there are
-// parts. The last part removes that row, and has the version. With it the clock goes on to its time. Where the last part is missing, the
-// rows are written again as they were before: after an error, or when the database is opened after a crash.
+// A commit that outgrows a transaction of Badger is collected in a file, and written in parts. All parts have times
+// that are still to come, so no reader sees them. Others read, and commit in other keyspaces, at times before it. A row
+// says that there are parts. The last part removes that row, and has the version. With it the clock goes on to its
+// time. Where the last part is missing, the rows are written again as they were before: after an error, or when the
+// database is opened after a crash.
 
 // partsKey is the key of the row that says from which time on there are parts of a commit that is not whole.
 var partsKey = []byte(kv.Reserved + "P")
@@ -161,8 +162,8 @@ func (e *Engine) writeLastPart(t *transaction) error {
 	return nil
 }
 
-// takeBack writes rows as they were before parts that have no last one, or whose last one has failed. It can be done again where it was interrupted: Badger
-// forgets no row that readers of the time before the parts would see.
+// takeBack writes rows as they were before parts that have no last one, or whose last one has failed. It can be done
+// again where it was interrupted: Badger forgets no row that readers of the time before the parts would see.
 func (e *Engine) takeBack() error {
 	e.removing.Lock()
 	defer e.removing.Unlock()
@@ -194,7 +195,8 @@ func (e *Engine) takeBack() error {
 	return nil
 }
 
-// beginToTakeBack writes again that there are parts: the last one may be there, although Badger said that it could not be written.
+// beginToTakeBack writes again that there are parts: the last one may be there, although Badger said that it could not
+// be written.
 func (e *Engine) beginToTakeBack() error { return e.write(e.goAhead(), partsRow(e.torn)) }
 
 // restore writes the row of a key as a reader sees it.
@@ -206,7 +208,8 @@ func (b *batch) restore(r *reader, key []byte) error {
 	return apply([]kv.Row{{Key: key, Value: value}}, b)
 }
 
-// changedFrom calls f with the key of each row that was written or removed from some time on, but for those of the engine's own.
+// changedFrom calls f with the key of each row that was written or removed from some time on, but for those of the
+// engine's own.
 func (e *Engine) changedFrom(time uint64, f func(key []byte) error) (err error) {
 	defer panicked(&err)
 	e.users.RLock()

@@ -35,7 +35,8 @@ type interrupted struct {
 	before, after []string
 }
 
-// interruptible prepares a commit: rows that are new, that change, that go, and one without a value. The room is asked while it is written.
+// interruptible prepares a commit: rows that are new, that change, that go, and one without a value. The room is asked
+// while it is written.
 func interruptible(t *testing.T, room func() error) *interrupted {
 	i := &interrupted{t: t, folder: t.TempDir()}
 	var err error
@@ -182,7 +183,8 @@ func TestACommitInPartsIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// While a commit is written in parts, others read, and commit what it does not depend on. What it depends on is changed after it.
+// While a commit is written in parts, others read, and commit what it does not depend on. What it depends on is changed
+// after it.
 func TestOthersGoOnWhileACommitIsWrittenInParts(t *testing.T) {
 	t.Parallel()
 	var i *interrupted
@@ -264,7 +266,8 @@ func TestACommitThatFailsInItsPartsIsNotThere(t *testing.T) {
 	require.Equal(t, i.after, i.rows(1))
 }
 
-// Parts that could not be taken back are no row of anybody: others change the same rows, and find what they have written.
+// Parts that could not be taken back are no row of anybody: others change the same rows, and find what they have
+// written.
 func TestPartsThatAreLeftHideNothing(t *testing.T) {
 	t.Parallel()
 	for name, goesOn := range map[string]func(i *interrupted){
@@ -291,7 +294,8 @@ func TestPartsThatAreLeftHideNothing(t *testing.T) {
 	}
 }
 
-// A commit whose last part may be written or not stops the database: when it is opened again, it is whole, or not there.
+// A commit whose last part may be written or not stops the database: when it is opened again, it is whole, or not
+// there.
 func TestACommitThatMayBeWholeStopsTheDatabase(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)
@@ -428,7 +432,8 @@ func timesOf(t *testing.T, e *Engine, key []byte) (n int) {
 	return n
 }
 
-// Each transaction of a batch has a time of its own: of two rows with one key and one time, Badger may return the older one after a compaction.
+// Each transaction of a batch has a time of its own: of two rows with one key and one time, Badger may return the older
+// one after a compaction.
 func TestNoTwoTransactionsHaveOneTime(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)
@@ -452,7 +457,8 @@ func TestNoTwoTransactionsHaveOneTime(t *testing.T) {
 	}
 }
 
-// A process may be killed while it takes back a commit whose last part could not be written, as far as it knows, but is there.
+// A process may be killed while it takes back a commit whose last part could not be written, as far as it knows, but is
+// there.
 func TestTakingBackIsInterruptedWhereTheLastPartIsThere(t *testing.T) {
 	t.Parallel()
 	i := interruptible(t, nil)

@@ -116,7 +116,8 @@ func valueLog(folder string, number uint32) string {
 	return filepath.Join(folder, fmt.Sprintf("%06d%s", number, valueLogExt))
 }
 
-// checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with: none.
+// checkLogHeader looks whether a log begins as Badger's do. The first 8 bytes name the key that it is encrypted with:
+// none.
 func checkLogHeader(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -155,8 +156,8 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	return grown, r.checkFiles(folder, !grown)
 }
 
-// checkFiles looks whether the logs are there that the record names, and as long as it says. Those of memtables are gone once
-// MANIFEST has grown.
+// checkFiles looks whether the logs are there that the record names, and as long as it says. Those of memtables are
+// gone once MANIFEST has grown.
 func (r *record) checkFiles(folder string, memtables bool) error {
 	for name, size := range r.Files {
 		if filepath.Ext(name) == memtableExt && !memtables {

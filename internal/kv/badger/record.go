@@ -31,8 +31,8 @@ type record struct {
 	Closed   bool           `json:"closed"` // nobody has the database open, nor had when it was last closed
 	Manifest manifestRecord `json:"manifest"`
 	// Files must be there, and have at least these sizes in bytes: the value logs, and where the database is open
-	// the newest memtable, as long as MANIFEST has not grown. While Badger opens or closes the database there are none, since
-	// it then deletes what is empty.
+	// the newest memtable, as long as MANIFEST has not grown. While Badger opens or closes the database there are none,
+	// since it then deletes what is empty.
 	Files map[string]int64 `json:"files,omitempty"`
 	// SHA256 is that of the record without it, as JSON. A folder of an earlier format, which is refused, may have none.
 	SHA256 string `json:"sha256,omitempty"`

@@ -16,10 +16,10 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// Two of Badger's files say nothing of rows, and can be made again of nothing or of the rest. KEYREGISTRY has keys of encryption, of which
-// there are none. DISCARD says how much of each value log is of no use any more, by which Badger chooses the one to collect garbage in. It
-// moves all values that are of use out of that, whatever DISCARD says. But where a log is named twice, or by a number that is none, it looks
-// for a log without end.
+// Two of Badger's files say nothing of rows, and can be made again of nothing or of the rest. KEYREGISTRY has keys of
+// encryption, of which there are none. DISCARD says how much of each value log is of no use any more, by which Badger
+// chooses the one to collect garbage in. It moves all values that are of use out of that, whatever DISCARD says. But
+// where a log is named twice, or by a number that is none, it looks for a log without end.
 const (
 	keysFile    = "KEYREGISTRY"
 	discardFile = "DISCARD"
@@ -28,8 +28,8 @@ const (
 // keysText ends KEYREGISTRY where nothing is encrypted, behind 16 bytes.
 const keysText = "Hello Badger"
 
-// discardSize is the least size in bytes of DISCARD. An entry has the number of a value log, and how many bytes of it are of no use. The first
-// number that is 0 ends it.
+// discardSize is the least size in bytes of DISCARD. An entry has the number of a value log, and how many bytes of it
+// are of no use. The first number that is 0 ends it.
 const (
 	discardSize  = 1 << 20
 	discardEntry = 16
@@ -55,7 +55,8 @@ func unusable(folder string) (names []string, err error) {
 
 func usableKeys(b []byte) bool { return len(b) == 16+len(keysText) && string(b[16:]) == keysText }
 
-// usableDiscard reports whether Badger can use a DISCARD. An empty one is what is left of a process that was killed in making it.
+// usableDiscard reports whether Badger can use a DISCARD. An empty one is what is left of a process that was killed in
+// making it.
 func usableDiscard(b []byte) bool {
 	if len(b) == 0 {
 		return true

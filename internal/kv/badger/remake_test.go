@@ -94,7 +94,8 @@ func requireValues(t *testing.T, e *Engine) {
 	look()
 }
 
-// Whatever happens to the files that say nothing of rows, the database opens, has all values, and keeps them when garbage is collected.
+// Whatever happens to the files that say nothing of rows, the database opens, has all values, and keeps them when
+// garbage is collected.
 func TestFilesThatSayNothingOfRowsAreMadeAgain(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -53,7 +53,8 @@ func checkTable(path string, buffer *[]byte) error {
 	return err
 }
 
-// openNamed opens a file that another one names, and returns its size. One that is not there is damage, which missing tells.
+// openNamed opens a file that another one names, and returns its size. One that is not there is damage, which missing
+// tells.
 func openNamed(path, missing string) (*os.File, int64, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,11 +20,12 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// loadedExt ends the names of tables that a load makes, as long as MANIFEST does not name them. Whoever opens the database for writing removes them.
+// loadedExt ends the names of tables that a load makes, as long as MANIFEST does not name them. Whoever opens the
+// database for writing removes them.
 const loadedExt = ".loaded"
 
-// groupSize is how many bytes the keys of rows have in common that belong together, such as those of one table of a source. Where they change, a
-// table of Badger ends, if it is not small: so others have space there, in another load.
+// groupSize is how many bytes the keys of rows have in common that belong together, such as those of one table of a
+// source. Where they change, a table of Badger ends, if it is not small: so others have space there, in another load.
 const groupSize = 9
 
 // mostRuns is how many ascending runs of keys a load may have whose rows go into tables.

@@ -139,8 +139,8 @@ func (t *transaction) added(full bool, err error) error {
 }
 
 const (
-	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index for
-	// conflicts.
+	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index
+	// for conflicts.
 	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 	// If somebody else has committed, there is no id to note. The column does not allow that, so the transaction fails.

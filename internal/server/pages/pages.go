@@ -35,7 +35,8 @@ type Pages struct {
 	URLs    addresses.Base
 	Answers *web.Answers
 
-	// Links returns what else the page of a collection leads to, for programs; that of all collections, where it is nil.
+	// Links returns what else the page of a collection leads to, for programs; that of all collections, where it is
+	// nil.
 	Links func(*store.Collection) []feeds.Link
 
 	// Visible returns the collections that a request may see.
@@ -49,8 +50,8 @@ type Pages struct {
 	// Node returns the address of the page of the node, "" for those who may not see it.
 	Node func(*http.Request) string
 
-	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who may
-	// not do so.
+	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who
+	// may not do so.
 	SayersOf func(r *http.Request, si string) string
 
 	// Origins returns links to what a collection is derived from, or a replica of.

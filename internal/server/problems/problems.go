@@ -88,7 +88,8 @@ type noSpaceError struct {
 
 func (e *noSpaceError) Unwrap() error { return e.error }
 
-// NoSpaceFor says of an error what could not be made, where that is since the disk is full, and in a sentence what can be read instead.
+// NoSpaceFor says of an error what could not be made, where that is since the disk is full, and in a sentence what can
+// be read instead.
 func NoSpaceFor(what, instead string, err error) error {
 	if !durable.IsDiskFull(err) {
 		return err
@@ -173,7 +174,8 @@ func asProblem(err error) web.Described {
 	return nil
 }
 
-// serverFailed is what those who ask are told of an error that is the server's. A request that only reads has changed nothing in any case.
+// serverFailed is what those who ask are told of an error that is the server's. A request that only reads has changed
+// nothing in any case.
 func serverFailed(err error, reading bool) *web.Problem {
 	unchanged := ": nothing was changed"
 	if reading {

@@ -17,8 +17,9 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// Files are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time. Each is
-// whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for concurrent use.
+// Files are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time. Each
+// is whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for
+// concurrent use.
 type Files struct {
 	folder string
 	most   int64         // bytes that are kept, besides the file that was used last
@@ -39,8 +40,8 @@ type rendering struct {
 	forget  *time.Timer
 }
 
-// New keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the turn to make one for the time
-// that is given, and then has to try again: what is being made is told.
+// New keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the turn to
+// make one for the time that is given, and then has to try again: what is being made is told.
 func New(folder string, most int64, keep, wait time.Duration, what string) *Files {
 	f := &Files{folder: folder, most: most, keep: keep, making: web.Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
 	f.making.Until, f.end = context.WithCancel(context.Background())
@@ -57,8 +58,9 @@ func (f *Files) Close() {
 	}
 }
 
-// Open opens the file with a name, which render writes where it is not there. While others are at it, nothing is opened, and the handler
-// returns the error: it is called again for its turn. It goes on then when the client has gone: others want the file as well.
+// Open opens the file with a name, which render writes where it is not there. While others are at it, nothing is
+// opened, and the handler returns the error: it is called again for its turn. It goes on then when the client has gone:
+// others want the file as well.
 func (f *Files) Open(r *http.Request, name string, render func(io.Writer) error) (opened web.File, err error) {
 	if opened = f.open(name); opened != nil {
 		return opened, nil

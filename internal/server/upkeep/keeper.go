@@ -82,8 +82,8 @@ type Keeper struct {
 
 // Task is what an extension does for collections.
 type Task struct {
-	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot was
-	// taken; before history is given up.
+	// KeepUp does for a collection what is due, or in any case. It is called after each change, and after a snapshot
+	// was taken; before history is given up.
 	KeepUp func(ctx context.Context, name string, anyway bool) error
 	// Sweep removes what is kept of collections that are not there any more.
 	Sweep func(ctx context.Context) error

@@ -31,8 +31,8 @@ type Front struct {
 	// explain returns what is told of an error, and whether it is the server's fault.
 	Explain func(*http.Request, error) (answer Described, serverFault bool)
 
-	// ShowProblem answers with a page that says what is wrong, and reports whether it did: people in a browser get one. It
-	// may be nil.
+	// ShowProblem answers with a page that says what is wrong, and reports whether it did: people in a browser get one.
+	// It may be nil.
 	ShowProblem func(http.ResponseWriter, *http.Request, *Problem) bool
 
 	OwnHeaders []string // headers of answers, beside those of HTTP, that errors do not have

@@ -67,8 +67,8 @@ func (x *Recorder) firstHeaders(r *http.Request) {
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	x.Header().Set("X-Request-Id", x.id)
 	if r.ProtoMajor == 1 && (len(r.TransferEncoding) > 0 || r.ProtoMinor == 0) {
-		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have. A
-		// proxy in front may have read another length, and what comes next is from somebody else (RFC 9112 §6.1,
+		// net/http does not say whether the request had a Content-Length too, or a coding that HTTP/1.0 does not have.
+		// A proxy in front may have read another length, and what comes next is from somebody else (RFC 9112 §6.1,
 		// Transfer-Encoding).
 		x.Header().Set("Connection", "close")
 	}

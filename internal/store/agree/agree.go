@@ -21,8 +21,8 @@ type Rows struct {
 // maxMemory bounds the rows that are sorted in memory, in bytes.
 const maxMemory = 32 << 20
 
-// New returns rows without any. Where several rows are put under one key, join makes one value of two; nil takes the greater one. memory is for
-// those that are sorted in memory, in bytes; 0: as much as usual.
+// New returns rows without any. Where several rows are put under one key, join makes one value of two; nil takes the
+// greater one. memory is for those that are sorted in memory, in bytes; 0: as much as usual.
 func New(file string, memory int, join func(key, a, b []byte) []byte) *Rows {
 	if join == nil {
 		join = func(_, a, b []byte) []byte { return Greater(a, b) }
@@ -73,7 +73,8 @@ func (r *Rows) Compare(stored iter.Seq2[kv.Row, error], f func(d Difference) err
 	return Compare(r.All(), stored, f)
 }
 
-// Compare calls f with each row that is stored otherwise than it follows. Both come in the order of keys; a row need be valid until the next one.
+// Compare calls f with each row that is stored otherwise than it follows. Both come in the order of keys; a row need be
+// valid until the next one.
 func Compare(follows, stored iter.Seq2[kv.Row, error], f func(d Difference) error) error {
 	for p, err := range pairs.Of(follows, stored, func(w, h kv.Row) int { return bytes.Compare(w.Key, h.Key) }) {
 		switch {

@@ -11,9 +11,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Appender appends entries to the log of a collection, in one commit. Nothing else does: what is published, what is loaded, what is
-// published again, and what a replica passes on comes through it. So each entry has its place, its time, its run, the state digest of its
-// commit, the marks of what it supersedes, and its leaf in the tree of a log that is signed.
+// Appender appends entries to the log of a collection, in one commit. Nothing else does: what is published, what is
+// loaded, what is published again, and what a replica passes on comes through it. So each entry has its place, its
+// time, its run, the state digest of its commit, the marks of what it supersedes, and its leaf in the tree of a log
+// that is signed.
 type Appender struct {
 	C      *Collection
 	T      *txn.Tx // nil where the log is empty and nothing shows it yet: then nothing is superseded
@@ -30,7 +31,8 @@ type Appender struct {
 	superseded []uint64 // first entries that were kept for the sake of their topics
 }
 
-// Append appends what is said of some topics. last says that the commit ends with them: its last entry states the digest.
+// Append appends what is said of some topics. last says that the commit ends with them: its last entry states the
+// digest.
 func (a *Appender) Append(some []fragment.Entry, last bool) error {
 	for i := range some {
 		if i%expectedAtOnce == 0 {
@@ -174,7 +176,8 @@ func Before(t *txn.Tx, c *Collection, seq uint64) (uint64, error) {
 	return lastFirstBefore(t, c, seq)
 }
 
-// Kept iterates over the entries from a sequence on that are there, those included that are kept for the sake of their topics.
+// Kept iterates over the entries from a sequence on that are there, those included that are kept for the sake of their
+// topics.
 func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if !keptFirst(t, c, from, yield) {

@@ -45,8 +45,8 @@ func (c *Collection) FormsOf(e *Entry) []xtm.Version {
 	return forms
 }
 
-// Turns says from which entries on something holds: it begins, or ends, behind each of these sequences. What was in force when an entry was
-// published stays: so what entries say, and documents of them, never change.
+// Turns says from which entries on something holds: it begins, or ends, behind each of these sequences. What was in
+// force when an entry was published stays: so what entries say, and documents of them, never change.
 type Turns []uint64
 
 // holds reports whether it holds for an entry.

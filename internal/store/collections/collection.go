@@ -51,15 +51,15 @@ type Collection struct {
 	Replica *Replica `json:",omitempty"` // nil: the collection is written here
 }
 
-// Replica is what a collection has that serves on what a subscription of the node follows. The log is that of the origin, entry by
-// entry: the epoch, the sequences and the runs are the origin's.
+// Replica is what a collection has that serves on what a subscription of the node follows. The log is that of the
+// origin, entry by entry: the epoch, the sequences and the runs are the origin's.
 type Replica struct {
 	Origin  string      // URL of the fragments feed of the subscription's authority
 	Records keys.Source // the generation of the subscription's source
 	Partial bool        `json:",omitempty"` // the origin did not keep the beginning of its log any more
 
-	// Checkpoint is the last checkpoint of the origin that is of a state of the log, as a signed note, and Key the public key that
-	// has signed it. Both are "" where there is none.
+	// Checkpoint is the last checkpoint of the origin that is of a state of the log, as a signed note, and Key the
+	// public key that has signed it. Both are "" where there is none.
 	Checkpoint, Key string `json:",omitempty"`
 }
 
@@ -71,7 +71,8 @@ func (c *Collection) SourceKey() keys.Source {
 	return keys.Source{Number: c.Number, Generation: c.Generation}
 }
 
-// Log names what the collection keeps besides the records of the map. A replica has another one for each log that was made of its origin's.
+// Log names what the collection keeps besides the records of the map. A replica has another one for each log that was
+// made of its origin's.
 func (c *Collection) Log() keys.Source {
 	if c.Replica != nil {
 		return keys.Source{Number: c.Number, Generation: c.Generation}
@@ -134,8 +135,8 @@ func All(t *txn.Tx) (all []Collection, err error) {
 	return all, nil
 }
 
-// BeginEpochs gives each collection a new epoch, but for replicas, whose history is the origin's. It returns the new ones by
-// those before.
+// BeginEpochs gives each collection a new epoch, but for replicas, whose history is the origin's. It returns the new
+// ones by those before.
 func BeginEpochs(t *txn.Tx) (map[uuid.UUID]uuid.UUID, error) {
 	epochs := map[uuid.UUID]uuid.UUID{}
 	all, err := All(t)

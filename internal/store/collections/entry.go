@@ -27,19 +27,20 @@ type Entry struct {
 	Topic   fragment.Ref `json:",omitempty"` // the topic described, where its TopicSI is another
 	Title   string
 	Deleted bool `json:",omitempty"`
-	// Tombstone has the identifiers that a deletion lists besides the TopicSI; nil: there are no others, or none that is known.
+	// Tombstone has the identifiers that a deletion lists besides the TopicSI; nil: there are no others, or none that
+	// is known.
 	Tombstone *fragment.Identity `json:",omitempty"`
 
-	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late says that it is not known, or not kept, what
-	// the origin says with it: the entry shows its topic as it is.
+	// Of a replica. Kept says that what the origin says with the entry is kept, as the records do not show it. Late
+	// says that it is not known, or not kept, what the origin says with it: the entry shows its topic as it is.
 	Kept bool `json:",omitempty"`
 	Late bool `json:",omitempty"`
 
 	// Covered says that a follower need not fetch the fragment: other entries of the commit have all that is new in it.
 	Covered bool `json:",omitempty"`
 
-	// Commit is the number of the commit that the entry belongs to, as the origin of a replica states it. Rendering is the way in which the origin writes
-	// what the entry says; 0 is [rendered.First].
+	// Commit is the number of the commit that the entry belongs to, as the origin of a replica states it. Rendering is
+	// the way in which the origin writes what the entry says; 0 is [rendered.First].
 	Commit, Rendering uint64 `json:",omitempty"`
 
 	// Omits says that the origin of a replica leaves the instances out of the fragment.
@@ -189,8 +190,8 @@ func forgetShown(t *txn.Tx, c *Collection, seq uint64) error {
 	return t.Delete(c.Log().Numbered(keys.TableFragment, seq))
 }
 
-// Prune removes the entries behind the horizon up to a sequence, but for those that are the last of their keys, and moves the horizon there.
-// What is kept beside all of them goes.
+// Prune removes the entries behind the horizon up to a sequence, but for those that are the last of their keys, and
+// moves the horizon there. What is kept beside all of them goes.
 func Prune(t *txn.Tx, c *Collection, to uint64) error {
 	var gone []uint64
 	next := c.Horizon + 1
@@ -238,7 +239,8 @@ func noEntry(c *Collection, seq uint64) error {
 	return fmt.Errorf("%w: entry %d of collection %q", txn.ErrNotFound, seq, c.Name)
 }
 
-// maxLabel is the number of characters after which labels are cut off: names can be longer than what readers take of a feed.
+// maxLabel is the number of characters after which labels are cut off: names can be longer than what readers take of a
+// feed.
 const maxLabel = 200
 
 // Label returns something to show for an entry, whatever the topic is called.

@@ -5,7 +5,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// expectedAtOnce is of how many entries is asked at once what they supersede, where each question to the engine takes its time.
+// expectedAtOnce is of how many entries is asked at once what they supersede, where each question to the engine takes
+// its time.
 const expectedAtOnce = 500
 
 // expect asks ahead for the last entries of the keys of some entries that are to be appended.

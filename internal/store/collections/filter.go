@@ -8,7 +8,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Filter says what of its inputs a derived collection has. Topics are named by subject identifiers. An empty list lets all pass.
+// Filter says what of its inputs a derived collection has. Topics are named by subject identifiers. An empty list lets
+// all pass.
 type Filter struct {
 	Types            []fragment.Ref `json:"types,omitempty"`            // of topics
 	AssociationTypes []fragment.Ref `json:"associationTypes,omitempty"` // besides type-instance, which always passes

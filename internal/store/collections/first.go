@@ -12,10 +12,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A collection that is created with a map has an entry for each topic of it. They differ in their TopicSIs alone. So these are stored, many in a row,
-// and what the entries have in common stands once.
+// A collection that is created with a map has an entry for each topic of it. They differ in their TopicSIs alone. So
+// these are stored, many in a row, and what the entries have in common stands once.
 
-// Beginning is what the first entries of a log have in common, where they were loaded. Their sequences are 1 to Entries. They are one commit.
+// Beginning is what the first entries of a log have in common, where they were loaded. Their sequences are 1 to
+// Entries. They are one commit.
 type Beginning struct {
 	Entries      uint64
 	From         time.Time // of the first; each is a microsecond later than the one before
@@ -83,19 +84,22 @@ func (a *Appender) Load(topics int, topicSIs iter.Seq2[fragment.Ref, error]) err
 	return rows.end()
 }
 
-// A block is a row with some of the first entries, which follow each other. Its key has the sequence of the first. The value is
+// A block is a row with some of the first entries, which follow each other. Its key has the sequence of the first. The
+// value is
 //
 //	twice how many entries it is for, and one more if some of them are removed: as a varint
 //	if so: a bit for each, the least first, which is set for those that are there
 //	the TopicSIs of those that are there, as [keys.AppendShared] lists them
 //
-// A block ends before each entry behind a multiple of blockSize. So the key is known of the block with an entry, unless blocks are cut by their length.
+// A block ends before each entry behind a multiple of blockSize. So the key is known of the block with an entry, unless
+// blocks are cut by their length.
 const (
 	blockSize  = 256
 	blockBytes = 64 << 10 // from which on a block takes no more
 )
 
-// blockStart returns the sequence of the first entry of the block with an entry, where blocks are not cut by their length.
+// blockStart returns the sequence of the first entry of the block with an entry, where blocks are not cut by their
+// length.
 func blockStart(seq uint64) uint64 { return seq - (seq-1)%blockSize }
 
 // firstWriter writes blocks.
@@ -287,7 +291,8 @@ func lastFirstBefore(t *txn.Tx, c *Collection, seq uint64) (last uint64, err err
 	return 0, nil
 }
 
-// removeFirst removes some of the first entries, of which the sequences ascend. A block goes with the last of its entries.
+// removeFirst removes some of the first entries, of which the sequences ascend. A block goes with the last of its
+// entries.
 func removeFirst(t *txn.Tx, c *Collection, gone []uint64) error {
 	for len(gone) > 0 {
 		b, err := blockOf(t, c, gone[0])

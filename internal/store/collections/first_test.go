@@ -47,7 +47,8 @@ func load(t require.TestingT, db *txn.DB, c *collections.Collection, now time.Ti
 	}))
 }
 
-// Whatever topics a log begins with, and whatever goes of it: what is there is found, one by one and in a row, and nothing else is.
+// Whatever topics a log begins with, and whatever goes of it: what is there is found, one by one and in a row, and
+// nothing else is.
 func TestFirstEntriesAreFound(t *testing.T) {
 	db := openRows(t)
 	number := uint32(keys.FirstNumber)

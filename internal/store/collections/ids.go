@@ -48,8 +48,8 @@ func (c *Collection) RunOf(history uuid.UUID) (run uint32, ok bool) {
 	return run, c.History(run) == history
 }
 
-// SequenceOf is the inverse of [Collection.ID]: it returns the run and the sequence in the identifier of an entry. ok says
-// whether the identifier is one of this epoch.
+// SequenceOf is the inverse of [Collection.ID]: it returns the run and the sequence in the identifier of an entry. ok
+// says whether the identifier is one of this epoch.
 func (c *Collection) SequenceOf(id uuid.UUID) (run uint32, seq uint64, ok bool) {
 	for _, b := range id[10:] {
 		seq = seq<<8 | uint64(b)

@@ -2,7 +2,8 @@ package collections
 
 import "slices"
 
-// Input is a collection or a subscription of this node from which another is derived. A name alone may become another's.
+// Input is a collection or a subscription of this node from which another is derived. A name alone may become
+// another's.
 type Input struct {
 	Name   string
 	Number uint32 // of the collection or subscription

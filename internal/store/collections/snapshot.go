@@ -50,8 +50,9 @@ func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
 // DropLostSnapshots takes the snapshot off the list.
 var ErrLost = errors.New("the file of a snapshot is lost")
 
-// GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1). Whoever
-// unpacks the file compares them, so a file that ends as it was written has the content that was written, or is refused.
+// GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1).
+// Whoever unpacks the file compares them, so a file that ends as it was written has the content that was written, or is
+// refused.
 func GzipEnd(f io.ReaderAt, size int64) (uint64, error) {
 	var b [8]byte
 	_, err := f.ReadAt(b[:], size-int64(len(b)))

@@ -1,5 +1,6 @@
-// Package condition says in what condition a store is: whether its rows are as they were written, and whether its folder is the one at
-// its path. Where something is wrong nothing is to be written any more, and what is whole can be read.
+// Package condition says in what condition a store is: whether its rows are as they were written, and whether its
+// folder is the one at its path. Where something is wrong nothing is to be written any more, and what is whole can be
+// read.
 package condition
 
 import (
@@ -72,7 +73,8 @@ func (c *Condition) KeepChecksums(stopped context.Context) {
 }
 
 // Damage returns what was found when the checksums of all rows were last compared, in tables
-// and of large values (not of rows in logs). It is nil where all are right, and where they are not compared yet when ctx ends.
+// and of large values (not of rows in logs). It is nil where all are right, and where they are not compared yet when
+// ctx ends.
 func (c *Condition) Damage(ctx context.Context) error {
 	select {
 	case <-c.compared:
@@ -84,7 +86,8 @@ func (c *Condition) Damage(ctx context.Context) error {
 	return nil
 }
 
-// CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is one of files.
+// CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is
+// one of files.
 func (c *Condition) CompareSoon() {
 	now := c.options.Now().UnixNano()
 	if last := c.stumbled.Load(); now-last < int64(time.Minute) || !c.stumbled.CompareAndSwap(last, now) {
@@ -102,9 +105,9 @@ func (c *Condition) DamageSoon() bool {
 	return !ok || v.VerifiesSoon()
 }
 
-// CompareChecksums compares the checksums of all rows in tables and of large values (not of rows in logs). It is [kv.ErrDamaged]
-// for the first table with rows that their checksums do not fit, and the cause of ctx where that
-// ends before.
+// CompareChecksums compares the checksums of all rows in tables and of large values (not of rows in logs). It is
+// [kv.ErrDamaged] for the first table with rows that their checksums do not fit, and the cause of ctx where that ends
+// before.
 func (c *Condition) CompareChecksums(ctx context.Context) error {
 	if c.options.Verifier == nil {
 		return nil

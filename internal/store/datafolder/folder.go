@@ -134,7 +134,8 @@ func Lock(o Options) (f *Folder, err error) {
 	return f, nil
 }
 
-// Here returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another node.
+// Here returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another
+// node.
 func (f *Folder) Here() error {
 	if err := f.database.Here(); err != nil || !f.complete.Load() {
 		return err

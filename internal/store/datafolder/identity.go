@@ -18,7 +18,8 @@ import (
 // identityFile says whose a data folder is. It is written when the folder is made.
 const identityFile = "node.json"
 
-// identityFormat is the version of Identity, and of all that is in the folder. So a folder of an earlier format is refused before its database is opened.
+// identityFormat is the version of Identity, and of all that is in the folder. So a folder of an earlier format is
+// refused before its database is opened.
 const identityFormat = keys.FormatVersion
 
 // Identity says which node a data folder belongs to. The node stands in the database too, so

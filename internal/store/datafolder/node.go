@@ -31,8 +31,8 @@ func (f *Folder) Open(readOnly bool) (engine *badger.Engine, err error) {
 	return f.open(f.engineOptions(readOnly))
 }
 
-// OpenFull is Open for reading only, where the disk is nearly full, which err says. What a crash has left is not recovered but read where it
-// is. It is err where more than reading is to be done.
+// OpenFull is Open for reading only, where the disk is nearly full, which err says. What a crash has left is not
+// recovered but read where it is. It is err where more than reading is to be done.
 func (f *Folder) OpenFull(err error) (engine *badger.Engine, failed error) {
 	if !f.identity.Complete || !f.database.HasRecord() || !badger.CanShare {
 		f.Unlock()

@@ -16,11 +16,13 @@ import (
 type Input struct {
 	ID    keys.Source
 	Since uint64 // the commit from which on it is remembered what the records were
-	// Silent says that the source is derived itself by now. What it says does not count; what it has changed before is read.
+	// Silent says that the source is derived itself by now. What it says does not count; what it has changed before is
+	// read.
 	Silent bool
 	Anew   uint64 // it is another one where all that the source says has to be read once more, for other reasons than its commits
 
-	// Via calls f with topics that commits have changed, and the entries by which they have: those with a number behind after, up to upTo.
+	// Via calls f with topics that commits have changed, and the entries by which they have: those with a number behind
+	// after, up to upTo.
 	Via func(after, upTo uint64, f func(topic fragment.Ref, via string)) error
 }
 
@@ -36,7 +38,8 @@ func readKey(number, input uint32) []byte {
 	return binary.BigEndian.AppendUint32(key(number, kindRead), input)
 }
 
-// Oldest returns the number of the last commit of a source that all have read who are derived from it, of what is remembered of them.
+// Oldest returns the number of the last commit of a source that all have read who are derived from it, of what is
+// remembered of them.
 func Oldest(t *txn.Tx, numbers []uint32, id keys.Source) (commit uint64, err error) {
 	first := true
 	for _, n := range numbers {
@@ -55,8 +58,8 @@ func Oldest(t *txn.Tx, numbers []uint32, id keys.Source) (commit uint64, err err
 	return commit, nil
 }
 
-// begin finds out which inputs are not those that were read, or have forgotten what they have changed since. All that these say is read, and all that the
-// collection says is derived again, as nobody knows what they do not say any more.
+// begin finds out which inputs are not those that were read, or have forgotten what they have changed since. All that
+// these say is read, and all that the collection says is derived again, as nobody knows what they do not say any more.
 func begin(t *txn.Tx, own keys.Source, inputs []Input) error {
 	number := own.Number
 	before := map[uint32]read{}
@@ -219,7 +222,8 @@ func (w *news) part(id keys.Source, p *past.Part) error {
 	return nil
 }
 
-// topic notes that the record under a TopicSI has become another one, or none. uncertain says that it may have been another one in between.
+// topic notes that the record under a TopicSI has become another one, or none. uncertain says that it may have been
+// another one in between.
 func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) error {
 	if uncertain {
 		w.add(ref, All)
@@ -234,8 +238,8 @@ func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) 
 	return identified(w.t, w.own.Number, was, is)
 }
 
-// extentOf says how much of a topic the change of its record bears on. What it plays in is told by associations, which are noted by
-// themselves. But they may refer to it by other identifiers, and a reifier may be another for them.
+// extentOf says how much of a topic the change of its record bears on. What it plays in is told by associations, which
+// are noted by themselves. But they may refer to it by other identifiers, and a reifier may be another for them.
 func extentOf(was, next *fragment.Topic) Extent {
 	if was == nil || next == nil || was.HasReifiers() || next.HasReifiers() || !sameIdentifiers(was, next) {
 		return All
@@ -256,8 +260,8 @@ func reifiedOtherwise(was, next *fragment.Topic) bool {
 	return !bytes.Equal(reified(was), reified(next))
 }
 
-// association notes that an association of a player has become another one, or none. The rows of a large one only say where it is: it is noted for all
-// players by the row that has it.
+// association notes that an association of a player has become another one, or none. The rows of a large one only say
+// where it is: it is noted for all players by the row that has it.
 func (w *news) association(player fragment.Ref, both ...*fragment.Association) error {
 	w.add(player, All)
 	for _, a := range both {

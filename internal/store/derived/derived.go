@@ -1,6 +1,7 @@
-// Package derived keeps how far the collections that are derived from others have read what their inputs have changed (package past). All of it is in
-// rows of the collection, and moves in the commits that publish there: so nothing is lost by a crash, the cost follows the change, and commits of
-// inputs write nothing for those that are derived from them.
+// Package derived keeps how far the collections that are derived from others have read what their inputs have changed
+// (package past). All of it is in rows of the collection, and moves in the commits that publish there: so nothing is
+// lost by a crash, the cost follows the change, and commits of inputs write nothing for those that are derived from
+// them.
 package derived
 
 import (
@@ -40,7 +41,8 @@ func Of(t *txn.Tx, input string) (numbers []uint32, err error) {
 	return numbers, err
 }
 
-// Begin lets the inputs know of a collection that is derived from them: what they change is remembered from now on. All that they say is read.
+// Begin lets the inputs know of a collection that is derived from them: what they change is remembered from now on. All
+// that they say is read.
 func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) error {
 	for _, input := range inputs {
 		all, err := Of(t, input)
@@ -106,8 +108,8 @@ type Taken struct {
 	More       bool                      // there are others
 }
 
-// Take takes about n topics of a collection that have to be derived again: by its own queue, by what the inputs have changed since they were read
-// last, and by what has to be read as a whole. own is the collection itself.
+// Take takes about n topics of a collection that have to be derived again: by its own queue, by what the inputs have
+// changed since they were read last, and by what has to be read as a whole. own is the collection itself.
 func Take(t *txn.Tx, own keys.Source, inputs []Input, n int) (*Taken, error) {
 	number := own.Number
 	if err := begin(t, own, inputs); err != nil {

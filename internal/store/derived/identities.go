@@ -39,8 +39,8 @@ func takeIdentities(t *txn.Tx, number uint32) (*identities, error) {
 	return all, nil
 }
 
-// matter reports whether a reified statement may mention a topic that has other identifiers now. Each of the identifiers that a
-// record had or has leads to all topics that it can have joined or parted.
+// matter reports whether a reified statement may mention a topic that has other identifiers now. Each of the
+// identifiers that a record had or has leads to all topics that it can have joined or parted.
 func (ids *identities) matter(t *txn.Tx, view *merge.View, kept *merge.Kept) (bool, error) {
 	if len(ids.single)+len(ids.any)+len(ids.locators) == 0 {
 		return false, nil
@@ -94,7 +94,8 @@ func (ids *identities) matter(t *txn.Tx, view *merge.View, kept *merge.Kept) (bo
 	return false, nil
 }
 
-// inReified reports whether a statement that is reified may mention the topic with a subject identifier, or be about it.
+// inReified reports whether a statement that is reified may mention the topic with a subject identifier, or be about
+// it.
 func inReified(view *merge.View, si fragment.Ref) (bool, error) {
 	for _, p := range view.Parts() {
 		counted, ok := p.Source.(interface {

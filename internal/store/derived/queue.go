@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A queue is rows of one kind, by their places. Where it begins and ends is known, since an engine may pass over all rows
-// that were removed on its way to the first that is there.
+// A queue is rows of one kind, by their places. Where it begins and ends is known, since an engine may pass over all
+// rows that were removed on its way to the first that is there.
 
 // kindQueue is → [ends], by the kind of the rows.
 const kindQueue = 'e'

@@ -14,9 +14,9 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What a view finds out about reifiers depends on the statements of its inputs that are reified, and on who the topics are that these
-// mention. To read all of them for each change would cost what the inputs weigh. So what was found out is kept, and used until
-// a change may bear on it. These are the kinds of rows.
+// What a view finds out about reifiers depends on the statements of its inputs that are reified, and on who the topics
+// are that these mention. To read all of them for each change would cost what the inputs weigh. So what was found out
+// is kept, and used until a change may bear on it. These are the kinds of rows.
 const (
 	kindSettled   = 'r' // → [settled]: what follows holds for the inputs as they were, but for what these rows say:
 	kindUnsettled = 'u' // 1 → reified statements have changed
@@ -33,8 +33,8 @@ const (
 	locator         = 'l' // a subject locator
 )
 
-// manyIdentities is of how many identifiers is found out whether it matters that they changed. If there are more, all that is
-// reified is read.
+// manyIdentities is of how many identifiers is found out whether it matters that they changed. If there are more, all
+// that is reified is read.
 const manyIdentities = 4000
 
 // manyAssociations is how many associations of a topic are read to find that out.
@@ -88,8 +88,8 @@ func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
 	return nil
 }
 
-// Settle has the view use what is kept of reifiers, if that holds. Otherwise it keeps what the view finds out, and returns whom
-// what differs bears on.
+// Settle has the view use what is kept of reifiers, if that holds. Otherwise it keeps what the view finds out, and
+// returns whom what differs bears on.
 func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, err error) {
 	var of settled
 	known, err := t.GetJSON(key(number, kindSettled), &of)

@@ -184,7 +184,8 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	}
 }
 
-// Folders that are empty since whoever made one, or removed the last file in it, was killed go with all else that is left.
+// Folders that are empty since whoever made one, or removed the last file in it, was killed go with all else that is
+// left.
 func TestSweepRemovesEmptyFolders(t *testing.T) {
 	t.Parallel()
 	s := files.Folder(t.TempDir())

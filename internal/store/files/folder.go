@@ -42,7 +42,8 @@ func (f Folder) Create(ctx context.Context, name string) (Writer, error) {
 	return &folderWriter{file, bufio.NewWriterSize(file, 64<<10), ctx, f, name}, nil
 }
 
-// emptying is held for writing while an empty folder is removed, and for reading from when a folder is made until a file is in it.
+// emptying is held for writing while an empty folder is removed, and for reading from when a folder is made until a
+// file is in it.
 var emptying sync.RWMutex
 
 // makeFolder makes a folder below another, durably.

@@ -68,8 +68,8 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 	return all
 }
 
-// Of returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It stays the same
-// where its owner begins a new history, or where it is subscribed to again.
+// Of returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It
+// stays the same where its owner begins a new history, or where it is subscribed to again.
 func (all Known) Of(c *collections.Collection) (list []State) {
 	for _, name := range c.DerivedFrom {
 		now, there := all[name]
@@ -147,8 +147,9 @@ func bind(t *txn.Tx, c *collections.Collection, known Known, names []string) err
 	return derived.Begin(t, c.Number, names, ids)
 }
 
-// Again binds a derived collection to what has the names of its missing inputs now. Those that are not among names it does without
-// from now on. What the inputs said until now is derived again. All other inputs have to be among names, and no new ones.
+// Again binds a derived collection to what has the names of its missing inputs now. Those that are not among names it
+// does without from now on. What the inputs said until now is derived again. All other inputs have to be among names,
+// and no new ones.
 func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	if len(c.DerivedFrom) == 0 {
 		return &DecidedError{c.Name, true}

@@ -37,8 +37,8 @@ func (l *Listing) Except(names []string) []collections.Collection {
 	return some
 }
 
-// Since returns the names of the collections that are not as in an earlier listing, or are not there any more, and whether the
-// subscriptions are others.
+// Since returns the names of the collections that are not as in an earlier listing, or are not there any more, and
+// whether the subscriptions are others.
 func (l *Listing) Since(before *Listing) (names []string, others bool) {
 	if before == nil {
 		before = &Listing{}
@@ -83,7 +83,8 @@ type Lister struct {
 	followed tableRows[sources.Subscription]
 }
 
-// Listing returns what there is now. It costs nothing as long as nothing is committed, and it is the same pointer as long as it says the same.
+// Listing returns what there is now. It costs nothing as long as nothing is committed, and it is the same pointer as
+// long as it says the same.
 func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	version, err := db.Version(ctx)
 	if err != nil {
@@ -116,7 +117,8 @@ func (l *Lister) Listing(ctx context.Context, db *txn.DB) (*Listing, error) {
 	return l.last, nil
 }
 
-// tableRows are the rows of what has a name in a table, in the order of names, which are their keys, and what is in them.
+// tableRows are the rows of what has a name in a table, in the order of names, which are their keys, and what is in
+// them.
 type tableRows[T any] struct {
 	rows []kv.Row
 	all  []T

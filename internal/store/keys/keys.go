@@ -105,7 +105,8 @@ func Rest(key []byte) []byte { return key[SourceSize:] }
 // NumberIn returns the number that the rest of a key is.
 func NumberIn(key []byte) uint64 { return binary.BigEndian.Uint64(Rest(key)) }
 
-// Everywhere reports whether each store has rows of a table, also one in which nothing was put, or whether they are of processes that share it.
+// Everywhere reports whether each store has rows of a table, also one in which nothing was put, or whether they are of
+// processes that share it.
 func Everywhere(key []byte) bool {
 	switch SourceOf(key).Number {
 	case Names:
@@ -189,7 +190,8 @@ func (s Source) ReifiedKey(record []byte) []byte {
 // ReifiedIn begins the keys of the rows which say that something is reified in records of a table.
 func (s Source) ReifiedIn(table byte) []byte { return append(s.Key(TableReified), table) }
 
-// Record returns the key of a row of which the table and the rest of the key are given, as [IsReifier] and [Relative] return them.
+// Record returns the key of a row of which the table and the rest of the key are given, as [IsReifier] and [Relative]
+// return them.
 func (s Source) Record(named []byte) []byte { return append(s.Key(named[0]), named[1:]...) }
 
 // byReifier follows the source in the keys of [Source.ReifierKey].
@@ -203,12 +205,14 @@ func (s Source) ReifiedByPrefix(reifier fragment.Ref) []byte {
 	return append(append(s.ReifierPrefix(), reifier...), 0)
 }
 
-// ReifierKey returns the key of the row which says that a topic reifies something in the record with a key, as that of [Source.ReifiedKey].
+// ReifierKey returns the key of the row which says that a topic reifies something in the record with a key, as that of
+// [Source.ReifiedKey].
 func (s Source) ReifierKey(reifier fragment.Ref, record []byte) []byte {
 	return append(append(s.ReifiedByPrefix(reifier), Table(record)), Rest(record)...)
 }
 
-// IsReifier reports whether a key is one of [Source.ReifierKey], and returns what follows its reifier: the table of a record, and the rest of its key.
+// IsReifier reports whether a key is one of [Source.ReifierKey], and returns what follows its reifier: the table of a
+// record, and the rest of its key.
 func IsReifier(key []byte) (record []byte, ok bool) {
 	if len(key) <= SourceSize || Table(key) != TableReified || key[SourceSize] != byReifier {
 		return nil, false

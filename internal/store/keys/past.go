@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Remembered reports whether the key of a row, or what the keys of rows begin with, is of a table of which it is remembered what its rows were.
+// Remembered reports whether the key of a row, or what the keys of rows begin with, is of a table of which it is
+// remembered what its rows were.
 func (s Source) Remembered(key []byte) bool {
 	return len(key) >= SourceSize && strings.IndexByte(PastTables, Table(key)) >= 0 && bytes.HasPrefix(key, s.Prefix())
 }
@@ -19,8 +20,8 @@ func (s Source) BeforePrefix(prefix []byte) []byte {
 	return append(s.Key(TableBefore), Relative(prefix)...)
 }
 
-// BeforeRow begins the keys of what one row was. No key of a row is the beginning of another one and a zero byte: locators have none, and the
-// rest of the key of an association has a fixed length behind its player.
+// BeforeRow begins the keys of what one row was. No key of a row is the beginning of another one and a zero byte:
+// locators have none, and the rest of the key of an association has a fixed length behind its player.
 func (s Source) BeforeRow(key []byte) []byte { return append(s.BeforePrefix(key), 0) }
 
 // Before returns the key of what a row was before a commit.

@@ -2,8 +2,8 @@ package keys
 
 import "encoding/binary"
 
-// A list of keys of which each begins like the one before for the most part says of each how many bytes it shares with that, how many more it has, as varints,
-// and these.
+// A list of keys of which each begins like the one before for the most part says of each how many bytes it shares with
+// that, how many more it has, as varints, and these.
 
 // AppendShared adds a key to a list, behind the last one.
 func AppendShared(list, last, key []byte) []byte {
@@ -15,7 +15,8 @@ func AppendShared(list, last, key []byte) []byte {
 	return append(list, key[shared:]...)
 }
 
-// NextShared returns the key with which a list begins, behind the last one, whose memory it takes, and the rest of the list. ok is false for what is none.
+// NextShared returns the key with which a list begins, behind the last one, whose memory it takes, and the rest of the
+// list. ok is false for what is none.
 func NextShared(list, last []byte) (key, rest []byte, ok bool) {
 	shared, n := binary.Uvarint(list)
 	length, m := binary.Uvarint(list[max(n, 0):])

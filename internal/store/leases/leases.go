@@ -1,9 +1,10 @@
-// Package leases has one of the processes that share a store do what one at a time must do: look after collections, follow
-// what is subscribed to, watch files.
+// Package leases has one of the processes that share a store do what one at a time must do: look after collections,
+// follow what is subscribed to, watch files.
 //
-// A lease is a row: who does a job, under a number that grows with each who takes it (the fencing number). A second row is
-// its beat, which the holder raises again and again, in no commit, so that the version of the state stays. Whoever sees a
-// lease without a new beat for a time takes it. That time is measured by the clock of who looks, never by comparing clocks.
+// A lease is a row: who does a job, under a number that grows with each who takes it (the fencing number). A second row
+// is its beat, which the holder raises again and again, in no commit, so that the version of the state stays. Whoever
+// sees a lease without a new beat for a time takes it. That time is measured by the clock of who looks, never by
+// comparing clocks.
 //
 // A holder that stood still may not know that it has lost its lease. So each commit of a job checks the number in the
 // same transaction.
@@ -45,8 +46,8 @@ type Leases struct {
 	held map[string]bool // the jobs that this process was asked to do; true: it does them
 }
 
-// New returns the leases of a process. Its jobs go on elsewhere once it has been silent for a time. Where that is 0, no other
-// process has the store, and there is nothing to lease.
+// New returns the leases of a process. Its jobs go on elsewhere once it has been silent for a time. Where that is 0, no
+// other process has the store, and there is nothing to lease.
 func New(rows *txn.DB, silence time.Duration, log *slog.Logger) *Leases {
 	return &Leases{rows: rows, silence: silence, log: log, process: uuid.New(), held: map[string]bool{}}
 }
@@ -70,9 +71,9 @@ func (l *Leases) note(job string, held bool) {
 // beat is how often a holder shows that it lives, and others look.
 func (l *Leases) beat() time.Duration { return l.silence / 5 }
 
-// Lease has this process do a job whenever no other does, until ctx ends. The context of do ends with [ErrLost] as its cause
-// when the lease is lost. What is committed with that context fails with ErrLost from then on. do can be called again and
-// again, and ends when its context does.
+// Lease has this process do a job whenever no other does, until ctx ends. The context of do ends with [ErrLost] as its
+// cause when the lease is lost. What is committed with that context fails with ErrLost from then on. do can be called
+// again and again, and ends when its context does.
 func (l *Leases) Lease(ctx context.Context, job string, do func(context.Context)) {
 	if l.Alone() {
 		do(ctx)

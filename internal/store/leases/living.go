@@ -10,8 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Living reports whether another process that shares the store does a job. It waits until one shows that it lives, at most
-// until one that takes over from the dead would have done so: it looks at every beat, and only then its silence begins.
+// Living reports whether another process that shares the store does a job. It waits until one shows that it lives, at
+// most until one that takes over from the dead would have done so: it looks at every beat, and only then its silence
+// begins.
 func (l *Leases) Living(ctx context.Context) (bool, error) {
 	first, err := l.others(ctx)
 	if err != nil || len(first) == 0 {

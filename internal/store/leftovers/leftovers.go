@@ -10,8 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Rows returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of loads that are under way, by
-// their numbers. Nothing ever names one of them: no number is given out again. What has lost its name stays: a check mends it.
+// Rows returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of
+// loads that are under way, by their numbers. Nothing ever names one of them: no number is given out again. What has
+// lost its name stays: a check mends it.
 func Rows(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
 	named, err := namedIn(t)
 	if err != nil {

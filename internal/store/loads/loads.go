@@ -1,9 +1,10 @@
-// Package loads keeps notes of the loads that are under way: of rows that no collection and no subscription names yet. Others who share
-// the store tell by them what a living process writes from what a dead one has left.
+// Package loads keeps notes of the loads that are under way: of rows that no collection and no subscription names yet.
+// Others who share the store tell by them what a living process writes from what a dead one has left.
 //
-// A note is written in the commit that numbers the load, before its first row, and renewed as long as the process lives. The commit that names what
-// was loaded removes it, and fails where it is not there. Whoever finds a note that was not renewed for [Silence] removes it, in a commit as well. So
-// either the load is named or its rows are given up, whatever the clocks say and however long a process stood still.
+// A note is written in the commit that numbers the load, before its first row, and renewed as long as the process
+// lives. The commit that names what was loaded removes it, and fails where it is not there. Whoever finds a note that
+// was not renewed for [Silence] removes it, in a commit as well. So either the load is named or its rows are given up,
+// whatever the clocks say and however long a process stood still.
 package loads
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Silence is after how long a load whose note was not renewed is given up. Clocks of processes may differ by almost as much.
+// Silence is after how long a load whose note was not renewed is given up. Clocks of processes may differ by almost as
+// much.
 const Silence = 24 * time.Hour
 
 // renewal is how often a note is renewed.
@@ -97,9 +99,9 @@ func (l *Load) Naming(ctx context.Context) context.Context {
 	return txn.WithCondition(ctx, func(t *txn.Tx) error { return errors.Join(l.noted(t), t.Delete(key(l.Number))) })
 }
 
-// End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes. Where the error leaves open
-// whether the commit was carried out that names them, they stay: where nothing does, they are removed after [Silence]. So do they in another history
-// of the store, where the number may be another load's.
+// End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes.
+// Where the error leaves open whether the commit was carried out that names them, they stay: where nothing does, they
+// are removed after [Silence]. So do they in another history of the store, where the number may be another load's.
 func (l *Load) End(ctx context.Context, err error, remove func() error) error {
 	l.stop()
 	l.done.Wait()

@@ -1,5 +1,5 @@
-// Package logtree keeps the log of a collection as a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees). Its hashes are rows that stay for
-// ever: those of entries that are pruned prove that the log goes on from what it was.
+// Package logtree keeps the log of a collection as a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees). Its hashes are
+// rows that stay for ever: those of entries that are pruned prove that the log goes on from what it was.
 package logtree
 
 import (

@@ -1,9 +1,9 @@
-// Package openings keeps the chain of the openings of a database: random ids by which followers know that it was restored. Then one that
-// they know is missing, or one is there that they do not know, behind what they know.
+// Package openings keeps the chain of the openings of a database: random ids by which followers know that it was
+// restored. Then one that they know is missing, or one is there that they do not know, behind what they know.
 //
-// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a history of it: one
-// begins where none of them was there to see what happened, where the database says that it has another history, and where versions go
-// back; then each process that sees it may begin one.
+// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a
+// history of it: one begins where none of them was there to see what happened, where the database says that it has
+// another history, and where versions go back; then each process that sees it may begin one.
 package openings
 
 import (
@@ -114,8 +114,8 @@ func (o *Openings) BeginOpening(ctx context.Context) error {
 	return err
 }
 
-// WatchHistory begins an opening whenever the store has another history, until ctx ends: others have restored the database, or another server
-// has taken over. Where nobody shares the store there is nothing to watch.
+// WatchHistory begins an opening whenever the store has another history, until ctx ends: others have restored the
+// database, or another server has taken over. Where nobody shares the store there is nothing to watch.
 func (o *Openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
@@ -138,8 +138,8 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 	}
 }
 
-// look begins an opening, and with it an era, if the database has gone back, or its history is another one than the newest opening is of. Where
-// others have begun one, too, this process goes on in another history.
+// look begins an opening, and with it an era, if the database has gone back, or its history is another one than the
+// newest opening is of. Where others have begun one, too, this process goes on in another history.
 func (o *Openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, error) {
 	known, err := o.known(ctx)
 	if err != nil {
@@ -174,7 +174,8 @@ func (o *Openings) known(ctx context.Context) (s state, err error) {
 	return s, err
 }
 
-// history returns that of the database, "" where the engine knows of none. It is not to be written where it lags behind.
+// history returns that of the database, "" where the engine knows of none. It is not to be written where it lags
+// behind.
 func (o *Openings) history(ctx context.Context) (history string, writable bool, err error) {
 	dated, ok := o.rows.Engine.(kv.Dated)
 	if !ok {
@@ -184,8 +185,8 @@ func (o *Openings) history(ctx context.Context) (history string, writable bool, 
 	return history, history != "", err
 }
 
-// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do. Where the database has turned to another
-// history, it begins an era.
+// begin writes an opening, unless another process has done so since a state was read. nil: whatever others do. Where
+// the database has turned to another history, it begins an era.
 func (o *Openings) begin(ctx context.Context, since *state, history string, turned bool) (begun bool, err error) {
 	err = o.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := read(t)

@@ -133,8 +133,9 @@ type dated struct{ kv.Reader }
 
 func (dated) At() time.Time { return time.Now() }
 
-// Another history of the database is seen while it is open: by what the database says, and where versions go back. Followers see an opening that they do not know, and
-// each process writes under another number from then on. A copy that lags behind is no history of its own.
+// Another history of the database is seen while it is open: by what the database says, and where versions go back.
+// Followers see an opening that they do not know, and each process writes under another number from then on. A copy
+// that lags behind is no history of its own.
 func TestAnotherHistoryOfADatabaseThatIsOpen(t *testing.T) {
 	testenv.SkipUnderRace(t) // the database is put back while all processes stand still, which the detector does not see
 	synctest.Test(t, func(t *testing.T) {

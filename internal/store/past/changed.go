@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// CommitOf returns the number of the first commit that is not before a sequence: the one to which the entry with the sequence belongs. It is 0
-// where there is none.
+// CommitOf returns the number of the first commit that is not before a sequence: the one to which the entry with the
+// sequence belongs. It is 0 where there is none.
 func CommitOf(now kv.Reader, id keys.Source, seq uint64) (uint64, error) {
 	p, err := first(now, id, id.Changed(seq, 0), false)
 	return p.Commit, err
@@ -58,14 +58,16 @@ func (p Position) IsBefore(other Position) bool {
 	return p.Commit < other.Commit || p.Commit == other.Commit && p.Part < other.Part
 }
 
-// Cursor is how far a consumer has read what the commits of a source have changed. It lies in a row of the consumer, which moves it in the commit that keeps
-// what follows from what was read. So nothing is lost by a crash, and the commits of the source write nothing for the consumer.
+// Cursor is how far a consumer has read what the commits of a source have changed. It lies in a row of the consumer,
+// which moves it in the commit that keeps what follows from what was read. So nothing is lost by a crash, and the
+// commits of the source write nothing for the consumer.
 type Cursor struct {
 	Generation uint32
 	Position
 }
 
-// Head returns the cursor behind all that the commits of a source have changed, of which it is remembered what those behind since have.
+// Head returns the cursor behind all that the commits of a source have changed, of which it is remembered what those
+// behind since have.
 func Head(now kv.Reader, id keys.Source, since uint64) (Cursor, error) {
 	last, err := Last(now, id)
 	if least := (Position{Commit: since}); last.IsBefore(least) {
@@ -74,8 +76,8 @@ func Head(now kv.Reader, id keys.Source, since uint64) (Cursor, error) {
 	return Cursor{id.Generation, last}, err
 }
 
-// GoesOn reports whether a consumer can go on where it is: it lacks nothing that is forgotten, and has read nothing that the source does not have. Else it
-// starts afresh: it reads the source as a whole, and goes on behind its head.
+// GoesOn reports whether a consumer can go on where it is: it lacks nothing that is forgotten, and has read nothing
+// that the source does not have. Else it starts afresh: it reads the source as a whole, and goes on behind its head.
 func (c Cursor) GoesOn(since uint64, head Cursor) bool {
 	return c.Generation == head.Generation && c.Commit >= since && !head.IsBefore(c.Position)
 }
@@ -86,8 +88,8 @@ type Part struct {
 	Keys [][]byte // of the rows, in their order
 }
 
-// Again reports whether other commits with the same number came before the one that the part is of. What its rows were before it is
-// not known then, but only what they were before all of these.
+// Again reports whether other commits with the same number came before the one that the part is of. What its rows were
+// before it is not known then, but only what they were before all of these.
 func (p *Part) Again() bool { return p.Position.Part >= again }
 
 // again is the number of the first part of a commit that has the number of the one before.
@@ -123,8 +125,8 @@ func partOf(id keys.Source, row kv.Row) (p Part, err error) {
 	return p, nil
 }
 
-// Changed iterates over the keys of the rows that commits have changed, from the first number to the last: in the order of commits, and of
-// each in that of keys.
+// Changed iterates over the keys of the rows that commits have changed, from the first number to the last: in the order
+// of commits, and of each in that of keys.
 func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for p, err := range Parts(now, id, Position{first - 1, math.MaxUint32}) {
@@ -144,8 +146,8 @@ func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte
 	}
 }
 
-// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether there is more, and
-// with which commit to go on: a walk from the first one would pass all that was removed.
+// ForgetSome removes some of what is remembered of commits from a number on, up to another one. It reports whether
+// there is more, and with which commit to go on: a walk from the first one would pass all that was removed.
 func ForgetSome(t *txn.Tx, id keys.Source, from, upTo uint64) (next uint64, more bool, err error) {
 	parts := 0
 	for row, err := range t.Scan(id.Key(keys.TableChanged), id.Changed(from, 0)) {

@@ -64,7 +64,8 @@ func ChangeIn(t *txn.Tx, id keys.Source, r kv.Row) (c Change, ok bool, err error
 	return c, ok, err
 }
 
-// Listed returns the key under which it is compared that a commit lists a row; nil for key: that there is a list of the commit.
+// Listed returns the key under which it is compared that a commit lists a row; nil for key: that there is a list of the
+// commit.
 func Listed(id keys.Source, commit uint64, key []byte) []byte {
 	listed := id.Numbered(keys.TableChanged, commit)
 	if key != nil {
@@ -79,9 +80,10 @@ func ofListed(key []byte) (commit uint64, relative []byte) {
 	return keys.NumberIn(key[:end]), key[end:]
 }
 
-// CompareLists calls f with each row of the lists of what commits from one on have changed that is not as it must be. want has what they must
-// list, and of each commit that it is listed. once says that each commit has a number of its own, and that want has all commits. lost is told of
-// records that are listed, though it is not remembered what they were. A commit that is listed wrongly is listed anew as a whole.
+// CompareLists calls f with each row of the lists of what commits from one on have changed that is not as it must be.
+// want has what they must list, and of each commit that it is listed. once says that each commit has a number of its
+// own, and that want has all commits. lost is told of records that are listed, though it is not remembered what they
+// were. A commit that is listed wrongly is listed anew as a whole.
 func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree.Rows, lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	have, wrong := agree.New(want.Path+"-listed", want.Most, nil), map[uint64]bool{}
 	defer have.Close()
@@ -139,8 +141,8 @@ func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree
 	}, f)
 }
 
-// listAnew lists some commits, as a [Recorder] does. Where others may have had the same number, it lists them as the last of these: who has read the
-// others reads it, too.
+// listAnew lists some commits, as a [Recorder] does. Where others may have had the same number, it lists them as the
+// last of these: who has read the others reads it, too.
 func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows, put func(key, value []byte) error) error {
 	var p parts
 	var commit uint64

@@ -79,7 +79,8 @@ func each(rows []kv.Row) iter.Seq2[kv.Row, error] {
 	}
 }
 
-// firsts iterates over the rows that have changed since the commit, of what is remembered of some: of each the first value counts.
+// firsts iterates over the rows that have changed since the commit, of what is remembered of some: of each the first
+// value counts.
 func (r *Reader) firsts(olds []kv.Row) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		var last []byte

@@ -31,8 +31,8 @@ import (
 // id is the source whose rows are remembered, beside two whose are not.
 var id = keys.Source{Number: 7, Generation: 2}
 
-// rowKeys are keys of the tables that are remembered, with all that is hard about them: locators that begin others, players that begin
-// others, keys of associations with zero bytes and the largest ones.
+// rowKeys are keys of the tables that are remembered, with all that is hard about them: locators that begin others,
+// players that begin others, keys of associations with zero bytes and the largest ones.
 func rowKeys() (all [][]byte) {
 	for _, l := range []string{"a", "ab", "abc", "b", "b\x7e", "é"} {
 		for _, table := range []byte("til") {

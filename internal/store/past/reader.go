@@ -22,8 +22,8 @@ type Reader struct {
 	commit uint64
 }
 
-// AsOf returns a reader of the rows as they were after a commit: what was there before the first commit with a higher number.
-// It is valid as long as now.
+// AsOf returns a reader of the rows as they were after a commit: what was there before the first commit with a higher
+// number. It is valid as long as now.
 func AsOf(now kv.Reader, id keys.Source, commit uint64) kv.Reader {
 	r := &Reader{now, id, commit}
 	if many, ok := now.(kv.ManyReader); ok {
@@ -191,7 +191,8 @@ func (c *changes) first() []byte {
 	return c.id.BeforePrefix(c.from)
 }
 
-// of looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether the row has changed.
+// of looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether
+// the row has changed.
 func (c *changes) of(key []byte, commit uint64) (found bool) {
 	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)
 	for passed := 0; ; passed++ {

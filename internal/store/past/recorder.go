@@ -45,8 +45,9 @@ func (p *parts) end(id keys.Source, commit uint64, put func(key, value []byte) e
 
 type attached struct{ keys.Source }
 
-// Record remembers what the update changes of the records of a source. before is the number of the commit before, number returns that of
-// this one at its end. Several commits may have the same number, one after the other: their states count as one, the last.
+// Record remembers what the update changes of the records of a source. before is the number of the commit before,
+// number returns that of this one at its end. Several commits may have the same number, one after the other: their
+// states count as one, the last.
 func Record(t *txn.Tx, id keys.Source, before uint64, number func() (uint64, error)) {
 	t.Attached(attached{id}, func() txn.Finisher { return &Recorder{tx: t, id: id, number: number, before: before} })
 }

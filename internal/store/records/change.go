@@ -37,7 +37,8 @@ func ApplyChange(state Changing, change *fragment.Change) error {
 	return expecting(state, change.PutAssociations, State.ExpectAssociations, state.PutAssociation)
 }
 
-// Cover marks the entries of a change that are covered (see [fragment.Change.Cover]). It is called before the change is applied.
+// Cover marks the entries of a change that are covered (see [fragment.Change.Cover]). It is called before the change is
+// applied.
 func Cover(state *Cached, change *fragment.Change) error {
 	if len(change.PutAssociations)+len(change.DeleteAssociations) == 0 {
 		return nil

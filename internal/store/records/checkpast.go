@@ -69,9 +69,10 @@ func joinedChange(_, a, b []byte) []byte {
 	return packed(one)
 }
 
-// ComparePast calls f with each row that is not as it must be of what is remembered of the past of a source: of what rows were before the commits
-// from one on, and of the lists of what these have changed. commits has the numbers of commits that there must be; once says that there are no
-// others, and that each is of one commit. lost is told of records of which it is not known what they were.
+// ComparePast calls f with each row that is not as it must be of what is remembered of the past of a source: of what
+// rows were before the commits from one on, and of the lists of what these have changed. commits has the numbers of
+// commits that there must be; once says that there are no others, and that each is of one commit. lost is told of
+// records of which it is not known what they were.
 func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, file string, memory int, lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	want, listed := agree.New(file, memory, joinedChange), agree.New(file+"-list", memory, nil)
 	defer want.Close()
@@ -130,7 +131,8 @@ func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once 
 	return past.CompareLists(t, id, from, once, listed, lost, f)
 }
 
-// followChange tells of all that follows from a change of a record, that itself included. A row has one if one of its values is one that can be read.
+// followChange tells of all that follows from a change of a record, that itself included. A row has one if one of its
+// values is one that can be read.
 func followChange(id keys.Source, c *past.Change, want *agree.Rows, lost func(key []byte, commit uint64)) (err error) {
 	read, unread := false, false
 	for i, value := range [2][]byte{c.Before, c.After} {

@@ -13,7 +13,8 @@ type Class struct {
 	Instances int
 }
 
-// Classes iterates over the topics that have instances, by TopicSI. It reads the keys of all associations, and no records.
+// Classes iterates over the topics that have instances, by TopicSI. It reads the keys of all associations, and no
+// records.
 func (s State) Classes() iter.Seq2[Class, error] {
 	return func(yield func(Class, error) bool) {
 		prefix := s.id.Key(keys.TableAssociation)

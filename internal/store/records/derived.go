@@ -85,8 +85,8 @@ func (l *derived) addMentions() error {
 	return nil
 }
 
-// joined makes one value of two that follow under one key: mentions of the same topic are added up. Damaged records may claim an identifier of
-// another topic: one has it.
+// joined makes one value of two that follow under one key: mentions of the same topic are added up. Damaged records may
+// claim an identifier of another topic: one has it.
 func joined(key, a, b []byte) []byte {
 	if keys.Table(key) == keys.TableMentions {
 		return binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(a)+binary.BigEndian.Uint64(b))

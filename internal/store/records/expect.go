@@ -21,7 +21,8 @@ func (s State) Along(key func(fragment.Ref) []byte) State {
 // topicsAtOnce is how many topics are asked for at once. Each has several rows.
 const topicsAtOnce = 500
 
-// Expect implements [fragment.Expecting]: topics will be read, with what they play in and with their counts of mentions.
+// Expect implements [fragment.Expecting]: topics will be read, with what they play in and with their counts of
+// mentions.
 func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	if !s.tx.Distant() {
 		return nil
@@ -53,7 +54,8 @@ func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	return s.expectElsewhere(append(refs, sis...))
 }
 
-// ExpectNames says that topics will be read by any of their subject identifiers, without what they play in: for what they are called.
+// ExpectNames says that topics will be read by any of their subject identifiers, without what they play in: for what
+// they are called.
 func (s State) ExpectNames(sis []fragment.Ref) error {
 	if !s.tx.Distant() {
 		return nil
@@ -66,8 +68,8 @@ func (s State) ExpectNames(sis []fragment.Ref) error {
 	return nil
 }
 
-// InParts iterates over all of a sequence, but has some of them before it yields the first of these: as many as are enough. It calls expect
-// with them, which says what will be read of them. Its error comes with the first.
+// InParts iterates over all of a sequence, but has some of them before it yields the first of these: as many as are
+// enough. It calls expect with them, which says what will be read of them. Its error comes with the first.
 func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool, expect func(some []T) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var some []T
@@ -97,7 +99,8 @@ func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool, expect 
 	}
 }
 
-// expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is remembered.
+// expectElsewhere says that the associations of topics will be read that stand with other players. It looks at what is
+// remembered.
 func (s State) expectElsewhere(refs []fragment.Ref) error {
 	var all [][]byte
 	for _, ref := range refs {

@@ -55,7 +55,8 @@ func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
 	return nil
 }
 
-// rowsOf iterates over the rows of a table, each of which is valid until the next one, as long as somebody waits for them.
+// rowsOf iterates over the rows of a table, each of which is valid until the next one, as long as somebody waits for
+// them.
 func rowsOf(t *txn.Tx, id keys.Source, table byte) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for r, err := range t.ScanInPlace(id.Key(table), nil) {
@@ -148,7 +149,8 @@ func (e *Expected) isCopy(t *txn.Tx, r row, a *fragment.Association) (bool, erro
 	return false, nil
 }
 
-// Difference is a row that is not as expected. It is lost where it was the record of an association, and cannot be read.
+// Difference is a row that is not as expected. It is lost where it was the record of an association, and cannot be
+// read.
 type Difference struct{ agree.Difference }
 
 // Differences calls f with each row that is not as expected.
@@ -168,7 +170,8 @@ func wasRecord(r row) bool {
 	return a == nil
 }
 
-// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of the index of words is not, that is made anew.
+// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of the index of words is not,
+// that is made anew.
 func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	err = e.Differences(t, func(d Difference) error {
 		all = append(all, Difference{d.Kept()})
@@ -264,7 +267,8 @@ func (d *Difference) Topic() string {
 	return ""
 }
 
-// stored iterates over the rows of a source that follow from its records, as they are stored. Each is valid until the next one.
+// stored iterates over the rows of a source that follow from its records, as they are stored. Each is valid until the
+// next one.
 func stored(t *txn.Tx, id keys.Source) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for _, table := range []byte(derivedTables) {

@@ -44,8 +44,8 @@ type Found struct {
 	Ended bool // the time was over: these are those that were found until then
 }
 
-// Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may return fewer while there are more:
-// it looks at one record at least, and at no more once so much time is over.
+// Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may
+// return fewer while there are more: it looks at one record at least, and at no more once so much time is over.
 func (s State) Find(q search.Query, position string, limit int, within time.Duration) (*Found, error) {
 	at, err := parsePosition(position)
 	if err != nil {
@@ -173,7 +173,8 @@ func (s State) entries(word string, from position) iter.Seq2[position, error] {
 	}
 }
 
-// best returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok is false where it is not.
+// best returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok is
+// false where it is not.
 func best(t *fragment.Topic, word string) (found position, ok bool) {
 	for _, e := range search.Entries(t) {
 		if !strings.HasPrefix(e.Word, word) {
@@ -188,7 +189,8 @@ func best(t *fragment.Topic, word string) (found position, ok bool) {
 	return found, ok
 }
 
-// expectedEntries is entries without those of topics that were looked at. The topics of the others are going to be read.
+// expectedEntries is entries without those of topics that were looked at. The topics of the others are going to be
+// read.
 func (l *looking) expectedEntries(word string, from position) iter.Seq2[position, error] {
 	if !l.tx.Distant() {
 		return l.entries(word, from)
@@ -210,8 +212,8 @@ func (l *looking) expectedEntries(word string, from position) iter.Seq2[position
 // readAtOnce is how many topics are asked for at once, where each question to the engine takes its time.
 const readAtOnce = 50
 
-// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more. Entries come in the order of
-// how good they are, so those of a topic that was looked at are worse.
+// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more. Entries
+// come in the order of how good they are, so those of a topic that was looked at are worse.
 func (l *looking) candidate(at position, word string) (*fragment.Topic, error) {
 	ref := words.Topic(at.after)
 	if _, looked := l.seen[ref]; looked {
@@ -260,8 +262,8 @@ func match(q search.Query, t *fragment.Topic) (search.Match, bool) {
 	return q.Match(t)
 }
 
-// findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as many as the time allows, and
-// sorts those that have the others too. The next page of these is of as many topics.
+// findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as
+// many as the time allows, and sorts those that have the others too. The next page of these is of as many topics.
 func (l *looking) findWords(q search.Query, at position, limit int) (*Found, error) {
 	word, err := l.rarest(q.Words)
 	if err != nil {

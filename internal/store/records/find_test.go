@@ -47,8 +47,8 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 	return topic
 }
 
-// Whatever is loaded and changed, and in whatever steps, the index has the entries of the topics that there are, and what is
-// found by it is what all topics together have, in the order of how well it fits.
+// Whatever is loaded and changed, and in whatever steps, the index has the entries of the topics that there are, and
+// what is found by it is what all topics together have, in the order of how well it fits.
 func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
 	scratch := filepath.Join(t.TempDir(), "x")
 	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
@@ -231,8 +231,8 @@ func (r countedReader) Get(key []byte) ([]byte, error) {
 	return r.Reader.Get(key)
 }
 
-// The record of a topic is read once for a page of results, however many of its words or identifiers begin as the query does; twice where an
-// identifier is what it is found by.
+// The record of a topic is read once for a page of results, however many of its words or identifiers begin as the query
+// does; twice where an identifier is what it is found by.
 func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	engine := &counted{Engine: memory.New()}
 	db := txn.New(engine, func() error { return nil })

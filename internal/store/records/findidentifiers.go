@@ -73,7 +73,8 @@ func (l *looking) findIdentifiers(q search.Query, at position, limit int) (*Foun
 	return found, nil
 }
 
-// firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found before.
+// firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found
+// before.
 func firstWith(t *fragment.Topic, prefix fragment.Ref) (first fragment.Ref) {
 	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
 		switch {

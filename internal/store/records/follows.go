@@ -17,7 +17,8 @@ type following interface {
 	item(e statedigest.Entry) error // of the state digest. It comes last
 }
 
-// topicFollows tells of all that follows from a topic, of which record is the stored form. Nothing else says what that is.
+// topicFollows tells of all that follows from a topic, of which record is the stored form. Nothing else says what that
+// is.
 func topicFollows(id keys.Source, t *fragment.Topic, record []byte, to following) error {
 	ref := t.TopicSI()
 	at := id.LocatorKey(keys.TableTopic, ref)

@@ -16,7 +16,8 @@ import (
 // wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
 var wordRules = keys.Meta("words")
 
-// formatKey is the key of the row with the format of the rows. formatBefore is that of formats of which the keys began with the table.
+// formatKey is the key of the row with the format of the rows. formatBefore is that of formats of which the keys began
+// with the table.
 var formatKey = keys.Meta("format")
 
 const formatBefore = "mformat"
@@ -42,7 +43,8 @@ func PutFormat(t *txn.Tx) error {
 	return errors.Join(t.Put(formatKey, []byte(keys.Format)), t.Put(wordRules, []byte(search.Rules)))
 }
 
-// HasRules reports whether the indexes of words were made by the rules of this program: those of another version of Unicode are others.
+// HasRules reports whether the indexes of words were made by the rules of this program: those of another version of
+// Unicode are others.
 func HasRules(t *txn.Tx) (bool, error) {
 	rules, err := t.Get(wordRules)
 	return string(rules) == search.Rules, err
@@ -69,8 +71,8 @@ func Format(t *txn.Tx) (string, error) {
 	return version, fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, or a newer one", version, keys.Format)
 }
 
-// ReindexWords makes the indexes of words of sources anew. To do it again does no harm. Records that cannot be read are left out: whoever checks
-// the data is told of them.
+// ReindexWords makes the indexes of words of sources anew. To do it again does no harm. Records that cannot be read are
+// left out: whoever checks the data is told of them.
 func (o Loader) ReindexWords(t *txn.Tx, ids []keys.Source) error {
 	ctx := t.Context()
 	for _, id := range ids {

@@ -55,8 +55,8 @@ func (o Loader) file(id keys.Source) string {
 	return filepath.Join(o.Scratch, fmt.Sprintf("%d-%d", id.Number, id.Generation))
 }
 
-// Ordered writes rows in the order of their keys, as far as possible: a few ascending runs. Badger writes what is much in such runs once. Of rows in any
-// order it writes each several times, and needs much memory for that.
+// Ordered writes rows in the order of their keys, as far as possible: a few ascending runs. Badger writes what is much
+// in such runs once. Of rows in any order it writes each several times, and needs much memory for that.
 type Ordered struct {
 	Bulk   kv.Writer
 	Sorter *extsort.Sorter
@@ -74,7 +74,8 @@ func (o *Ordered) Put(key, value []byte) error {
 	return o.Sorter.Add(key, value)
 }
 
-// Ordered returns a writer of rows of a source, of which those of one table come in order for the most part. The caller closes its sorter.
+// Ordered returns a writer of rows of a source, of which those of one table come in order for the most part. The caller
+// closes its sorter.
 func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
 	file := filepath.Join(o.Scratch, fmt.Sprintf("%d-%d-%c", id.Number, id.Generation, table))
 	return &Ordered{Bulk: bulk, Table: table, Sorter: &agree.New(file, o.Memory, nil).Sorter}

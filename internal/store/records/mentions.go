@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// counting is by how much an update changes the counts of mentions of a source. Most of what a record mentioned before, it mentions again: so the
-// counts are changed at the end.
+// counting is by how much an update changes the counts of mentions of a source. Most of what a record mentioned before,
+// it mentions again: so the counts are changed at the end.
 type counting struct {
 	State
 	steps map[fragment.Ref]int

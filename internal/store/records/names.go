@@ -11,9 +11,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A name leads to a number, and nothing else: what has the name is in the keyspace of that number. So what changes it writes no row of the names.
+// A name leads to a number, and nothing else: what has the name is in the keyspace of that number. So what changes it
+// writes no row of the names.
 
-// Named is the row of what has a name: of a collection or a subscription, by the table. Row is nil where the name leads nowhere.
+// Named is the row of what has a name: of a collection or a subscription, by the table. Row is nil where the name leads
+// nowhere.
 type Named struct {
 	Name   string
 	Number uint32
@@ -40,7 +42,8 @@ func read(t *txn.Tx, table byte, name string, leads []byte) (found Named, err er
 	return found, err
 }
 
-// List returns all that has a name in a table, in the order of names. All rows are asked for at once, those of the other table too: most readers want both.
+// List returns all that has a name in a table, in the order of names. All rows are asked for at once, those of the
+// other table too: most readers want both.
 func List(t *txn.Tx, table byte) (all []Named, err error) {
 	if t.Distant() {
 		if err := expectNamed(t); err != nil {
@@ -92,8 +95,8 @@ func (n *Named) Decode(table byte, v any, named func() string) error {
 	return nil
 }
 
-// PutNamed writes the row of what has a name and a number, and has the name lead to it. What it led to before, under another number, is of no use from the
-// commit on.
+// PutNamed writes the row of what has a name and a number, and has the name lead to it. What it led to before, under
+// another number, is of no use from the commit on.
 func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
 	before, err := t.Get(keys.Name(table, name))
 	if err == nil && len(before) == 4 && binary.BigEndian.Uint32(before) != number {
@@ -105,7 +108,8 @@ func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
 	return errors.Join(t.PutJSON(keys.Own(number).Key(table), v), t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
 }
 
-// Unname has a name lead to nothing any more, and removes the row of what had it: what else there is under its number is of no use from the commit on.
+// Unname has a name lead to nothing any more, and removes the row of what had it: what else there is under its number
+// is of no use from the commit on.
 func Unname(t *txn.Tx, table byte, name string, number uint32) error {
 	return errors.Join(t.Delete(keys.Name(table, name)), t.Delete(keys.Own(number).Key(table)))
 }

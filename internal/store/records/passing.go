@@ -68,8 +68,8 @@ func (p *passing) Associations() iter.Seq2[*fragment.Association, error] {
 	return p.associations(p.other.Association)
 }
 
-// isLeast reports whether the player of an association row is the least of the association, or what is wrong with the row
-// will be found out by decoding it. prefix is what the keys of all begin with.
+// isLeast reports whether the player of an association row is the least of the association, or what is wrong with the
+// row will be found out by decoding it. prefix is what the keys of all begin with.
 func isLeast(r row, prefix []byte) bool {
 	record, inline := bytes.CutPrefix(r.Value, []byte{rowInline})
 	if !inline {

@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Reading is a State that is only read. It knows whether it is plain, for which one that changes would have to look at what is not
-// written yet.
+// Reading is a State that is only read. It knows whether it is plain, for which one that changes would have to look at
+// what is not written yet.
 type Reading struct{ State }
 
 // Read returns the records of a generation of a source, to be read.

@@ -37,7 +37,8 @@ func (s State) ReifiedBy(reifier fragment.Ref) iter.Seq2[fragment.Record, error]
 	})
 }
 
-// named iterates over the records that rows name, in their keys: name returns the table and the rest of the key of the record.
+// named iterates over the records that rows name, in their keys: name returns the table and the rest of the key of the
+// record.
 func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range s.tx.Scan(prefix, nil) {

@@ -105,8 +105,8 @@ func (c *Claim) Key() string {
 	return hashed(c.Kind, string(c.Topic), c.Value)
 }
 
-// IsValue reports whether a value is the one that a person has given: as it is, or as it is printed, with escapes of what cannot be
-// seen, such as no-break spaces.
+// IsValue reports whether a value is the one that a person has given: as it is, or as it is printed, with escapes of
+// what cannot be seen, such as no-break spaces.
 func IsValue(value, given string) bool {
 	printed := strconv.Quote(value)
 	return value == given || given == printed || given == printed[1:len(printed)-1]

@@ -257,7 +257,8 @@ func canonical(t *testing.T, parts []merge.Part) string {
 	return b.String()
 }
 
-// requireParts checks that the merged view, and each part of it, says what is wanted. It returns the canonical form of the view.
+// requireParts checks that the merged view, and each part of it, says what is wanted. It returns the canonical form of
+// the view.
 func requireParts(t *testing.T, db *store.DB, want map[string]*merge.Memory, at string) (got string) {
 	t.Helper()
 	require.NoError(t, db.ReadParts(t.Context(), func(all []store.Part) error {

@@ -14,7 +14,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// What has an address has the same bytes in each release. If this test fails, fragments or records are written in another way: see Version.
+// What has an address has the same bytes in each release. If this test fails, fragments or records are written in
+// another way: see Version.
 func TestBytesOfAVersionStay(t *testing.T) {
 	const sp, si = "http://example.org/map/", "http://psi.example.org/bibliothek"
 	read := func(name string) []byte {

@@ -28,7 +28,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be served on.
+// ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be
+// served on.
 var ErrNotReplicable = errors.New("the source cannot be replicated, as its entries do not name their places in a log: follow it by \"subscribe\", and \"derive\" a collection of it")
 
 // EpochOf returns the epoch that the id of a feed names.
@@ -40,7 +41,8 @@ func EpochOf(feedID string) (uuid.UUID, error) {
 	return epoch, nil
 }
 
-// Begin sets what is known of a log before its first entry. It has a time, since the feeds of a collection without entries state one too.
+// Begin sets what is known of a log before its first entry. It has a time, since the feeds of a collection without
+// entries state one too.
 func Begin(c *collections.Collection, s *sources.Subscription) {
 	c.SP, c.Created, c.Updated = s.SP, time.Unix(0, 0), s.Staging.Mark.Updated
 	if c.Updated.IsZero() { // there is no snapshot
@@ -74,8 +76,8 @@ func Said(f *fragment.Fragment) (fragment.Source, error) {
 	return said, merge.Apply(said, f)
 }
 
-// Keep keeps the fragment of an entry, as it is of what was said, where that is not what the records show with the entry: it sets Kept. A large one is not
-// kept: it sets Late.
+// Keep keeps the fragment of an entry, as it is of what was said, where that is not what the records show with the
+// entry: it sets Kept. A large one is not kept: it sets Late.
 func Keep(t *txn.Tx, c *collections.Collection, state, said fragment.Source, e *collections.Entry) error {
 	kept, err := differing(c, state, said, e)
 	if err == nil && e.Kept {
@@ -194,7 +196,8 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 	return nil
 }
 
-// Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later entry supersedes.
+// Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later
+// entry supersedes.
 func Unresolved(t *txn.Tx, c *collections.Collection, entries []sources.Logged) (unresolved []*sources.Logged, err error) {
 	state := records.Of(t, c.SourceKey())
 	for i := range entries {

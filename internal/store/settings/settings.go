@@ -52,8 +52,8 @@ type Settings struct {
 	ChangeListAfter time.Duration `json:",omitempty"` // age of its first change at which it is
 }
 
-// limits are the settings that are numbers or times, by the names that they have in JSON, each with the most that it may be; 0: no limit.
-// A flag has the same name with hyphens.
+// limits are the settings that are numbers or times, by the names that they have in JSON, each with the most that it
+// may be; 0: no limit. A flag has the same name with hyphens.
 func (s *Settings) limits() []limit {
 	return []limit{
 		{"documentSize", int64(s.DocumentSize), maxDocumentSize}, {"snapshotEvery", int64(s.SnapshotEvery), 0}, {"snapshotAfter", int64(s.SnapshotAfter), 0},

@@ -99,7 +99,8 @@ func (st *Store) whole(t *txn.Tx, id keys.Source) (bool, error) {
 	return len(notes) == 0, err
 }
 
-// mend makes the rows of a generation agree with each other. It returns the topics that were concerned, and how many there are in all.
+// mend makes the rows of a generation agree with each other. It returns the topics that were concerned, and how many
+// there are in all.
 func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, left int, err error) {
 	var damaged [][]byte
 	file, memory := st.scratch(id)
@@ -137,8 +138,9 @@ func (st *Store) mend(t *txn.Tx, id keys.Source, m *Mended) (topics []string, le
 	return topics, expected.Topics, err
 }
 
-// unreadableNotes returns the keys of what cannot be read of the notes about what is in quarantine, and which records are held.
-// What they say is found out again: the state digest differs without what was in quarantine, and records that are not known are fetched.
+// unreadableNotes returns the keys of what cannot be read of the notes about what is in quarantine, and which records
+// are held. What they say is found out again: the state digest differs without what was in quarantine, and records that
+// are not known are fetched.
 func unreadableNotes(t *txn.Tx, id keys.Source) (all [][]byte, err error) {
 	for _, table := range []byte{keys.TableQuarantine, keys.TableHeld} {
 		for r, err := range t.ScanInPlace(id.Key(table), nil) {

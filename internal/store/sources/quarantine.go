@@ -107,9 +107,9 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
-// A covered entry need not be applied, as other entries of its commit have all that is new in it. Where one of these is in quarantine, or was
-// superseded by one that is, that is missing. So what is passed over is owed, until a round ends with nothing in quarantine; else it is
-// applied at the end.
+// A covered entry need not be applied, as other entries of its commit have all that is new in it. Where one of these is
+// in quarantine, or was superseded by one that is, that is missing. So what is passed over is owed, until a round ends
+// with nothing in quarantine; else it is applied at the end.
 
 // Owe notes a covered entry that is passed over.
 func (a *Applying) Owe(q Quarantined) error { return a.tx.PutJSON(a.owedKey(q.TopicSI), q) }

@@ -14,7 +14,8 @@ type Rejected struct {
 	Stated bool `json:"stated"` // the source asserts the claim
 }
 
-// Reject hides claims of a subscription in the merged view. A claim that is rejected already gets the new reason, if there is one.
+// Reject hides claims of a subscription in the merged view. A claim that is rejected already gets the new reason, if
+// there is one.
 func (st *Store) Reject(ctx context.Context, name, reason string, claims ...rejections.Claim) error {
 	return st.changeRejections(ctx, name, ActivityRejected, reason, claims, func(t *txn.Tx, source uint32, c *rejections.Claim) error {
 		return rejections.Add(t, source, rejections.Rejection{Claim: *c, Reason: reason, Time: st.now().UTC()})

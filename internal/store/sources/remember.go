@@ -10,11 +10,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What the records of a source were is remembered where collections are derived from it, until all of these have read what has changed. Its
-// commits are counted: they have no log.
+// What the records of a source were is remembered where collections are derived from it, until all of these have read
+// what has changed. Its commits are counted: they have no log.
 
 const (
-	// mostBehind is of how many commits it is remembered what they have changed. A collection that is further behind reads all that the source says.
+	// mostBehind is of how many commits it is remembered what they have changed. A collection that is further behind
+	// reads all that the source says.
 	mostBehind = 10_000
 	// forgotAtOnce is how many commits one commit forgets.
 	forgotAtOnce = 10
@@ -73,7 +74,8 @@ func (a *Applying) putVia() error {
 	return a.tx.Put(a.subscription.Source(a.Progress).Numbered(keys.TableVia, a.Commits), []byte(strings.Join(a.via, "\n")))
 }
 
-// Via calls f with topics of a source that commits have changed, and the entries by which they have: those with a number behind after, up to upTo.
+// Via calls f with topics of a source that commits have changed, and the entries by which they have: those with a
+// number behind after, up to upTo.
 func Via(t *txn.Tx, id keys.Source, after, upTo uint64, f func(topic fragment.Ref, via string)) error {
 	for row, err := range t.Scan(id.Key(keys.TableVia), id.Numbered(keys.TableVia, after+1)) {
 		if err != nil || keys.NumberIn(row.Key) > upTo {

@@ -17,9 +17,11 @@ type Sample struct {
 	Failed      int       `json:"failed,omitempty"`
 	Applied     int       `json:"applied,omitempty"` // entries that moved the mark
 	Quarantined int       `json:"quarantined,omitempty"`
-	// Lag is how many seconds had gone by, at most, when a round ended, since nothing was known to be missing; nil: nothing is held yet.
+	// Lag is how many seconds had gone by, at most, when a round ended, since nothing was known to be missing; nil:
+	// nothing is held yet.
 	Lag *float64 `json:"lagSeconds,omitempty"`
-	// Proven is when the copy was last found to have the state digest that the source states. Unproven says that it is not known to.
+	// Proven is when the copy was last found to have the state digest that the source states. Unproven says that it is
+	// not known to.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven bool       `json:"unproven,omitempty"`
 }
@@ -31,7 +33,8 @@ type RoundEnd struct {
 	Applied    int
 }
 
-// SampleTime is the length of the period of a sample, and MaxSamples how many are kept of a subscription: those of a day.
+// SampleTime is the length of the period of a sample, and MaxSamples how many are kept of a subscription: those of a
+// day.
 const (
 	SampleTime = 5 * time.Minute
 	MaxSamples = 288
@@ -41,8 +44,8 @@ func sampleKey(s *Subscription, from time.Time) []byte {
 	return keys.Own(s.Number).Numbered(keys.TableSample, uint64(from.Unix()/int64(SampleTime.Seconds()))%MaxSamples)
 }
 
-// ended keeps a sample of a round that has ended, with the change that says so. The row of the period a day ago is used again, so that
-// there are never more than [MaxSamples].
+// ended keeps a sample of a round that has ended, with the change that says so. The row of the period a day ago is used
+// again, so that there are never more than [MaxSamples].
 func ended(t *txn.Tx, s *Subscription) error {
 	var inQuarantine []Quarantined
 	var err error
@@ -97,7 +100,8 @@ func (sample *Sample) compare(s *Subscription, inQuarantine []Quarantined) {
 	sample.Lag = &lag
 }
 
-// readSample returns the sample of a period as it is up to now. What cannot be read of it is no loss that would be worth a round.
+// readSample returns the sample of a period as it is up to now. What cannot be read of it is no loss that would be
+// worth a round.
 func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
 	var was Sample
 	if ok, err := t.GetJSON(key, &was); !ok || err != nil || !was.From.Equal(from) {
@@ -106,8 +110,8 @@ func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
 	return was
 }
 
-// Samples returns what is kept of the rounds of the last day of a subscription, the oldest first. There are none of times at which no
-// round ended.
+// Samples returns what is kept of the rounds of the last day of a subscription, the oldest first. There are none of
+// times at which no round ended.
 func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) error {
 		all = nil
@@ -131,9 +135,9 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 	return all, err
 }
 
-// LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed, the mark; but not
-// later than when the first of what is in quarantine was published. It is zero while nothing is held. byReplica says that it is that of
-// a replica that is followed in place of the first address.
+// LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed,
+// the mark; but not later than when the first of what is in quarantine was published. It is zero while nothing is held.
+// byReplica says that it is that of a replica that is followed in place of the first address.
 func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time, byReplica bool) {
 	if s.State == nil {
 		return time.Time{}, false

@@ -33,9 +33,11 @@ type Logged struct {
 	Lasting bool
 }
 
-// Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that it is called in.
+// Server serves on the sources of those subscriptions that are replicas. What it does is part of the transaction that
+// it is called in.
 type Server interface {
-	// Logged is told the entries that were applied to a generation, staged or not, in their order. There are none where topics were repaired.
+	// Logged is told the entries that were applied to a generation, staged or not, in their order. There are none where
+	// topics were repaired.
 	Logged(ctx context.Context, t *txn.Tx, a *Applying, entries []Logged) error
 	// Pinned is told that another checkpoint of the source was accepted.
 	Pinned(t *txn.Tx, s *Subscription) error

@@ -31,27 +31,30 @@ type Subscription struct {
 	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
 	TokenFile string `json:",omitempty"` // path of the file with the token for reading
 
-	// Key is the public key that has to sign the checkpoints of the source, "" for none. Checkpoint is the last one that was
-	// accepted, as a signed note.
+	// Key is the public key that has to sign the checkpoints of the source, "" for none. Checkpoint is the last one
+	// that was accepted, as a signed note.
 	Key, Checkpoint string `json:",omitempty"`
 
-	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is primary.
+	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is
+	// primary.
 	DerivedFrom []string `json:",omitempty"`
 
-	// Duplicates are the URLs of the same feed on other servers, by the word of the source when it was subscribed to. They are not kept.
+	// Duplicates are the URLs of the same feed on other servers, by the word of the source when it was subscribed to.
+	// They are not kept.
 	Duplicates []string `json:"-"`
-	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds above are those
-	// of the address that was used last. None: there is that one address.
+	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds
+	// above are those of the address that was used last. None: there is that one address.
 	Addresses []Address `json:",omitempty"`
-	// Checked is a time by the clock of the origin: what is held was all that the source had by then. It does not go back where that
-	// clock is set back: so of two states of a replica the older one never has the later time.
+	// Checked is a time by the clock of the origin: what is held was all that the source had by then. It does not go
+	// back where that clock is set back: so of two states of a replica the older one never has the later time.
 	Checked time.Time
-	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that Checked is of.
+	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that
+	// Checked is of.
 	Openings []string `json:",omitempty"`
 	// Memory is what is remembered of the readings of the source (package follow).
 	Memory json.RawMessage `json:",omitempty"`
-	// Anew counts how often all that the source says became another view of it without a commit to its records, or with one that nobody
-	// remembers: by rejections, and by mending.
+	// Anew counts how often all that the source says became another view of it without a commit to its records, or with
+	// one that nobody remembers: by rejections, and by mending.
 	Anew uint64 `json:",omitempty"`
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
@@ -90,8 +93,8 @@ const (
 type Progress struct {
 	Generation uint32
 	Revision   uint64 `json:",omitempty"` // how often rounds have changed it
-	// Commits is how many commits have changed the records while it was remembered what they were, for those who are derived from them.
-	// What is remembered begins behind the one with the number Forgotten.
+	// Commits is how many commits have changed the records while it was remembered what they were, for those who are
+	// derived from them. What is remembered begins behind the one with the number Forgotten.
 	Commits, Forgotten uint64 `json:",omitempty"`
 	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
 	Mark               Mark
@@ -290,8 +293,8 @@ type Proof struct {
 	Reason  string    `json:",omitempty"` // why the state is not proven, for people
 }
 
-// DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to which
-// changes are applied.
+// DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to
+// which changes are applied.
 func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *statedigest.Node, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)
@@ -308,7 +311,8 @@ func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *s
 	return n, err
 }
 
-// sourcesTurn is in whose name all sources are changed, one at a time: what was done with any of them is kept in one place.
+// sourcesTurn is in whose name all sources are changed, one at a time: what was done with any of them is kept in one
+// place.
 const sourcesTurn = "sources"
 
 // ApplyEntries changes the records of a source and moves its mark, in one

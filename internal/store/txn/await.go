@@ -10,9 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Await returns when the present state is another than that of the version since, and returns its version. Where since is
-// zero, that is at once. Commits of this DB are known when they are made, without a question. Others who share
-// the engine are found by one question for all who wait, as often as the most eager of them asks for (every).
+// Await returns when the present state is another than that of the version since, and returns its version. Where since
+// is zero, that is at once. Commits of this DB are known when they are made, without a question. Others who share the
+// engine are found by one question for all who wait, as often as the most eager of them asks for (every).
 func (db *DB) Await(ctx context.Context, since kv.Version, every time.Duration) (kv.Version, error) {
 	w := &waiter{since, every, make(chan found, 1)}
 	if err := db.enter(w); err != nil {
@@ -115,7 +115,8 @@ func (a *awaited) all() []*waiter {
 	return slices.Collect(maps.Keys(a.waiters))
 }
 
-// tell tells those who were there before the question. It returns how often the others want to be asked for, and whether there are any.
+// tell tells those who were there before the question. It returns how often the others want to be asked for, and
+// whether there are any.
 func (a *awaited) tell(asked []*waiter, version kv.Version, err error) (every time.Duration, anybody bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

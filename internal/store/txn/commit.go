@@ -73,8 +73,8 @@ func (t *Tx) write(c row, written *int) error {
 	return t.commit.Put(c.Key, c.Value)
 }
 
-// Changes calls f with what t really changes of what it may read again, in the order of keys, and with the values before: a
-// nil value is of a row that goes, or was not there.
+// Changes calls f with what t really changes of what it may read again, in the order of keys, and with the values
+// before: a nil value is of a row that goes, or was not there.
 func (t *Tx) Changes(f func(c kv.Row, before []byte) error) error {
 	for from, more := "", true; more; {
 		var some []row

@@ -23,8 +23,8 @@ type DB struct {
 	// Stumbled, if not nil, is called when a view has come upon damage. It is set before the first of them.
 	Stumbled func()
 
-	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed last. Its error
-	// is that of the view or update. It is set before the first of them.
+	// Guard, if not nil, is asked whether a state may be read or changed, unless its version is the one that it allowed
+	// last. Its error is that of the view or update. It is set before the first of them.
 	Guard   func(*Tx) error
 	allowed atomic.Pointer[kv.Version]
 
@@ -94,7 +94,8 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// guard returns why a state may not be read or changed. A commit is based on the version that was allowed, so no other can come between.
+// guard returns why a state may not be read or changed. A commit is based on the version that was allowed, so no other
+// can come between.
 func (db *DB) guard(t *Tx) error {
 	if db.Guard == nil {
 		return nil
@@ -174,9 +175,9 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 
 type conditionKey struct{}
 
-// WithCondition returns a context whose updates are committed only where holds returns nil, which it is asked in the same
-// transaction: what it reads is as it is when they are committed, and it may change more. Else its error is that of the update. The conditions that ctx
-// has go on to hold.
+// WithCondition returns a context whose updates are committed only where holds returns nil, which it is asked in the
+// same transaction: what it reads is as it is when they are committed, and it may change more. Else its error is that
+// of the update. The conditions that ctx has go on to hold.
 func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
 	if others, ok := ctx.Value(conditionKey{}).(func(*Tx) error); ok {
 		this := holds

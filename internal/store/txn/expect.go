@@ -9,15 +9,15 @@ import (
 // AtOnce is about how many rows whoever goes through many says that it expects, before it reads them.
 const AtOnce = 2000
 
-// Distant reports whether each question to the engine takes its time, however little it asks for. Then [Tx.Expect] saves much of it. Else it does nothing,
-// and nobody need find out what will be read.
+// Distant reports whether each question to the engine takes its time, however little it asks for. Then [Tx.Expect]
+// saves much of it. Else it does nothing, and nobody need find out what will be read.
 func (t *Tx) Distant() bool {
 	_, many := t.base.(kv.ManyReader)
 	return many
 }
 
-// Expect says what will be read: the values of keys, and rows from the first of prefixes on, or of what begins with one of them and one of the
-// bytes that may follow. What is not remembered is asked for at once.
+// Expect says what will be read: the values of keys, and rows from the first of prefixes on, or of what begins with one
+// of them and one of the bytes that may follow. What is not remembered is asked for at once.
 func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 	many, ok := t.base.(kv.ManyReader)
 	if !ok {
@@ -72,7 +72,8 @@ func unknown(all [][]byte, known func([]byte) bool) (left [][]byte) {
 // Expecting is a [Finisher] that says which rows Finish will read, or the first of them.
 type Expecting interface{ Expects() (keys [][]byte) }
 
-// ExpectEnd says that an update comes to its end: what is attached to it will be finished, and what it has changed compared with what was there.
+// ExpectEnd says that an update comes to its end: what is attached to it will be finished, and what it has changed
+// compared with what was there.
 func (t *Tx) ExpectEnd() error {
 	if err := t.answered(); err != nil || !t.Distant() {
 		return err

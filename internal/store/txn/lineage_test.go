@@ -38,8 +38,8 @@ func (e *backed) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 	return e.now().Begin(ctx, since)
 }
 
-// An engine that is put back and written again comes to another state of the same number: those who wait are told, what is allowed of a state
-// is asked again, and whoever decided on what was lost decides again. Reading alone shows it.
+// An engine that is put back and written again comes to another state of the same number: those who wait are told, what
+// is allowed of a state is asked again, and whoever decided on what was lost decides again. Reading alone shows it.
 func TestAnEngineThatIsPutBackIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := memory.New()

@@ -28,8 +28,8 @@ type beginning struct {
 	more bool // there may be others
 }
 
-// readsLimit is how much is remembered at most, in bytes. Where each question takes its time it is distantLimit: who expects to read
-// rows must find them when they are needed.
+// readsLimit is how much is remembered at most, in bytes. Where each question takes its time it is distantLimit: who
+// expects to read rows must find them when they are needed.
 const (
 	readsLimit   = 16 << 20
 	distantLimit = 64 << 20

@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// turns lets the updates of this process in. One of something that has a name runs beside those of other names; one without a name runs alone. Updates wait in
-// the order in which they came: so none of them waits for ever.
+// turns lets the updates of this process in. One of something that has a name runs beside those of other names; one
+// without a name runs alone. Updates wait in the order in which they came: so none of them waits for ever.
 type turns struct {
 	mu      sync.Mutex
 	running []*turn
@@ -88,7 +88,8 @@ const (
 	longestTurn = 20 * time.Second
 )
 
-// takeTurn has other processes wait where they were faster too often. A turn that cannot be had is no error: the update is tried without.
+// takeTurn has other processes wait where they were faster too often. A turn that cannot be had is no error: the update
+// is tried without.
 func (r *refusals) takeTurn(ctx context.Context, e kv.Engine) (end func()) {
 	shared, ok := e.(kv.Shared)
 	r.began = time.Now()

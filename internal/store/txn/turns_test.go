@@ -19,7 +19,8 @@ func began(ts *turns, t *turn) bool {
 	}
 }
 
-// Updates of other names run at once, those of one name and those of all do not; nobody overtakes whom it would exclude.
+// Updates of other names run at once, those of one name and those of all do not; nobody overtakes whom it would
+// exclude.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var ts turns

@@ -51,8 +51,9 @@ type Observer interface {
 // earlier.
 type Finisher interface{ Finish() error }
 
-// Keeper is a [Finisher] that keeps what an update really changes: Changes is called with each row, in the order of keys, and its value before; nil where
-// it was not there. Ends comes after the last one. What they put is committed with the rest, and nothing reads it before.
+// Keeper is a [Finisher] that keeps what an update really changes: Changes is called with each row, in the order of
+// keys, and its value before; nil where it was not there. Ends comes after the last one. What they put is committed
+// with the rest, and nothing reads it before.
 type Keeper interface {
 	Finisher
 	Changes(key, before []byte, put func(key, value []byte) error) error
@@ -90,7 +91,8 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // Changing reports whether it is an update.
 func (t *Tx) Changing() bool { return t.pending != nil }
 
-// Reader returns what the state is read with, without what an update has changed. An update does not depend on what is read so.
+// Reader returns what the state is read with, without what an update has changed. An update does not depend on what is
+// read so.
 func (t *Tx) Reader() kv.Reader { return t.base }
 
 // Version returns the version of the state.
@@ -167,8 +169,9 @@ func (t *Tx) dependsOn(prefix []byte) {
 	}
 }
 
-// DependOn says on which keyspaces an update depends, besides those in which it changes rows: what it reads of others may be of the state from which it
-// began, and need not be so when it is committed. Without it an update depends on all keyspaces of which it reads rows.
+// DependOn says on which keyspaces an update depends, besides those in which it changes rows: what it reads of others
+// may be of the state from which it began, and need not be so when it is committed. Without it an update depends on all
+// keyspaces of which it reads rows.
 func (t *Tx) DependOn(spaces ...uint32) {
 	t.settled, t.depends = true, map[uint32]bool{}
 	for _, space := range spaces {

@@ -8,14 +8,15 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Version returns the version of the present state. With a context of [Once] it may be that of when the first was asked for.
+// Version returns the version of the present state. With a context of [Once] it may be that of when the first was asked
+// for.
 func (db *DB) Version(ctx context.Context) (kv.Version, error) {
 	version, _, err := db.VersionAt(ctx)
 	return version, err
 }
 
-// VersionAt is Version, and a time at which that was the version of the present state: of an engine that lags behind it is an earlier
-// time than now; zero where that is not known.
+// VersionAt is Version, and a time at which that was the version of the present state: of an engine that lags behind it
+// is an earlier time than now; zero where that is not known.
 func (db *DB) VersionAt(ctx context.Context) (kv.Version, time.Time, error) {
 	known, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
@@ -59,6 +60,6 @@ type once struct {
 	at      time.Time
 }
 
-// Once returns a context for one request that reads: the version of the state is asked for once, since a database may be far
-// away. What is remembered of a version is then as of the beginning of the request, or later.
+// Once returns a context for one request that reads: the version of the state is asked for once, since a database may
+// be far away. What is remembered of a version is then as of the beginning of the request, or later.
 func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, &once{}) }

@@ -52,7 +52,8 @@ func (c *changes) writeEarly() error {
 	return c.write(c.tx.Put)
 }
 
-// Finish implements [txn.Finisher]: it writes the entries before the commit. Nothing reads them in this update any more.
+// Finish implements [txn.Finisher]: it writes the entries before the commit. Nothing reads them in this update any
+// more.
 func (c *changes) Finish() error {
 	if c.early {
 		return c.write(c.tx.Put)
@@ -93,8 +94,8 @@ func (c *changes) Expects() [][]byte {
 	return c.singleKeys(entries[:min(len(entries), txn.AtOnce)])
 }
 
-// writeOne changes one entry. There is a single row for each that is in no block, and for each of a block that is gone: so the single row
-// alone tells what to do.
+// writeOne changes one entry. There is a single row for each that is in no block, and for each of a block that is gone:
+// so the single row alone tells what to do.
 func (c *changes) writeOne(entry []byte, comes bool, put func(key, value []byte) error) error {
 	key := kindKey(c.id, kindSingle, entry)
 	single, err := c.tx.Get(key)

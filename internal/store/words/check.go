@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Stored iterates over all entries of a source, each under its [Key], in their order. Rows that are not as they were written come last, under keys of
-// their own; those of blocks have no entries. Of many such rows the first are enough.
+// Stored iterates over all entries of a source, each under its [Key], in their order. Rows that are not as they were
+// written come last, under keys of their own; those of blocks have no entries. Of many such rows the first are enough.
 func Stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		c := &checking{tx: t, id: id}
@@ -79,7 +79,8 @@ func (c *checking) blocks() iter.Seq2[[]byte, error] {
 	}
 }
 
-// isWhole reports whether a block is as a packer writes it, has entries behind one in ascending order, and ends with the one it must end with.
+// isWhole reports whether a block is as a packer writes it, has entries behind one in ascending order, and ends with
+// the one it must end with.
 func isWhole(block, behind, last []byte) bool {
 	var p packer
 	before := behind

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Entries iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word, behind the entry after. Each is
-// valid until the next one.
+// Entries iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word, behind
+// the entry after. Each is valid until the next one.
 func Entries(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from := prefix
@@ -67,7 +67,8 @@ func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) i
 	}
 }
 
-// inBlocks iterates over the entries in blocks that begin with a prefix, from one on. Blocks that cannot be read have none.
+// inBlocks iterates over the entries in blocks that begin with a prefix, from one on. Blocks that cannot be read have
+// none.
 func inBlocks(t *txn.Tx, id keys.Source, prefix, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for r, err := range t.ScanInPlace(kindKey(id, kindBlock, prefix[:1]), kindKey(id, kindBlock, from)) {

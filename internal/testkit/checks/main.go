@@ -1,4 +1,5 @@
-// Command checks runs the tests, and ends by saying which checks did not run, why, and what to do about it. "go test" is silent about that.
+// Command checks runs the tests, and ends by saying which checks did not run, why, and what to do about it. "go test"
+// is silent about that.
 //
 //	go run ./internal/testkit/checks [FLAG...]    # flags of tests, as -all
 package main
