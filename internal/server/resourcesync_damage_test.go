@@ -79,9 +79,8 @@ func (n *node) askForAll(urls []string) {
 	}
 }
 
-// Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made
-// again, by itself.
-func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
+// inFiles starts a server in a folder, which has made the files of sets and of change lists.
+func inFiles(t *testing.T) *node {
 	testenv.SkipUnderRace(t)
 	stores.InFolders(t)
 	t.Parallel()
@@ -90,6 +89,13 @@ func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 	n.visit("m")
 	n.mustPut("m", cities(7, "b"))
 	n.visited("m").check()
+	return n
+}
+
+// Whatever happens to the length of a file of ResourceSync, nothing of it is served: all that belongs together is made
+// again, by itself.
+func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
+	n := inFiles(t)
 	files := len(n.resourceFiles())
 	require.Greater(t, files, 8)
 	require.Empty(t, n.checkResources(false))
@@ -126,14 +132,7 @@ func TestDamagedFilesOfResourceSyncAreMadeAgain(t *testing.T) {
 // A file that has its length and other bytes is found by a check. It goes with all that belongs to it, and is made
 // again.
 func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	stores.InFolders(t)
-	t.Parallel()
-	n := start(t, changesPerList(3))
-	n.publish("m", cities(9, "a"))
-	n.visit("m")
-	n.mustPut("m", cities(7, "b"))
-	n.visited("m").check()
+	n := inFiles(t)
 	for i := range n.resourceFiles() {
 		path, urls := n.resourceFiles()[i], n.fileURLs("m")
 		content, err := os.ReadFile(path)
