@@ -3,6 +3,7 @@ package ext
 
 import (
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/since"
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
@@ -10,7 +11,7 @@ import (
 
 // All returns all extensions, for one command.
 func All() []extension.Extension {
-	return []extension.Extension{resourcesync.Extension(), websub.Extension()}
+	return []extension.Extension{resourcesync.Extension(), since.Extension(), websub.Extension()}
 }
 
 // Parts returns what makes the parts of a server that has all extensions, as they are without flags.

@@ -84,8 +84,8 @@ func (s *Server) latest(r *http.Request) (*store.Latest, error) {
 
 var errNeedsView = errors.New("server: a view is needed")
 
-// feedWith answers with the feed that f makes of the collection.
-func (s *Server) feedWith(w http.ResponseWriter, r *http.Request, f func(*store.View) (*feeds.Feed, error)) error {
+// WriteFeed answers with the feed that f makes of the collection.
+func (s *Server) WriteFeed(w http.ResponseWriter, r *http.Request, f func(*store.View) (*feeds.Feed, error)) error {
 	return s.View(r, func(v *store.View) error {
 		feed, err := f(v)
 		if err != nil {
@@ -113,8 +113,8 @@ func authored(e feeds.Entry) *feeds.Entry {
 	return &e
 }
 
-// name returns the title of a collection.
-func name(c *store.Collection) string {
+// Title returns the title of a collection.
+func Title(c *store.Collection) string {
 	if strings.TrimSpace(c.Title) != "" {
 		return c.Title
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/replicas"
-	"github.com/tmshare/tmshare/internal/server/since"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -31,16 +30,8 @@ import (
 // successor closes: until then there would be nothing finished to link to.
 // Nothing that the owner of a map may change, such as its title, stands in it.
 
-// fragmentsFeed is the recent document of the Topic Map Fragments Feed of
-// TMShare; with ?since= it is the fragments feed of SDShare.
+// fragmentsFeed is the recent document of the Topic Map Fragments Feed of TMShare.
 func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
-	position, err := since.Parse(r.URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	if position != nil {
-		return s.feedWith(w, r, func(v *store.View) (*feeds.Feed, error) { return s.sinceFeed(v, position) })
-	}
 	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
 		c := &l.Collection
 		if v == nil { // the first time
@@ -72,8 +63,8 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 	if err != nil {
 		return nil, err
 	}
-	feed.Title = name(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{atomLink("self", s.URLs.Fragments(c)), atomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.fragmentsLinks(c), replicas.Links(c), from)
+	feed.Title = Title(c) + ": Fragments"
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicas.Links(c), from)
 	if feed.Openings = opened; len(opened) > 0 {
 		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
 	}
@@ -89,8 +80,8 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 	return feed, nil
 }
 
-// fragmentsLinks returns the links from the fragments feed to what belongs to it.
-func (s *Server) fragmentsLinks(c *store.Collection) []feeds.Link {
+// FragmentsLinks returns the links from the fragments feed to what belongs to it.
+func (s *Server) FragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
 		atomLinks(s.URLs.Map(c), "up"), atomLinks(s.URLs.Snapshots(c), snapshotsFeedRels...),
 		atomLinks(s.URLs.Records(c), feeds.RelRecordsFeed), s.currentLinks(c),
@@ -198,14 +189,14 @@ func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 	if err != nil {
 		return err
 	}
-	feed.Links = append(feed.Links, atomLink("self", self), atomLink("current", current))
+	feed.Links = append(feed.Links, AtomLink("self", self), AtomLink("current", current))
 	open := v.OpenDocument()
 	if feed.Archive = n < open; n+1 < open {
 		next, err := addresses.Archive(v, current, n+1)
 		if err != nil {
 			return err
 		}
-		feed.Links = append(feed.Links, atomLink("next-archive", next))
+		feed.Links = append(feed.Links, AtomLink("next-archive", next))
 	}
 	return nil
 }
@@ -223,13 +214,13 @@ func (s *Server) Pruned(c *store.Collection, what string) error {
 // though it may be pruned: only the first document is the end of the archive.
 func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
-	feed := s.fragmentsHead(c)
+	feed := s.FragmentsHead(c)
 	if n > 1 {
 		prev, err := addresses.Archive(v, s.URLs.Fragments(c), n-1)
 		if err != nil {
 			return nil, err
 		}
-		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
+		feed.Links = append(feed.Links, AtomLink("prev-archive", prev))
 	}
 	first, size := c.Document(n)
 	var entries []store.Entry
@@ -243,7 +234,7 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 		entries = append(entries, e)
 		feed.Updated = e.Updated
 	}
-	if err := s.addEntries(v, feed, entries); err != nil {
+	if err := s.AddEntries(v, feed, entries); err != nil {
 		return nil, err
 	}
 	for i := range entries {
@@ -253,8 +244,8 @@ func (s *Server) fragmentsDocument(v *store.View, n uint64) (*feeds.Feed, error)
 	return feed, nil
 }
 
-// addEntries adds entries to a document, the oldest first.
-func (s *Server) addEntries(v *store.View, feed *feeds.Feed, entries []store.Entry) error {
+// AddEntries adds entries to a document, the oldest first.
+func (s *Server) AddEntries(v *store.View, feed *feeds.Feed, entries []store.Entry) error {
 	if err := v.SetCommits(entries); err != nil {
 		return err
 	}
@@ -268,8 +259,8 @@ func (s *Server) addEntries(v *store.View, feed *feeds.Feed, entries []store.Ent
 	return nil
 }
 
-// fragmentsHead returns what all documents with fragments have in common.
-func (s *Server) fragmentsHead(c *store.Collection) *feeds.Feed {
+// FragmentsHead returns what all documents with fragments have in common.
+func (s *Server) FragmentsHead(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
 		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: author,
 		Updated: c.Created, ServerSrcLocatorPrefix: c.SP, Rendering: rendered.Version,
@@ -283,7 +274,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
-	links := append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
+	links := append([]feeds.Link{AtomLink("self", href+".atom")}, dataforms.Links(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
 			via = s.URLs.Overview() + "/" + via + formats.XTM21.URLEnding

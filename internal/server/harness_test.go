@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
@@ -84,7 +86,12 @@ func startOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 	}
 	syncing.Delete(&c)
 	n.sync.ChangesPerList = cmp.Or(n.sync.ChangesPerList, 1000)
-	c.Parts = append(c.Parts, resourcesync.With(n.sync))
+	for _, e := range ext.All() {
+		if e.Name == "resourcesync" {
+			e.Serve = resourcesync.With(n.sync)
+		}
+		c.Parts = append(c.Parts, extension.Parts([]extension.Extension{e})...)
+	}
 	n.Server, err = server.New(c)
 	require.NoError(t, err)
 	h := &http.Server{Handler: n.Server, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}

@@ -56,7 +56,7 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
 		Author:   author,
 		Updated:  time.Unix(0, 0), // for a server without any
-		Links:    []feeds.Link{atomLink("self", s.URLs.Overview())},
+		Links:    []feeds.Link{AtomLink("self", s.URLs.Overview())},
 		Complete: true,
 	}
 	for i := range all {
@@ -80,8 +80,8 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 		summary = strconv.Itoa(c.Topics) + " topics"
 	}
 	return feeds.Entry{
-		ID: derived(c, "topicmap"), Title: name(c), Updated: c.Updated, Summary: summary,
-		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, collectionFeedRels...)...),
+		ID: derived(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, collectionFeedRels...)...),
 	}
 }
 
@@ -110,9 +110,9 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document fun
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
-		ID: derived(c, "topicmap"), Title: name(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+name(c)),
+		ID: derived(c, "topicmap"), Title: Title(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
 		Author: author, Updated: c.Updated, Complete: true,
-		Links:   []feeds.Link{atomLink("self", s.URLs.Map(c)), atomLink("up", s.URLs.Overview()), atomLink(feeds.RelRecordsFeed, s.URLs.Records(c))},
+		Links:   []feeds.Link{AtomLink("self", s.URLs.Map(c)), AtomLink("up", s.URLs.Overview()), AtomLink(feeds.RelRecordsFeed, s.URLs.Records(c))},
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
 }
@@ -120,16 +120,16 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Fragments(c)
 	return feeds.Entry{
-		ID: derived(c, "fragments"), Title: name(c) + ": Fragments", Updated: c.Updated,
-		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
+		ID: derived(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
 	}
 }
 
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Snapshots(c)
 	return feeds.Entry{
-		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Updated: c.Updated,
-		Links: append([]feeds.Link{atomLink("self", href+".atom"), atomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),
+		ID: derived(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Part struct {
 	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
 	Routes func(get func(path string, h web.Handler))
 
+	// Beside returns what answers to GET and HEAD in place of the handler of a document, which it may call.
+	Beside func(Document, web.Handler) web.Handler
 	// FollowLinks returns the links of the documents of a collection that are followed: in their header, and in those
 	// that are feeds.
 	FollowLinks func(*store.Collection) []feeds.Link
@@ -39,6 +42,33 @@ type Part struct {
 	Tasks []upkeep.Task
 	// Metrics are shown with those of the server.
 	Metrics []prometheus.Collector
+}
+
+// Document is a kind of documents of the server.
+type Document int
+
+// The documents that parts may answer for.
+const (
+	Overview Document = iota
+	MapFeed
+	SnapshotsFeed
+	FragmentsFeed // the recent document
+	FragmentsArchive
+	Fragment
+	TopicsFound
+	Topic
+	History
+)
+
+// beside returns what answers in place of the handler of a document: what the first part returns, around that of the
+// second, and so on.
+func (s *Server) beside(d Document, h web.Handler) web.Handler {
+	for _, p := range slices.Backward(s.parts) {
+		if p.Beside != nil {
+			h = p.Beside(d, h)
+		}
+	}
+	return h
 }
 
 // Job is work in the background. Where processes share the store, one of them does it.

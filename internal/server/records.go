@@ -51,10 +51,10 @@ func (s *Server) recordsFeed(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return nil, err
 			}
-			feed.Title = name(c) + ": Records"
+			feed.Title = Title(c) + ": Records"
 			feed.Links = append(feed.Links,
-				atomLink("self", s.URLs.Records(c)), atomLink("current", s.URLs.Records(c)), atomLink("via", via),
-				atomLink("up", s.URLs.Map(c)), atomLink(feeds.RelCompleteRecords, s.URLs.CompleteRecords(c)))
+				AtomLink("self", s.URLs.Records(c)), AtomLink("current", s.URLs.Records(c)), AtomLink("via", via),
+				AtomLink("up", s.URLs.Map(c)), AtomLink(feeds.RelCompleteRecords, s.URLs.CompleteRecords(c)))
 			feed.Links = slices.Concat(feed.Links, s.currentLinks(c), from)
 			return feed, nil
 		})
@@ -91,7 +91,7 @@ func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 		if err != nil {
 			return nil, err
 		}
-		feed.Links = append(feed.Links, atomLink("prev-archive", prev))
+		feed.Links = append(feed.Links, AtomLink("prev-archive", prev))
 	}
 	for i := range entries {
 		entry, err := s.recordFeedEntry(v, &entries[i])
@@ -121,7 +121,7 @@ func (s *Server) recordFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, er
 	href := s.URLs.Topic(c, e.TopicSI)
 	out := feeds.Entry{
 		ID: recordID(c, e.TopicSI), Title: e.Label(), Updated: e.Updated, TopicSI: []string{string(e.TopicSI)},
-		State: feeds.StateLive, Links: []feeds.Link{atomLink("self", href+".atom")},
+		State: feeds.StateLive, Links: []feeds.Link{AtomLink("self", href+".atom")},
 	}
 	if !e.Lives() {
 		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
@@ -157,14 +157,14 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		feed := &feeds.Feed{
-			ID: derived(c, "records/complete"), Title: name(c) + ": Records", Author: author, Updated: c.Updated,
+			ID: derived(c, "records/complete"), Title: Title(c) + ": Records", Author: author, Updated: c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
 			Links: slices.Concat([]feeds.Link{
-				atomLink("self", s.URLs.CompleteRecords(c)), atomLink("up", s.URLs.Map(c)), atomLink(feeds.RelRecordsFeed, s.URLs.Records(c)),
+				AtomLink("self", s.URLs.CompleteRecords(c)), AtomLink("up", s.URLs.Map(c)), AtomLink(feeds.RelRecordsFeed, s.URLs.Records(c)),
 			}, s.currentLinks(c), from),
 		}
 		s.addPartLinks(w.Header(), c)
-		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), name(c), inputs.State(from)) // not what is pruned, nor other settings
+		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), Title(c), inputs.State(from)) // not what is pruned, nor other settings
 		return web.Represent(s, w, r, completeForms, stream{s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) }})
 	})
 }

@@ -18,6 +18,7 @@ func (s *Server) routes() *web.Router {
 	}, s.URLs.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
+	beside := func(d Document, h web.Handler) web.Handler { return s.pages.Beside(s.beside(d, h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }
 
 	// A server that does not know dry runs has nothing at their addresses, and so does nothing.
@@ -30,15 +31,15 @@ func (s *Server) routes() *web.Router {
 	s.sessions.Routes(r.Handle)
 	s.editor.Routes(r.Handle)
 	s.operator.Routes(r.Handle)
-	followed("/topicmaps", s.pages.Beside(s.topicMapsFeed))
+	followed("/topicmaps", beside(Overview, s.topicMapsFeed))
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
-	get("/topicmaps/{map}", s.pages.Beside(s.topicMapFeed))
+	get("/topicmaps/{map}", beside(MapFeed, s.topicMapFeed))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
 	get("/topicmaps/{map}/settings", s.guesses.Guard(s.getSettings))
 
-	followed("/topicmaps/{map}/snapshots", s.pages.Beside(s.snapshotsFeed))
+	followed("/topicmaps/{map}/snapshots", beside(SnapshotsFeed, s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
 	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(currentForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
@@ -54,27 +55,27 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
-	followed("/topicmaps/{map}/fragments", s.pages.Beside(s.fragmentsFeed))
-	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.fragmentsFeed)
+	followed("/topicmaps/{map}/fragments", beside(FragmentsFeed, s.fragmentsFeed))
+	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.beside(FragmentsFeed, s.fragmentsFeed))
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
-	get(archived, s.pages.Beside(s.archiveDocument))
+	get(archived, beside(FragmentsArchive, s.archiveDocument))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
-	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.pages.Beside(s.fragmentData))
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), beside(Fragment, s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}", s.recordsArchiveDocument)
 	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
-	get("/topicmaps/{map}/topics", s.pages.Beside(s.findTopic))
+	get("/topicmaps/{map}/topics", beside(TopicsFound, s.findTopic))
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.pages.Beside(s.topicData))
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), beside(Topic, s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
-	get("/topicmaps/{map}/history", s.pages.Beside(s.history))
+	get("/topicmaps/{map}/history", beside(History, s.history))
 	dryRunToo("POST", "/topicmaps/{map}/revert", s.inTurn(s.revert))
 	get("/topicmaps/{map}/differences", s.differences)
 

@@ -21,9 +21,9 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := &l.Collection
 	feed := &feeds.Feed{
-		ID: derived(c, "snapshots"), Title: name(c) + ": Snapshots", Author: author,
+		ID: derived(c, "snapshots"), Title: Title(c) + ": Snapshots", Author: author,
 		Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-		Links: append([]feeds.Link{atomLink("self", s.URLs.Snapshots(c)), atomLink("up", s.URLs.Map(c))}, s.currentLinks(c)...),
+		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))}, s.currentLinks(c)...),
 	}
 	for i := range l.Snapshots {
 		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
@@ -49,7 +49,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
-		Links: append([]feeds.Link{atomLink("self", href+".atom")}, dataforms.Links(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom")}, dataforms.Links(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 

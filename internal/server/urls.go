@@ -15,7 +15,8 @@ func (s *Server) followable(ctx context.Context, c *store.Collection) ([]feeds.L
 	return append(from, s.followLinks(c)...), err
 }
 
-func atomLink(rel, href string) feeds.Link {
+// AtomLink returns a link to an Atom document.
+func AtomLink(rel, href string) feeds.Link {
 	return feeds.Link{Rel: rel, Type: feeds.MediaTypeAtom, Href: href}
 }
 
@@ -28,7 +29,7 @@ func bundleLink(document string) feeds.Link {
 func atomLinks(href string, rels ...feeds.Rel) []feeds.Link {
 	links := make([]feeds.Link, len(rels))
 	for i, rel := range rels {
-		links[i] = atomLink(rel, href)
+		links[i] = AtomLink(rel, href)
 	}
 	return links
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/since/position"
 	"github.com/tmshare/tmshare/internal/history"
-	"github.com/tmshare/tmshare/internal/server/since"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/texts"
@@ -111,26 +111,26 @@ func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
 }
 
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
-// those not before a time, and ?page= is a position in these (see [since.Parse]): the addresses of the feed lead here
+// those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead here
 // with both.
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	before, err := web.Number(r, "before", v.Head+1)
 	if err != nil {
 		return err
 	}
-	position, err := since.Parse(r.URL.RawQuery)
+	asked, err := position.Parse(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
 	upTo, behind := min(v.Head, before-1), v.Horizon
 	var from *time.Time
-	if position != nil {
-		from = &position.From
+	if asked != nil {
+		from = &asked.From
 		if behind, err = history.Before(v, *from); err != nil {
 			return err
 		}
-		if position.Epoch == v.Epoch {
-			behind = max(behind, position.After)
+		if asked.Epoch == v.Epoch {
+			behind = max(behind, asked.After)
 		}
 	}
 	c := &v.Collection

@@ -1,5 +1,5 @@
-// Package since has the positions in the fragments feed of SDShare 2012, which begins at a time and has pages.
-package since
+// Package position has the positions in the fragments feed of SDShare 2012, which begins at a time and has pages.
+package position
 
 import (
 	"encoding/base64"
