@@ -168,6 +168,7 @@ var layers = map[string][]string{
 	"internal/testkit/faults":        {},
 	"internal/testkit/checks":        {},
 	"internal/testkit/node":          {"internal/ext", "internal/ext/resourcesync", "fragment", "internal/checkpoint", "internal/kv/badger", "internal/publish", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores"},
+	"internal/testkit/served":        {"feeds", "feeds/resourcesync", "fragment", "internal/ext", "internal/kv/badger", "internal/publish", "internal/server", "internal/store", "internal/testenv", "internal/testkit/stores", "internal/xml/scan", "tmdm", "tmdm/cxtm", "xtm"},
 	"internal/testkit/stores":        {"internal/kv", "internal/kv/badger", "internal/kv/memory", "internal/store/datafolder", "internal/kv/postgres", "internal/store", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":          {"tmdm", "tmdm/cxtm", "xtm", "fragment"},
 	"packaging":                      {},
@@ -188,7 +189,7 @@ var layers = map[string][]string{
 }
 
 // testOnly are the packages that nothing but tests imports.
-var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/stores", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest", "internal/testkit/nginx"}
+var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testhostile", "internal/testkit/kill", "internal/testkit/docs", "internal/testkit/anyhost", "internal/testkit/browser", "internal/testkit/pgserver", "internal/testkit/stores", "internal/testkit/w3c", "internal/testkit/webpage", "internal/testkit/faults", "internal/testkit/node", "internal/testkit/served", "internal/follow/followtest", "internal/kv/kvtest", "internal/store/storetest", "internal/store/files/filestest", "internal/testkit/nginx"}
 
 // onlyIn are libraries that one package alone may import, and standard packages
 // that do input, output or logging and are kept out of the model.

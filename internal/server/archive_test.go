@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // The fragments feed under random histories: changes, documents of other sizes,
@@ -45,7 +46,7 @@ type chronicle struct {
 }
 
 func newChronicle(n *node, name string, size int, c *store.Collection) *chronicle {
-	h := &chronicle{node: n, name: name, feed: n.url("/topicmaps/" + name + "/fragments"), size: size, closed: map[string]string{}, final: map[string]string{}}
+	h := &chronicle{node: n, name: name, feed: n.URL("/topicmaps/" + name + "/fragments"), size: size, closed: map[string]string{}, final: map[string]string{}}
 	h.pages = []page{{size, 0}}
 	h.published(c.Topics)
 	h.snapshot = c.Topics
@@ -93,21 +94,21 @@ func (h *chronicle) prune() {
 
 // gc has the server prune.
 func (h *chronicle) gc() {
-	h.t.Helper()
+	h.T.Helper()
 	before := h.horizon()
 	h.prune()
 	var p server.Pruned
-	a := h.do(http.MethodPost, "/topicmaps/"+h.name+"/gc", nil)
-	require.Equal(h.t, http.StatusOK, a.StatusCode, "%s", a.body)
-	require.NoError(h.t, json.Unmarshal(a.body, &p))
-	require.Equal(h.t, h.horizon()-before, int(p.Entries), "entries that were given up")
+	a := h.Do(http.MethodPost, "/topicmaps/"+h.name+"/gc", nil)
+	require.Equal(h.T, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	require.NoError(h.T, json.Unmarshal(a.Bytes, &p))
+	require.Equal(h.T, h.horizon()-before, int(p.Entries), "entries that were given up")
 }
 
 // ids returns the ids of all entries that were ever published, the oldest first.
 func (h *chronicle) ids() []string {
-	require.NoError(h.t, h.Store.View(h.t.Context(), h.name, func(v *store.View) error {
+	require.NoError(h.T, h.Store.View(h.T.Context(), h.name, func(v *store.View) error {
 		for e, err := range v.Entries(uint64(len(h.known)) + 1) {
-			require.NoError(h.t, err)
+			require.NoError(h.T, err)
 			h.known = append(h.known, v.ID(&e).URN())
 		}
 		return nil
@@ -118,28 +119,28 @@ func (h *chronicle) ids() []string {
 // check looks at every document and holds it to the rules of RFC 5005 §4 and
 // Simplefeed.
 func (h *chronicle) check() {
-	t := h.t
+	t := h.T
 	t.Helper()
 	all := h.ids()
 	require.Len(t, all, h.total())
-	recent := h.node.feed(h.feed)
-	assert.Equal(t, shortly, h.mustGet(h.feed).Header.Get("Cache-Control"))
-	assert.Equal(t, h.feed, recent.link(t, "self"))
+	recent := h.node.Feed(h.feed)
+	assert.Equal(t, shortly, h.MustGet(h.feed).Header.Get("Cache-Control"))
+	assert.Equal(t, h.feed, recent.Link(t, "self"))
 	assert.Empty(t, recent.Archive)
 	assert.Empty(t, recent.Complete)
-	assert.Empty(t, recent.links("next-archive"))
+	assert.Empty(t, recent.Hrefs("next-archive"))
 
-	open := h.node.feed(recent.link(t, "via"))
-	assert.Equal(t, recent.link(t, "via"), open.link(t, "self"))
+	open := h.node.Feed(recent.Link(t, "via"))
+	assert.Equal(t, recent.Link(t, "via"), open.Link(t, "self"))
 	assert.Equal(t, recent.Entries, open.Entries)
-	assert.Equal(t, recent.links("prev-archive"), open.links("prev-archive"))
-	assert.Equal(t, h.feed, open.link(t, "current"))
-	assert.Equal(t, recent.updated(), open.updated())
+	assert.Equal(t, recent.Hrefs("prev-archive"), open.Hrefs("prev-archive"))
+	assert.Equal(t, h.feed, open.Link(t, "current"))
+	assert.Equal(t, recent.Updated(), open.Updated())
 	assert.Empty(t, open.Archive)
-	assert.Empty(t, open.links("next-archive"))
-	assert.Empty(t, open.links("via"))
-	via := open.link(t, "self")
-	assert.Equal(t, shortly, h.mustGet(via).Header.Get("Cache-Control"))
+	assert.Empty(t, open.Hrefs("next-archive"))
+	assert.Empty(t, open.Hrefs("via"))
+	via := open.Link(t, "self")
+	assert.Equal(t, shortly, h.MustGet(via).Header.Get("Cache-Control"))
 	assert.NotContains(t, h.closed, via, "was closed and is open again")
 	was := h.open
 	h.open = via
@@ -152,40 +153,40 @@ func (h *chronicle) check() {
 		begin := end - h.pages[n].entries
 		want := slices.Clone(all[begin:end])
 		slices.Reverse(want)
-		require.Equal(t, want, ids(document.Entries), "entries of document %d at %s", n+1, at)
+		require.Equal(t, want, served.IDsOf(document.Entries), "entries of document %d at %s", n+1, at)
 		for i := 1; i < len(document.Entries); i++ {
-			assert.Less(t, document.Entries[i].updated(), document.Entries[i-1].updated())
+			assert.Less(t, document.Entries[i].Updated(), document.Entries[i-1].Updated())
 		}
-		assert.Equal(t, recent.id(), document.id())
+		assert.Equal(t, recent.ID(), document.ID())
 		end = begin
 		if document != recent {
 			h.checkClosed(document, at, next)
 			urls = append(urls, at)
 			next = at
 		}
-		previous := document.link(t, "prev-archive")
+		previous := document.Link(t, "prev-archive")
 		if n == 0 {
 			assert.Empty(t, previous, "nothing precedes the first")
 			break
 		}
 		require.NotEmpty(t, previous, "only the first document has no predecessor")
 		if n == h.pruned {
-			gone := h.get(previous)
+			gone := h.Get(previous)
 			assert.Equal(t, http.StatusGone, gone.StatusCode, "what is given up, though linked to")
-			assert.Contains(t, string(gone.body), h.url("/topicmaps/"+h.name+"/snapshots"), "says what to do")
+			assert.Contains(t, string(gone.Bytes), h.URL("/topicmaps/"+h.name+"/snapshots"), "says what to do")
 			break
 		}
 		at = previous
-		document = h.node.feed(at)
+		document = h.node.Feed(at)
 	}
 	require.Equal(t, h.horizon(), end)
 	slices.Reverse(urls)
-	if was != "" && was != via && h.get(was).StatusCode != http.StatusGone {
+	if was != "" && was != via && h.Get(was).StatusCode != http.StatusGone {
 		assert.Contains(t, urls, was, "the document of the via link keeps its address when it is closed")
 	}
 	for i, url := range h.urls { // what was closed has kept its address, or is gone
 		if !slices.Contains(urls, url) {
-			assert.Equal(t, http.StatusGone, h.get(url).StatusCode, "document %d", i)
+			assert.Equal(t, http.StatusGone, h.Get(url).StatusCode, "document %d", i)
 		}
 	}
 	h.urls = urls
@@ -193,28 +194,28 @@ func (h *chronicle) check() {
 
 // checkClosed holds a closed document to the rules. next is the URL of the closed
 // document behind it, "" where there is none.
-func (h *chronicle) checkClosed(d *document, at, next string) {
-	t := h.t
+func (h *chronicle) checkClosed(d *served.Document, at, next string) {
+	t := h.T
 	t.Helper()
 	assert.Len(t, d.Archive, 1, "fh:archive")
 	assert.Empty(t, d.Complete)
-	assert.Empty(t, d.links("via"))
-	assert.Equal(t, at, d.link(t, "self"))
-	assert.Equal(t, h.feed, d.link(t, "current"))
-	assert.Equal(t, next, d.link(t, "next-archive"), "to the successor, unless it is unfinished")
-	assert.Equal(t, d.Entries[0].updated(), d.updated())
-	cache := h.mustGet(at).Header.Get("Cache-Control")
+	assert.Empty(t, d.Hrefs("via"))
+	assert.Equal(t, at, d.Link(t, "self"))
+	assert.Equal(t, h.feed, d.Link(t, "current"))
+	assert.Equal(t, next, d.Link(t, "next-archive"), "to the successor, unless it is unfinished")
+	assert.Equal(t, d.Entries[0].Updated(), d.Updated())
+	cache := h.MustGet(at).Header.Get("Cache-Control")
 	if next == "" {
 		assert.Equal(t, shortly, cache, "it will gain a next-archive")
 	} else {
 		assert.Equal(t, forEver, cache)
 		if was, ok := h.final[at]; ok {
-			assert.Equal(t, was, d.raw, "what is cached for ever never changes")
+			assert.Equal(t, was, d.Raw, "what is cached for ever never changes")
 		}
-		h.final[at] = d.raw
+		h.final[at] = d.Raw
 	}
 	var lines []string
-	for line := range strings.Lines(d.raw) {
+	for line := range strings.Lines(d.Raw) {
 		if !strings.Contains(line, `rel="next-archive"`) {
 			lines = append(lines, line)
 		}
@@ -234,26 +235,26 @@ type consumer struct {
 }
 
 func (r *consumer) poll(h *chronicle) {
-	h.t.Helper()
+	h.T.Helper()
 	var news []string
 	for at := h.feed; at != ""; {
-		a := h.get(at)
+		a := h.Get(at)
 		if a.StatusCode == http.StatusGone {
 			r.gaps, r.handled = r.gaps+1, nil // it starts again, from what there is
 			break
 		}
-		require.Equal(h.t, http.StatusOK, a.StatusCode)
-		d := parseAtom(h.t, a)
+		require.Equal(h.T, http.StatusOK, a.StatusCode)
+		d := served.ParseAtom(h.T, a)
 		known := -1
 		if len(r.handled) > 0 {
-			known = slices.Index(ids(d.Entries), r.handled[len(r.handled)-1])
+			known = slices.Index(served.IDsOf(d.Entries), r.handled[len(r.handled)-1])
 		}
 		if known >= 0 {
-			news = append(news, ids(d.Entries[:known])...)
+			news = append(news, served.IDsOf(d.Entries[:known])...)
 			break
 		}
-		news = append(news, ids(d.Entries)...)
-		at = d.link(h.t, "prev-archive")
+		news = append(news, served.IDsOf(d.Entries)...)
+		at = d.Link(h.T, "prev-archive")
 	}
 	slices.Reverse(news)
 	r.handled = append(r.handled, news...)
@@ -267,8 +268,8 @@ func TestRandomHistoriesAreFollowedByTheirLinks(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 5005))
 			size := 1 + random.IntN(6)
-			n := start(t, documentSize(size))
-			h := newChronicle(n, "small", size, n.publish("small", small()))
+			n := start(t, served.DocumentSize(size))
+			h := newChronicle(n, "small", size, n.Publish("small", served.Small()))
 			h.check()
 			var attentive, lazy consumer
 			now := map[string]string{}
@@ -282,15 +283,15 @@ func TestRandomHistoriesAreFollowedByTheirLinks(t *testing.T) {
 					for old, new := range now {
 						renames = append(renames, old, new)
 					}
-					p := n.mustPut("small", small(renames...))
+					p := n.MustPut("small", served.Small(renames...))
 					h.published(p.Added + p.Updated + p.Deleted)
 				case 0:
 					h.size = 1 + random.IntN(7)
-					h.settings("small", func(s *store.Settings) { s.DocumentSize = h.size })
+					h.Settings("small", func(s *store.Settings) { s.DocumentSize = h.size })
 				case 1:
-					h.settings("small", func(s *store.Settings) { s.Title = fmt.Sprintf("Title %d", step) })
+					h.Settings("small", func(s *store.Settings) { s.Title = fmt.Sprintf("Title %d", step) })
 				case 2:
-					a := n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
+					a := n.Do(http.MethodPost, "/topicmaps/small/snapshots", nil)
 					require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode)
 					h.snapshot = h.total()
 					if a.StatusCode == http.StatusCreated {
@@ -298,7 +299,7 @@ func TestRandomHistoriesAreFollowedByTheirLinks(t *testing.T) {
 					}
 				case 3:
 					h.keep = random.IntN(20)
-					h.settings("small", func(s *store.Settings) { s.KeepEntries = uint64(h.keep) })
+					h.Settings("small", func(s *store.Settings) { s.KeepEntries = uint64(h.keep) })
 					h.gc()
 				case 4:
 					lazy.poll(h)
@@ -329,12 +330,12 @@ const (
 func TestArchiveKeepsTheRulesAtEveryLength(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 3} {
-		n := start(t, documentSize(size))
-		name := func(i int) []byte { return topicMap(topic("x", fmt.Sprint(i))) }
-		h := newChronicle(n, "one", size, n.publish("one", name(0))) // and the default name type
+		n := start(t, served.DocumentSize(size))
+		name := func(i int) []byte { return served.TopicMap(served.Topic("x", fmt.Sprint(i))) }
+		h := newChronicle(n, "one", size, n.Publish("one", name(0))) // and the default name type
 		h.check()
 		for i := range 9 {
-			h.published(n.mustPut("one", name(i+1)).Updated)
+			h.published(n.MustPut("one", name(i+1)).Updated)
 			h.check()
 			assert.Len(t, h.closed, (h.total()-1)/size, "closed documents among %d entries", h.total())
 		}
@@ -343,29 +344,29 @@ func TestArchiveKeepsTheRulesAtEveryLength(t *testing.T) {
 
 func TestOtherDocumentSizeDoesNotMoveBoundariesThatExist(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "Christiania"))
+	n := start(t, served.DocumentSize(4))
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
 	c := n.Config
 	c.DocumentSize = 3
 	other, err := server.New(c)
 	require.NoError(t, err)
 	defer other.Close()
-	_, documents := n.history("/topicmaps/small/fragments")
+	_, documents := n.History("/topicmaps/small/fragments")
 	require.Len(t, documents, 3)
 	for _, d := range documents {
 		w := httptest.NewRecorder()
-		other.ServeHTTP(w, httptest.NewRequest(http.MethodGet, d.link(t, "self"), nil))
-		assert.Equal(t, d.raw, w.Body.String())
+		other.ServeHTTP(w, httptest.NewRequest(http.MethodGet, d.Link(t, "self"), nil))
+		assert.Equal(t, d.Raw, w.Body.String())
 	}
 }
 
 func TestDocumentsThatAreNotThereAreNotFoundOrGone(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("small", small())
+	n := start(t, served.DocumentSize(4))
+	n.Publish("small", served.Small())
 	for _, feed := range []string{"fragments", "records"} {
-		via := n.feed("/topicmaps/small/"+feed).link(t, "via")
+		via := n.Feed("/topicmaps/small/"+feed).Link(t, "via")
 		require.True(t, strings.HasSuffix(via, "-3"))
 		to := func(end string) string { return strings.TrimSuffix(via, "-3") + end }
 		const earlier = "/archive/00000000-0000-4000-8000-000000000000-1" // of an earlier history
@@ -383,13 +384,13 @@ func TestDocumentsThatAreNotThereAreNotFoundOrGone(t *testing.T) {
 			"/topicmaps/small/" + feed + earlier: http.StatusGone,
 			"/topicmaps/none/" + feed + earlier:  http.StatusNotFound,
 		} {
-			a := n.get(url)
-			assert.Equal(t, status, a.StatusCode, "%s: %s", url, a.body)
+			a := n.Get(url)
+			assert.Equal(t, status, a.StatusCode, "%s: %s", url, a.Bytes)
 			if status != http.StatusOK {
 				assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 			}
 			if status == http.StatusGone && feed == "records" {
-				assert.Contains(t, string(a.body), n.url("/topicmaps/small/records"), "where the feed is")
+				assert.Contains(t, string(a.Bytes), n.URL("/topicmaps/small/records"), "where the feed is")
 			}
 		}
 	}

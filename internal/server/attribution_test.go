@@ -11,26 +11,27 @@ import (
 
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // Who makes a change, and why, stands in its entries, and in them alone.
 func TestChangesBearAuthorAndNote(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(1), func(c *server.Config) {
+	n := start(t, served.DocumentSize(1), func(c *server.Config) {
 		c.Tokens = []string{"the-token-of-alice", "a-token-of-nobody"}
 		c.TokenNames = map[string]string{"the-token-of-alice": "Alice"}
 	})
 	alice, nobody := "Bearer the-token-of-alice", "Bearer a-token-of-nobody"
-	require.Equal(t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/m", strings.NewReader("{}"), "Authorization", alice, "Content-Type", "application/json").StatusCode)
-	put := func(doc []byte, headers ...string) { t.Helper(); published(t, n.put("m", doc, headers...)) }
-	put(small(), "Authorization", alice, "TMShare-Note", "the first version")
-	put(small("Oslo", "1"), "Authorization", nobody)
-	put(small("Oslo", "2"), "Authorization", nobody, "TMShare-Author", " Jürgen & Co. ", "TMShare-Note", "<b>why</b>")
-	put(small("Oslo", "3"), "Authorization", alice, "TMShare-Author", "Alice")
-	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"bergen", nil, "Authorization", alice, "TMShare-Note", "gone").StatusCode)
+	require.Equal(t, http.StatusCreated, n.Do(http.MethodPut, "/topicmaps/m", strings.NewReader("{}"), "Authorization", alice, "Content-Type", "application/json").StatusCode)
+	put := func(doc []byte, headers ...string) { t.Helper(); served.Published(t, n.Put("m", doc, headers...)) }
+	put(served.Small(), "Authorization", alice, "TMShare-Note", "the first version")
+	put(served.Small("Oslo", "1"), "Authorization", nobody)
+	put(served.Small("Oslo", "2"), "Authorization", nobody, "TMShare-Author", " Jürgen & Co. ", "TMShare-Note", "<b>why</b>")
+	put(served.Small("Oslo", "3"), "Authorization", alice, "TMShare-Author", "Alice")
+	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+served.PSI+"bergen", nil, "Authorization", alice, "TMShare-Note", "gone").StatusCode)
 
 	var h history.List
-	require.NoError(t, json.Unmarshal(n.mustGet("/topicmaps/m/history?words=false").body, &h))
+	require.NoError(t, json.Unmarshal(n.MustGet("/topicmaps/m/history?words=false").Bytes, &h))
 	said := map[string]bool{}
 	var order []string
 	for _, c := range h.Changes {
@@ -45,13 +46,13 @@ func TestChangesBearAuthorAndNote(t *testing.T) {
 	at := "/topicmaps/m/fragments"
 	seen := len(h.Changes)
 	for i := 0; at != ""; i++ {
-		d := n.feed(at)
+		d := n.Feed(at)
 		require.Len(t, d.Entries, 1)
 		e := d.Entries[0]
 		assert.Equal(t, h.Changes[i].Note, strings.Join(e.Summary, "|"))
 		assert.Equal(t, h.Changes[i].Author, strings.Join(e.Authors, "|"))
 		seen--
-		at = d.link(t, "prev-archive")
+		at = d.Link(t, "prev-archive")
 	}
 	assert.Zero(t, seen)
 }
@@ -61,7 +62,7 @@ func TestAttributionsThatAreRefused(t *testing.T) {
 	n := start(t, func(c *server.Config) {
 		c.Tokens, c.TokenNames = []string{"the-token-of-alice"}, map[string]string{"the-token-of-alice": "Alice"}
 	})
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	for name, c := range map[string]struct {
 		status  int
 		headers []string
@@ -71,8 +72,8 @@ func TestAttributionsThatAreRefused(t *testing.T) {
 		"a long note":     {http.StatusBadRequest, []string{"TMShare-Note", strings.Repeat("x", 1001)}},
 		"what is no text": {http.StatusBadRequest, []string{"TMShare-Note", "\xFF"}},
 	} {
-		a := n.put("m", small("Oslo", "other"), append(c.headers, "Authorization", "Bearer the-token-of-alice")...)
-		assert.Equal(t, c.status, a.StatusCode, "%s: %s", name, a.body)
+		a := n.Put("m", served.Small("Oslo", "other"), append(c.headers, "Authorization", "Bearer the-token-of-alice")...)
+		assert.Equal(t, c.status, a.StatusCode, "%s: %s", name, a.Bytes)
 	}
-	assert.NotContains(t, string(n.mustGet("/topicmaps/m/snapshots/current").body), "other")
+	assert.NotContains(t, string(n.MustGet("/topicmaps/m/snapshots/current").Bytes), "other")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 const (
@@ -21,11 +22,11 @@ const (
 )
 
 // writes are the requests that change something.
-func (n *node) writes(headers ...string) []answer {
-	n.t.Helper()
-	return []answer{
-		n.put("small", small("Oslo", "Christiania"), headers...),
-		n.delete("small", "http://psi.example.org/tromsø", headers...),
+func (n *node) writes(headers ...string) []served.Answer {
+	n.T.Helper()
+	return []served.Answer{
+		n.Put("small", served.Small("Oslo", "Christiania"), headers...),
+		n.Delete("small", "http://psi.example.org/tromsø", headers...),
 	}
 }
 
@@ -33,8 +34,8 @@ func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token, other} })
 	n.AnswerGuessesAfter(time.Millisecond)
-	n.publish("small", small())
-	before := n.state("small") // reading needs none
+	n.Publish("small", served.Small())
+	before := n.State("small") // reading needs none
 	for name, authorization := range map[string][]string{
 		"none":            nil,
 		"empty":           {"Authorization", ""},
@@ -54,27 +55,27 @@ func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 		for _, a := range n.writes(authorization...) {
 			assert.Equal(t, http.StatusUnauthorized, a.StatusCode, name)
 			assert.Equal(t, `Bearer realm="tmshare"`, a.Header.Get("WWW-Authenticate"))
-			assert.NotContains(t, string(a.body), token[:5])
+			assert.NotContains(t, string(a.Bytes), token[:5])
 		}
-		a := n.put("small", small("Oslo", "Christiania"), append(authorization, "Accept", "application/json")...)
+		a := n.Put("small", served.Small("Oslo", "Christiania"), append(authorization, "Accept", "application/json")...)
 		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 	}
 	// Whether there is something at an address is nothing to ask without a token.
-	assert.Equal(t, http.StatusUnauthorized, n.put("none", small()).StatusCode)
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, http.StatusUnauthorized, n.Put("none", served.Small()).StatusCode)
+	assert.Equal(t, before, n.State("small"))
 
 	for i, authorization := range []string{"Bearer " + token, "bearer  " + other} {
-		assert.Equal(t, 1, published(t, n.put("small", small("Oslo", []string{"A", "B"}[i]), "Authorization", authorization, "Origin", "http://elsewhere.example")).Updated)
+		assert.Equal(t, 1, served.Published(t, n.Put("small", served.Small("Oslo", []string{"A", "B"}[i]), "Authorization", authorization, "Origin", "http://elsewhere.example")).Updated)
 	}
-	assert.Equal(t, 1, published(t, n.delete("small", "http://psi.example.org/tromsø", "Authorization", "Bearer "+token)).Deleted)
-	assert.NotContains(t, n.logs.String(), token)
+	assert.Equal(t, 1, served.Published(t, n.Delete("small", "http://psi.example.org/tromsø", "Authorization", "Bearer "+token)).Deleted)
+	assert.NotContains(t, n.Logs.String(), token)
 }
 
 func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	before := n.state("small")
+	n.Publish("small", served.Small())
+	before := n.State("small")
 	for _, header := range [][]string{
 		{"Origin", "http://elsewhere.example"}, // from a browser
 		{"Origin", "null"},
@@ -100,16 +101,16 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 	} {
 		for _, a := range n.writes(header...) {
 			assert.Equal(t, http.StatusForbidden, a.StatusCode, header)
-			assert.Contains(t, string(a.body), "--token-file", "says what to do")
+			assert.Contains(t, string(a.Bytes), "--token-file", "says what to do")
 			assert.Empty(t, a.Header.Get("WWW-Authenticate"))
 		}
 	}
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, before, n.State("small"))
 	for _, a := range n.writes() {
 		assert.Equal(t, http.StatusOK, a.StatusCode)
 	}
 	for _, site := range []string{"none", "same-origin"} { // what the user has asked for, or a page of this server
-		assert.Equal(t, http.StatusOK, n.put("small", small(), "Sec-Fetch-Site", site).StatusCode)
+		assert.Equal(t, http.StatusOK, n.Put("small", served.Small(), "Sec-Fetch-Site", site).StatusCode)
 	}
 }
 
@@ -119,8 +120,8 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 func TestWithoutTokensOnlyThisMachineWritesToLoopbackAddresses(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	before := n.state("small")
+	n.Publish("small", served.Small())
+	before := n.State("small")
 	try := func(remote, host string) int {
 		r := httptest.NewRequest(http.MethodDelete, "/topicmaps/small/topics/"+fragment.Key("http://psi.example.org/tromsø"), nil)
 		r.RemoteAddr, r.Host = remote, host
@@ -134,7 +135,7 @@ func TestWithoutTokensOnlyThisMachineWritesToLoopbackAddresses(t *testing.T) {
 	for _, host := range []string{"maps.example.org", "192.0.2.1:8080", "", "localhost.example.org", "127.0.0.1.example.org"} {
 		assert.Equal(t, http.StatusForbidden, try("127.0.0.1:1234", host), host)
 	}
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, before, n.State("small"))
 	for _, remote := range []string{"127.0.0.1:1234", "[::1]:1234", "127.5.5.5:1", "[::ffff:127.0.0.1]:1"} {
 		assert.Equal(t, http.StatusOK, try(remote, "127.0.0.1:8080"), remote)
 	}
@@ -148,18 +149,18 @@ func TestWithoutTokensOnlyThisMachineWritesToLoopbackAddresses(t *testing.T) {
 func TestWithoutTokensAServerForOthersTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.OnLoopback = false })
-	n.publish("small", small())
-	before := n.state("small")
+	n.Publish("small", served.Small())
+	before := n.State("small")
 	for _, a := range n.writes() {
 		assert.Equal(t, http.StatusForbidden, a.StatusCode)
 	}
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, before, n.State("small"))
 }
 
 func TestRefusedUploadIsNotRead(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	read := false
 	r := httptest.NewRequest(http.MethodPut, "/topicmaps/small", readerFunc(func([]byte) (int, error) {
 		read = true
@@ -186,27 +187,27 @@ func guarded(t testing.TB, configure ...func(*server.Config)) *node {
 		c.Tokens = []string{token}
 		c.ReadTokens = map[string][]string{"secret": {"first-reader-of-the-secret", readToken}, "other": {otherReader}}
 	})...)
-	n.publish("open", small())
-	n.publish("secret", small("Oslo", "Hidden place"))
-	n.publish("other", small())
+	n.Publish("open", served.Small())
+	n.Publish("secret", served.Small("Oslo", "Hidden place"))
+	n.Publish("other", served.Small())
 	return n
 }
 
 // addresses returns an address of each kind that a collection has, for one who
 // may read it.
 func (n *node) addresses(name string, headers ...string) []string {
-	n.t.Helper()
+	n.T.Helper()
 	base := "/topicmaps/" + name
-	d := n.feed(base+"/fragments", headers...)
+	d := n.Feed(base+"/fragments", headers...)
 	urls := []string{
 		base, base + ".atom", base + "/settings", base + "/snapshots", base + "/snapshots.atom", base + "/snapshots/current", base + "/snapshots/current.xtm21",
 		base + "/fragments", base + "/fragments.atom", base + "/fragments?since=2000-01-01T00:00:00Z", base + "/topics?si=http://psi.example.org/oslo",
 		base + "/search?q=hidden", base + "/search.html?q=hidden", base + "/opensearch.xml",
-		d.link(n.t, "via"), d.Entries[0].link(n.t, "self"), n.get(base+"/topics?si=http://psi.example.org/oslo", headers...).Header.Get("Location"),
+		d.Link(n.T, "via"), d.Entries[0].Link(n.T, "self"), n.Get(base+"/topics?si=http://psi.example.org/oslo", headers...).Header.Get("Location"),
 	}
-	for _, e := range []document{d.Entries[0], n.feed(base+"/snapshots", headers...).Entries[0]} {
-		urls = append(urls, dataURL(n.t, e), e.link(n.t, "self"))
-		for _, url := range e.typed(n.t, "topicmapdata") {
+	for _, e := range []served.Document{d.Entries[0], n.Feed(base+"/snapshots", headers...).Entries[0]} {
+		urls = append(urls, served.DataURL(n.T, e), e.Link(n.T, "self"))
+		for _, url := range e.Typed(n.T, "topicmapdata") {
 			urls = append(urls, url)
 		}
 	}
@@ -233,7 +234,7 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 				at += map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + "access_token=" + readToken
 			}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				a := n.do(method, at, nil, headers...)
+				a := n.Do(method, at, nil, headers...)
 				if a.StatusCode == http.StatusNotFound && strings.Contains(url, "none") {
 					continue // no such route: it says nothing of the map
 				}
@@ -241,21 +242,21 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 				assert.Equal(t, `Bearer realm="tmshare"`, a.Header.Get("WWW-Authenticate"))
 				assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 				assert.Empty(t, a.Header.Get("ETag"))
-				assert.NotContains(t, string(a.body), "Hidden")
+				assert.NotContains(t, string(a.Bytes), "Hidden")
 			}
 		}
 	}
 	for _, good := range []string{readToken, "first-reader-of-the-secret", token} {
 		for _, url := range urls {
 			for _, coding := range []string{"identity", "gzip"} {
-				a := n.get(url, "Authorization", "Bearer "+good, "Accept-Encoding", coding)
+				a := n.Get(url, "Authorization", "Bearer "+good, "Accept-Encoding", coding)
 				require.Contains(t, []int{http.StatusOK, http.StatusSeeOther}, a.StatusCode, url)
 				cache := a.Header.Get("Cache-Control")
 				assert.True(t, strings.Contains(cache, "private") || cache == "no-store", "%s: %s", url, cache)
 				assert.NotContains(t, cache, "public", url)
 				assert.Contains(t, strings.Join(a.Header.Values("Vary"), ","), "Authorization", url)
 				if tag := a.Header.Get("ETag"); tag != "" && !strings.HasSuffix(url, "/settings") {
-					a = n.get(url, "Authorization", "Bearer "+good, "Accept-Encoding", coding, "If-None-Match", tag)
+					a = n.Get(url, "Authorization", "Bearer "+good, "Accept-Encoding", coding, "If-None-Match", tag)
 					assert.Equal(t, http.StatusNotModified, a.StatusCode)
 					assert.Equal(t, cache, a.Header.Get("Cache-Control"))
 					assert.Contains(t, strings.Join(a.Header.Values("Vary"), ","), "Authorization", url)
@@ -263,14 +264,14 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	assert.NotContains(t, n.logs.String(), readToken[:10])
+	assert.NotContains(t, n.Logs.String(), readToken[:10])
 }
 
 func TestOpenMapBesideGuardedOnesIsForAll(t *testing.T) {
 	t.Parallel()
 	n := guarded(t)
 	for _, url := range n.addresses("open") {
-		a := n.get(url, "Authorization", "Bearer wrong-horse-battery")
+		a := n.Get(url, "Authorization", "Bearer wrong-horse-battery")
 		assert.Contains(t, []int{http.StatusOK, http.StatusSeeOther}, a.StatusCode, url)
 		assert.NotContains(t, a.Header.Get("Cache-Control"), "private", url)
 		assert.NotContains(t, strings.Join(a.Header.Values("Vary"), ","), "Authorization", url)
@@ -288,9 +289,9 @@ func TestOverviewShowsWhatOneMayRead(t *testing.T) {
 		"Bearer " + otherReader:      {"open", "other"},
 		"Bearer " + token:            {"open", "other", "secret"},
 	} {
-		a := n.mustGet("/topicmaps", "Authorization", authorization)
+		a := n.MustGet("/topicmaps", "Authorization", authorization)
 		var titles []string
-		for _, e := range parseAtom(t, a).Entries {
+		for _, e := range served.ParseAtom(t, a).Entries {
 			titles = append(titles, e.Titles[0])
 		}
 		assert.Equal(t, want, titles, "%q", authorization)
@@ -304,14 +305,14 @@ func TestOverviewShowsWhatOneMayRead(t *testing.T) {
 func TestReadTokenIsNoWriteToken(t *testing.T) {
 	t.Parallel()
 	n := guarded(t)
-	for _, a := range []answer{
-		n.put("secret", small(), "Authorization", "Bearer "+readToken),
-		n.put("open", small(), "Authorization", "Bearer "+readToken),
+	for _, a := range []served.Answer{
+		n.Put("secret", served.Small(), "Authorization", "Bearer "+readToken),
+		n.Put("open", served.Small(), "Authorization", "Bearer "+readToken),
 		n.post("/topicmaps/secret/snapshots", "Authorization", "Bearer "+readToken),
 	} {
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	}
-	assert.Equal(t, http.StatusOK, n.put("secret", small(), "Authorization", "Bearer "+token).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Put("secret", served.Small(), "Authorization", "Bearer "+token).StatusCode)
 }
 
 func TestReadTokensMustBeGood(t *testing.T) {
@@ -335,15 +336,15 @@ func TestWhatIsDerivedFromAClosedCollectionIsClosed(t *testing.T) {
 	secret := strings.Repeat("r", 40)
 	other := strings.Repeat("o", 40)
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"map": {secret}, "closed": {other}} })
-	n.publish("map", small())
+	n.Publish("map", served.Small())
 	derived := []byte(`{"derivedFrom": ["map"]}`)
-	a := n.put("open", derived, "Content-Type", "application/json")
+	a := n.Put("open", derived, "Content-Type", "application/json")
 	assert.Equal(t, http.StatusConflict, a.StatusCode)
-	assert.Contains(t, string(a.body), "serve with --read-token-file open=FILE first")
-	assert.Equal(t, http.StatusCreated, n.put("closed", derived, "Content-Type", "application/json").StatusCode)
-	assert.Equal(t, http.StatusUnauthorized, n.get("/topicmaps/closed/fragments").StatusCode)
+	assert.Contains(t, string(a.Bytes), "serve with --read-token-file open=FILE first")
+	assert.Equal(t, http.StatusCreated, n.Put("closed", derived, "Content-Type", "application/json").StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, n.Get("/topicmaps/closed/fragments").StatusCode)
 	n.Idle()
-	overview := string(n.get("/topicmaps", "Authorization", "Bearer "+other).body)
+	overview := string(n.Get("/topicmaps", "Authorization", "Bearer "+other).Bytes)
 	assert.Contains(t, overview, "/topicmaps/closed")
 	assert.NotContains(t, overview, "/topicmaps/map\"", "only who has a token for the input sees that")
 	assert.NotContains(t, overview, "condition>", "the input is there, whoever asks")

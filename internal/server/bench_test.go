@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -50,9 +51,9 @@ func newRecordsEditor(b *testing.B, topics int) *recordsEditor {
 	e := &recordsEditor{node: start(b, func(c *server.Config) { c.Logger, c.SnapshotEvery = slog.New(slog.DiscardHandler), 1<<30 }), topics: topics}
 	var parts []string
 	for i := range topics {
-		parts = append(parts, topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
+		parts = append(parts, served.Topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
 	}
-	e.publish("m", topicMap(parts...))
+	e.Publish("m", served.TopicMap(parts...))
 	for range 100 { // a full document of changes
 		e.change()
 	}
@@ -62,7 +63,7 @@ func newRecordsEditor(b *testing.B, topics int) *recordsEditor {
 
 func (e *recordsEditor) change() {
 	e.made++
-	doc := topicMap(topic(fmt.Sprint("t", e.made*7919%e.topics), fmt.Sprint("Changed ", e.made)))
+	doc := served.TopicMap(served.Topic(fmt.Sprint("t", e.made*7919%e.topics), fmt.Sprint("Changed ", e.made)))
 	e.posts = append(e.posts, e.serve(http.MethodPost, "/topicmaps/m/topics", doc))
 	e.gets = append(e.gets, e.serve(http.MethodGet, recordsURL, nil))
 }
@@ -70,12 +71,12 @@ func (e *recordsEditor) change() {
 // serve has the handler answer, without the socket, and returns how long it takes.
 func (e *recordsEditor) serve(method, path string, body []byte) time.Duration {
 	r := httptest.NewRequest(method, path, bytes.NewReader(body))
-	r.RemoteAddr, r.Host = "127.0.0.1:1234", e.address
-	w := &discard{header: http.Header{}}
+	r.RemoteAddr, r.Host = "127.0.0.1:1234", e.Address
+	w := &served.Discard{Head: http.Header{}}
 	begin := time.Now()
 	e.ServeHTTP(w, r)
 	took := time.Since(begin)
-	require.Equal(e.t, http.StatusOK, w.status)
+	require.Equal(e.T, http.StatusOK, w.Status)
 	return took
 }
 
@@ -88,18 +89,18 @@ func median(times []time.Duration) time.Duration {
 // beside making the document: what the handler does, without the socket.
 func BenchmarkPolls(b *testing.B) {
 	n := start(b, func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) })
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	recent := "/topicmaps/egov/fragments"
-	tag := n.mustGet(recent).Header.Get("ETag")
+	tag := n.MustGet(recent).Header.Get("ETag")
 	ask := func(b *testing.B, want int, path func(i int) string, headers ...string) {
 		for i := 0; b.Loop(); i++ {
 			r := httptest.NewRequest(http.MethodGet, path(i), nil)
 			for h := 0; h < len(headers); h += 2 {
 				r.Header.Set(headers[h], headers[h+1])
 			}
-			w := &discard{header: http.Header{}}
+			w := &served.Discard{Head: http.Header{}}
 			n.ServeHTTP(w, r)
-			require.Equal(b, want, w.status)
+			require.Equal(b, want, w.Status)
 		}
 	}
 	same := func(int) string { return recent }
@@ -110,13 +111,3 @@ func BenchmarkPolls(b *testing.B) {
 		ask(b, http.StatusOK, func(int) string { return recent + "?since=2000-01-01T00:00:00Z" })
 	})
 }
-
-// discard is a ResponseWriter that costs nothing.
-type discard struct {
-	header http.Header
-	status int
-}
-
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) WriteHeader(status int)      { d.status = status }
-func (d *discard) Write(p []byte) (int, error) { return len(p), nil }

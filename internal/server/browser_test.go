@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // browser does what a browser does with forms: it keeps cookies, says where a request comes from, and goes where it is
@@ -24,15 +25,15 @@ type browser struct {
 
 func (n *node) browser() *browser {
 	jar, err := cookiejar.New(nil)
-	require.NoError(n.t, err)
+	require.NoError(n.T, err)
 	return &browser{n, jar}
 }
 
 // do sends a request; form is nil for GET. More headers take the place of those that a browser sends.
-func (b *browser) do(path string, form url.Values, headers ...string) answer {
-	b.n.t.Helper()
+func (b *browser) do(path string, form url.Values, headers ...string) served.Answer {
+	b.n.T.Helper()
 	if strings.HasPrefix(path, "/") {
-		path = b.n.url(path)
+		path = b.n.URL(path)
 	}
 	method, body := http.MethodGet, ""
 	h := map[string]string{"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "same-origin"}
@@ -41,7 +42,7 @@ func (b *browser) do(path string, form url.Values, headers ...string) answer {
 		h["Content-Type"], h["Origin"] = "application/x-www-form-urlencoded", b.n.BaseURL
 	}
 	u, err := url.Parse(path)
-	require.NoError(b.n.t, err)
+	require.NoError(b.n.T, err)
 	var cookies []string
 	for _, c := range b.jar.Cookies(u) {
 		cookies = append(cookies, c.Name+"="+c.Value)
@@ -58,21 +59,21 @@ func (b *browser) do(path string, form url.Values, headers ...string) answer {
 	for name, value := range h {
 		list = append(list, name, value)
 	}
-	a := b.n.do(method, path, strings.NewReader(body), list...)
+	a := b.n.Do(method, path, strings.NewReader(body), list...)
 	b.jar.SetCookies(u, a.Cookies())
 	return a
 }
 
 // open goes to an address and where that leads, and returns the form there.
-func (b *browser) open(path string) (form, answer) {
-	b.n.t.Helper()
+func (b *browser) open(path string) (form, served.Answer) {
+	b.n.T.Helper()
 	a := b.do(path, nil)
 	for a.StatusCode == http.StatusSeeOther {
 		path = a.Header.Get("Location")
 		a = b.do(path, nil)
 	}
-	require.Equal(b.n.t, http.StatusOK, a.StatusCode, "%s: %s", path, a.body)
-	return formOf(b.n.t, path, a), a
+	require.Equal(b.n.T, http.StatusOK, a.StatusCode, "%s: %s", path, a.Bytes)
+	return formOf(b.n.T, path, a), a
 }
 
 // form is the first form of a page that is sent by POST, with what stands in its fields.
@@ -81,9 +82,9 @@ type form struct {
 	fields url.Values
 }
 
-func formOf(t testing.TB, at string, a answer) form {
+func formOf(t testing.TB, at string, a served.Answer) form {
 	t.Helper()
-	root, err := html.Parse(bytes.NewReader(a.body))
+	root, err := html.Parse(bytes.NewReader(a.Bytes))
 	require.NoError(t, err)
 	f := form{at, url.Values{}}
 	for node := range root.Descendants() {
@@ -156,27 +157,27 @@ func (f form) row(t testing.TB, kind, field, value string) string {
 	return ""
 }
 
-func (b *browser) send(f form, do string) answer {
-	b.n.t.Helper()
+func (b *browser) send(f form, do string) served.Answer {
+	b.n.T.Helper()
 	return b.do(f.at, f.set("do", do).fields)
 }
 
 // publish sends a form, and what it leads to, and returns the preview.
-func (b *browser) publish(f form) answer {
-	b.n.t.Helper()
+func (b *browser) publish(f form) served.Answer {
+	b.n.T.Helper()
 	a := b.send(f, "preview")
-	require.Equal(b.n.t, http.StatusOK, a.StatusCode, "%s", a.body)
-	done := b.send(formOf(b.n.t, f.at, a), "publish")
-	require.Equal(b.n.t, http.StatusSeeOther, done.StatusCode, "%s", done.body)
+	require.Equal(b.n.T, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	done := b.send(formOf(b.n.T, f.at, a), "publish")
+	require.Equal(b.n.T, http.StatusSeeOther, done.StatusCode, "%s", done.Bytes)
 	return a
 }
 
 // signIn signs in with a token.
 func (b *browser) signIn(token string) {
-	b.n.t.Helper()
+	b.n.T.Helper()
 	f, _ := b.open("/sign-in.html")
 	a := b.do(f.at, f.set("token", token).fields)
-	require.Equal(b.n.t, http.StatusSeeOther, a.StatusCode, "%s", a.body)
+	require.Equal(b.n.T, http.StatusSeeOther, a.StatusCode, "%s", a.Bytes)
 }
 
 // topicPath returns the address of a topic, without an ending.
@@ -185,9 +186,9 @@ func topicPath(collection, si string) string {
 }
 
 // textOf returns the text of a page.
-func textOf(t testing.TB, a answer) string {
+func textOf(t testing.TB, a served.Answer) string {
 	t.Helper()
-	root, err := html.Parse(bytes.NewReader(a.body))
+	root, err := html.Parse(bytes.NewReader(a.Bytes))
 	require.NoError(t, err)
 	var text strings.Builder
 	for node := range root.Descendants() {

@@ -11,14 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // bundle returns a document of the fragments feed with the fragments in it.
 func (n *node) bundle(url string) *feeds.Feed {
-	a := n.mustGet(url, "Accept", feeds.MediaTypeBundle)
-	require.Equal(n.t, feeds.MediaTypeBundle, a.Header.Get("Content-Type"))
-	f, err := feeds.DecodeBundle(bytes.NewReader(a.body), url, feeds.Limits{}, nil)
-	require.NoError(n.t, err)
+	a := n.MustGet(url, "Accept", feeds.MediaTypeBundle)
+	require.Equal(n.T, feeds.MediaTypeBundle, a.Header.Get("Content-Type"))
+	f, err := feeds.DecodeBundle(bytes.NewReader(a.Bytes), url, feeds.Limits{}, nil)
+	require.NoError(n.T, err)
 	return f
 }
 
@@ -27,12 +28,12 @@ func (n *node) versions(topics, versions int) {
 	for v := range versions {
 		var all []string
 		for i := range topics {
-			all = append(all, topic(fmt.Sprint("t", i), fmt.Sprintf("Topic %d v%d", i, v)))
+			all = append(all, served.Topic(fmt.Sprint("t", i), fmt.Sprintf("Topic %d v%d", i, v)))
 		}
 		if v == 0 {
-			n.publish("m", topicMap(all...))
+			n.Publish("m", served.TopicMap(all...))
 		} else {
-			n.mustPut("m", topicMap(all...))
+			n.MustPut("m", served.TopicMap(all...))
 		}
 	}
 }
@@ -40,36 +41,36 @@ func (n *node) versions(topics, versions int) {
 // A bundle is the document, with the fragments that its entries lead to. Who does not ask for it never gets it.
 func TestBundlesHaveTheFragments(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(10))
+	n := start(t, served.DocumentSize(10))
 	n.versions(10, 3)
-	n.do("DELETE", n.url("/topicmaps/m/topics?si=http://psi.example.org/t3"), nil)
-	_, documents := n.history("/topicmaps/m/fragments")
+	n.Do("DELETE", n.URL("/topicmaps/m/topics?si=http://psi.example.org/t3"), nil)
+	_, documents := n.History("/topicmaps/m/fragments")
 	require.Greater(t, len(documents), 2)
 	there := 0
 	for i, d := range documents {
-		url := n.url("/topicmaps/m/fragments")
+		url := n.URL("/topicmaps/m/fragments")
 		if i > 0 {
-			url = d.link(t, "self")
+			url = d.Link(t, "self")
 		}
 		for _, accept := range []string{"", "*/*", "application/atom+xml", "application/atom+xml;type=feed", "application/xml"} {
-			a := n.mustGet(url, "Accept", accept)
-			require.Equal(t, atomType, a.Header.Get("Content-Type"), accept)
-			require.NotContains(t, string(a.body), "<content")
+			a := n.MustGet(url, "Accept", accept)
+			require.Equal(t, served.AtomType, a.Header.Get("Content-Type"), accept)
+			require.NotContains(t, string(a.Bytes), "<content")
 			require.Contains(t, a.Header.Get("Vary"), "Accept")
 		}
-		plain := n.mustGet(url)
-		without, err := feeds.Decode(bytes.NewReader(plain.body), url, feeds.Limits{})
+		plain := n.MustGet(url)
+		without, err := feeds.Decode(bytes.NewReader(plain.Bytes), url, feeds.Limits{})
 		require.NoError(t, err)
 		link, ok := without.Link(feeds.RelBundle)
 		require.True(t, ok)
-		require.Equal(t, n.mustGet(link.Href).body, n.mustGet(url, "Accept", feeds.MediaTypeBundle).body)
+		require.Equal(t, n.MustGet(link.Href).Bytes, n.MustGet(url, "Accept", feeds.MediaTypeBundle).Bytes)
 		with := n.bundle(url)
 		for j := range with.Entries {
 			e := &with.Entries[j]
 			data, ok := e.Link(feeds.RelTopicMapData)
 			require.True(t, ok)
-			alone := n.mustGet(strings.TrimSuffix(data.Href, ".xtm1"), "Accept", feeds.MediaTypeXTM21)
-			_, root, _ := strings.Cut(string(alone.body), "?>")
+			alone := n.MustGet(strings.TrimSuffix(data.Href, ".xtm1"), "Accept", feeds.MediaTypeXTM21)
+			_, root, _ := strings.Cut(string(alone.Bytes), "?>")
 			if e.Fragment != nil {
 				require.Equal(t, strings.TrimSpace(root), string(e.Fragment))
 				there++
@@ -84,38 +85,38 @@ func TestBundlesHaveTheFragments(t *testing.T) {
 // The bytes of a bundle stay the same where those of the document do, and caches need not ask.
 func TestBundlesOfFinishedDocumentsStay(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(10))
+	n := start(t, served.DocumentSize(10))
 	n.versions(10, 3)
-	_, documents := n.history("/topicmaps/m/fragments")
-	url := documents[len(documents)-1].link(t, "self")
-	before := n.mustGet(url+".bundle", "Accept-Encoding", "gzip")
+	_, documents := n.History("/topicmaps/m/fragments")
+	url := documents[len(documents)-1].Link(t, "self")
+	before := n.MustGet(url+".bundle", "Accept-Encoding", "gzip")
 	assert.Contains(t, before.Header.Get("Cache-Control"), "immutable")
 	assert.Equal(t, "gzip", before.Header.Get("Content-Encoding"))
-	n.mustPut("m", topicMap(topic("t0", "another")))
-	after := n.mustGet(url+".bundle", "Accept-Encoding", "gzip")
-	assert.Equal(t, before.plain(t), after.plain(t))
+	n.MustPut("m", served.TopicMap(served.Topic("t0", "another")))
+	after := n.MustGet(url+".bundle", "Accept-Encoding", "gzip")
+	assert.Equal(t, before.Plain(t), after.Plain(t))
 	assert.Equal(t, before.Header.Get("ETag"), after.Header.Get("ETag"))
-	assert.Equal(t, http.StatusNotModified, n.get(url+".bundle", "Accept-Encoding", "gzip", "If-None-Match", before.Header.Get("ETag")).StatusCode)
-	plain := n.mustGet(url, "Accept-Encoding", "gzip")
+	assert.Equal(t, http.StatusNotModified, n.Get(url+".bundle", "Accept-Encoding", "gzip", "If-None-Match", before.Header.Get("ETag")).StatusCode)
+	plain := n.MustGet(url, "Accept-Encoding", "gzip")
 	assert.NotEqual(t, plain.Header.Get("ETag"), before.Header.Get("ETag"))
-	assert.Equal(t, http.StatusOK, n.get(url+".bundle", "Accept-Encoding", "gzip", "If-None-Match", plain.Header.Get("ETag")).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Get(url+".bundle", "Accept-Encoding", "gzip", "If-None-Match", plain.Header.Get("ETag")).StatusCode)
 
 	// What is pruned is gone in both forms.
-	require.Equal(t, http.StatusOK, n.do("POST", n.url("/topicmaps/m/gc?keep=1"), nil).StatusCode)
-	if n.get(url).StatusCode == http.StatusGone {
-		assert.Equal(t, http.StatusGone, n.get(url+".bundle").StatusCode)
+	require.Equal(t, http.StatusOK, n.Do("POST", n.URL("/topicmaps/m/gc?keep=1"), nil).StatusCode)
+	if n.Get(url).StatusCode == http.StatusGone {
+		assert.Equal(t, http.StatusGone, n.Get(url+".bundle").StatusCode)
 	}
 }
 
 // A document with large fragments stays small: those are left out.
 func TestBundlesAreBounded(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(100))
-	n.publish("m", topicMap())
+	n := start(t, served.DocumentSize(100))
+	n.Publish("m", served.TopicMap())
 	var all []string
 	put := func(id string, size int) {
-		all = append(all, topic(id, strings.Repeat("x", size)))
-		n.mustPut("m", topicMap(all...))
+		all = append(all, served.Topic(id, strings.Repeat("x", size)))
+		n.MustPut("m", served.TopicMap(all...))
 	}
 	put("small", 10)
 	put("huge", feeds.MaxInline)
@@ -123,7 +124,7 @@ func TestBundlesAreBounded(t *testing.T) {
 		put(fmt.Sprint("t", i), feeds.MaxInline-4000)
 	}
 	size, inside, without := 0, 0, 0
-	for _, e := range n.bundle(n.url("/topicmaps/m/fragments")).Entries {
+	for _, e := range n.bundle(n.URL("/topicmaps/m/fragments")).Entries {
 		size += len(e.Fragment)
 		if e.Fragment != nil {
 			inside++

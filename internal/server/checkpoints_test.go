@@ -16,16 +16,17 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // signedNode publishes a collection that is signed.
 func signedNode(t *testing.T, configure ...func(*server.Config)) (*node, *checkpoint.Key) {
 	n := start(t, configure...)
-	n.publish("towns", small())
+	n.Publish("towns", served.Small())
 	key, err := checkpoint.GenerateKey(filepath.Join(t.TempDir(), "key"), "maps.example.org")
 	require.NoError(t, err)
-	a := n.putSettings("towns", `{"sign": "`+key.Path+`"}`)
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	a := n.PutSettings("towns", `{"sign": "`+key.Path+`"}`)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	return n, key
 }
 
@@ -34,13 +35,13 @@ func signedNode(t *testing.T, configure ...func(*server.Config)) (*node, *checkp
 func TestCheckpointIsThatOfTheFeed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
-	n.mustPut("towns", small("Oslo", "Christiania"))
-	f, err := feeds.Decode(strings.NewReader(string(n.mustGet("/topicmaps/towns/fragments").body)), n.url("/topicmaps/towns/fragments"), feeds.Limits{})
+	n.MustPut("towns", served.Small("Oslo", "Christiania"))
+	f, err := feeds.Decode(strings.NewReader(string(n.MustGet("/topicmaps/towns/fragments").Bytes)), n.URL("/topicmaps/towns/fragments"), feeds.Limits{})
 	require.NoError(t, err)
 	require.Equal(t, key.Public, f.Key)
 	c, err := checkpoint.Open(f.Checkpoint, f.Key)
 	require.NoError(t, err)
-	assert.Equal(t, n.sp("towns"), c.Origin)
+	assert.Equal(t, n.SP("towns"), c.Origin)
 	require.Equal(t, int64(len(f.Entries)), c.Size, "this feed is of one document")
 	assert.Equal(t, f.Entries[0].Digest, c.Digest, "the newest entry comes first")
 	var level [][sha256.Size]byte
@@ -52,13 +53,13 @@ func TestCheckpointIsThatOfTheFeed(t *testing.T) {
 
 	link, ok := f.Link(feeds.RelCheckpoint)
 	require.True(t, ok)
-	assert.Equal(t, f.Checkpoint, strings.TrimSpace(string(n.mustGet(strings.TrimPrefix(link.Href, n.BaseURL)).body)))
+	assert.Equal(t, f.Checkpoint, strings.TrimSpace(string(n.MustGet(strings.TrimPrefix(link.Href, n.BaseURL)).Bytes)))
 	var answer struct{ Proof tlog.TreeProof }
-	require.NoError(t, json.Unmarshal(n.mustGet("/topicmaps/towns/checkpoint/consistency?from=2&to=4").body, &answer))
+	require.NoError(t, json.Unmarshal(n.MustGet("/topicmaps/towns/checkpoint/consistency?from=2&to=4").Bytes, &answer))
 	assert.NotEmpty(t, answer.Proof)
 	for query, status := range map[string]int{"": 400, "?from=0&to=3": 400, "?from=x&to=3": 400, "?from=1": 400, "?from=3&to=2": 404, "?from=1&to=9999": 404, "?from=%zz": 400} {
-		a := n.get("/topicmaps/towns/checkpoint/consistency" + query)
-		assert.Equal(t, status, a.StatusCode, "%s: %s", query, a.body)
+		a := n.Get("/topicmaps/towns/checkpoint/consistency" + query)
+		assert.Equal(t, status, a.StatusCode, "%s: %s", query, a.Bytes)
 	}
 }
 
@@ -81,21 +82,21 @@ func rootOf(level [][sha256.Size]byte) [sha256.Size]byte {
 // Archive documents stay as they are: they have no checkpoints. What is not signed has none at all.
 func TestWhatHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
-	n, _ := signedNode(t, documentSize(2))
-	f := n.feed("/topicmaps/towns/fragments")
-	require.Contains(t, f.raw, "<own:checkpoint>")
+	n, _ := signedNode(t, served.DocumentSize(2))
+	f := n.Feed("/topicmaps/towns/fragments")
+	require.Contains(t, f.Raw, "<own:checkpoint>")
 	for _, l := range f.Links {
 		if l.Rel == "prev-archive" {
-			assert.NotContains(t, string(n.mustGet(strings.TrimPrefix(l.Href, n.BaseURL)).body), "checkpoint")
+			assert.NotContains(t, string(n.MustGet(strings.TrimPrefix(l.Href, n.BaseURL)).Bytes), "checkpoint")
 		}
 	}
-	a := n.putSettings("towns", `{"sign": ""}`)
+	a := n.PutSettings("towns", `{"sign": ""}`)
 	require.Equal(t, http.StatusOK, a.StatusCode)
-	assert.NotContains(t, n.feed("/topicmaps/towns/fragments").raw, "checkpoint")
+	assert.NotContains(t, n.Feed("/topicmaps/towns/fragments").Raw, "checkpoint")
 	for _, path := range []string{"/checkpoint", "/checkpoint/consistency?from=1&to=2"} {
-		a := n.get("/topicmaps/towns" + path)
+		a := n.Get("/topicmaps/towns" + path)
 		assert.Equal(t, http.StatusNotFound, a.StatusCode)
-		assert.Contains(t, string(a.body), "is not signed")
+		assert.Contains(t, string(a.Bytes), "is not signed")
 	}
 }
 
@@ -105,32 +106,34 @@ func TestKeyThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
 	for _, path := range []string{"relative", "/nowhere/key", os.Args[0]} {
-		a := n.putSettings("towns", `{"sign": "`+path+`"}`)
-		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "%s: %s", path, a.body)
+		a := n.PutSettings("towns", `{"sign": "`+path+`"}`)
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "%s: %s", path, a.Bytes)
 	}
 	require.NoError(t, os.Remove(key.Path))
-	n.mustPut("towns", small("Oslo", "Christiania"))
-	a := n.get("/topicmaps/towns/fragments")
+	n.MustPut("towns", served.Small("Oslo", "Christiania"))
+	a := n.Get("/topicmaps/towns/fragments")
 	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
-	assert.Contains(t, string(a.body), "cannot be signed now")
-	assert.Contains(t, n.logs.String(), key.Path)
-	a = n.get("/topicmaps/towns/checkpoint")
+	assert.Contains(t, string(a.Bytes), "cannot be signed now")
+	assert.Contains(t, n.Logs.String(), key.Path)
+	a = n.Get("/topicmaps/towns/checkpoint")
 	assert.Equal(t, http.StatusInternalServerError, a.StatusCode)
-	assert.NotContains(t, string(a.body), key.Path)
+	assert.NotContains(t, string(a.Bytes), key.Path)
 	another, err := checkpoint.GenerateKey(key.Path, "maps.example.org")
 	require.NoError(t, err)
-	assert.Contains(t, n.feed("/topicmaps/towns/fragments").raw, another.Public)
+	assert.Contains(t, n.Feed("/topicmaps/towns/fragments").Raw, another.Public)
 	require.NoError(t, os.Remove(key.Path))
 	third, err := checkpoint.GenerateKey(key.Path, "maps.example.com")
 	require.NoError(t, err)
-	assert.Contains(t, n.feed("/topicmaps/towns/fragments").raw, third.Public, "it is the key of the file that counts")
+	assert.Contains(t, n.Feed("/topicmaps/towns/fragments").Raw, third.Public, "it is the key of the file that counts")
 }
 
 // Where the key is, only those learn who may write.
 func TestPathOfTheKeyIsForWriters(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)
-	settings := func(headers ...string) string { return string(n.mustGet("/topicmaps/towns/settings", headers...).body) }
+	settings := func(headers ...string) string {
+		return string(n.MustGet("/topicmaps/towns/settings", headers...).Bytes)
+	}
 	assert.Contains(t, settings(), key.Path)
 	assert.NotContains(t, settings("X-Forwarded-For", "192.0.2.1"), key.Path)
 }

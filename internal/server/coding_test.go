@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,33 +17,24 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
-
-func unzstd(t testing.TB, data []byte) []byte {
-	t.Helper()
-	z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderMaxWindow(1<<20)) // more than readers must be able to take is not sent
-	require.NoError(t, err)
-	defer z.Close()
-	b, err := io.ReadAll(z)
-	require.NoError(t, err)
-	return b
-}
 
 // packable are answers that come in each coding: feeds, and what is made when it
 // is asked for.
 func packable(t testing.TB, n *node) []string {
 	t.Helper()
-	n.publish("egov", maps.EGov)
-	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
-	d, records := n.feed("/topicmaps/egov/fragments"), n.feed("/topicmaps/egov/records")
+	n.Publish("egov", maps.EGov)
+	n.MustPut("egov", served.Replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
+	d, records := n.Feed("/topicmaps/egov/fragments"), n.Feed("/topicmaps/egov/records")
 	all := []string{
-		"/topicmaps/egov/records", "/topicmaps/egov/records/complete", records.link(t, "via"), records.link(t, "prev-archive"), records.Entries[0].link(t, "self"),
+		"/topicmaps/egov/records", "/topicmaps/egov/records/complete", records.Link(t, "via"), records.Link(t, "prev-archive"), records.Entries[0].Link(t, "self"),
 		"/topicmaps", "/topicmaps/egov", "/topicmaps/egov.atom", "/topicmaps/egov/snapshots", "/topicmaps/egov/fragments",
-		"/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z", d.link(t, "via"), d.link(t, "prev-archive"), d.Entries[0].link(t, "self"),
-		"/topicmaps/egov/snapshots/current.xtm1", "/topicmaps/egov/snapshots/current.xtm21", dataURL(t, d.Entries[0]) + ".xtm1", dataURL(t, d.Entries[1]) + ".xtm21",
+		"/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z", d.Link(t, "via"), d.Link(t, "prev-archive"), d.Entries[0].Link(t, "self"),
+		"/topicmaps/egov/snapshots/current.xtm1", "/topicmaps/egov/snapshots/current.xtm21", served.DataURL(t, d.Entries[0]) + ".xtm1", served.DataURL(t, d.Entries[1]) + ".xtm21",
 	}
-	for _, form := range records.Entries[0].typed(t, "alternate") {
+	for _, form := range records.Entries[0].Typed(t, "alternate") {
 		all = append(all, form)
 	}
 	return all
@@ -52,21 +42,21 @@ func packable(t testing.TB, n *node) []string {
 
 // sameHead checks that HEAD says what GET has said (RFC 9110 §9.3.2). Only lengths that are known
 // when the content is made may be missing.
-func (n *node) sameHead(get answer) {
-	n.t.Helper()
-	head := n.do(http.MethodHead, get.Request.URL.String(), nil, "Accept-Encoding", get.Request.Header.Get("Accept-Encoding"))
-	assert.Equal(n.t, get.StatusCode, head.StatusCode)
-	assert.Empty(n.t, head.body)
+func (n *node) sameHead(get served.Answer) {
+	n.T.Helper()
+	head := n.Do(http.MethodHead, get.Request.URL.String(), nil, "Accept-Encoding", get.Request.Header.Get("Accept-Encoding"))
+	assert.Equal(n.T, get.StatusCode, head.StatusCode)
+	assert.Empty(n.T, head.Bytes)
 	if head.Header.Get("Content-Length") == "" {
 		get.Header.Del("Content-Length")
 	}
-	assert.LessOrEqual(n.t, get.Header.Get(feeds.CheckedHeader), head.Header.Get(feeds.CheckedHeader))
+	assert.LessOrEqual(n.T, get.Header.Get(feeds.CheckedHeader), head.Header.Get(feeds.CheckedHeader))
 	for _, h := range []http.Header{get.Header, head.Header} {
 		h.Del("Date")
 		h.Del("X-Request-Id")
 		h.Del(feeds.CheckedHeader)
 	}
-	assert.Equal(n.t, get.Header, head.Header, "%s", get.Request.URL)
+	assert.Equal(n.T, get.Header, head.Header, "%s", get.Request.URL)
 }
 
 // In each coding an answer has the same content, under a strong tag of its own, and is not sent again
@@ -81,18 +71,18 @@ func TestAnswersInEveryCoding(t *testing.T) {
 	urls = append(urls, packable(t, n)...)
 	tags := map[string]string{}
 	for i, url := range urls {
-		plain := n.mustGet(url)
+		plain := n.MustGet(url)
 		for _, coding := range []string{"", "gzip", "zstd"} {
 			if coding == "zstd" && i < kept {
 				continue
 			}
-			ask := func(method string, headers ...string) answer {
-				return n.do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
+			ask := func(method string, headers ...string) served.Answer {
+				return n.Do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
 			}
 			a := ask(http.MethodGet)
 			require.Equal(t, http.StatusOK, a.StatusCode, url)
 			require.Equal(t, coding, a.Header.Get("Content-Encoding"), url)
-			assert.Equal(t, string(plain.body), string(a.plain(t)), "%s as %s", url, coding)
+			assert.Equal(t, string(plain.Bytes), string(a.Plain(t)), "%s as %s", url, coding)
 			assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
 			assert.Equal(t, plain.Header.Get("Content-Type"), a.Header.Get("Content-Type"))
 			tag := a.Header.Get("ETag")
@@ -104,7 +94,7 @@ func TestAnswersInEveryCoding(t *testing.T) {
 				for _, method := range []string{http.MethodGet, http.MethodHead} {
 					again := ask(method, "If-None-Match", given)
 					assert.Equal(t, http.StatusNotModified, again.StatusCode, "%s %s as %s: %s", method, url, coding, given)
-					assert.Empty(t, again.body)
+					assert.Empty(t, again.Bytes)
 					for _, h := range []string{"ETag", "Cache-Control", "Vary"} {
 						assert.Equal(t, a.Header.Get(h), again.Header.Get(h), h)
 					}
@@ -112,7 +102,7 @@ func TestAnswersInEveryCoding(t *testing.T) {
 			}
 			assert.Equal(t, http.StatusOK, ask(http.MethodGet, "If-None-Match", `"x"`).StatusCode)
 			other := map[string]string{"": "gzip"}[coding]
-			assert.Equal(t, http.StatusOK, n.get(url, "Accept-Encoding", other, "If-None-Match", tag).StatusCode, "known in another coding only")
+			assert.Equal(t, http.StatusOK, n.Get(url, "Accept-Encoding", other, "If-None-Match", tag).StatusCode, "known in another coding only")
 			failed := ask(http.MethodGet, "If-Match", `"x"`)
 			assert.Equal(t, http.StatusPreconditionFailed, failed.StatusCode)
 			assert.Equal(t, "no-store", failed.Header.Get("Cache-Control"), "it must not be kept in the place of the answer")
@@ -120,15 +110,15 @@ func TestAnswersInEveryCoding(t *testing.T) {
 			n.sameHead(a)
 		}
 	}
-	tag := n.mustGet("/topicmaps/egov/fragments").Header.Get("ETag")
-	n.mustPut("egov", maps.EGov)
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "it has changed")
+	tag := n.MustGet("/topicmaps/egov/fragments").Header.Get("ETag")
+	n.MustPut("egov", maps.EGov)
+	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "it has changed")
 }
 
 func TestCodingIsTheMostWelcomeOne(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for accept, want := range map[string]string{
 		"":                                   "",
 		"gzip":                               "gzip",
@@ -156,10 +146,10 @@ func TestCodingIsTheMostWelcomeOne(t *testing.T) {
 		"identity;q=0, gzip;q=0, zstd;q=0.1": "zstd",
 	} {
 		for _, url := range []string{"/topicmaps/small", "/topicmaps/small/snapshots/current"} {
-			a := n.get(url, "Accept-Encoding", accept)
+			a := n.Get(url, "Accept-Encoding", accept)
 			if want == "406" {
 				assert.Equal(t, http.StatusNotAcceptable, a.StatusCode, "%q", accept)
-				assert.Contains(t, string(a.body), "gzip", "says what there is")
+				assert.Contains(t, string(a.Bytes), "gzip", "says what there is")
 				assert.Empty(t, a.Header.Get("Content-Encoding"))
 				continue
 			}
@@ -177,10 +167,10 @@ func TestRangesOfWhatIsNotStoredAreWhole(t *testing.T) {
 	n := start(t)
 	for _, url := range packable(t, n) {
 		for _, coding := range []string{"identity", "gzip", "zstd"} {
-			whole := n.mustGet(url, "Accept-Encoding", coding)
-			a := n.get(url, "Accept-Encoding", coding, "Range", "bytes=0-9")
+			whole := n.MustGet(url, "Accept-Encoding", coding)
+			a := n.Get(url, "Accept-Encoding", coding, "Range", "bytes=0-9")
 			assert.Equal(t, http.StatusOK, a.StatusCode, url)
-			assert.True(t, bytes.Equal(whole.body, a.body), "%s %s", coding, url)
+			assert.True(t, bytes.Equal(whole.Bytes, a.Bytes), "%s %s", coding, url)
 			assert.Empty(t, a.Header.Get("Accept-Ranges"))
 		}
 	}
@@ -192,12 +182,12 @@ func TestRangeThatIsNotThereIsSaidSo(t *testing.T) {
 	n := start(t)
 	for _, url := range stored(t, n) {
 		for _, wanted := range []string{"bytes=99999999-", "bytes=x-y", "bytes=5-3"} {
-			a := n.get(url, "Accept-Encoding", "gzip", "Range", wanted)
+			a := n.Get(url, "Accept-Encoding", "gzip", "Range", wanted)
 			assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
 			assert.Regexp(t, `^bytes \*/\d+$`, a.Header.Get("Content-Range"))
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-			assert.Contains(t, string(a.body), wanted)
+			assert.Contains(t, string(a.Bytes), wanted)
 			for _, h := range []string{"ETag", "Content-Encoding", "Last-Modified", "Link"} {
 				assert.Empty(t, a.Header.Get(h), h)
 			}
@@ -214,17 +204,17 @@ func TestRangesOfOtherUnitsAndMethodsAreIgnored(t *testing.T) {
 	d := n.visit("small")
 	all = append(all, d.capabilities[resourcesync.ResourceList])
 	for _, url := range all {
-		whole := n.mustGet(url, "Accept-Encoding", "gzip")
+		whole := n.MustGet(url, "Accept-Encoding", "gzip")
 		for _, wanted := range []string{"items=0-9", "lines=1-2, 5-6", "bytes", "nothing", "bytes 0-9"} {
-			a := n.mustGet(url, "Accept-Encoding", "gzip", "Range", wanted)
-			assert.True(t, bytes.Equal(whole.body, a.body), "%s: %s", url, wanted)
+			a := n.MustGet(url, "Accept-Encoding", "gzip", "Range", wanted)
+			assert.True(t, bytes.Equal(whole.Bytes, a.Bytes), "%s: %s", url, wanted)
 		}
-		a := n.get(url, "Accept-Encoding", "gzip", "Range", "Bytes=0-9")
+		a := n.Get(url, "Accept-Encoding", "gzip", "Range", "Bytes=0-9")
 		assert.Equal(t, http.StatusPartialContent, a.StatusCode, "the names of units have no case")
 		for _, wanted := range []string{"bytes=0-9", "bytes=99999999-"} {
-			a := n.do(http.MethodHead, url, nil, "Accept-Encoding", "gzip", "Range", wanted)
+			a := n.Do(http.MethodHead, url, nil, "Accept-Encoding", "gzip", "Range", wanted)
 			assert.Equal(t, http.StatusOK, a.StatusCode, "%s: %s", url, wanted)
-			assert.EqualValues(t, len(whole.body), a.ContentLength)
+			assert.EqualValues(t, len(whole.Bytes), a.ContentLength)
 			assert.Empty(t, a.Header.Get("Content-Range"))
 		}
 	}
@@ -234,25 +224,25 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	urls := negotiable(t, n)
-	entry := n.feed("/topicmaps/small/fragments").Entries[0]
+	entry := n.Feed("/topicmaps/small/fragments").Entries[0]
 	key := urls["topic"][strings.LastIndex(urls["topic"], "/"):]
-	gate := "<" + n.url("/topicmaps/small/timegate") + key + `>; rel="timegate"`
-	times := "<" + n.url("/topicmaps/small/timemap") + key + `>; rel="timemap"; type="application/link-format"`
+	gate := "<" + n.URL("/topicmaps/small/timegate") + key + `>; rel="timegate"`
+	times := "<" + n.URL("/topicmaps/small/timemap") + key + `>; rel="timemap"; type="application/link-format"`
 	memento := strings.Replace(urls["fragment"], "/fragments/", "/mementos/", 1)
-	assert.ElementsMatch(t, []string{"<" + urls["topic"] + `>; rel="original"`, gate, times, "<" + n.url("/topicmaps/small") + `>; rel="collection"`},
-		n.mustGet(memento).Header.Values("Link"))
+	assert.ElementsMatch(t, []string{"<" + urls["topic"] + `>; rel="original"`, gate, times, "<" + n.URL("/topicmaps/small") + `>; rel="collection"`},
+		n.MustGet(memento).Header.Values("Link"))
 	for kind, want := range map[string][]string{
 		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`},
-		"topic": {"<" + memento + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`, gate, times,
-			"<" + n.url("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
+		"topic": {"<" + memento + `>; rel="memento"; datetime="` + served.At(t, entry.Updated()).Format(http.TimeFormat) + `"`, gate, times,
+			"<" + n.URL("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
 			"<" + urls["topic"] + `.xtm1>; rel="alternate"; type="application/xtm1+xml"`,
 			"<" + urls["topic"] + `.xtm21>; rel="alternate"; type="application/x-tm+xml;version=2.1"`},
 		"snapshot": nil,
 		"current snapshot": {"<" + urls["current snapshot"] + `>; rel="original timegate"`,
-			"<" + urls["current snapshot"] + "?at=" + entry.updated() + `>; rel="memento"; datetime="` + at(t, entry.updated()).Format(http.TimeFormat) + `"`},
+			"<" + urls["current snapshot"] + "?at=" + entry.Updated() + `>; rel="memento"; datetime="` + served.At(t, entry.Updated()).Format(http.TimeFormat) + `"`},
 	} {
-		want = append(want, "<"+n.url("/topicmaps/small")+`>; rel="collection"`)
-		assert.ElementsMatch(t, want, n.mustGet(urls[kind]).Header.Values("Link"), kind)
+		want = append(want, "<"+n.URL("/topicmaps/small")+`>; rel="collection"`)
+		assert.ElementsMatch(t, want, n.MustGet(urls[kind]).Header.Values("Link"), kind)
 	}
 }
 
@@ -287,7 +277,7 @@ func TestGzipIsSentToThoseWhoAcceptIt(t *testing.T) {
 			"identity;q=0.5, gzip;q=1.0": true,
 			"xgzip":                      false,
 		} {
-			a := n.mustGet(url, "Accept-Encoding", accept)
+			a := n.MustGet(url, "Accept-Encoding", accept)
 			assert.Equal(t, packed, a.Header.Get("Content-Encoding") == "gzip", "%q", accept)
 		}
 	}
@@ -296,41 +286,41 @@ func TestGzipIsSentToThoseWhoAcceptIt(t *testing.T) {
 func TestRangesOfThePackedSnapshotAreServed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.EGov)
-	for _, url := range n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata") {
-		whole := n.mustGet(url, "Accept-Encoding", "gzip")
-		require.Greater(t, len(whole.body), 1000)
+	n.Publish("egov", maps.EGov)
+	for _, url := range n.Feed("/topicmaps/egov/snapshots").Entries[0].Typed(t, "topicmapdata") {
+		whole := n.MustGet(url, "Accept-Encoding", "gzip")
+		require.Greater(t, len(whole.Bytes), 1000)
 		tag := whole.Header.Get("ETag")
-		size := len(whole.body)
+		size := len(whole.Bytes)
 		for ranges, want := range map[string][]byte{
-			"bytes=0-99":            whole.body[:100],
-			"bytes=500-":            whole.body[500:],
-			"bytes=-10":             whole.body[size-10:],
-			"bytes=0-" + "99999999": whole.body,
+			"bytes=0-99":            whole.Bytes[:100],
+			"bytes=500-":            whole.Bytes[500:],
+			"bytes=-10":             whole.Bytes[size-10:],
+			"bytes=0-" + "99999999": whole.Bytes,
 		} {
-			a := n.get(url, "Accept-Encoding", "gzip", "Range", ranges, "If-Range", tag)
+			a := n.Get(url, "Accept-Encoding", "gzip", "Range", ranges, "If-Range", tag)
 			require.Equal(t, http.StatusPartialContent, a.StatusCode, ranges)
-			assert.True(t, bytes.Equal(want, a.body), ranges)
+			assert.True(t, bytes.Equal(want, a.Bytes), ranges)
 			assert.Equal(t, "gzip", a.Header.Get("Content-Encoding"))
 			assert.Equal(t, tag, a.Header.Get("ETag"))
 			assert.Regexp(t, fmt.Sprintf(`^bytes \d+-\d+/%d$`, size), a.Header.Get("Content-Range"))
 			assert.Equal(t, strconv.Itoa(len(want)), a.Header.Get("Content-Length"))
 		}
-		a := n.get(url, "Accept-Encoding", "gzip", "Range", fmt.Sprintf("bytes=%d-", size))
+		a := n.Get(url, "Accept-Encoding", "gzip", "Range", fmt.Sprintf("bytes=%d-", size))
 		assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
 		assert.Equal(t, fmt.Sprintf("bytes */%d", size), a.Header.Get("Content-Range"))
 		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable")
 		assert.Empty(t, a.Header.Get("Content-Encoding"))
 
 		// A range of one coding is not continued with the other.
-		plain := n.mustGet(url)
-		a = n.get(url, "Accept-Encoding", "gzip", "Range", "bytes=10-", "If-Range", plain.Header.Get("ETag"))
+		plain := n.MustGet(url)
+		a = n.Get(url, "Accept-Encoding", "gzip", "Range", "bytes=10-", "If-Range", plain.Header.Get("ETag"))
 		assert.Equal(t, http.StatusOK, a.StatusCode)
-		assert.True(t, bytes.Equal(whole.body, a.body))
+		assert.True(t, bytes.Equal(whole.Bytes, a.Bytes))
 		// Nor are there ranges of what is unpacked on the way.
-		a = n.get(url, "Range", "bytes=10-19")
+		a = n.Get(url, "Range", "bytes=10-19")
 		assert.Equal(t, http.StatusOK, a.StatusCode)
-		assert.Equal(t, string(plain.body), string(a.body))
+		assert.Equal(t, string(plain.Bytes), string(a.Bytes))
 	}
 }
 
@@ -343,24 +333,24 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 	} {
 		for _, ext := range []string{"", ".xtm1", ".xtm21"} {
 			for _, coding := range []string{"identity", "gzip"} {
-				a := n.mustGet(urls[kind]+ext, "Accept-Encoding", coding)
+				a := n.MustGet(urls[kind]+ext, "Accept-Encoding", coding)
 				assert.Equal(t, want, a.Header.Get("Cache-Control"), kind)
 				assert.NotEmpty(t, a.Header.Get("ETag"), kind)
 				if want == forEver || want == shortly {
 					assert.Empty(t, a.Header.Get("TMShare-Updated"))
 				} else {
-					assert.Equal(t, n.feed("/topicmaps/small").updated(), a.Header.Get("TMShare-Updated"), kind)
+					assert.Equal(t, n.Feed("/topicmaps/small").Updated(), a.Header.Get("TMShare-Updated"), kind)
 				}
 			}
 		}
 	}
 	was := map[string]string{}
 	for _, kind := range []string{"fragment", "first fragment", "snapshot"} {
-		was[kind] = string(n.mustGet(urls[kind]).body)
+		was[kind] = string(n.MustGet(urls[kind]).Bytes)
 	}
-	n.mustPut("small", small("Oslo", "Kristiania"))
+	n.MustPut("small", served.Small("Oslo", "Kristiania"))
 	for kind, body := range was {
-		assert.Equal(t, body, string(n.mustGet(urls[kind]).body), "%s after a change", kind)
+		assert.Equal(t, body, string(n.MustGet(urls[kind]).Bytes), "%s after a change", kind)
 	}
 }
 
@@ -368,33 +358,33 @@ func TestWhatNeverChangesIsCachedForEver(t *testing.T) {
 func TestHeadOfWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for _, url := range []string{"/healthz", "/nothing", "/topicmaps/none", "/topicmaps/small/topics?si=http://psi.example.org/oslo"} {
-		n.sameHead(n.get(url))
+		n.sameHead(n.Get(url))
 	}
 }
 
 func TestHealthSaysOK(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	a := n.mustGet("/healthz")
-	assert.Equal(t, "ok\n", string(a.body))
+	a := n.MustGet("/healthz")
+	assert.Equal(t, "ok\n", string(a.Bytes))
 }
 
 // A client that reads slowly, or goes away, takes nothing from others.
 func TestClientsThatStopReadingDoNoHarm(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	for range 20 {
-		req, err := http.NewRequest(http.MethodGet, n.url("/topicmaps/egov/snapshots/current"), nil)
+		req, err := http.NewRequest(http.MethodGet, n.URL("/topicmaps/egov/snapshots/current"), nil)
 		require.NoError(t, err)
-		res, err := n.http.Do(req)
+		res, err := n.HTTP.Do(req)
 		require.NoError(t, err)
 		_, err = io.ReadFull(res.Body, make([]byte, 10))
 		require.NoError(t, err)
 		res.Body.Close()
 	}
-	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
+	n.MustPut("egov", served.Replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>"))
+	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }

@@ -18,29 +18,18 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
-func (n *node) putSettings(name, settings string, headers ...string) answer {
-	n.t.Helper()
-	return n.do(http.MethodPut, "/topicmaps/"+name, strings.NewReader(settings), append([]string{"Content-Type", "application/json"}, headers...)...)
-}
-
-// mustSet changes settings of a collection that is there.
-func (n *node) mustSet(name, settings string) {
-	n.t.Helper()
-	a := n.putSettings(name, settings)
-	require.Equal(n.t, http.StatusOK, a.StatusCode, "%s", a.body)
-}
-
-func (n *node) remove(name string, headers ...string) answer {
-	n.t.Helper()
-	return n.do(http.MethodDelete, "/topicmaps/"+name, nil, headers...)
+func (n *node) remove(name string, headers ...string) served.Answer {
+	n.T.Helper()
+	return n.Do(http.MethodDelete, "/topicmaps/"+name, nil, headers...)
 }
 
 // errors returns what the log says of failures of the server.
 func (n *node) errors() (lines []string) {
-	for line := range strings.Lines(n.logs.String()) {
+	for line := range strings.Lines(n.Logs.String()) {
 		if strings.Contains(line, "level=ERROR") {
 			lines = append(lines, line)
 		}
@@ -48,79 +37,79 @@ func (n *node) errors() (lines []string) {
 	return lines
 }
 
-func settingsIn(t testing.TB, a answer) map[string]any {
+func settingsIn(t testing.TB, a served.Answer) map[string]any {
 	t.Helper()
-	require.Equal(t, "application/json", a.mediaType(), "%s", a.body)
+	require.Equal(t, "application/json", a.MediaType(), "%s", a.Bytes)
 	var s map[string]any
-	require.NoError(t, json.Unmarshal(a.body, &s))
+	require.NoError(t, json.Unmarshal(a.Bytes, &s))
 	return s
 }
 
 func (n *node) tag(name string, headers ...string) string {
-	n.t.Helper()
-	return n.mustGet("/topicmaps/"+name, headers...).Header.Get("ETag")
+	n.T.Helper()
+	return n.MustGet("/topicmaps/"+name, headers...).Header.Get("ETag")
 }
 
 // A collection that nothing was ever published to is served by all feeds.
 func TestCollectionIsCreatedEmptyAndFilled(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	a := n.putSettings("towns", `{"title": "Towns", "summary": "Some towns of Norway", "documentSize": 7, "keepFor": "48h"}`)
-	require.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.body)
-	assert.Equal(t, n.url("/topicmaps/towns"), a.Header.Get("Location"))
+	a := n.PutSettings("towns", `{"title": "Towns", "summary": "Some towns of Norway", "documentSize": 7, "keepFor": "48h"}`)
+	require.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.Bytes)
+	assert.Equal(t, n.URL("/topicmaps/towns"), a.Header.Get("Location"))
 	want := map[string]any{
-		"title": "Towns", "summary": "Some towns of Norway", "sp": n.sp("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{}, "rdf": false,
+		"title": "Towns", "summary": "Some towns of Norway", "sp": n.SP("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{}, "rdf": false,
 		"snapshotEvery": 0.0, "snapshotAfter": "0s", "snapshotsKept": 0.0, "keepEntries": 0.0, "keepFor": "48h0m0s",
 		"resourceSync": true, "mirrors": []any{}, "via": "", "changesPerList": 0.0, "changeListAfter": "0s", "sign": "",
 	}
 	assert.Equal(t, want, settingsIn(t, a))
-	assert.Equal(t, want, settingsIn(t, n.mustGet("/topicmaps/towns/settings")))
+	assert.Equal(t, want, settingsIn(t, n.MustGet("/topicmaps/towns/settings")))
 
-	overview := n.feed("/topicmaps")
+	overview := n.Feed("/topicmaps")
 	require.Len(t, overview.Entries, 1)
 	assert.Equal(t, "Towns", overview.Entries[0].Titles[0])
-	assert.Contains(t, overview.raw, "<summary>Some towns of Norway</summary>")
-	d := n.feed("/topicmaps/towns")
+	assert.Contains(t, overview.Raw, "<summary>Some towns of Norway</summary>")
+	d := n.Feed("/topicmaps/towns")
 	assert.Len(t, d.Entries, 2)
-	assert.Contains(t, d.raw, "Some towns of Norway")
-	assert.Empty(t, n.feed("/topicmaps/towns/fragments").Entries)
-	snapshots := n.feed("/topicmaps/towns/snapshots")
+	assert.Contains(t, d.Raw, "Some towns of Norway")
+	assert.Empty(t, n.Feed("/topicmaps/towns/fragments").Entries)
+	snapshots := n.Feed("/topicmaps/towns/snapshots")
 	require.Len(t, snapshots.Entries, 1, "of the empty map")
-	for _, href := range snapshots.Entries[0].typed(t, "topicmapdata") {
-		assert.Equal(t, n.expected("towns", topicMap()), canonical(t, n.mustGet(href).body, n.sp("towns")))
+	for _, href := range snapshots.Entries[0].Typed(t, "topicmapdata") {
+		assert.Equal(t, n.Expected("towns", served.TopicMap()), served.Canonical(t, n.MustGet(href).Bytes, n.SP("towns")))
 	}
-	assert.Equal(t, n.expected("towns", topicMap()), n.current("towns"))
+	assert.Equal(t, n.Expected("towns", served.TopicMap()), n.Current("towns"))
 
-	p := n.mustPut("towns", small())
+	p := n.MustPut("towns", served.Small())
 	assert.Equal(t, 10, p.Added)
-	assert.Equal(t, n.expected("towns", small()), n.current("towns"))
-	assert.Len(t, n.feed("/topicmaps/towns/fragments").Entries, 3, "the second document of seven")
+	assert.Equal(t, n.Expected("towns", served.Small()), n.Current("towns"))
+	assert.Len(t, n.Feed("/topicmaps/towns/fragments").Entries, 3, "the second document of seven")
 }
 
 func TestSettingsAreChangedAndTheRestStays(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
-	before := n.state("small")
-	a := n.putSettings("small", `{"title": "Towns", "omitInstances": true, "snapshotAfter": "90m"}`)
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	c := n.Publish("small", served.Small())
+	before := n.State("small")
+	a := n.PutSettings("small", `{"title": "Towns", "omitInstances": true, "snapshotAfter": "90m"}`)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	s := settingsIn(t, a)
-	assert.Equal(t, []any{"Towns", true, "1h30m0s", n.sp("small"), "", 100.0}, []any{s["title"], s["omitInstances"], s["snapshotAfter"], s["sp"], s["summary"], s["documentSize"]})
-	assert.Equal(t, feedTime(c), n.feed("/topicmaps/small").updated(), "nothing is published")
-	assert.NotEqual(t, before["/small"], n.state("small")["/small"], "the title shows")
+	assert.Equal(t, []any{"Towns", true, "1h30m0s", n.SP("small"), "", 100.0}, []any{s["title"], s["omitInstances"], s["snapshotAfter"], s["sp"], s["summary"], s["documentSize"]})
+	assert.Equal(t, feedTime(c), n.Feed("/topicmaps/small").Updated(), "nothing is published")
+	assert.NotEqual(t, before["/small"], n.State("small")["/small"], "the title shows")
 
-	a = n.putSettings("small", `{"title": "", "sp": "`+n.sp("small")+`", "summary": null}`)
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	a = n.PutSettings("small", `{"title": "", "sp": "`+n.SP("small")+`", "summary": null}`)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	s = settingsIn(t, a)
 	assert.Equal(t, []any{"", true}, []any{s["title"], s["omitInstances"]})
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, before, n.State("small"))
 }
 
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	before := n.mustGet("/topicmaps/small/settings").body
+	n.Publish("small", served.Small())
+	before := n.MustGet("/topicmaps/small/settings").Bytes
 	for _, c := range []struct {
 		name, settings string
 		status         int
@@ -149,15 +138,15 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"a%20map", `{}`, 422, "letters"},
 		{"new", `{`, 400, "not JSON"},
 	} {
-		a := n.putSettings(c.name, c.settings, "Accept", "text/plain")
-		assert.Equal(t, c.status, a.StatusCode, "%.80s: %s", c.settings, a.body)
-		assert.Contains(t, string(a.body), c.says, "%.80s", c.settings)
+		a := n.PutSettings(c.name, c.settings, "Accept", "text/plain")
+		assert.Equal(t, c.status, a.StatusCode, "%.80s: %s", c.settings, a.Bytes)
+		assert.Contains(t, string(a.Bytes), c.says, "%.80s", c.settings)
 	}
-	a := n.putSettings("small", `{"title": "x"}`, "Content-Encoding", "gzip")
+	a := n.PutSettings("small", `{"title": "x"}`, "Content-Encoding", "gzip")
 	assert.Equal(t, http.StatusUnsupportedMediaType, a.StatusCode)
-	assert.Equal(t, before, n.mustGet("/topicmaps/small/settings").body)
-	assert.Len(t, n.feed("/topicmaps").Entries, 1)
-	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/none/settings").StatusCode)
+	assert.Equal(t, before, n.MustGet("/topicmaps/small/settings").Bytes)
+	assert.Len(t, n.Feed("/topicmaps").Entries, 1)
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/none/settings").StatusCode)
 }
 
 // What JSON can say and Atom cannot must not break the feeds.
@@ -166,46 +155,46 @@ func TestTitlesThatXMLCannotHave(t *testing.T) {
 	n := start(t)
 	for i, title := range []string{`\u0000\u0001`, `<b>&\"`, `a\nb`, `\ud800`, `東京`} {
 		name := fmt.Sprintf("map-%d", i)
-		a := n.putSettings(name, `{"title": "`+title+`", "summary": "`+title+`"}`)
-		assert.Contains(t, []int{http.StatusCreated, http.StatusUnprocessableEntity}, a.StatusCode, "%s", a.body)
+		a := n.PutSettings(name, `{"title": "`+title+`", "summary": "`+title+`"}`)
+		assert.Contains(t, []int{http.StatusCreated, http.StatusUnprocessableEntity}, a.StatusCode, "%s", a.Bytes)
 	}
-	assert.NotEmpty(t, n.feed("/topicmaps").Entries)
+	assert.NotEmpty(t, n.Feed("/topicmaps").Entries)
 }
 
 func TestDeletedCollectionIsGoneAndTheNextOneIsAnother(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
-	n.publish("other", maps.Libraries)
-	other := n.mustGet("/topicmaps/other/snapshots/current.xtm21").body
-	_, documents := n.history("/topicmaps/small/fragments")
+	c := n.Publish("small", served.Small())
+	n.Publish("other", maps.Libraries)
+	other := n.MustGet("/topicmaps/other/snapshots/current.xtm21").Bytes
+	_, documents := n.History("/topicmaps/small/fragments")
 	urls := []string{"/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots", "/topicmaps/small/settings", "/topicmaps/small/snapshots/current", "/topicmaps/small.atom"}
 	for _, d := range documents {
 		for _, e := range d.Entries {
-			urls = append(urls, e.typed(t, "topicmapdata")[xtm21Type])
+			urls = append(urls, e.Typed(t, "topicmapdata")[served.XTM21Type])
 		}
 	}
-	for _, e := range n.feed("/topicmaps/small/snapshots").Entries {
-		urls = append(urls, e.typed(t, "topicmapdata")[xtm21Type])
+	for _, e := range n.Feed("/topicmaps/small/snapshots").Entries {
+		urls = append(urls, e.Typed(t, "topicmapdata")[served.XTM21Type])
 	}
 	require.Greater(t, len(urls), 10)
-	id := n.feed("/topicmaps/small/fragments").id()
-	assert.Equal(t, publish.Published{Collection: "small", Deleted: c.Topics}, published(t, n.remove("small")))
+	id := n.Feed("/topicmaps/small/fragments").ID()
+	assert.Equal(t, publish.Published{Collection: "small", Deleted: c.Topics}, served.Published(t, n.remove("small")))
 	for _, url := range urls {
-		assert.Equal(t, http.StatusNotFound, n.get(url).StatusCode, url)
+		assert.Equal(t, http.StatusNotFound, n.Get(url).StatusCode, url)
 	}
 	assert.Equal(t, http.StatusNotFound, n.remove("small").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.put("small", small()).StatusCode)
-	assert.Len(t, n.feed("/topicmaps").Entries, 1)
+	assert.Equal(t, http.StatusNotFound, n.Put("small", served.Small()).StatusCode)
+	assert.Len(t, n.Feed("/topicmaps").Entries, 1)
 
-	require.Equal(t, http.StatusCreated, n.putSettings("small", `{}`).StatusCode)
-	n.mustPut("small", small())
-	assert.NotEqual(t, id, n.feed("/topicmaps/small/fragments").id(), "a history of its own")
+	require.Equal(t, http.StatusCreated, n.PutSettings("small", `{}`).StatusCode)
+	n.MustPut("small", served.Small())
+	assert.NotEqual(t, id, n.Feed("/topicmaps/small/fragments").ID(), "a history of its own")
 	for _, url := range urls[6:] {
-		assert.Equal(t, http.StatusNotFound, n.get(url).StatusCode, "of the former one: %s", url)
+		assert.Equal(t, http.StatusNotFound, n.Get(url).StatusCode, "of the former one: %s", url)
 	}
-	assert.Equal(t, n.expected("small", small()), n.current("small"))
-	assert.Equal(t, other, n.mustGet("/topicmaps/other/snapshots/current.xtm21").body)
+	assert.Equal(t, n.Expected("small", served.Small()), n.Current("small"))
+	assert.Equal(t, other, n.MustGet("/topicmaps/other/snapshots/current.xtm21").Bytes)
 	assert.Empty(t, n.errors())
 }
 
@@ -217,7 +206,7 @@ func TestCollectionGoesWhileOthersReadAndWrite(t *testing.T) {
 	var done atomic.Bool
 	var others sync.WaitGroup
 	var found, missed atomic.Int64
-	try := func(send func() answer) {
+	try := func(send func() served.Answer) {
 		others.Go(func() {
 			for !done.Load() {
 				switch a := send(); a.StatusCode {
@@ -226,27 +215,27 @@ func TestCollectionGoesWhileOthersReadAndWrite(t *testing.T) {
 				case http.StatusNotFound, http.StatusConflict, http.StatusGone:
 					missed.Add(1)
 				default:
-					assert.Fail(t, "an answer", "%s %s: %d %s", a.Request.Method, a.Request.URL, a.StatusCode, a.body)
+					assert.Fail(t, "an answer", "%s %s: %d %s", a.Request.Method, a.Request.URL, a.StatusCode, a.Bytes)
 					return
 				}
 			}
 		})
 	}
-	try(func() answer { return n.get("/topicmaps/small/fragments") })
-	try(func() answer { return n.get("/topicmaps/small/snapshots/current.xtm21") })
-	try(func() answer { return n.put("small", small("Oslo", fmt.Sprint(found.Load()))) })
-	try(func() answer {
-		return n.postTopics("small", topicMap(topic("new", fmt.Sprint(missed.Load()))), nil)
+	try(func() served.Answer { return n.Get("/topicmaps/small/fragments") })
+	try(func() served.Answer { return n.Get("/topicmaps/small/snapshots/current.xtm21") })
+	try(func() served.Answer { return n.Put("small", served.Small("Oslo", fmt.Sprint(found.Load()))) })
+	try(func() served.Answer {
+		return n.postTopics("small", served.TopicMap(served.Topic("new", fmt.Sprint(missed.Load()))), nil)
 	})
 	for i := 0; i < 60 || found.Load() == 0 || missed.Load() == 0; i++ {
-		a := n.putSettings("small", `{}`)
-		assert.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.body)
+		a := n.PutSettings("small", `{}`)
+		assert.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.Bytes)
 		a = n.remove("small")
-		assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+		assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	}
 	done.Store(true)
 	others.Wait()
-	assert.Empty(t, n.feed("/topicmaps").Entries)
+	assert.Empty(t, n.Feed("/topicmaps").Entries)
 	assert.Empty(t, n.errors())
 }
 
@@ -256,14 +245,14 @@ func TestCollectionIsCreatedOnce(t *testing.T) {
 	n := start(t)
 	for i := range 10 {
 		var both sync.WaitGroup
-		answers := make([]answer, 4)
+		answers := make([]served.Answer, 4)
 		for j := range answers {
-			both.Go(func() { answers[j] = n.putSettings(fmt.Sprint("map", i), `{"title": "T"}`) })
+			both.Go(func() { answers[j] = n.PutSettings(fmt.Sprint("map", i), `{"title": "T"}`) })
 		}
 		both.Wait()
 		created := 0
 		for _, a := range answers {
-			require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode, "%s", a.body)
+			require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode, "%s", a.Bytes)
 			if a.StatusCode == http.StatusCreated {
 				created++
 			}
@@ -277,27 +266,29 @@ func TestCollectionIsCreatedOnce(t *testing.T) {
 func TestOneOfTheWritersWithTheSameETagWins(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	for name, write := range map[string]func(i int, tag string) answer{
-		"PUT": func(i int, tag string) answer { return n.put("small", small("Oslo", fmt.Sprint(i)), "If-Match", tag) },
-		"POST": func(i int, tag string) answer {
-			return n.postTopics("small", topicMap(topic("tromsø", fmt.Sprint(i))), nil, "If-Match", tag)
+	n.Publish("small", served.Small())
+	for name, write := range map[string]func(i int, tag string) served.Answer{
+		"PUT": func(i int, tag string) served.Answer {
+			return n.Put("small", served.Small("Oslo", fmt.Sprint(i)), "If-Match", tag)
 		},
-		"settings": func(i int, tag string) answer {
-			return n.putSettings("small", fmt.Sprintf(`{"title": "%d"}`, i), "If-Match", tag)
+		"POST": func(i int, tag string) served.Answer {
+			return n.postTopics("small", served.TopicMap(served.Topic("tromsø", fmt.Sprint(i))), nil, "If-Match", tag)
 		},
-		"one of each": func(i int, tag string) answer {
+		"settings": func(i int, tag string) served.Answer {
+			return n.PutSettings("small", fmt.Sprintf(`{"title": "%d"}`, i), "If-Match", tag)
+		},
+		"one of each": func(i int, tag string) served.Answer {
 			if i%2 == 0 {
-				return n.put("small", small("Bergen", fmt.Sprint(i)), "If-Match", tag)
+				return n.Put("small", served.Small("Bergen", fmt.Sprint(i)), "If-Match", tag)
 			}
-			return n.delete("small", psi+"tromsø", "If-Match", tag)
+			return n.Delete("small", served.PSI+"tromsø", "If-Match", tag)
 		},
 	} {
 		for _, coding := range []string{"identity", "gzip", "zstd"} {
-			n.mustPut("small", small())
-			n.putSettings("small", `{"title": ""}`)
+			n.MustPut("small", served.Small())
+			n.PutSettings("small", `{"title": ""}`)
 			tag := n.tag("small", "Accept-Encoding", coding)
-			answers := make([]answer, 6)
+			answers := make([]served.Answer, 6)
 			var all sync.WaitGroup
 			for i := range answers {
 				all.Go(func() { answers[i] = write(i+1, tag) })
@@ -309,9 +300,9 @@ func TestOneOfTheWritersWithTheSameETagWins(t *testing.T) {
 				case http.StatusOK:
 					won++
 				case http.StatusPreconditionFailed:
-					assert.Contains(t, string(a.body), "has changed since")
+					assert.Contains(t, string(a.Bytes), "has changed since")
 				default:
-					assert.Fail(t, "an answer", "%d %s", a.StatusCode, a.body)
+					assert.Fail(t, "an answer", "%d %s", a.StatusCode, a.Bytes)
 				}
 			}
 			assert.Equal(t, 1, won, "%s, %s", name, coding)
@@ -324,7 +315,7 @@ func TestIfMatchOnWrites(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	tag := n.tag("small")
 	for _, c := range []struct {
 		header, value string
@@ -335,29 +326,29 @@ func TestIfMatchOnWrites(t *testing.T) {
 		{"If-Match", strings.TrimSuffix(tag, `"`) + `-br"`, 412}, {"If-None-Match", "*", 412}, {"If-None-Match", `"x"`, 200},
 		{"If-Unmodified-Since", "Sat, 01 Jan 2000 00:00:00 GMT", 412}, {"If-Unmodified-Since", "Sat, 01 Jan 2050 00:00:00 GMT", 200},
 	} {
-		for what, a := range map[string]answer{
-			"PUT":      n.put("small", small(), c.header, c.value),
-			"POST":     n.postTopics("small", topicMap(topic("tromsø", "Tromsø")), nil, c.header, c.value),
-			"settings": n.putSettings("small", `{}`, c.header, c.value),
-			"DELETE":   n.do(http.MethodDelete, "/topicmaps/small/topics?si="+psi+"oslo!", nil, c.header, c.value),
+		for what, a := range map[string]served.Answer{
+			"PUT":      n.Put("small", served.Small(), c.header, c.value),
+			"POST":     n.postTopics("small", served.TopicMap(served.Topic("tromsø", "Tromsø")), nil, c.header, c.value),
+			"settings": n.PutSettings("small", `{}`, c.header, c.value),
+			"DELETE":   n.Do(http.MethodDelete, "/topicmaps/small/topics?si="+served.PSI+"oslo!", nil, c.header, c.value),
 		} {
 			if want := c.status; what == "DELETE" {
 				assert.Equal(t, http.StatusNotFound, a.StatusCode)
 			} else {
-				assert.Equal(t, want, a.StatusCode, "%s %s: %s: %s", what, c.header, c.value, a.body)
+				assert.Equal(t, want, a.StatusCode, "%s %s: %s: %s", what, c.header, c.value, a.Bytes)
 			}
 		}
 	}
 	assert.Equal(t, http.StatusPreconditionFailed, n.remove("small", "If-Match", `"x"`).StatusCode)
-	assert.Equal(t, http.StatusPreconditionFailed, n.putSettings("none", `{}`, "If-Match", "*").StatusCode)
+	assert.Equal(t, http.StatusPreconditionFailed, n.PutSettings("none", `{}`, "If-Match", "*").StatusCode)
 	assert.Equal(t, tag, n.tag("small"), "nothing has changed")
 
-	before := n.get("/topicmaps/small/settings")
-	assert.Equal(t, http.StatusOK, n.putSettings("small", `{"keepEntries": 10}`, "If-Match", before.Header.Get("ETag")).StatusCode)
-	assert.Equal(t, http.StatusPreconditionFailed, n.putSettings("small", `{"keepEntries": 20}`, "If-Match", before.Header.Get("ETag")).StatusCode, "no feed shows this one")
+	before := n.Get("/topicmaps/small/settings")
+	assert.Equal(t, http.StatusOK, n.PutSettings("small", `{"keepEntries": 10}`, "If-Match", before.Header.Get("ETag")).StatusCode)
+	assert.Equal(t, http.StatusPreconditionFailed, n.PutSettings("small", `{"keepEntries": 20}`, "If-Match", before.Header.Get("ETag")).StatusCode, "no feed shows this one")
 
 	// Reading is conditional, too.
-	now := n.mustGet("/topicmaps/small/settings").Header.Get("ETag")
+	now := n.MustGet("/topicmaps/small/settings").Header.Get("ETag")
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		for headers, want := range map[[2]string]int{
 			{"If-None-Match", now}:                       http.StatusNotModified,
@@ -366,15 +357,15 @@ func TestIfMatchOnWrites(t *testing.T) {
 			{"If-Match", now}:                            http.StatusOK,
 			{"If-Match", before.Header.Get("ETag")}:      http.StatusPreconditionFailed,
 		} {
-			a := n.do(method, "/topicmaps/small/settings", nil, headers[:]...)
+			a := n.Do(method, "/topicmaps/small/settings", nil, headers[:]...)
 			assert.Equal(t, want, a.StatusCode, "%s %v", method, headers)
 			if want == http.StatusNotModified {
-				assert.Empty(t, a.body)
+				assert.Empty(t, a.Bytes)
 				assert.Equal(t, now, a.Header.Get("ETag"))
 			}
 		}
 	}
-	assert.Equal(t, http.StatusCreated, n.putSettings("new", `{}`, "If-None-Match", "*").StatusCode)
+	assert.Equal(t, http.StatusCreated, n.PutSettings("new", `{}`, "If-None-Match", "*").StatusCode)
 	assert.Equal(t, http.StatusOK, n.remove("small", "If-Match", n.tag("small")).StatusCode)
 }
 
@@ -383,21 +374,21 @@ func TestIfMatchOnWrites(t *testing.T) {
 func TestDocumentIsNotPublishedToAnotherCollectionOfTheName(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	body, w := io.Pipe()
-	answered := make(chan answer)
+	answered := make(chan served.Answer)
 	// The body is sent once the server wants it: then it has looked at the collection.
-	go func() { answered <- n.do(http.MethodPut, "/topicmaps/small", body, "Expect", "100-continue") }()
-	_, err := w.Write(small()[:200])
+	go func() { answered <- n.Do(http.MethodPut, "/topicmaps/small", body, "Expect", "100-continue") }()
+	_, err := w.Write(served.Small()[:200])
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, n.remove("small").StatusCode)
-	require.Equal(t, http.StatusCreated, n.putSettings("small", `{"sp": "http://another.example.org/"}`).StatusCode)
-	_, err = w.Write(small()[200:])
+	require.Equal(t, http.StatusCreated, n.PutSettings("small", `{"sp": "http://another.example.org/"}`).StatusCode)
+	_, err = w.Write(served.Small()[200:])
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	a := <-answered
-	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.body)
-	assert.Empty(t, n.feed("/topicmaps/small/fragments").Entries)
+	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.Bytes)
+	assert.Empty(t, n.Feed("/topicmaps/small/fragments").Entries)
 }
 
 func TestWaysInNeedATokenWhereThereIsOne(t *testing.T) {
@@ -405,18 +396,22 @@ func TestWaysInNeedATokenWhereThereIsOne(t *testing.T) {
 	const token = "0123456789abcdef"
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
 	n.AnswerGuessesAfter(time.Millisecond)
-	n.publish("small", small())
-	before := n.state("small")
-	requests := map[string]func(headers ...string) answer{
-		"PUT":          func(h ...string) answer { return n.put("small", small("Oslo", "x"), h...) },
-		"POST":         func(h ...string) answer { return n.postTopics("small", topicMap(topic("oslo", "x")), nil, h...) },
-		"DELETE":       func(h ...string) answer { return n.delete("small", psi+"tromsø", h...) },
-		"DELETE ?si=":  func(h ...string) answer { return n.do("DELETE", "/topicmaps/small/topics?si="+psi+"bergen", nil, h...) },
-		"PUT settings": func(h ...string) answer { return n.putSettings("small", `{"title": "x"}`, h...) },
-		"PUT new":      func(h ...string) answer { return n.putSettings("new", `{}`, h...) },
-		"snapshot":     func(h ...string) answer { return n.post("/topicmaps/small/snapshots", h...) },
-		"gc":           func(h ...string) answer { return n.post("/topicmaps/small/gc", h...) },
-		"DELETE map":   func(h ...string) answer { return n.remove("small", h...) },
+	n.Publish("small", served.Small())
+	before := n.State("small")
+	requests := map[string]func(headers ...string) served.Answer{
+		"PUT": func(h ...string) served.Answer { return n.Put("small", served.Small("Oslo", "x"), h...) },
+		"POST": func(h ...string) served.Answer {
+			return n.postTopics("small", served.TopicMap(served.Topic("oslo", "x")), nil, h...)
+		},
+		"DELETE": func(h ...string) served.Answer { return n.Delete("small", served.PSI+"tromsø", h...) },
+		"DELETE ?si=": func(h ...string) served.Answer {
+			return n.Do("DELETE", "/topicmaps/small/topics?si="+served.PSI+"bergen", nil, h...)
+		},
+		"PUT settings": func(h ...string) served.Answer { return n.PutSettings("small", `{"title": "x"}`, h...) },
+		"PUT new":      func(h ...string) served.Answer { return n.PutSettings("new", `{}`, h...) },
+		"snapshot":     func(h ...string) served.Answer { return n.post("/topicmaps/small/snapshots", h...) },
+		"gc":           func(h ...string) served.Answer { return n.post("/topicmaps/small/gc", h...) },
+		"DELETE map":   func(h ...string) served.Answer { return n.remove("small", h...) },
 	}
 	for name, send := range requests {
 		a := send()
@@ -424,9 +419,9 @@ func TestWaysInNeedATokenWhereThereIsOne(t *testing.T) {
 		assert.Contains(t, a.Header.Get("WWW-Authenticate"), "Bearer", name)
 		assert.Equal(t, http.StatusUnauthorized, send("Authorization", "Bearer fedcba9876543210").StatusCode, name)
 	}
-	assert.Equal(t, before, n.state("small"))
+	assert.Equal(t, before, n.State("small"))
 	for _, name := range []string{"PUT", "POST", "DELETE", "DELETE ?si=", "PUT settings", "PUT new", "snapshot", "gc", "DELETE map"} {
 		a := requests[name]("Authorization", "Bearer "+token)
-		assert.Less(t, a.StatusCode, 300, "%s: %s", name, bytes.TrimSpace(a.body))
+		assert.Less(t, a.StatusCode, 300, "%s: %s", name, bytes.TrimSpace(a.Bytes))
 	}
 }

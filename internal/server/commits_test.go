@@ -8,13 +8,14 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // Each entry states the commit that it belongs to, in every document that shows it, and each snapshot that of its
 // state.
 func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
+	n := start(t, served.DocumentSize(3))
 	of := map[string]uint64{} // commits by the ids of entries
 	note := func(before uint64) uint64 {
 		head := uint64(0)
@@ -28,14 +29,14 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 		}))
 		return head
 	}
-	n.publish("m", topicMap(topic("t0", "first"), topic("t1", "first"), topic("t2", "first"), topic("t3", "first")))
+	n.Publish("m", served.TopicMap(served.Topic("t0", "first"), served.Topic("t1", "first"), served.Topic("t2", "first"), served.Topic("t3", "first")))
 	head := note(0)
 	for _, doc := range [][]byte{
-		topicMap(topic("t0", "second"), topic("t1", "second"), topic("t2", "first")),
-		topicMap(topic("t0", "third"), topic("t1", "second"), topic("t2", "first")),
-		topicMap(topic("t0", "fourth"), topic("t1", "fourth"), topic("t2", "fourth"), topic("t4", "fourth"), topic("t5", "fourth")),
+		served.TopicMap(served.Topic("t0", "second"), served.Topic("t1", "second"), served.Topic("t2", "first")),
+		served.TopicMap(served.Topic("t0", "third"), served.Topic("t1", "second"), served.Topic("t2", "first")),
+		served.TopicMap(served.Topic("t0", "fourth"), served.Topic("t1", "fourth"), served.Topic("t2", "fourth"), served.Topic("t4", "fourth"), served.Topic("t5", "fourth")),
 	} {
-		n.mustPut("m", doc)
+		n.MustPut("m", doc)
 		head = note(head)
 	}
 	seen := map[string]bool{}
@@ -47,14 +48,14 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 			seen[e.ID] = true
 		}
 	}
-	for at := n.url("/topicmaps/m/fragments"); at != ""; {
-		f := n.decoded(at)
+	for at := n.URL("/topicmaps/m/fragments"); at != ""; {
+		f := n.Decoded(at)
 		same(at, f)
 		bundle, _ := f.Link(feeds.RelBundle)
 		same(bundle.Href, n.bundle(bundle.Href))
 		for i := range f.Entries {
 			self, _ := f.Entries[i].Link("self")
-			body := string(n.mustGet(self.Href).body)
+			body := string(n.MustGet(self.Href).Bytes)
 			assert.Contains(t, body, ` own:rendering="1"`)
 			assert.Contains(t, body, ` own:commit="`)
 		}
@@ -62,14 +63,14 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 		at = prev.Href
 	}
 	assert.Len(t, seen, len(of))
-	for at := n.url("/topicmaps/m/fragments?since=2000-01-01T00:00:00Z"); at != ""; {
-		f := n.decoded(at)
+	for at := n.URL("/topicmaps/m/fragments?since=2000-01-01T00:00:00Z"); at != ""; {
+		f := n.Decoded(at)
 		same(at, f)
 		next, _ := f.Link("next")
 		at = next.Href
 	}
 	require.Equal(t, 201, n.post("/topicmaps/m/snapshots").StatusCode)
-	snapshots := n.decoded(n.url("/topicmaps/m/snapshots")).Entries
+	snapshots := n.Decoded(n.URL("/topicmaps/m/snapshots")).Entries
 	require.NotEmpty(t, snapshots)
 	assert.Equal(t, head, snapshots[0].Commit)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -31,7 +32,7 @@ func versions(t testing.TB) [2][]byte {
 	first := maps.Libraries
 	second := bytes.ReplaceAll(first, []byte("<baseNameString>F"), []byte("<baseNameString>New F"))
 	second = bytes.ReplaceAll(second, []byte("</baseNameString></baseName>\n  </topic>"), []byte("!</baseNameString></baseName>\n  </topic>"))
-	second = bytes.Replace(second, []byte("</topicMap>"), []byte(topic("added", "Added")+association("added", "added", "service")+topic("role-1", "one")+topic("role-2", "two")+"</topicMap>"), 1)
+	second = bytes.Replace(second, []byte("</topicMap>"), []byte(served.Topic("added", "Added")+served.Association("added", "added", "service")+served.Topic("role-1", "one")+served.Topic("role-2", "two")+"</topicMap>"), 1)
 	return [2][]byte{first, second}
 }
 
@@ -45,11 +46,11 @@ type seen struct {
 // Readers see one whole version or the other, and of the feed whole commits.
 func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(10_000), every(20))
+	n := start(t, served.DocumentSize(10_000), every(20))
 	v := versions(t)
-	c := n.publish("libraries", v[0])
-	sp := n.sp("libraries")
-	content := [2]string{n.expected("libraries", v[0]), n.expected("libraries", v[1])}
+	c := n.Publish("libraries", v[0])
+	sp := n.SP("libraries")
+	content := [2]string{n.Expected("libraries", v[0]), n.Expected("libraries", v[1])}
 	require.NotEqual(t, content[0], content[1])
 	states := map[string]seen{feedTime(c): {feedTime(c), content[0], c.Topics}} // by time of the last change
 
@@ -58,12 +59,12 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 	var snapshots, documents []seen
 	var readers sync.WaitGroup
 	fetch := func(url, accept string) (http.Header, []byte, error) {
-		req, err := http.NewRequest(http.MethodGet, n.url(url), nil)
+		req, err := http.NewRequest(http.MethodGet, n.URL(url), nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		req.Header.Set("Accept", accept)
-		res, err := n.http.Do(req)
+		res, err := n.HTTP.Do(req)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -77,12 +78,12 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 	for i := range 3 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				h, body, err := fetch("/topicmaps/libraries/snapshots/current", []string{xtm1Type, xtm21Type}[i%2])
+				h, body, err := fetch("/topicmaps/libraries/snapshots/current", []string{served.XTM1Type, served.XTM21Type}[i%2])
 				if !assert.NoError(t, err) {
 					return
 				}
 				s := seen{updated: h.Get("TMShare-Updated"), content: string(body)}
-				_, body, err = fetch("/topicmaps/libraries/fragments", atomType)
+				_, body, err = fetch("/topicmaps/libraries/fragments", served.AtomType)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -104,7 +105,7 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 			defer mu.Unlock()
 			return len(snapshots) > 3*i
 		})
-		p := n.mustPut("libraries", v[(i+1)%2])
+		p := n.MustPut("libraries", v[(i+1)%2])
 		total += p.Added + p.Updated + p.Deleted
 		require.Greater(t, p.Added+p.Updated+p.Deleted, 10)
 		states[p.LastChange] = seen{p.LastChange, content[(i+1)%2], total}
@@ -118,7 +119,7 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 		want, ok := states[s.updated]
 		require.True(t, ok, "a state of %s, between two commits", s.updated)
 		if read[s.content] == "" {
-			read[s.content] = canonical(t, []byte(s.content), sp)
+			read[s.content] = served.Canonical(t, []byte(s.content), sp)
 		}
 		assert.Equal(t, want.content, read[s.content], "the map as of %s", s.updated)
 	}
@@ -134,7 +135,7 @@ func TestReadersSeeWholeVersionsWhileOthersArePublished(t *testing.T) {
 func sharing(t *testing.T, configure ...func(*server.Config)) [2]*node {
 	o := store.Options{Dir: t.TempDir(), Engine: memory.New()}
 	nodes := [2]*node{startOn(t, o, configure...), startOn(t, o, configure...)}
-	nodes[0].publish("m", topicMap(topic("first", "First")))
+	nodes[0].Publish("m", served.TopicMap(served.Topic("first", "First")))
 	return nodes
 }
 
@@ -153,28 +154,28 @@ func TestServersThatShareAnEngineAnswerAlike(t *testing.T) {
 	for i := range testenv.Rounds(30, 150) {
 		writer := rng.IntN(2)
 		reader := nodes[1-writer]
-		before := map[string]answer{}
+		before := map[string]served.Answer{}
 		elapsed.Add(int64(3 * time.Second))
 		for _, path := range paths {
-			if a := reader.get(path); a.StatusCode == http.StatusOK {
+			if a := reader.Get(path); a.StatusCode == http.StatusOK {
 				before[path] = a
 				if date := a.Header.Get("Last-Modified"); date != "" {
 					modified++
-					assert.Equal(t, http.StatusNotModified, reader.get(path, "If-Modified-Since", date).StatusCode, path)
+					assert.Equal(t, http.StatusNotModified, reader.Get(path, "If-Modified-Since", date).StatusCode, path)
 				}
-				assert.Equal(t, http.StatusNotModified, reader.get(path, "If-None-Match", a.Header.Get("ETag")).StatusCode, path)
+				assert.Equal(t, http.StatusNotModified, reader.Get(path, "If-None-Match", a.Header.Get("ETag")).StatusCode, path)
 			}
 		}
 		require.Contains(t, before, paths[2])
 		name := fmt.Sprint("Name ", i)
 		switch rng.IntN(3) {
 		case 0:
-			published(t, nodes[writer].put("m", topicMap(topic("first", name), topic(fmt.Sprint("t", i), name))))
+			served.Published(t, nodes[writer].Put("m", served.TopicMap(served.Topic("first", name), served.Topic(fmt.Sprint("t", i), name))))
 		case 1:
-			published(t, nodes[writer].postTopics("m", topicMap(topic("first", name)), nil))
+			served.Published(t, nodes[writer].postTopics("m", served.TopicMap(served.Topic("first", name)), nil))
 		default:
-			published(t, nodes[writer].postTopics("m", topicMap(topic("gone", name)), nil))
-			published(t, nodes[writer].delete("m", psi+"gone"))
+			served.Published(t, nodes[writer].postTopics("m", served.TopicMap(served.Topic("gone", name)), nil))
+			served.Published(t, nodes[writer].Delete("m", served.PSI+"gone"))
 		}
 		elapsed.Add(int64(rng.IntN(1500)) * int64(time.Millisecond))
 		for _, path := range []string{paths[2], paths[4]} {
@@ -182,13 +183,13 @@ func TestServersThatShareAnEngineAnswerAlike(t *testing.T) {
 			if !ok {
 				continue
 			}
-			assert.Equal(t, http.StatusOK, reader.get(path, "If-None-Match", was.Header.Get("ETag")).StatusCode, path)
+			assert.Equal(t, http.StatusOK, reader.Get(path, "If-None-Match", was.Header.Get("ETag")).StatusCode, path)
 			if date := was.Header.Get("Last-Modified"); date != "" {
-				assert.Equal(t, http.StatusOK, reader.get(path, "If-Modified-Since", date).StatusCode, "%s, round %d", path, i)
+				assert.Equal(t, http.StatusOK, reader.Get(path, "If-Modified-Since", date).StatusCode, "%s, round %d", path, i)
 			}
-			now := nodes[writer].mustGet(path)
-			there := reader.mustGet(path)
-			assert.Equal(t, nowhere.Replace(string(now.body)), nowhere.Replace(string(there.body)), path)
+			now := nodes[writer].MustGet(path)
+			there := reader.MustGet(path)
+			assert.Equal(t, nowhere.Replace(string(now.Bytes)), nowhere.Replace(string(there.Bytes)), path)
 		}
 	}
 	assert.Positive(t, modified)
@@ -205,16 +206,16 @@ func TestServersThatShareAnEngineLoseNothing(t *testing.T) {
 			for i := range rounds {
 				through, other := nodes[i%2], nodes[1-i%2]
 				id := fmt.Sprintf("w%d-%d", w, i)
-				a := through.postTopics("m", topicMap(topic(id, "Name of "+id)), nil)
-				if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body) {
+				a := through.postTopics("m", served.TopicMap(served.Topic(id, "Name of "+id)), nil)
+				if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes) {
 					return
 				}
-				assert.Contains(t, string(other.get("/topicmaps/m/snapshots/current.xtm21").body), "Name of "+id)
+				assert.Contains(t, string(other.Get("/topicmaps/m/snapshots/current.xtm21").Bytes), "Name of "+id)
 				if rng.IntN(3) == 0 {
-					a := other.delete("m", psi+id)
-					assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
-					assert.NotContains(t, string(through.get("/topicmaps/m/snapshots/current.xtm21").body), "Name of "+id)
-					published(t, through.postTopics("m", topicMap(topic(id, "Name of "+id)), nil))
+					a := other.Delete("m", served.PSI+id)
+					assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+					assert.NotContains(t, string(through.Get("/topicmaps/m/snapshots/current.xtm21").Bytes), "Name of "+id)
+					served.Published(t, through.postTopics("m", served.TopicMap(served.Topic(id, "Name of "+id)), nil))
 				}
 			}
 		})
@@ -223,7 +224,7 @@ func TestServersThatShareAnEngineLoseNothing(t *testing.T) {
 	for _, n := range nodes {
 		l, err := n.Store.Latest(t.Context(), "m")
 		require.NoError(t, err)
-		document := string(n.mustGet("/topicmaps/m/snapshots/current.xtm21").body)
+		document := string(n.MustGet("/topicmaps/m/snapshots/current.xtm21").Bytes)
 		for w := range writers {
 			for i := range rounds {
 				assert.Contains(t, document, fmt.Sprintf("Name of w%d-%d<", w, i))

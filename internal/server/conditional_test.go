@@ -12,42 +12,43 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // Two states of one second have the same Last-Modified. So it is not given
 // before the second is over, or a change would be missed.
 func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
 	t.Parallel()
-	now := newClock()
-	now.advance(300 * time.Millisecond)
+	now := served.NewClock()
+	now.Advance(300 * time.Millisecond)
 	second := now.Now().Truncate(time.Second)
-	n := startAt(t, now, documentSize(4))
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "Christiania"))
-	d := n.feed("/topicmaps/small/fragments")
-	data := dataURL(t, d.Entries[0])
+	n := startAt(t, now, served.DocumentSize(4))
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
+	d := n.Feed("/topicmaps/small/fragments")
+	data := served.DataURL(t, d.Entries[0])
 	urls := []string{
 		"/topicmaps", "/topicmaps/small", "/topicmaps/small.atom", "/topicmaps/small/snapshots", "/topicmaps/small/fragments",
-		d.link(t, "via"), d.link(t, "prev-archive"), d.Entries[0].link(t, "self"),
-		data, dataURL(t, d.Entries[1]), dataURL(t, n.feed("/topicmaps/small/snapshots").Entries[0]),
-		n.url("/topicmaps/small/snapshots/current"), n.get("/topicmaps/small/topics?si=http://psi.example.org/oslo").Header.Get("Location"),
+		d.Link(t, "via"), d.Link(t, "prev-archive"), d.Entries[0].Link(t, "self"),
+		data, served.DataURL(t, d.Entries[1]), served.DataURL(t, n.Feed("/topicmaps/small/snapshots").Entries[0]),
+		n.URL("/topicmaps/small/snapshots/current"), n.Get("/topicmaps/small/topics?si=http://psi.example.org/oslo").Header.Get("Location"),
 	}
 	given := second.UTC().Format(http.TimeFormat)
 	for range 2 {
 		for _, url := range urls {
-			a := n.mustGet(url, "If-Modified-Since", given)
+			a := n.MustGet(url, "If-Modified-Since", given)
 			assert.Empty(t, a.Header.Get("Last-Modified"), url)
 		}
-		now.advance(300 * time.Millisecond)
+		now.Advance(300 * time.Millisecond)
 	}
-	now.advance(100 * time.Millisecond)
+	now.Advance(100 * time.Millisecond)
 	require.Equal(t, second.Add(time.Second), now.Now())
 	earlier := second.Add(-time.Second).UTC().Format(http.TimeFormat)
 	for _, url := range urls {
 		for _, coding := range []string{"identity", "gzip"} {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				ask := func(headers ...string) answer {
-					return n.do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
+				ask := func(headers ...string) served.Answer {
+					return n.Do(method, url, nil, append(headers, "Accept-Encoding", coding)...)
 				}
 				a := ask()
 				require.Equal(t, http.StatusOK, a.StatusCode, url)
@@ -93,84 +94,84 @@ func TestLastModifiedWaitsUntilItsSecondIsOver(t *testing.T) {
 	}
 
 	// What changes, changes.
-	now.advance(time.Minute)
-	n.mustPut("small", small("Oslo", "Kristiania"))
+	now.Advance(time.Minute)
+	n.MustPut("small", served.Small("Oslo", "Kristiania"))
 	n.Idle() // what follows from it changes no more
-	now.advance(time.Second)
+	now.Advance(time.Second)
 	for _, url := range []string{"/topicmaps", "/topicmaps/small/fragments", urls[len(urls)-1]} {
-		a := n.mustGet(url, "If-Modified-Since", given)
+		a := n.MustGet(url, "If-Modified-Since", given)
 		assert.Equal(t, second.Add(time.Minute+time.Second).UTC().Format(http.TimeFormat), a.Header.Get("Last-Modified"), url)
 	}
-	assert.Equal(t, http.StatusNotModified, n.get(data, "If-Modified-Since", given).StatusCode, "a fragment never changes")
+	assert.Equal(t, http.StatusNotModified, n.Get(data, "If-Modified-Since", given).StatusCode, "a fragment never changes")
 }
 
 // Settings show in feeds, too, though they publish nothing; and while a change is
 // under way nobody can tell in which second it will show.
 func TestLastModifiedKnowsOfEveryChange(t *testing.T) {
 	t.Parallel()
-	now := newClock()
+	now := served.NewClock()
 	n := startAt(t, now)
-	n.publish("small", small())
-	n.publish("other", small())
-	now.advance(time.Minute)
-	first := n.mustGet("/topicmaps/small/fragments").Header
+	n.Publish("small", served.Small())
+	n.Publish("other", served.Small())
+	now.Advance(time.Minute)
+	first := n.MustGet("/topicmaps/small/fragments").Header
 	require.NotEmpty(t, first.Get("Last-Modified"))
-	n.mustSet("small", `{"title":"New"}`)
-	assert.Empty(t, n.mustGet("/topicmaps/small/fragments").Header.Get("Last-Modified"))
-	now.advance(time.Second)
-	second := n.mustGet("/topicmaps/small/fragments", "If-Modified-Since", first.Get("Last-Modified"), "If-None-Match", first.Get("ETag")).Header
+	n.MustSet("small", `{"title":"New"}`)
+	assert.Empty(t, n.MustGet("/topicmaps/small/fragments").Header.Get("Last-Modified"))
+	now.Advance(time.Second)
+	second := n.MustGet("/topicmaps/small/fragments", "If-Modified-Since", first.Get("Last-Modified"), "If-None-Match", first.Get("ETag")).Header
 	assert.NotEqual(t, first.Get("Last-Modified"), second.Get("Last-Modified"))
 	assert.NotEqual(t, first.Get("ETag"), second.Get("ETag"))
-	assert.Equal(t, first.Get("Last-Modified"), n.mustGet("/topicmaps/other/fragments").Header.Get("Last-Modified"), "another collection")
+	assert.Equal(t, first.Get("Last-Modified"), n.MustGet("/topicmaps/other/fragments").Header.Get("Last-Modified"), "another collection")
 }
 
 func TestNoLastModifiedWhileAChangeIsUnderWay(t *testing.T) {
 	t.Parallel()
-	now := newClock()
+	now := served.NewClock()
 	n, w := watch(t, func(c *server.Config) { c.Now = now.Now })
-	now.advance(time.Minute)
-	before := n.mustGet("/topicmaps/small").Header.Get("Last-Modified")
+	now.Advance(time.Minute)
+	before := n.MustGet("/topicmaps/small").Header.Get("Last-Modified")
 	require.NotEmpty(t, before)
 	reached, goOn := make(chan bool), make(chan bool)
 	w.publish = func() {
 		close(reached)
 		<-goOn
 	}
-	done := make(chan answer)
-	go func() { done <- n.put("small", small("Oslo", "Oslo 1")) }()
+	done := make(chan served.Answer)
+	go func() { done <- n.Put("small", served.Small("Oslo", "Oslo 1")) }()
 	<-reached
 	for _, url := range []string{"/topicmaps/small", "/topicmaps"} {
-		a := n.mustGet(url, "If-Modified-Since", before)
+		a := n.MustGet(url, "If-Modified-Since", before)
 		assert.Empty(t, a.Header.Get("Last-Modified"), url)
 	}
 	close(goOn)
 	require.Equal(t, http.StatusOK, (<-done).StatusCode)
-	now.advance(time.Second)
-	assert.NotEqual(t, before, n.mustGet("/topicmaps/small").Header.Get("Last-Modified"))
+	now.Advance(time.Second)
+	assert.NotEqual(t, before, n.MustGet("/topicmaps/small").Header.Get("Last-Modified"))
 }
 
 // Whatever the clock does, the times of entries strictly increase in the order of
 // commits, and are those of the clock where it is ahead.
 func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
-	now := newClock()
+	now := served.NewClock()
 	dir := t.TempDir()
 	open := func() *node {
-		return startOn(t, store.Options{Dir: dir, Now: now.Now}, documentSize(5), func(c *server.Config) {
+		return startOn(t, store.Options{Dir: dir, Now: now.Now}, served.DocumentSize(5), func(c *server.Config) {
 			c.Now, c.BaseURL = now.Now, "http://localhost"
 		})
 	}
 	n := open()
-	n.dialAll()
-	total := n.publish("small", small()).Topics
+	n.DialAll()
+	total := n.Publish("small", served.Small()).Topics
 	last := ""
 	rename := func(to string) string {
-		p := n.mustPut("small", small("Oslo", to, "Bergen", to))
+		p := n.MustPut("small", served.Small("Oslo", to, "Bergen", to))
 		total += p.Updated
 		return p.LastChange
 	}
 	for i, jump := range []time.Duration{time.Hour, -time.Hour, -100 * time.Hour, 0, 0, time.Microsecond, 300 * time.Hour, -time.Second} {
-		now.advance(jump)
+		now.Advance(jump)
 		changed := rename(fmt.Sprint(i))
 		assert.Greater(t, changed, last)
 		if jump > 200*time.Hour {
@@ -180,10 +181,10 @@ func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
 	}
 
 	// Another process, whose clock is behind.
-	n.stop()
-	now.advance(-1000 * time.Hour)
+	n.Stop()
+	now.Advance(-1000 * time.Hour)
 	n = open()
-	n.dialAll()
+	n.DialAll()
 	changed := rename("after the restart")
 	assert.Greater(t, changed, last)
 	last = changed
@@ -196,10 +197,10 @@ func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
 		writers.Go(func() {
 			before := last
 			for j := range 10 {
-				p := published(t, n.put("small", small("Oslo", fmt.Sprint(i, " ", j))))
+				p := served.Published(t, n.Put("small", served.Small("Oslo", fmt.Sprint(i, " ", j))))
 				assert.Greater(t, p.LastChange, before, "of one writer, in the order in which it writes")
 				before = p.LastChange
-				now.advance(time.Duration(i*2-1) * time.Minute)
+				now.Advance(time.Duration(i*2-1) * time.Minute)
 				mu.Lock()
 				total += p.Updated + p.Added
 				times = append(times, p.LastChange)
@@ -208,14 +209,14 @@ func TestUpdatedIncreasesInTheOrderOfCommits(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	entries, _ := n.history("/topicmaps/small/fragments")
+	entries, _ := n.History("/topicmaps/small/fragments")
 	require.Len(t, entries, total)
 	for i := 1; i < len(entries); i++ {
-		assert.Greater(t, entries[i-1].updated(), entries[i].updated())
+		assert.Greater(t, entries[i-1].Updated(), entries[i].Updated())
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
-		seen[e.updated()] = true
+		seen[e.Updated()] = true
 	}
 	for _, at := range times {
 		assert.True(t, seen[at], "%s is the time of an entry", at)

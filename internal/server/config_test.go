@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 func TestConfigNamesTheFieldThatIsWrong(t *testing.T) {
@@ -84,16 +85,16 @@ func TestLinksAreMadeFromTheBaseURL(t *testing.T) {
 	defer s.Close()
 	local := n.BaseURL
 	n.Server.Config.BaseURL = public // what the helpers expect
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	n.Server.Config.BaseURL = local
 	for _, path := range []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots", "/topicmaps/small.atom"} {
-		w := record(s, path, "Host", "evil.example", "X-Forwarded-Host", "evil.example")
+		w := served.Record(s, path, "Host", "evil.example", "X-Forwarded-Host", "evil.example")
 		require.Equal(t, 200, w.Code)
 		assert.NotContains(t, w.Body.String(), "evil.example")
 		assert.NotContains(t, w.Body.String(), local)
 		assert.Contains(t, w.Body.String(), `href="`+public+`/topicmaps`)
 	}
-	w := record(s, "/topicmaps/small/topics?si=http://psi.example.org/oslo", "Host", "evil.example")
+	w := served.Record(s, "/topicmaps/small/topics?si=http://psi.example.org/oslo", "Host", "evil.example")
 	assert.True(t, strings.HasPrefix(w.Header().Get("Location"), public+"/topicmaps/small/topics/"))
 }
 
@@ -134,13 +135,13 @@ func TestPrefixesOfServersThatAreNotPublicDiffer(t *testing.T) {
 		other.Close()
 	}
 	for _, n := range []*node{a, b} {
-		require.Equal(t, http.StatusCreated, n.putSettings("towns", "{}").StatusCode)
-		assert.Regexp(t, `^http://127\.0\.0\.1:[0-9]+/topicmaps/towns/[0-9a-f]{12}/$`, n.sp("towns"))
-		before := n.sp("towns")
-		n.mustPut("towns", topicMap(topic("x", "X")))
+		require.Equal(t, http.StatusCreated, n.PutSettings("towns", "{}").StatusCode)
+		assert.Regexp(t, `^http://127\.0\.0\.1:[0-9]+/topicmaps/towns/[0-9a-f]{12}/$`, n.SP("towns"))
+		before := n.SP("towns")
+		n.MustPut("towns", served.TopicMap(served.Topic("x", "X")))
 		require.Equal(t, http.StatusOK, n.remove("towns").StatusCode)
-		require.Equal(t, http.StatusCreated, n.putSettings("towns", "{}").StatusCode)
-		assert.Equal(t, before, n.sp("towns"), "it is that of the data folder")
+		require.Equal(t, http.StatusCreated, n.PutSettings("towns", "{}").StatusCode)
+		assert.Equal(t, before, n.SP("towns"), "it is that of the data folder")
 	}
 }
 
@@ -152,9 +153,9 @@ func TestPrefixesOfAnotherBaseURLAreReported(t *testing.T) {
 	for name, settings := range map[string]string{
 		"minted": "{}", "given": `{"sp": "https://id.example.org/maps/"}`, "moved": `{"sp": "https://old.example.org/topicmaps/moved/"}`,
 	} {
-		require.Equal(t, http.StatusCreated, n.putSettings(name, settings).StatusCode)
+		require.Equal(t, http.StatusCreated, n.PutSettings(name, settings).StatusCode)
 	}
-	require.NotContains(t, n.logs.String(), "was made of another base URL")
+	require.NotContains(t, n.Logs.String(), "was made of another base URL")
 	c := n.Config
 	c.BaseURL = "https://maps.example.org"
 	other, err := server.New(c)

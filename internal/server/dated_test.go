@@ -23,6 +23,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -47,11 +48,11 @@ func newKey(t *testing.T) (path string) {
 }
 
 func sign(t *testing.T, n *node, key string) {
-	a := n.do(http.MethodPut, "/topicmaps/egov", strings.NewReader(fmt.Sprintf(`{"sign":%q}`, key)), "Content-Type", "application/json")
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+	a := n.Do(http.MethodPut, "/topicmaps/egov", strings.NewReader(fmt.Sprintf(`{"sign":%q}`, key)), "Content-Type", "application/json")
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 }
 
-func checkedOf(t *testing.T, a answer) time.Time {
+func checkedOf(t *testing.T, a served.Answer) time.Time {
 	t.Helper()
 	at, err := feeds.ParseTime(a.Header.Get(feeds.CheckedHeader))
 	require.NoError(t, err, "%s", a.Request.URL)
@@ -64,18 +65,18 @@ func TestDataSayOfWhenTheyAre(t *testing.T) {
 	n := start(t)
 	for _, u := range followed(t, n) {
 		before := time.Now().Truncate(time.Microsecond)
-		a := n.mustGet(u)
+		a := n.MustGet(u)
 		checked := checkedOf(t, a)
 		assert.False(t, checked.Before(before), "%s: %s, asked at %s", u, checked, before)
 		assert.False(t, checked.After(time.Now()), "%s: %s", u, checked)
 		if tag := a.Header.Get("ETag"); tag != "" {
-			again := n.get(u, "If-None-Match", tag)
+			again := n.Get(u, "If-None-Match", tag)
 			assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
 			assert.True(t, checkedOf(t, again).After(checked), u)
 		}
 	}
 	for _, u := range []string{"/topicmaps/none", "/topicmaps/egov/fragments/archive/60a76c80-d399-11d9-b93c-0003939e0af6-1", "/topicmaps/egov/topics/aaaaaaaaaaaaaaaaaaaaaaaaaa"} {
-		a := n.get(u)
+		a := n.Get(u)
 		assert.Contains(t, []int{http.StatusNotFound, http.StatusGone}, a.StatusCode, u)
 		assert.Empty(t, a.Header.Get(feeds.CheckedHeader), u)
 	}
@@ -93,20 +94,20 @@ func TestAskedAnswers(t *testing.T) {
 		return u + "?asked=" + value
 	}
 	for i, u := range followed(t, n) {
-		plain := n.mustGet(u)
+		plain := n.MustGet(u)
 		assert.Empty(t, plain.Header.Get(feeds.AskedHeader), u)
 		value := "value-" + string(rune('a'+i%26))
-		a := n.mustGet(with(u, value))
+		a := n.MustGet(with(u, value))
 		assert.Equal(t, value, a.Header.Get(feeds.AskedHeader), u)
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), u)
 		assert.Equal(t, plain.Header.Get("ETag"), a.Header.Get("ETag"), u)
 		if !strings.Contains(u, "/checkpoint") { // which is signed anew
-			assert.Equal(t, string(plain.body), string(a.body), u)
+			assert.Equal(t, string(plain.Bytes), string(a.Bytes), u)
 		}
-		assert.NotContains(t, string(a.body), "asked=", u)
+		assert.NotContains(t, string(a.Bytes), "asked=", u)
 		assert.NotContains(t, strings.Join(a.Header.Values("Link"), ","), "asked=", u)
 		if tag := a.Header.Get("ETag"); tag != "" {
-			again := n.get(with(u, "x.y_z"), "If-None-Match", tag)
+			again := n.Get(with(u, "x.y_z"), "If-None-Match", tag)
 			assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
 			assert.Equal(t, "x.y_z", again.Header.Get(feeds.AskedHeader), u)
 			assert.Equal(t, "no-store", again.Header.Get("Cache-Control"), u)
@@ -116,23 +117,23 @@ func TestAskedAnswers(t *testing.T) {
 	// What cannot be repeated without harm, or is no one value, is nobody's; the rest of the query stands.
 	const feed = "/topicmaps/egov/fragments"
 	for _, query := range []string{"asked=", "asked", "asked=" + strings.Repeat("x", 65), "asked=a%0D%0ASet-Cookie:b", "asked=%C3%A4", "asked=a&asked=a", "xasked=a", "asked=a%20b", "asked=%zz"} {
-		a := n.mustGet(feed + "?" + query)
+		a := n.MustGet(feed + "?" + query)
 		assert.Empty(t, a.Header.Get(feeds.AskedHeader), query)
 		assert.Equal(t, "public, max-age=5", a.Header.Get("Cache-Control"), query)
 	}
-	a := n.mustGet(feed + "?%61sked=A%62&since=2000-01-01T00:00:00Z")
+	a := n.MustGet(feed + "?%61sked=A%62&since=2000-01-01T00:00:00Z")
 	assert.Equal(t, "Ab", a.Header.Get(feeds.AskedHeader))
-	assert.Contains(t, string(a.body), "Fragments since 2000-01-01")
+	assert.Contains(t, string(a.Bytes), "Fragments since 2000-01-01")
 
 	// Errors repeat it, and who is led on asks there.
 	for _, u := range []string{"/topicmaps/none?asked=v", "/nothing?asked=v", feed + "?since=never&asked=v", feed + "/archive/60a76c80-d399-11d9-b93c-0003939e0af6-1?asked=v"} {
-		a := n.get(u)
+		a := n.Get(u)
 		assert.GreaterOrEqual(t, a.StatusCode, 400, u)
 		assert.Equal(t, "v", a.Header.Get(feeds.AskedHeader), u)
 	}
-	assert.Equal(t, "v", n.do(http.MethodPost, feed+"?asked=v", nil).Header.Get(feeds.AskedHeader), "405")
-	e := n.feed(feed).Entries[0]
-	led := n.get("/topicmaps/egov/topics?asked=v&si=" + url.QueryEscape(e.TopicSI[0]))
+	assert.Equal(t, "v", n.Do(http.MethodPost, feed+"?asked=v", nil).Header.Get(feeds.AskedHeader), "405")
+	e := n.Feed(feed).Entries[0]
+	led := n.Get("/topicmaps/egov/topics?asked=v&si=" + url.QueryEscape(e.TopicSI[0]))
 	assert.Equal(t, http.StatusSeeOther, led.StatusCode)
 	assert.True(t, strings.HasSuffix(led.Header.Get("Location"), "?asked=v"), led.Header.Get("Location"))
 }
@@ -141,7 +142,7 @@ func TestAskedAnswers(t *testing.T) {
 func opened(t *testing.T, n *node) []string {
 	t.Helper()
 	require.NoError(t, n.Store.BeginOpening(t.Context()))
-	f, err := feeds.Decode(bytes.NewReader(n.mustGet("/topicmaps/egov/fragments").body), n.BaseURL, feeds.Limits{})
+	f, err := feeds.Decode(bytes.NewReader(n.MustGet("/topicmaps/egov/fragments").Bytes), n.BaseURL, feeds.Limits{})
 	require.NoError(t, err)
 	return f.Openings
 }
@@ -154,7 +155,7 @@ func openingsOf(t *testing.T, n *node) (ids []string) {
 			At time.Time `json:"at"`
 		} `json:"openings"`
 	}
-	require.NoError(t, json.Unmarshal(n.mustGet(n.feed("/topicmaps/egov/fragments").link(t, feeds.RelOpenings)).body, &list))
+	require.NoError(t, json.Unmarshal(n.MustGet(n.Feed("/topicmaps/egov/fragments").Link(t, feeds.RelOpenings)).Bytes, &list))
 	for i, o := range list.Openings {
 		ids = append(ids, o.ID)
 		assert.True(t, i == 0 || !o.At.After(list.Openings[i-1].At), "the newest first")
@@ -169,7 +170,7 @@ func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 	t.Parallel()
 	dir, base := t.TempDir(), ""
 	open := func() *node {
-		return startOn(t, store.Options{Dir: dir}, documentSize(2), func(c *server.Config) {
+		return startOn(t, store.Options{Dir: dir}, served.DocumentSize(2), func(c *server.Config) {
 			if base == "" {
 				base = c.BaseURL
 			}
@@ -177,13 +178,13 @@ func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 		})
 	}
 	n := open()
-	n.publish("egov", maps.EGov)
-	feed := n.feed("/topicmaps/egov/fragments")
-	assert.NotContains(t, string(n.mustGet("/topicmaps/egov/fragments").body), "own:opening", "nothing was opened for publishing")
-	archived := []string{feed.link(t, "via"), feed.link(t, "prev-archive"), "/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z"}
+	n.Publish("egov", maps.EGov)
+	feed := n.Feed("/topicmaps/egov/fragments")
+	assert.NotContains(t, string(n.MustGet("/topicmaps/egov/fragments").Bytes), "own:opening", "nothing was opened for publishing")
+	archived := []string{feed.Link(t, "via"), feed.Link(t, "prev-archive"), "/topicmaps/egov/fragments?since=2000-01-01T00:00:00Z"}
 	before := map[string]string{}
 	for _, u := range archived {
-		before[u] = string(n.mustGet(u).body)
+		before[u] = string(n.MustGet(u).Bytes)
 	}
 	var all []string
 	for i := range 11 {
@@ -194,18 +195,18 @@ func TestOpeningsInTheHeadOfTheFeed(t *testing.T) {
 		assert.Equal(t, all[:len(now)], now)
 		assert.Equal(t, all, openingsOf(t, n))
 		for _, u := range archived {
-			assert.Equal(t, before[u], string(n.mustGet(u).body), u)
+			assert.Equal(t, before[u], string(n.MustGet(u).Bytes), u)
 		}
 		if i == 5 {
-			n.stop()
+			n.Stop()
 			n = open()
-			n.http.Transport = &http.Transport{DisableCompression: true, Proxy: nil, DialContext: dial(n.address)}
+			n.HTTP.Transport = &http.Transport{DisableCompression: true, Proxy: nil, DialContext: dial(n.Address)}
 		}
 	}
-	tag := n.mustGet("/topicmaps/egov/fragments").Header.Get("ETag")
-	assert.Equal(t, http.StatusNotModified, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode)
+	tag := n.MustGet("/topicmaps/egov/fragments").Header.Get("ETag")
+	assert.Equal(t, http.StatusNotModified, n.Get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode)
 	assert.NotEqual(t, opened(t, n), all[:8])
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "with another opening the head is another")
+	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/egov/fragments", "If-None-Match", tag).StatusCode, "with another opening the head is another")
 }
 
 // A folder that was put back lacks the openings since, and has one that nobody knows. What it publishes then has
@@ -215,7 +216,7 @@ func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), t.TempDir()
 	base := ""
-	configure := []func(*server.Config){documentSize(2), func(c *server.Config) {
+	configure := []func(*server.Config){served.DocumentSize(2), func(c *server.Config) {
 		if base == "" {
 			base = c.BaseURL
 		}
@@ -224,28 +225,28 @@ func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	change := func(n *node, names ...string) (archive string, body string) {
 		for _, name := range names {
 			doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"><subjectIdentifier href="http://psi.example.org/a"/><name><value>` + name + `</value></name></topic></topicMap>`
-			a := n.do(http.MethodPost, n.url("/topicmaps/egov")+"/topics", strings.NewReader(doc), "Content-Type", "application/x-tm+xml")
-			require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
+			a := n.Do(http.MethodPost, n.URL("/topicmaps/egov")+"/topics", strings.NewReader(doc), "Content-Type", "application/x-tm+xml")
+			require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 		}
-		archive = n.feed(n.url("/topicmaps/egov")+"/fragments").link(t, "prev-archive")
-		return archive, string(n.mustGet(archive).body)
+		archive = n.Feed(n.URL("/topicmaps/egov")+"/fragments").Link(t, "prev-archive")
+		return archive, string(n.MustGet(archive).Bytes)
 	}
 	at := func(n *node) *node {
-		n.http.Transport = &http.Transport{DisableCompression: true, DialContext: dial(n.address)}
+		n.HTTP.Transport = &http.Transport{DisableCompression: true, DialContext: dial(n.Address)}
 		return n
 	}
 	n := at(startOn(t, store.Options{Dir: dir}, configure...))
-	n.publish("egov", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
+	n.Publish("egov", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
 	change(n, "1", "2")
 	first := opened(t, n)
-	n.stop()
+	n.Stop()
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 
 	n = at(startOn(t, store.Options{Dir: dir}, configure...))
 	second := opened(t, n)
 	assert.Equal(t, first, second[1:])
 	lost, lostBody := change(n, "3", "4", "5")
-	n.stop()
+	n.Stop()
 
 	n = at(startOn(t, store.Options{Dir: copied}, configure...))
 	restored := opened(t, n)
@@ -256,7 +257,7 @@ func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 	assert.Equal(t, number(lost), number(archive), "the same document of the feed")
 	assert.NotEqual(t, lost, archive, "at another address, since others may have it for ever")
 	assert.NotEqual(t, lostBody, body)
-	gone := n.get(lost)
+	gone := n.Get(lost)
 	assert.NotEqual(t, http.StatusOK, gone.StatusCode)
 	assert.NotContains(t, gone.Header.Get("Cache-Control"), "immutable")
 	assert.Equal(t, "public, max-age=31536000, immutable", cacheOfFinished(t, n))
@@ -264,11 +265,11 @@ func TestAFolderThatWasPutBackIsKnownByItsOpenings(t *testing.T) {
 
 // cacheOfFinished returns how long caches keep an archive document that changes no more.
 func cacheOfFinished(t *testing.T, n *node) string {
-	u := n.url("/topicmaps/egov") + "/fragments"
+	u := n.URL("/topicmaps/egov") + "/fragments"
 	for range 2 {
-		u = n.feed(u).link(t, "prev-archive")
+		u = n.Feed(u).Link(t, "prev-archive")
 	}
-	return n.mustGet(u).Header.Get("Cache-Control")
+	return n.MustGet(u).Header.Get("Cache-Control")
 }
 
 // dial leads all connections to a server.
@@ -286,25 +287,25 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 	o := s.Store(t)
 	on := func(database *pgserver.Server, access store.Access, base string) *node {
 		o.URL = database.URL()
-		return startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o), Access: access}, documentSize(2), func(c *server.Config) {
+		return startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o), Access: access}, served.DocumentSize(2), func(c *server.Config) {
 			if base != "" {
 				c.BaseURL = base
 			}
 		})
 	}
 	n := on(s, store.Create, "")
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	sign(t, n, newKey(t))
 	standby := s.Standby()
 	lagging := on(standby, store.Read, n.BaseURL)
-	lagging.http.Transport = &http.Transport{DisableCompression: true, DialContext: dial(lagging.address)}
+	lagging.HTTP.Transport = &http.Transport{DisableCompression: true, DialContext: dial(lagging.Address)}
 	const at = "/topicmaps/egov/"
 	documents := []string{at + "fragments", at + "records", at + "snapshots", at + "snapshots/current.xtm21", at + "digest", at + "checkpoint", "/topicmaps", "/topicmaps/egov"}
 	inStep := func() bool {
-		return n.feed(at + "fragments").Entries[0].id() == lagging.feed(at + "fragments").Entries[0].id()
+		return n.Feed(at + "fragments").Entries[0].ID() == lagging.Feed(at + "fragments").Entries[0].ID()
 	}
 	change := func(name string) {
-		n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>"+name+"</baseNameString>"))
+		n.MustPut("egov", served.Replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>"+name+"</baseNameString>"))
 	}
 	change("Sorting")
 	testenv.Eventually(t, inStep)
@@ -312,26 +313,26 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 		standby.Pause(t)
 		before := map[string]string{}
 		for _, u := range documents {
-			before[u] = lagging.mustGet(u).Header.Get("ETag")
+			before[u] = lagging.MustGet(u).Header.Get("ETag")
 		}
 		change(fmt.Sprint("Sorting ", i))
-		missing := n.feed(at + "fragments").Entries[0]
-		made, err := feeds.ParseTime(missing.updated())
+		missing := n.Feed(at + "fragments").Entries[0]
+		made, err := feeds.ParseTime(missing.Updated())
 		require.NoError(t, err)
 		for _, u := range documents {
-			old, now := lagging.mustGet(u), n.mustGet(u)
+			old, now := lagging.MustGet(u), n.MustGet(u)
 			assert.Equal(t, before[u], old.Header.Get("ETag"), "%s: it lags", u)
 			assert.True(t, checkedOf(t, old).Before(made), "%s is of %s, and lacks what was published at %s", u, checkedOf(t, old), made)
 			assert.False(t, checkedOf(t, now).Before(made), u)
-			assert.Equal(t, "v", lagging.mustGet(u+"?asked=v").Header.Get(feeds.AskedHeader), "asking does not make it newer")
+			assert.Equal(t, "v", lagging.MustGet(u+"?asked=v").Header.Get(feeds.AskedHeader), "asking does not make it newer")
 			if tag := old.Header.Get("ETag"); tag != "" {
-				again := lagging.get(u, "If-None-Match", tag)
+				again := lagging.Get(u, "If-None-Match", tag)
 				assert.Equal(t, http.StatusNotModified, again.StatusCode, u)
 				assert.True(t, checkedOf(t, again).Before(made), u)
 			}
 		}
 		standby.Resume(t)
-		testenv.Eventually(t, func() bool { return inStep() && !checkedOf(t, lagging.mustGet(at+"fragments")).Before(made) })
+		testenv.Eventually(t, func() bool { return inStep() && !checkedOf(t, lagging.MustGet(at+"fragments")).Before(made) })
 	}
 }
 
@@ -341,27 +342,27 @@ func TestDerivedAndClosedCollectionsSayOfWhenTheyAre(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("r", 40)
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"closed": {secret}} })
-	n.publish("egov", maps.EGov)
-	n.publish("closed", maps.EGov)
-	require.Equal(t, http.StatusCreated, n.put("all", []byte(`{"derivedFrom": ["egov"]}`), "Content-Type", "application/json").StatusCode)
+	n.Publish("egov", maps.EGov)
+	n.Publish("closed", maps.EGov)
+	require.Equal(t, http.StatusCreated, n.Put("all", []byte(`{"derivedFrom": ["egov"]}`), "Content-Type", "application/json").StatusCode)
 	n.Idle()
 	openings := opened(t, n)
 	for _, u := range []string{"fragments", "records", "snapshots", "snapshots/current", "digest", "openings"} {
 		u := "/topicmaps/all/" + u
 		before := time.Now().Truncate(time.Microsecond)
-		a := n.mustGet(u + "?asked=v")
+		a := n.MustGet(u + "?asked=v")
 		assert.False(t, checkedOf(t, a).Before(before), u)
 		assert.Equal(t, "v", a.Header.Get(feeds.AskedHeader), u)
 	}
-	f, err := feeds.Decode(bytes.NewReader(n.mustGet("/topicmaps/all/fragments").body), n.BaseURL, feeds.Limits{})
+	f, err := feeds.Decode(bytes.NewReader(n.MustGet("/topicmaps/all/fragments").Bytes), n.BaseURL, feeds.Limits{})
 	require.NoError(t, err)
 	assert.Equal(t, openings, f.Openings)
 
-	refused := n.get("/topicmaps/closed/fragments?asked=v")
+	refused := n.Get("/topicmaps/closed/fragments?asked=v")
 	assert.Equal(t, http.StatusUnauthorized, refused.StatusCode)
 	assert.Equal(t, "v", refused.Header.Get(feeds.AskedHeader))
 	assert.Empty(t, refused.Header.Get(feeds.CheckedHeader))
-	read := n.mustGet("/topicmaps/closed/fragments?asked=v", "Authorization", "Bearer "+secret)
+	read := n.MustGet("/topicmaps/closed/fragments?asked=v", "Authorization", "Bearer "+secret)
 	assert.Equal(t, "no-store", read.Header.Get("Cache-Control"))
 	assert.Contains(t, strings.Join(read.Header.Values("Vary"), ","), "Authorization")
 	checkedOf(t, read)

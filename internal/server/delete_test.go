@@ -18,25 +18,21 @@ import (
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
-
-func (n *node) delete(name, si string, headers ...string) answer {
-	n.t.Helper()
-	return n.do(http.MethodDelete, "/topicmaps/"+name+"/topics/"+fragment.Key(fragment.Ref(si)), nil, headers...)
-}
 
 // To delete a topic an empty topic is published (TMShare, "The Topic Map
 // Fragment Update Algorithm").
 func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("towns", topicMap(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, "Oslo"), topic("bergen", "Bergen")))
-	p := published(t, n.delete("towns", "http://psi.example.org/oslo"))
-	d := n.feed("/topicmaps/towns/fragments")
-	assert.Equal(t, publish.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: d.updated()}, p)
+	c := n.Publish("towns", served.TopicMap(served.Identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, "Oslo"), served.Topic("bergen", "Bergen")))
+	p := served.Published(t, n.Delete("towns", "http://psi.example.org/oslo"))
+	d := n.Feed("/topicmaps/towns/fragments")
+	assert.Equal(t, publish.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: d.Updated()}, p)
 	assert.Len(t, d.Entries, c.Topics+1)
 
 	e := d.Entries[0]
@@ -45,33 +41,33 @@ func TestDeletedTopicIsPublishedAsAnEmptyTopic(t *testing.T) {
 	assert.Equal(t, "Oslo", e.Titles[0], "what was deleted")
 	n.checkData(e, "fragment")
 	n.sameEntry(e)
-	for _, href := range e.typed(t, "topicmapdata") {
-		f, err := fragment.Read(t.Context(), bytes.NewReader(n.mustGet(href).body), xtm.Options{Base: tmdm.Locator(c.SP)}, "http://psi.example.org/oslo")
+	for _, href := range e.Typed(t, "topicmapdata") {
+		f, err := fragment.Read(t.Context(), bytes.NewReader(n.MustGet(href).Bytes), xtm.Options{Base: tmdm.Locator(c.SP)}, "http://psi.example.org/oslo")
 		require.NoError(t, err)
 		assert.True(t, f.Deleted)
 		assert.Equal(t, []tmdm.Locator{"http://psi.example.org/oslo", "http://psi.example.org/christiania"}, f.Topic.SubjectIdentifiers, "the former identifiers")
 		assert.Empty(t, f.Stubs)
 	}
-	assert.NotContains(t, n.current("towns"), "Oslo")
+	assert.NotContains(t, n.Current("towns"), "Oslo")
 
-	again := published(t, n.delete("towns", "http://psi.example.org/oslo"))
+	again := served.Published(t, n.Delete("towns", "http://psi.example.org/oslo"))
 	assert.Equal(t, publish.Published{Collection: "towns", Topics: p.Topics, LastChange: p.LastChange}, again, "deleting what is not there is success")
-	assert.Equal(t, d.raw, n.feed("/topicmaps/towns/fragments").raw, "and publishes nothing")
+	assert.Equal(t, d.Raw, n.Feed("/topicmaps/towns/fragments").Raw, "and publishes nothing")
 }
 
 func TestDeletingAPlayerPublishesTheOtherPlayers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
-	p := published(t, n.delete("small", "http://psi.example.org/oslo"))
+	c := n.Publish("small", served.Small())
+	p := served.Published(t, n.Delete("small", "http://psi.example.org/oslo"))
 	assert.Equal(t, 1, p.Updated)
 	assert.Equal(t, 1, p.Deleted)
 	assert.Equal(t, []string{"+ norway", "- oslo"}, n.log("small", c.Topics))
-	assert.NotContains(t, string(n.mustGet(n.find("small", "http://psi.example.org/norway").Header.Get("Location")).body), "oslo")
-	assert.Contains(t, n.current("small"), "Bergen")
+	assert.NotContains(t, string(n.MustGet(n.find("small", "http://psi.example.org/norway").Header.Get("Location")).Bytes), "oslo")
+	assert.Contains(t, n.Current("small"), "Bergen")
 
-	n.mustPut("small", small())
-	assert.Equal(t, n.expected("small", small()), n.current("small"), "the file brings it back")
+	n.MustPut("small", served.Small())
+	assert.Equal(t, n.Expected("small", served.Small()), n.Current("small"), "the file brings it back")
 }
 
 // Deletion never cascades: what is typed, scoped or reified by a topic keeps it.
@@ -79,8 +75,8 @@ func TestTopicInUseIsNotDeleted(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.EGov)
-	before := n.state("egov")
+	n.Publish("egov", maps.EGov)
+	before := n.State("egov")
 	const psi = "https://psi.egov.example.org/"
 	for si, user := range map[string]string{
 		psi + "type/permit":                                     "its instance ",                 // types topics
@@ -93,49 +89,49 @@ func TestTopicInUseIsNotDeleted(t *testing.T) {
 		"http://psi.topicmaps.org/iso13250/model/type-instance": "an association of ",            // types associations
 		"http://psi.topicmaps.org/iso13250/model/instance":      "an association of ",            // types roles
 	} {
-		a := n.delete("egov", si, "Accept", "text/plain")
-		require.Equal(t, http.StatusConflict, a.StatusCode, "%s: %s", si, a.body)
+		a := n.Delete("egov", si, "Accept", "text/plain")
+		require.Equal(t, http.StatusConflict, a.StatusCode, "%s: %s", si, a.Bytes)
 		assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
-		lines := strings.Split(strings.TrimSpace(string(a.body)), "\n")
-		require.Greater(t, len(lines), 1, "%s", a.body)
-		assert.Contains(t, string(a.body), user)
+		lines := strings.Split(strings.TrimSpace(string(a.Bytes)), "\n")
+		require.Greater(t, len(lines), 1, "%s", a.Bytes)
+		assert.Contains(t, string(a.Bytes), user)
 
 		var p problems.Problem
-		a = n.delete("egov", si, "Accept", "application/json")
+		a = n.Delete("egov", si, "Accept", "application/json")
 		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
-		require.NoError(t, json.Unmarshal(a.body, &p))
+		require.NoError(t, json.Unmarshal(a.Bytes, &p))
 		assert.Equal(t, http.StatusConflict, p.Status)
 		assert.Len(t, p.Users, len(lines)-2, "between the first line and that with the request id")
 		assert.LessOrEqual(t, len(p.Users), 20)
 	}
-	assert.Equal(t, before, n.state("egov"))
+	assert.Equal(t, before, n.State("egov"))
 }
 
 func TestDeletingWhatNeverWasIsNotFound(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	before := n.state("small")
-	assert.Equal(t, http.StatusNotFound, n.delete("small", "http://psi.example.org/stavanger").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.delete("none", "http://psi.example.org/oslo").StatusCode)
-	assert.Equal(t, before, n.state("small"))
+	n.Publish("small", served.Small())
+	before := n.State("small")
+	assert.Equal(t, http.StatusNotFound, n.Delete("small", "http://psi.example.org/stavanger").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Delete("none", "http://psi.example.org/oslo").StatusCode)
+	assert.Equal(t, before, n.State("small"))
 }
 
 // The address of a former TopicSI speaks of a topic that lives on under another.
 func TestDeletingUnderAFormerIdentifierNamesTheTopic(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	merged := bytes.Replace(small(), []byte(topic("tromsø", "Tromsø")), nil, 1)
+	n.Publish("small", served.Small())
+	merged := bytes.Replace(served.Small(), []byte(served.Topic("tromsø", "Tromsø")), nil, 1)
 	merged = bytes.Replace(merged, []byte(`<subjectIndicatorRef xlink:href="http://psi.example.org/bergen"/>`),
 		[]byte(`<subjectIndicatorRef xlink:href="http://psi.example.org/bergen"/><subjectIndicatorRef xlink:href="http://psi.example.org/tromsø"/>`), 1)
-	n.mustPut("small", merged)
-	before := n.state("small")
-	a := n.delete("small", "http://psi.example.org/tromsø")
+	n.MustPut("small", merged)
+	before := n.State("small")
+	a := n.Delete("small", "http://psi.example.org/tromsø")
 	assert.Equal(t, http.StatusConflict, a.StatusCode)
-	assert.Contains(t, string(a.body), "http://psi.example.org/bergen")
-	assert.Equal(t, before, n.state("small"))
-	assert.Equal(t, 1, published(t, n.delete("small", "http://psi.example.org/bergen")).Deleted)
+	assert.Contains(t, string(a.Bytes), "http://psi.example.org/bergen")
+	assert.Equal(t, before, n.State("small"))
+	assert.Equal(t, 1, served.Published(t, n.Delete("small", "http://psi.example.org/bergen")).Deleted)
 }
 
 const nothing = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`
@@ -151,11 +147,11 @@ func numbered(from, topics int) []byte {
 	return b.Bytes()
 }
 
-func problemOf(t *testing.T, a answer, status int) problems.Problem {
+func problemOf(t *testing.T, a served.Answer, status int) problems.Problem {
 	t.Helper()
-	require.Equal(t, status, a.StatusCode, "%s", a.body)
+	require.Equal(t, status, a.StatusCode, "%s", a.Bytes)
 	var p problems.Problem
-	require.NoError(t, json.Unmarshal(a.body, &p))
+	require.NoError(t, json.Unmarshal(a.Bytes, &p))
 	return p
 }
 
@@ -163,52 +159,52 @@ func problemOf(t *testing.T, a answer, status int) problems.Problem {
 // is: an empty file, one cut short, another map.
 func TestMassDeletionIsHeldBack(t *testing.T) {
 	n := start(t)
-	n.publish("map", numbered(0, 40)) // 41 topics with the type of their occurrences
-	before := n.state("map")
+	n.Publish("map", numbered(0, 40)) // 41 topics with the type of their occurrences
+	before := n.State("map")
 	for _, version := range [][]byte{[]byte(nothing), numbered(0, 19), numbered(1000, 50)} {
-		p := problemOf(t, n.put("map", version, "Accept", "application/json"), http.StatusConflict)
+		p := problemOf(t, n.Put("map", version, "Accept", "application/json"), http.StatusConflict)
 		require.NotNil(t, p.HeldBack)
 		assert.Equal(t, 41, p.HeldBack.Topics)
 		assert.Contains(t, p.Detail, fmt.Sprintf("send it with the header TMShare-Max-Delete: %d", p.HeldBack.Deleted))
-		assert.Equal(t, before, n.state("map"))
+		assert.Equal(t, before, n.State("map"))
 	}
-	p := problemOf(t, n.put("map", numbered(1000, 50)), http.StatusConflict)
+	p := problemOf(t, n.Put("map", numbered(1000, 50)), http.StatusConflict)
 	assert.Equal(t, []int{41, 50, 0, 40, 0, 0}, []int{p.HeldBack.Topics, p.HeldBack.Added, p.HeldBack.Updated, p.HeldBack.Deleted, p.HeldBack.Emptied, p.HeldBack.Untyped})
 
-	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 20), "TMShare-Max-Delete", "10%").StatusCode)
-	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 39), "TMShare-Max-Delete", "0").StatusCode)
-	p = problemOf(t, n.put("map", numbered(0, 39), "TMShare-Max-Delete", "some"), http.StatusBadRequest)
+	assert.Equal(t, http.StatusConflict, n.Put("map", numbered(0, 20), "TMShare-Max-Delete", "10%").StatusCode)
+	assert.Equal(t, http.StatusConflict, n.Put("map", numbered(0, 39), "TMShare-Max-Delete", "0").StatusCode)
+	p = problemOf(t, n.Put("map", numbered(0, 39), "TMShare-Max-Delete", "some"), http.StatusBadRequest)
 	assert.Contains(t, p.Detail, "TMShare-Max-Delete")
-	assert.Equal(t, before, n.state("map"))
+	assert.Equal(t, before, n.State("map"))
 
-	assert.Equal(t, 20, n.mustPut("map", numbered(0, 20)).Deleted, "half of it may go")
-	assert.Equal(t, 19, published(t, n.put("map", numbered(0, 1), "TMShare-Max-Delete", "19")).Deleted)
-	assert.Equal(t, 2, n.mustPut("map", []byte(nothing)).Deleted, "a small map has no guard by default")
-	assert.Equal(t, 41, n.mustPut("map", numbered(0, 40)).Added)
-	assert.Equal(t, 41, published(t, n.put("map", []byte(nothing), "TMShare-Max-Delete", "all")).Deleted)
+	assert.Equal(t, 20, n.MustPut("map", numbered(0, 20)).Deleted, "half of it may go")
+	assert.Equal(t, 19, served.Published(t, n.Put("map", numbered(0, 1), "TMShare-Max-Delete", "19")).Deleted)
+	assert.Equal(t, 2, n.MustPut("map", []byte(nothing)).Deleted, "a small map has no guard by default")
+	assert.Equal(t, 41, n.MustPut("map", numbered(0, 40)).Added)
+	assert.Equal(t, 41, served.Published(t, n.Put("map", []byte(nothing), "TMShare-Max-Delete", "all")).Deleted)
 }
 
 // What is asked for topic by topic is done.
 func TestExplicitDeletionsAreNotHeldBack(t *testing.T) {
 	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
-	n.publish("map", numbered(0, 21))
-	assert.Equal(t, http.StatusConflict, n.put("map", numbered(0, 20)).StatusCode, "the server's own limit")
-	assert.Equal(t, 1, published(t, n.delete("map", "http://psi.example.org/7")).Deleted)
+	n.Publish("map", numbered(0, 21))
+	assert.Equal(t, http.StatusConflict, n.Put("map", numbered(0, 20)).StatusCode, "the server's own limit")
+	assert.Equal(t, 1, served.Published(t, n.Delete("map", "http://psi.example.org/7")).Deleted)
 }
 
 // A dry run goes the way of the real thing, up to the commit.
 func TestDryRun(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	n := start(t)
-	c := n.publish("map", numbered(0, 40))
-	before := n.state("map")
+	c := n.Publish("map", numbered(0, 40))
+	before := n.State("map")
 	version := bytes.Replace(numbered(1, 40), []byte(">7<"), []byte(">seven<"), 1)
 	dry := func(method, path string, body []byte, headers ...string) publish.Published {
 		t.Helper()
-		p := published(t, n.do(method, "/topicmaps/"+path, bytes.NewReader(body), headers...))
+		p := served.Published(t, n.Do(method, "/topicmaps/"+path, bytes.NewReader(body), headers...))
 		assert.True(t, p.DryRun)
 		assert.Empty(t, p.LastChange)
-		assert.Equal(t, before, n.state("map"))
+		assert.Equal(t, before, n.State("map"))
 		return p
 	}
 	p := dry("PUT", "map/dry-run", version)
@@ -220,17 +216,17 @@ func TestDryRun(t *testing.T) {
 			{TopicSI: "http://psi.example.org/7", Title: "http://psi.example.org/7", Change: "updated"},
 		},
 	}, p)
-	real := n.mustPut("map", version)
+	real := n.MustPut("map", version)
 	assert.Equal(t, []int{p.Added, p.Updated, p.Deleted, p.Topics}, []int{real.Added, real.Updated, real.Deleted, real.Topics})
-	before = n.state("map")
+	before = n.State("map")
 
 	assert.Equal(t, 1, dry("POST", "map/topics/dry-run", numbered(500, 1)).Added)
 	assert.Equal(t, 1, dry("DELETE", "map/topics/dry-run?si=http://psi.example.org/7", nil).Deleted)
 	assert.Equal(t, 1, dry("DELETE", "map/topics/"+fragment.Key("http://psi.example.org/7")+"/dry-run", nil).Deleted)
-	problemOf(t, n.do("PUT", "/topicmaps/map/dry-run", strings.NewReader(nothing)), http.StatusConflict)
-	assert.Equal(t, 412, n.do("PUT", "/topicmaps/map/dry-run", bytes.NewReader(version), "If-Match", `"old"`).StatusCode)
-	assert.Equal(t, http.StatusConflict, n.do("DELETE", "/topicmaps/map/topics/dry-run?si=http://psi.example.org/note", nil).StatusCode)
-	assert.Equal(t, before, n.state("map"))
+	problemOf(t, n.Do("PUT", "/topicmaps/map/dry-run", strings.NewReader(nothing)), http.StatusConflict)
+	assert.Equal(t, 412, n.Do("PUT", "/topicmaps/map/dry-run", bytes.NewReader(version), "If-Match", `"old"`).StatusCode)
+	assert.Equal(t, http.StatusConflict, n.Do("DELETE", "/topicmaps/map/topics/dry-run?si=http://psi.example.org/note", nil).StatusCode)
+	assert.Equal(t, before, n.State("map"))
 	assert.EqualValues(t, 41, c.Topics)
 
 	// Many changes are counted, and the first ones listed.
@@ -242,51 +238,51 @@ func TestDryRun(t *testing.T) {
 // The first version of a map that is not there, or empty.
 func TestDryRunOfAFirstVersion(t *testing.T) {
 	n := start(t)
-	require.Equal(t, http.StatusCreated, n.putSettings("empty", "{}").StatusCode)
-	before := n.state("empty")
+	require.Equal(t, http.StatusCreated, n.PutSettings("empty", "{}").StatusCode)
+	before := n.State("empty")
 	for _, name := range []string{"empty", "new"} {
-		p := published(t, n.do("PUT", "/topicmaps/"+name+"/dry-run", bytes.NewReader(numbered(0, 3))))
+		p := served.Published(t, n.Do("PUT", "/topicmaps/"+name+"/dry-run", bytes.NewReader(numbered(0, 3))))
 		assert.Equal(t, 4, p.Added, name)
 		assert.Equal(t, 4, p.Topics, name)
 		assert.Len(t, p.Changes, 4, name)
 	}
-	assert.Equal(t, before, n.state("empty"))
-	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/new").StatusCode)
-	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/new/dry-run", strings.NewReader("<topicMap>")).StatusCode)
-	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/a%20b/dry-run", strings.NewReader(nothing)).StatusCode)
-	assert.Equal(t, http.StatusUnprocessableEntity, n.do("PUT", "/topicmaps/new/dry-run?sp=map", strings.NewReader(nothing)).StatusCode)
+	assert.Equal(t, before, n.State("empty"))
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/new").StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.Do("PUT", "/topicmaps/new/dry-run", strings.NewReader("<topicMap>")).StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.Do("PUT", "/topicmaps/a%20b/dry-run", strings.NewReader(nothing)).StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, n.Do("PUT", "/topicmaps/new/dry-run?sp=map", strings.NewReader(nothing)).StatusCode)
 
 	// Topics without an identifier are named as they will be.
 	unnamed := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="x"/></topicMap>`
 	given := "https://id.example.org/maps/"
-	p := published(t, n.do("PUT", "/topicmaps/new/dry-run?sp="+url.QueryEscape(given), strings.NewReader(unnamed)))
+	p := served.Published(t, n.Do("PUT", "/topicmaps/new/dry-run?sp="+url.QueryEscape(given), strings.NewReader(unnamed)))
 	assert.Equal(t, given, p.SP)
 	require.Len(t, p.Changes, 1)
 	assert.Equal(t, given+"topic/x", p.Changes[0].TopicSI)
-	p = published(t, n.do("PUT", "/topicmaps/new/dry-run", strings.NewReader(unnamed)))
-	require.Equal(t, http.StatusCreated, n.putSettings("new", "{}").StatusCode)
-	assert.Equal(t, n.sp("new"), p.SP)
+	p = served.Published(t, n.Do("PUT", "/topicmaps/new/dry-run", strings.NewReader(unnamed)))
+	require.Equal(t, http.StatusCreated, n.PutSettings("new", "{}").StatusCode)
+	assert.Equal(t, n.SP("new"), p.SP)
 	require.Len(t, p.Changes, 1)
-	assert.Equal(t, n.sp("new")+"topic/x", p.Changes[0].TopicSI)
+	assert.Equal(t, n.SP("new")+"topic/x", p.Changes[0].TopicSI)
 }
 
 // A dry run of giving up history says how many entries would go.
 func TestDryRunOfGC(t *testing.T) {
-	n := start(t, documentSize(2), func(c *server.Config) { c.KeepEntries = 4 })
-	n.publish("map", numbered(0, 9))
-	n.mustPut("map", numbered(0, 10))
-	a := n.do("POST", "/topicmaps/map/snapshots", nil)
-	require.Equal(t, http.StatusOK, a.StatusCode/201*200, "%s", a.body)
-	n.mustPut("map", numbered(0, 11))
+	n := start(t, served.DocumentSize(2), func(c *server.Config) { c.KeepEntries = 4 })
+	n.Publish("map", numbered(0, 9))
+	n.MustPut("map", numbered(0, 10))
+	a := n.Do("POST", "/topicmaps/map/snapshots", nil)
+	require.Equal(t, http.StatusOK, a.StatusCode/201*200, "%s", a.Bytes)
+	n.MustPut("map", numbered(0, 11))
 	entries := func(path string) server.Pruned {
 		var p server.Pruned
-		a := n.do("POST", path, nil)
-		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
-		require.NoError(t, json.Unmarshal(a.body, &p))
+		a := n.Do("POST", path, nil)
+		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+		require.NoError(t, json.Unmarshal(a.Bytes, &p))
 		return p
 	}
 	var dry server.Pruned
-	require.NoError(t, n.Store.View(n.t.Context(), "map", func(v *store.View) error {
+	require.NoError(t, n.Store.View(n.T.Context(), "map", func(v *store.View) error {
 		before := v.Horizon
 		dry = entries("/topicmaps/map/gc/dry-run")
 		assert.Equal(t, before, v.Horizon)

@@ -15,6 +15,7 @@ import (
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // describedItems makes Source Descriptions of so many collections.
@@ -24,17 +25,17 @@ func describedItems(most int) func(*server.Config) {
 
 // create creates collections without topics.
 func (n *node) create(names ...string) {
-	n.t.Helper()
+	n.T.Helper()
 	for _, name := range names {
-		a := n.putSettings(name, `{"title":"M"}`)
-		require.Equal(n.t, http.StatusCreated, a.StatusCode, "%s", a.body)
+		a := n.PutSettings(name, `{"title":"M"}`)
+		require.Equal(n.T, http.StatusCreated, a.StatusCode, "%s", a.Bytes)
 	}
 }
 
 // described reads the Source Description, and returns the names of the collections that each of
 // its parts lists; of one that is not divided, as of its only part.
 func (n *node) described(header ...string) (parts [][]string) {
-	t := n.t
+	t := n.T
 	t.Helper()
 	d := &destination{node: n}
 	names := func(doc *listed) (names []string) {
@@ -42,13 +43,13 @@ func (n *node) described(header ...string) (parts [][]string) {
 		d.describedBy(doc.Find(resourcesync.RelDescribedBy))
 		for _, item := range doc.items {
 			require.Equal(t, resourcesync.CapabilityList, item.Capability)
-			name, _, _ := strings.Cut(strings.TrimPrefix(item.Loc, n.url("/topicmaps/")), "/")
+			name, _, _ := strings.Cut(strings.TrimPrefix(item.Loc, n.URL("/topicmaps/")), "/")
 			names = append(names, name)
 		}
 		return names
 	}
-	wellKnown := n.url("/.well-known/resourcesync")
-	top := d.parse(wellKnown, n.mustGet(wellKnown, header...).body)
+	wellKnown := n.URL("/.well-known/resourcesync")
+	top := d.parse(wellKnown, n.MustGet(wellKnown, header...).Bytes)
 	if !top.Index {
 		d.leads(top, resourcesync.RelIndex, "")
 		return [][]string{names(top)}
@@ -56,11 +57,11 @@ func (n *node) described(header ...string) (parts [][]string) {
 	require.Equal(t, resourcesync.Description, top.Capability)
 	d.describedBy(top.Find(resourcesync.RelDescribedBy))
 	for i, item := range top.items {
-		require.Equal(t, n.url(fmt.Sprintf("/resourcesync/description-%d.xml", i+1)), item.Loc)
+		require.Equal(t, n.URL(fmt.Sprintf("/resourcesync/description-%d.xml", i+1)), item.Loc)
 		require.Equal(t, resourcesync.Description, item.Capability)
-		a := n.mustGet(item.Loc, header...)
-		require.Equal(t, resourcesync.MediaTypeXML, a.mediaType())
-		part := d.parse(item.Loc, a.body)
+		a := n.MustGet(item.Loc, header...)
+		require.Equal(t, resourcesync.MediaTypeXML, a.MediaType())
+		part := d.parse(item.Loc, a.Bytes)
 		require.False(t, part.Index)
 		d.leads(part, resourcesync.RelIndex, wellKnown)
 		parts = append(parts, names(part))
@@ -75,28 +76,28 @@ func TestSourceDescriptionIsDivided(t *testing.T) {
 	n := start(t, describedItems(2))
 	n.create("b", "a")
 	assert.Equal(t, [][]string{{"a", "b"}}, n.described())
-	assert.Equal(t, http.StatusNotFound, n.get("/resourcesync/description-1.xml").StatusCode, "there is only the one document")
+	assert.Equal(t, http.StatusNotFound, n.Get("/resourcesync/description-1.xml").StatusCode, "there is only the one document")
 
 	n.create("d", "c")
 	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}}, n.described())
 	n.create("e")
 	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}, {"e"}}, n.described())
 	for _, url := range []string{"/resourcesync/description-0.xml", "/resourcesync/description-4.xml", "/resourcesync/description-999999999999999999.xml", "/resourcesync", "/resourcesync/"} {
-		assert.Equal(t, http.StatusNotFound, n.get(url).StatusCode, url)
+		assert.Equal(t, http.StatusNotFound, n.Get(url).StatusCode, url)
 	}
-	a := n.mustGet("/resourcesync/description-3.xml")
-	assert.Equal(t, http.StatusNotModified, n.get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	a := n.MustGet("/resourcesync/description-3.xml")
+	assert.Equal(t, http.StatusNotModified, n.Get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
 	n.create("f")
-	assert.Equal(t, http.StatusOK, n.get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
 
 	d := &destination{node: n}
-	list := n.url("/topicmaps/e/resourcesync/capabilitylist.xml")
-	d.leads(d.parse(list, n.mustGet(list).body), resourcesync.RelUp, n.url("/.well-known/resourcesync"))
+	list := n.URL("/topicmaps/e/resourcesync/capabilitylist.xml")
+	d.leads(d.parse(list, n.MustGet(list).Bytes), resourcesync.RelUp, n.URL("/.well-known/resourcesync"))
 
-	n.mustSet("a", `{"resourceSync":false}`)
+	n.MustSet("a", `{"resourceSync":false}`)
 	assert.Equal(t, [][]string{{"b", "c"}, {"d", "e"}, {"f"}}, n.described())
-	if _, err := schemas(); err == nil {
-		checked, complaints := n.lint.validate(t)
+	if _, err := served.Schemas(); err == nil {
+		checked, complaints := n.Lint.Validate(t)
 		assert.Empty(t, complaints)
 		assert.Positive(t, checked["siteindex11"])
 		assert.Greater(t, checked["sitemap11"], 4)
@@ -111,7 +112,7 @@ func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 	n.create("a", "b", "c", "d")
 	assert.Equal(t, [][]string{{"a", "c"}, {"d"}}, n.described())
 	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}}, n.described("Authorization", "Bearer "+token))
-	assert.Contains(t, n.mustGet("/resourcesync/description-1.xml").Header.Get("Cache-Control"), "private")
+	assert.Contains(t, n.MustGet("/resourcesync/description-1.xml").Header.Get("Cache-Control"), "private")
 }
 
 // Whoever mirrors the server by nothing but its address finds the sets of all parts.
@@ -121,21 +122,21 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	var sets []string
 	for i := range 5 {
 		name := fmt.Sprint("m", i)
-		n.publish(name, cities(2, name))
-		sets = append(sets, n.url("/topicmaps/"+name+"/resourcesync/capabilitylist.xml"))
+		n.Publish(name, served.Cities(2, name))
+		sets = append(sets, n.URL("/topicmaps/"+name+"/resourcesync/capabilitylist.xml"))
 	}
 	mirror := func(ref string) (*follow.Delta, error) {
-		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.http}.WithDefaults()}
+		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
 		t.Cleanup(func() { require.NoError(t, source.Close()) })
 		return source.Delta(t.Context(), ref, follow.Look{}, nil)
 	}
 	var choice *rs.ChoiceError
-	for _, ref := range []string{n.url("/"), n.url("/.well-known/resourcesync")} {
+	for _, ref := range []string{n.URL("/"), n.URL("/.well-known/resourcesync")} {
 		_, err := mirror(ref)
 		require.ErrorAs(t, err, &choice)
 		assert.Equal(t, sets, choice.Sets)
 	}
-	_, err := mirror(n.url("/resourcesync/description-2.xml"))
+	_, err := mirror(n.URL("/resourcesync/description-2.xml"))
 	require.ErrorAs(t, err, &choice)
 	assert.Equal(t, sets[2:4], choice.Sets, "one part alone")
 	news, err := mirror(sets[4])
@@ -152,9 +153,9 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 func TestTopicsAndTheirFormsLeadToEachOther(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(1, "a"))
+	n.Publish("m", served.Cities(1, "a"))
 	links := func(url, rel string) (found []string) {
-		for _, link := range n.mustGet(url).Header.Values("Link") {
+		for _, link := range n.MustGet(url).Header.Values("Link") {
 			if href, rest, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">"); strings.Contains(rest, `rel="`+rel+`"`) {
 				found = append(found, href)
 			}
@@ -177,16 +178,16 @@ func TestTopicsAndTheirFormsLeadToEachOther(t *testing.T) {
 func TestFeedsLeadToTheCapabilityList(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(1, "a"))
+	n.Publish("m", served.Cities(1, "a"))
 	for _, path := range []string{"", "/fragments", "/snapshots", "/records", "/records/complete"} {
-		at := n.url("/topicmaps/m" + path)
+		at := n.URL("/topicmaps/m" + path)
 		for range 2 { // the second time it is known
-			found := resourcesync.DiscoverInHeader(n.mustGet(at).Header.Values("Link"), at)
-			assert.Equal(t, []string{n.url("/topicmaps/m/resourcesync/capabilitylist.xml")}, found, path)
+			found := resourcesync.DiscoverInHeader(n.MustGet(at).Header.Values("Link"), at)
+			assert.Equal(t, []string{n.URL("/topicmaps/m/resourcesync/capabilitylist.xml")}, found, path)
 		}
 	}
-	n.mustSet("m", `{"resourceSync":false}`)
+	n.MustSet("m", `{"resourceSync":false}`)
 	for _, path := range []string{"", "/fragments", "/snapshots", "/records", "/records/complete"} {
-		assert.Empty(t, n.mustGet("/topicmaps/m"+path).Header.Values("Link"), path)
+		assert.Empty(t, n.MustGet("/topicmaps/m"+path).Header.Values("Link"), path)
 	}
 }

@@ -7,29 +7,31 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // A form that is sent more than once, as by a second click, leads to what came of it each time, and is published once.
 func TestFormsSentTwice(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	for name, f := range map[string]form{"new": newTopic(t, b), "edit": changedName(t, b)} {
 		a := b.send(f, "preview")
-		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
-		preview, before := formOf(t, f.at, a), len(n.feed("/topicmaps/m/fragments").Entries)
+		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+		preview, before := formOf(t, f.at, a), len(n.Feed("/topicmaps/m/fragments").Entries)
 		var sending sync.WaitGroup
 		led := make([]string, 4)
 		fields := preview.set("do", "publish").fields
 		for i := range led {
 			sending.Go(func() {
-				if a := b.do(preview.at, fields); assert.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", name, a.body) {
+				if a := b.do(preview.at, fields); assert.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", name, a.Bytes) {
 					led[i] = a.Header.Get("Location")
 				}
 			})
 		}
 		sending.Wait()
 		assert.Equal(t, []string{led[0], led[0], led[0], led[0]}, led, name)
-		assert.Equal(t, before+1, len(n.feed("/topicmaps/m/fragments").Entries), name)
+		assert.Equal(t, before+1, len(n.Feed("/topicmaps/m/fragments").Entries), name)
 	}
 }
 
@@ -46,7 +48,7 @@ func changedName(t *testing.T, b *browser) form {
 // What nobody could see or find again is not taken.
 func TestFormsWithNothingInThem(t *testing.T) {
 	t.Parallel()
-	_, b := editor(t, small())
+	_, b := editor(t, served.Small())
 	f, _ := b.open("/topicmaps/m/topics/new.html")
 	a := b.send(f, "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
@@ -62,13 +64,13 @@ func TestFormsWithNothingInThem(t *testing.T) {
 // Whoever signs in by another name of the machine is led to the one that pages lead to, as cookies are of one name.
 func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	port := n.BaseURL[len("http://127.0.0.1:"):]
-	a := record(n.Server, "/sign-in.html?to=%2Ftopicmaps%2Fm.html", "Host", "localhost:"+port)
+	a := served.Record(n.Server, "/sign-in.html?to=%2Ftopicmaps%2Fm.html", "Host", "localhost:"+port)
 	assert.Equal(t, http.StatusSeeOther, a.Code)
-	assert.Equal(t, n.url("/sign-in.html?to=%2Ftopicmaps%2Fm.html"), a.Header().Get("Location"))
+	assert.Equal(t, n.URL("/sign-in.html?to=%2Ftopicmaps%2Fm.html"), a.Header().Get("Location"))
 	for _, host := range []string{"maps.example.org", "localhost:1", "localhost"} {
-		assert.Equal(t, http.StatusOK, record(n.Server, "/sign-in.html", "Host", host).Code, host)
+		assert.Equal(t, http.StatusOK, served.Record(n.Server, "/sign-in.html", "Host", host).Code, host)
 	}
 	assert.Contains(t, textOf(t, b.do("/topicmaps.html", nil)), "You are signed in")
 	assert.NotContains(t, n.page("/topicmaps.html").text, "You are signed in")

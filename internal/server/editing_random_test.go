@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -41,7 +42,7 @@ func (p *pair) pick(list ...string) string { return list[p.rnd.IntN(len(list))] 
 func (p *pair) begin(si string) {
 	p.si = si
 	p.form, _ = p.b.open(topicPath("form", si) + "/edit.html")
-	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(p.n.mustGet(topicPath("posted", si)+".xtm21").body), xtm.Options{Base: tmdm.Locator(p.n.sp("posted"))})
+	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(p.n.MustGet(topicPath("posted", si)+".xtm21").Bytes), xtm.Options{Base: tmdm.Locator(p.n.SP("posted"))})
 	require.NoError(p.t, err)
 	p.tm, p.topic = tm, tm.TopicBySubjectIdentifier(tmdm.Locator(si))
 	require.NotNil(p.t, p.topic)
@@ -61,7 +62,7 @@ func (p *pair) get(field string) string { return p.form.fields.Get(field) }
 
 func (p *pair) themes() (fields string, topics []*tmdm.Topic) {
 	var some []string
-	for _, theme := range []string{psi + "de", psi + "en", psi + "new-theme-" + p.pick("1", "2")} {
+	for _, theme := range []string{served.PSI + "de", served.PSI + "en", served.PSI + "new-theme-" + p.pick("1", "2")} {
 		if p.rnd.IntN(4) == 0 {
 			some, topics = append(some, theme), append(topics, p.named(theme))
 		}
@@ -116,7 +117,7 @@ func (p *pair) edit(step int) {
 		scope, themes := p.themes()
 		typ, kind := "", p.named(string(tmdm.PSIDefaultNameType))
 		if p.rnd.IntN(2) == 0 {
-			typ = psi + "nickname"
+			typ = served.PSI + "nickname"
 			kind = p.named(typ)
 		}
 		p.form.set(at+"value", fresh, at+"type", typ, at+"scope", scope)
@@ -150,20 +151,20 @@ func (p *pair) edit(step int) {
 		if p.rnd.IntN(2) == 0 {
 			value, datatype = fmt.Sprintf("http://x.example.org/%d?a=%%20b", step), tmdm.XSDAnyURI
 		}
-		p.form.set(at+"value", value, at+"type", psi+"note", at+"datatype", datatype, at+"scope", scope)
+		p.form.set(at+"value", value, at+"type", served.PSI+"note", at+"datatype", datatype, at+"scope", scope)
 		if datatype != "" {
 			locator, err := tmdm.ParseLocator(value)
 			require.NoError(p.t, err)
 			value = string(locator)
 		}
-		p.topic.AddOccurrence(value, cmp.Or(datatype, tmdm.XSDString), p.named(psi+"note"), themes...)
+		p.topic.AddOccurrence(value, cmp.Or(datatype, tmdm.XSDString), p.named(served.PSI+"note"), themes...)
 	case 4: // an occurrence goes, or has another type
 		rows := p.rows("occurrence")
 		if len(rows) == 0 {
 			return
 		}
 		at := rows[p.rnd.IntN(len(rows))]
-		if p.form.fields.Has(at+"remove") || p.get(at+"type") != psi+"note" {
+		if p.form.fields.Has(at+"remove") || p.get(at+"type") != served.PSI+"note" {
 			return
 		}
 		old := p.occurrenceOf(at)
@@ -173,11 +174,11 @@ func (p *pair) edit(step int) {
 			p.form.set(at+"remove", "on")
 			return
 		}
-		p.form.set(at+"type", psi+"remark")
-		p.topic.AddOccurrence(value, datatype, p.named(psi+"remark"), themes...)
+		p.form.set(at+"type", served.PSI+"remark")
+		p.topic.AddOccurrence(value, datatype, p.named(served.PSI+"remark"), themes...)
 	case 5: // a new type
 		at := p.form.row(p.t, "type", "type", "")
-		class := psi + "class-" + p.pick("1", "2", "3")
+		class := served.PSI + "class-" + p.pick("1", "2", "3")
 		p.form.set(at+"type", class)
 		if !p.topic.IsInstanceOf(p.named(class)) {
 			p.topic.AddType(p.named(class))
@@ -185,11 +186,11 @@ func (p *pair) edit(step int) {
 	case 6: // a new association
 		at := p.form.row(p.t, "association", "type", "")
 		scope, themes := p.themes()
-		player := psi + p.pick("bergen", "norway", "new-player")
-		p.form.set(at+"type", psi+"near", at+"role", psi+"role-1", at+"other-0-type", psi+"role-2", at+"other-0-player", player, at+"scope", scope)
-		a := p.tm.CreateAssociation(p.named(psi+"near"), themes...)
-		a.AddRole(p.named(psi+"role-1"), p.topic)
-		a.AddRole(p.named(psi+"role-2"), p.named(player))
+		player := served.PSI + p.pick("bergen", "norway", "new-player")
+		p.form.set(at+"type", served.PSI+"near", at+"role", served.PSI+"role-1", at+"other-0-type", served.PSI+"role-2", at+"other-0-player", player, at+"scope", scope)
+		a := p.tm.CreateAssociation(p.named(served.PSI+"near"), themes...)
+		a.AddRole(p.named(served.PSI+"role-1"), p.topic)
+		a.AddRole(p.named(served.PSI+"role-2"), p.named(player))
 	case 7: // the only association goes
 		if rows := p.rows("association"); len(rows) == 1 && p.get("association-1-type") == "" && !p.form.fields.Has(rows[0]+"remove") {
 			for a := range p.tm.Associations() {
@@ -209,30 +210,30 @@ func (p *pair) publish() {
 	require.Equal(p.t, http.StatusOK, a.StatusCode, "%s", textOf(p.t, a))
 	if !strings.Contains(textOf(p.t, a), "You have changed nothing") {
 		done := p.b.send(formOf(p.t, p.form.at, a), "publish")
-		require.Equal(p.t, http.StatusSeeOther, done.StatusCode, "%s", done.body)
+		require.Equal(p.t, http.StatusSeeOther, done.StatusCode, "%s", done.Bytes)
 	}
 	var doc bytes.Buffer
 	require.NoError(p.t, p.tm.Normalize(p.t.Context()))
-	_, err := xtm.Write(&doc, p.tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(p.n.sp("posted"))})
+	_, err := xtm.Write(&doc, p.tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(p.n.SP("posted"))})
 	require.NoError(p.t, err)
-	published(p.t, p.n.do(http.MethodPost, "/topicmaps/posted/topics?topic="+url.QueryEscape(p.si), &doc))
+	served.Published(p.t, p.n.Do(http.MethodPost, "/topicmaps/posted/topics?topic="+url.QueryEscape(p.si), &doc))
 }
 
 // What is edited by forms is what a program makes of it that posts the same.
 func TestRandomEditsByForm(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("form", small())
-	n.publish("posted", small())
+	n.Publish("form", served.Small())
+	n.Publish("posted", served.Small())
 	p := &pair{t: t, n: n, b: n.browser(), rnd: testenv.Rand(1)}
 	for round := range testenv.Rounds(60, 1000) {
-		p.begin(psi + p.pick("oslo", "bergen", "norway", "tromsø"))
+		p.begin(served.PSI + p.pick("oslo", "bergen", "norway", "tromsø"))
 		for i := range 1 + p.rnd.IntN(2) {
 			p.edit(round*10 + i)
 		}
 		p.publish()
 		if round%10 == 9 {
-			require.Equal(t, n.current("posted"), n.current("form"), "after round %d", round)
+			require.Equal(t, n.Current("posted"), n.Current("form"), "after round %d", round)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -30,7 +31,7 @@ func editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*node,
 		c.Tokens = []string{token, other}
 		c.TokenNames = map[string]string{token: "Ada"}
 	})...)
-	n.publish("m", doc)
+	n.Publish("m", doc)
 	b := n.browser()
 	b.signIn(token)
 	return n, b
@@ -40,7 +41,7 @@ func editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*node,
 // of the change.
 func TestEditingATopic(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	f, a := b.open(topicPath("m", osloSI) + "/edit.html")
 	assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
 	assert.Contains(t, a.Header.Get("Cache-Control"), "private")
@@ -60,13 +61,13 @@ func TestEditingATopic(t *testing.T) {
 	for _, said := range []string{"name “Christiania”", "of type psi.example.org/homepage", "association of type psi.example.org/near (part: Christiania, whole: Tromsø)"} {
 		assert.Contains(t, words, said, "topics are called by their names, and what has none by a short identifier")
 	}
-	assert.Contains(t, string(preview.body), `title="http://psi.example.org/near"`)
-	entries := n.feed("/topicmaps/m/fragments").Entries
+	assert.Contains(t, string(preview.Bytes), `title="http://psi.example.org/near"`)
+	entries := n.Feed("/topicmaps/m/fragments").Entries
 	found := false
 	for _, e := range entries {
-		if strings.Contains(dataURL(t, e), "/fragments/") && e.Titles[0] != "" && strings.Contains(e.Titles[0], "Christiania") {
+		if strings.Contains(served.DataURL(t, e), "/fragments/") && e.Titles[0] != "" && strings.Contains(e.Titles[0], "Christiania") {
 			found = true
-			change := b.do(strings.TrimPrefix(dataURL(t, e), n.BaseURL)+pages.Ending, nil)
+			change := b.do(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL)+pages.Ending, nil)
 			assert.Equal(t, statementsOf(t, preview)[osloSI+", updated"], statementsOf(t, change)[""], "the same words")
 			assert.Len(t, statementsOf(t, change)[""], 6)
 			page := textOf(t, change)
@@ -82,9 +83,9 @@ func TestEditingATopic(t *testing.T) {
 }
 
 // statementsOf returns what a page says that a change adds and removes, by what stands beside the title of the topic.
-func statementsOf(t *testing.T, a answer) map[string][]string {
+func statementsOf(t *testing.T, a served.Answer) map[string][]string {
 	t.Helper()
-	root, err := html.Parse(bytes.NewReader(a.body))
+	root, err := html.Parse(bytes.NewReader(a.Bytes))
 	require.NoError(t, err)
 	all, about := map[string][]string{}, ""
 	for node := range root.Descendants() {
@@ -107,20 +108,20 @@ func statementsOf(t *testing.T, a answer) map[string][]string {
 // A new topic, and its deletion.
 func TestMakingAndDeletingATopic(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
-	before := n.current("m")
+	n, b := editor(t, served.Small())
+	before := n.Current("m")
 	f, _ := b.open("/topicmaps/m/topics/new.html")
 	f.set("name-0-value", "Hamar", "type-0-type", "http://psi.example.org/city")
 	a := b.send(f, "preview")
 	made := formOf(t, f.at, a)
 	si := made.fields.Get("identifier")
-	assert.True(t, strings.HasPrefix(si, n.sp("m")+"topic/"), si)
+	assert.True(t, strings.HasPrefix(si, n.SP("m")+"topic/"), si)
 	done := b.send(made, "publish")
-	require.Equal(t, http.StatusSeeOther, done.StatusCode, "%s", done.body)
+	require.Equal(t, http.StatusSeeOther, done.StatusCode, "%s", done.Bytes)
 	topic := done.Header.Get("Location")
-	assert.Equal(t, n.url(topicPath("m", si))+pages.Ending, topic)
+	assert.Equal(t, n.URL(topicPath("m", si))+pages.Ending, topic)
 	assert.Contains(t, textOf(t, b.do(topic, nil)), "Hamar")
-	assert.Equal(t, http.StatusSeeOther, n.get(si).StatusCode, "the identifier leads to it")
+	assert.Equal(t, http.StatusSeeOther, n.Get(si).StatusCode, "the identifier leads to it")
 	again := b.send(made, "publish")
 	assert.Equal(t, topic, again.Header.Get("Location"), "sent again, it makes no second one")
 	again = b.send(made.set("note", "another form"), "publish")
@@ -132,7 +133,7 @@ func TestMakingAndDeletingATopic(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, b.send(f.set("note", "a mistake"), "publish").StatusCode)
 	assert.Equal(t, http.StatusSeeOther, b.send(f, "publish").StatusCode, "it is gone already")
 	assert.Contains(t, textOf(t, b.do(topic, nil)), "a mistake")
-	assert.NotContains(t, n.current("m"), "Hamar")
+	assert.NotContains(t, n.Current("m"), "Hamar")
 	assert.Contains(t, before, "Oslo")
 
 	_, a = b.open(topicPath("m", "http://psi.example.org/note") + "/delete.html")
@@ -143,15 +144,15 @@ func TestMakingAndDeletingATopic(t *testing.T) {
 // Who edits what others have changed meanwhile is shown both, and loses nothing.
 func TestConflictsAreShown(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
 	f.set(f.row(t, "name", "value", "Oslo")+"value", "Christiania", f.row(t, "occurrence", "value", "the capital")+"remove", "on")
 	preview := formOf(t, f.at, b.send(f, "preview"))
-	n.published(n.put("m", small("Bergen", "Bjørgvin"), "Authorization", "Bearer "+token))
+	n.published(n.Put("m", served.Small("Bergen", "Bjørgvin"), "Authorization", "Bearer "+token))
 	a := b.send(f, "preview")
 	assert.Equal(t, http.StatusOK, a.StatusCode, "another topic is no conflict")
 
-	n.published(n.put("m", small("Bergen", "Bjørgvin", "Oslo", "Kristiania"), "Authorization", "Bearer "+other, "TMShare-Author", "Grace", "TMShare-Note", "with a K"))
+	n.published(n.Put("m", served.Small("Bergen", "Bjørgvin", "Oslo", "Kristiania"), "Authorization", "Bearer "+other, "TMShare-Author", "Grace", "TMShare-Note", "with a K"))
 	for _, sent := range []form{f, preview} {
 		do := map[bool]string{true: "publish", false: "preview"}[sent.fields.Has("plan")]
 		a = b.send(sent, do)
@@ -163,14 +164,14 @@ func TestConflictsAreShown(t *testing.T) {
 	}
 	assert.Contains(t, textOf(t, a), "Both would stay: yours, “Christiania”, and what others have written since, “Kristiania”")
 	assert.Regexp(t, `\d\d:\d\d:\d\d UTC`, textOf(t, a))
-	assert.NotContains(t, n.current("m"), "Christiania")
+	assert.NotContains(t, n.Current("m"), "Christiania")
 	resolved := formOf(t, f.at, a)
 	again := formOf(t, f.at, b.send(resolved, "edit"))
 	again.row(t, "name", "value", "Kristiania")
 	again.row(t, "name", "value", "Christiania")
 	assert.Equal(t, "on", again.fields.Get(again.row(t, "occurrence", "value", "the capital")+"remove"))
 	require.Equal(t, http.StatusSeeOther, b.send(resolved, "publish").StatusCode)
-	now := n.current("m")
+	now := n.Current("m")
 	assert.Contains(t, now, "Christiania", "the name that was to be another one is a new one")
 	assert.Contains(t, now, "Kristiania")
 	assert.NotContains(t, now, "the capital")
@@ -178,7 +179,7 @@ func TestConflictsAreShown(t *testing.T) {
 	assert.Contains(t, textOf(t, a), "nothing is left to change")
 }
 
-func (n *node) published(a answer) publish.Published { return published(n.t, a) }
+func (n *node) published(a served.Answer) publish.Published { return served.Published(n.T, a) }
 
 // What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other
 // statements of a large topic.
@@ -198,7 +199,7 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	n, b := editor(t, []byte(doc))
 	at := topicPath("m", "http://x/t")
 	f, a := b.open(at + "/edit.html")
-	assert.Less(t, len(a.body), 512<<10)
+	assert.Less(t, len(a.Bytes), 512<<10)
 	assert.Contains(t, textOf(t, a), "about this: The naming")
 	assert.Contains(t, textOf(t, a), "With the variants a")
 	a = b.send(f, "preview")
@@ -252,25 +253,25 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 
 // record returns what is published of a topic.
 func (n *node) record(collection string, si fragment.Ref) (t *fragment.Topic) {
-	n.t.Helper()
-	require.NoError(n.t, n.Store.View(n.t.Context(), collection, func(v *store.View) (err error) {
+	n.T.Helper()
+	require.NoError(n.T, n.Store.View(n.T.Context(), collection, func(v *store.View) (err error) {
 		t, err = v.Source().Topic(si)
 		return err
 	}))
-	require.NotNil(n.t, t)
+	require.NotNil(n.T, t)
 	return t
 }
 
 // Whatever is filled in is published as text, or refused in the form.
 func TestHostileForms(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	at := topicPath("m", osloSI) + "/edit.html"
 	for _, hostile := range []string{"<script>alert(1)</script>", `"'></textarea><b>`, "\u202eright to left", "]]>&amp;", strings.Repeat("x", 1<<20), "\n\nlines\n"} {
 		f, _ := b.open(at)
 		b.publish(f.set("name-0-value", hostile))
 		f, a := b.open(at)
-		assert.NotContains(t, string(a.body), "<script")
+		assert.NotContains(t, string(a.Bytes), "<script")
 		if len(hostile) < 1000 {
 			assert.Equal(t, strings.ReplaceAll(hostile, "\n", "\r\n"), f.fields.Get("name-0-value"))
 		} else {
@@ -279,7 +280,7 @@ func TestHostileForms(t *testing.T) {
 			b.publish(f.set("name-0-value", "Oslo"))
 		}
 	}
-	before := n.current("m")
+	before := n.Current("m")
 	f, _ := b.open(at)
 	empty := f.row(t, "occurrence", "value", "")
 	as := f.row(t, "association", "type", "")
@@ -304,11 +305,11 @@ func TestHostileForms(t *testing.T) {
 		assert.Contains(t, textOf(t, a), strings.TrimSuffix(why, "x\u0001"), why)
 		leadsToWrong(t, a, fields[0])
 	}
-	assert.Equal(t, before, n.current("m"))
+	assert.Equal(t, before, n.Current("m"))
 	a := b.send(f.set("note", strings.Repeat("x", 1001)), "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
 	assert.Equal(t, strings.Repeat("x", 1001), formOf(t, at, a).fields.Get("note"), "what was typed is kept")
-	assert.Contains(t, string(a.body), `aria-describedby="note-wrong"`)
+	assert.Contains(t, string(a.Bytes), `aria-describedby="note-wrong"`)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, b.send(f.set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
 	assert.Equal(t, http.StatusUnsupportedMediaType, b.do(at, f.fields, "Content-Type", "text/plain").StatusCode)
 	assert.Equal(t, http.StatusBadRequest, b.do(at+"?name=x", nil).StatusCode)
@@ -316,20 +317,20 @@ func TestHostileForms(t *testing.T) {
 
 // leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the
 // name, and says beside it what.
-func leadsToWrong(t *testing.T, a answer, name string) {
+func leadsToWrong(t *testing.T, a served.Answer, name string) {
 	t.Helper()
-	id := regexp.MustCompile(`<li><a href="#([^"]+)">`).FindSubmatch(a.body)
+	id := regexp.MustCompile(`<li><a href="#([^"]+)">`).FindSubmatch(a.Bytes)
 	require.NotNil(t, id, "no link to a field")
 	field := string(id[1])
 	assert.Equal(t, name[:strings.LastIndex(name, "-")], field[:len(name[:strings.LastIndex(name, "-")])])
-	assert.Regexp(t, `<(input|textarea) id="`+field+`"[^>]* aria-invalid="true" aria-describedby="`+field+`-wrong"`, string(a.body))
-	assert.Contains(t, string(a.body), `id="`+field+`-wrong"`)
+	assert.Regexp(t, `<(input|textarea) id="`+field+`"[^>]* aria-invalid="true" aria-describedby="`+field+`-wrong"`, string(a.Bytes))
+	assert.Contains(t, string(a.Bytes), `id="`+field+`-wrong"`)
 }
 
 // Rows and roles are added by a round trip, with all that was filled in.
 func TestMoreRows(t *testing.T) {
 	t.Parallel()
-	_, b := editor(t, small())
+	_, b := editor(t, served.Small())
 	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
 	f.set(f.row(t, "name", "value", "")+"value", "Kept")
 	for _, kind := range []string{"name", "occurrence", "type", "association"} {
@@ -351,8 +352,8 @@ func TestMoreRows(t *testing.T) {
 // What is written elsewhere is not edited here: its pages lead to no form, and a form says where.
 func TestDerivedMapsAreNotEdited(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
-	_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.sp("all"), DerivedFrom: []string{"m"}}, &merge.Memory{}, nil)
+	n, b := editor(t, served.Small())
+	_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.SP("all"), DerivedFrom: []string{"m"}}, &merge.Memory{}, nil)
 	require.NoError(t, err)
 	_, err = derive.CatchUp(t.Context(), n.Store.(*store.DB), "all")
 	require.NoError(t, err)
@@ -361,8 +362,8 @@ func TestDerivedMapsAreNotEdited(t *testing.T) {
 		assert.Equal(t, http.StatusForbidden, a.StatusCode, path)
 		assert.Contains(t, textOf(t, a), "is derived from m and cannot be written")
 	}
-	assert.NotContains(t, string(b.do("/topicmaps/all.html", nil).body), "new.html")
-	assert.Contains(t, string(b.do("/topicmaps/m.html", nil).body), "new.html")
+	assert.NotContains(t, string(b.do("/topicmaps/all.html", nil).Bytes), "new.html")
+	assert.Contains(t, string(b.do("/topicmaps/m.html", nil).Bytes), "new.html")
 	assert.Equal(t, http.StatusNotFound, b.do("/topicmaps/nope/topics/new.html", nil).StatusCode)
 	assert.Equal(t, http.StatusNotFound, b.do(topicPath("m", "http://x/none")+"/edit.html", nil).StatusCode)
 }
@@ -370,20 +371,20 @@ func TestDerivedMapsAreNotEdited(t *testing.T) {
 // A form of a session that has ended is told so, and its topic stays as it is.
 func TestFormsOfNobody(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
-	before := n.state("m")
+	before := n.State("m")
 	a := n.browser().do(f.at, f.set("do", "publish").fields)
 	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	assert.NotEmpty(t, a.Header.Get("WWW-Authenticate"))
 	assert.Contains(t, textOf(t, a), "sign in to go on")
-	assert.Equal(t, before, n.state("m"))
+	assert.Equal(t, before, n.State("m"))
 }
 
 // Changes of other topics are no conflict, however many there are.
 func TestEditingWhileOthersPublish(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, cities(30, "a"))
+	n, b := editor(t, served.Cities(30, "a"))
 	var si string
 	for _, s := range n.topicSIs("m") {
 		if strings.Contains(string(s), "city") {
@@ -400,9 +401,9 @@ func TestEditingWhileOthersPublish(t *testing.T) {
 				return
 			default:
 			}
-			doc := topicMap(topic("busy", fmt.Sprint("Busy ", published)))
-			a := n.do(http.MethodPost, "/topicmaps/m/topics", bytes.NewReader(doc), "Authorization", "Bearer "+other)
-			if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body) {
+			doc := served.TopicMap(served.Topic("busy", fmt.Sprint("Busy ", published)))
+			a := n.Do(http.MethodPost, "/topicmaps/m/topics", bytes.NewReader(doc), "Authorization", "Bearer "+other)
+			if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes) {
 				published = -1 << 20
 			}
 		}
@@ -413,5 +414,5 @@ func TestEditingWhileOthersPublish(t *testing.T) {
 	}
 	close(ended)
 	assert.Greater(t, <-done, 5)
-	assert.Contains(t, n.current("m"), "Edited 19")
+	assert.Contains(t, n.Current("m"), "Edited 19")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -92,22 +92,8 @@ func watch(t *testing.T, configure ...func(*server.Config)) (*node, *watched) {
 		w.Store = c.Store
 		c.Store = w
 	})...)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	return n, w
-}
-
-// record asks a server without a socket.
-func record(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			r.Host = headers[i+1]
-		}
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
 }
 
 // What is wrong with the server is for its log, not for those who ask.
@@ -116,13 +102,13 @@ func TestFailureOfTheStoreIsLoggedAndNotTold(t *testing.T) {
 	n, w := watch(t)
 	w.view = func() error { return fmt.Errorf("cannot read /var/lib/secret.sst") }
 	for _, accept := range []string{"*/*", "application/json"} {
-		a := n.get("/topicmaps/small/fragments", "Accept", accept)
+		a := n.Get("/topicmaps/small/fragments", "Accept", accept)
 		assert.Equal(t, http.StatusInternalServerError, a.StatusCode)
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		assert.NotContains(t, string(a.body), "secret")
+		assert.NotContains(t, string(a.Bytes), "secret")
 	}
-	assert.Contains(t, n.logs.String(), "/var/lib/secret.sst")
-	assert.Contains(t, n.logs.String(), "path=/topicmaps/small/fragments")
+	assert.Contains(t, n.Logs.String(), "/var/lib/secret.sst")
+	assert.Contains(t, n.Logs.String(), "path=/topicmaps/small/fragments")
 }
 
 // A full disk is no fault of the program: who may free some space is told so.
@@ -135,13 +121,13 @@ func TestAFullDiskIsToldSo(t *testing.T) {
 		"quota":      &os.PathError{Op: "write", Path: "/var/lib/secret", Err: syscall.EDQUOT},
 	} {
 		w.snapshot = func(context.Context) error { return full }
-		n.mustPut("small", small("Oslo", what))
-		a := n.do("POST", "/topicmaps/small/snapshots", nil)
+		n.MustPut("small", served.Small("Oslo", what))
+		a := n.Do("POST", "/topicmaps/small/snapshots", nil)
 		assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, what)
-		assert.Contains(t, string(a.body), "Free some space on the disk", what)
-		assert.NotContains(t, string(a.body), "secret", what)
+		assert.Contains(t, string(a.Bytes), "Free some space on the disk", what)
+		assert.NotContains(t, string(a.Bytes), "secret", what)
 	}
-	assert.Contains(t, n.logs.String(), "/var/lib/secret")
+	assert.Contains(t, n.Logs.String(), "/var/lib/secret")
 }
 
 // For those who only read, a full disk is no change that was not made: they are told what could not be made, and what
@@ -150,27 +136,27 @@ func TestReadersAreToldWhatAFullDiskHasNoSpaceFor(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
 	w.mayWrite = fmt.Errorf("/var/lib/secret: %w", syscall.ENOSPC)
-	snapshot := n.feed("/topicmaps/small/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type]
+	snapshot := n.Feed("/topicmaps/small/snapshots").Entries[0].Typed(t, "topicmapdata")[served.XTM1Type]
 	for url, says := range map[string][]string{
 		snapshot: {"no space to make this form of the snapshot", "can be read in that"},
-		n.url("/topicmaps/small/resourcesync/resourcelist.xml"):   {"no space to make the lists of small", "can be read"},
-		n.url("/topicmaps/small/resourcesync/capabilitylist.xml"): {"no space to make the lists of small"},
+		n.URL("/topicmaps/small/resourcesync/resourcelist.xml"):   {"no space to make the lists of small", "can be read"},
+		n.URL("/topicmaps/small/resourcesync/capabilitylist.xml"): {"no space to make the lists of small"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			a := n.do(method, url, nil)
+			a := n.Do(method, url, nil)
 			assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, url)
 			if method == http.MethodHead {
 				continue
 			}
 			for _, text := range append(says, "Free some space on the disk", "ask again") {
-				assert.Contains(t, string(a.body), text, url)
+				assert.Contains(t, string(a.Bytes), text, url)
 			}
-			assert.NotContains(t, string(a.body), "changed", url)
-			assert.NotContains(t, string(a.body), "secret", url)
+			assert.NotContains(t, string(a.Bytes), "changed", url)
+			assert.NotContains(t, string(a.Bytes), "secret", url)
 		}
 	}
-	assert.Equal(t, http.StatusOK, n.get(strings.TrimSuffix(snapshot, ".xtm1")+".xtm21").StatusCode)
-	assert.Contains(t, n.logs.String(), "/var/lib/secret")
+	assert.Equal(t, http.StatusOK, n.Get(strings.TrimSuffix(snapshot, ".xtm1")+".xtm21").StatusCode)
+	assert.Contains(t, n.Logs.String(), "/var/lib/secret")
 }
 
 // A snapshot whose file is damaged is not served as a whole.
@@ -178,7 +164,7 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
+	c := n.Publish("small", served.Small())
 	files, err := filepath.Glob(filepath.Join(n.Store.(*store.DB).Dir(), "snapshots", c.Epoch.String(), "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -188,8 +174,8 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 		clear(data[len(data)/2 : len(data)-8])
 		require.NoError(t, os.WriteFile(f, data, 0o600))
 	}
-	for _, url := range n.feed("/topicmaps/small/snapshots").Entries[0].typed(t, "topicmapdata") {
-		res, err := n.http.Get(url)
+	for _, url := range n.Feed("/topicmaps/small/snapshots").Entries[0].Typed(t, "topicmapdata") {
+		res, err := n.HTTP.Get(url)
 		if err == nil { // the connection may end before or after the headers
 			_, err = io.ReadAll(res.Body)
 			res.Body.Close()
@@ -202,17 +188,17 @@ func TestSnapshotWhoseFileIsDamagedIsCutOff(t *testing.T) {
 func TestAnswerThatFailsOnTheWayIsCutOff(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
-	n.publish("hub", hub("Hub"))
-	url := n.url("/topicmaps/hub/snapshots/current.xtm21")
-	whole := n.mustGet(url)
-	require.NoError(t, whole.err)
+	n.Publish("hub", hub("Hub"))
+	url := n.URL("/topicmaps/hub/snapshots/current.xtm21")
+	whole := n.MustGet(url)
+	require.NoError(t, whole.Err)
 	after := errors.New("the disk is gone")
 	w.Store = failingLate{w.Store, after}
 	for _, coding := range []string{"identity", "gzip"} {
-		a := n.get(url, "Accept-Encoding", coding)
-		assert.Error(t, a.err, coding)
+		a := n.Get(url, "Accept-Encoding", coding)
+		assert.Error(t, a.Err, coding)
 	}
-	assert.Contains(t, n.logs.String(), "the disk is gone")
+	assert.Contains(t, n.Logs.String(), "the disk is gone")
 }
 
 // failingLate fails when all is written.

@@ -11,48 +11,49 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // sameEntry checks that the self link of an entry gives the entry, with an
 // author of its own.
-func (n *node) sameEntry(e document) {
-	n.t.Helper()
-	self := e.link(n.t, "self")
-	assert.Equal(n.t, ".atom", self[len(self)-5:])
-	alone := *n.entry(self)
-	assert.Equal(n.t, self, alone.link(n.t, "self"))
-	alone.raw, alone.Authors, e.Authors = "", nil, nil
-	assert.Equal(n.t, e, alone, self)
+func (n *node) sameEntry(e served.Document) {
+	n.T.Helper()
+	self := e.Link(n.T, "self")
+	assert.Equal(n.T, ".atom", self[len(self)-5:])
+	alone := *n.Entry(self)
+	assert.Equal(n.T, self, alone.Link(n.T, "self"))
+	alone.Raw, alone.Authors, e.Authors = "", nil, nil
+	assert.Equal(n.T, e, alone, self)
 }
 
 func TestTopicMapsFeedHasAnEntryForEachMap(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	libraries := n.publish("libraries", maps.Libraries)
+	libraries := n.Publish("libraries", maps.Libraries)
 	egov, err := n.Import(context.Background(), store.Collection{Name: "egov", SP: "http://psi.example.org/egov#", Settings: store.Settings{Title: "eGovernment"}}, bytes.NewReader(maps.EGov), "egov.xtm")
 	require.NoError(t, err)
 
-	d := n.feed("/topicmaps")
-	assert.Equal(t, n.url("/topicmaps"), d.link(t, "self"))
+	d := n.Feed("/topicmaps")
+	assert.Equal(t, n.URL("/topicmaps"), d.Link(t, "self"))
 	assert.Len(t, d.Complete, 1)
 	assert.Empty(t, d.Prefixes, "each map has a prefix of its own")
 	require.Len(t, d.Entries, 2)
 	assert.Equal(t, "eGovernment", d.Entries[0].Titles[0], "by name of the collection")
 	assert.Equal(t, "libraries", d.Entries[1].Titles[0])
-	assert.Equal(t, feedTime(egov), d.updated(), "of the latest change of any")
+	assert.Equal(t, feedTime(egov), d.Updated(), "of the latest change of any")
 	for i, c := range []*store.Collection{egov, libraries} {
 		e := d.Entries[i]
-		href := n.url("/topicmaps/" + c.Name)
-		assert.Equal(t, feedTime(c), e.updated())
-		for _, rel := range []string{"topicmapfeed", sdshare + "collectionfeed", cwa + "/collectionfeed", "alternate"} {
-			assert.Equal(t, map[string]string{atomType: href}, e.typed(t, rel), rel)
+		href := n.URL("/topicmaps/" + c.Name)
+		assert.Equal(t, feedTime(c), e.Updated())
+		for _, rel := range []string{"topicmapfeed", served.SDShare + "collectionfeed", served.CWA + "/collectionfeed", "alternate"} {
+			assert.Equal(t, map[string]string{served.AtomType: href}, e.Typed(t, rel), rel)
 		}
 		assert.Empty(t, e.TopicSI)
 		assert.Empty(t, e.State)
 		n.sameEntry(e)
 	}
-	assert.NotEqual(t, d.Entries[0].id(), d.Entries[1].id())
+	assert.NotEqual(t, d.Entries[0].ID(), d.Entries[1].ID())
 }
 
 func feedTime(c *store.Collection) string { return c.Updated.Format("2006-01-02T15:04:05.000000Z") }
@@ -60,19 +61,19 @@ func feedTime(c *store.Collection) string { return c.Updated.Format("2006-01-02T
 func TestTopicMapsFeedOfAServerWithoutMapsIsAValidFeed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	d := n.feed("/topicmaps")
+	d := n.Feed("/topicmaps")
 	assert.Empty(t, d.Entries)
-	assert.Equal(t, n.url("/topicmaps"), d.link(t, "self"))
+	assert.Equal(t, n.URL("/topicmaps"), d.Link(t, "self"))
 }
 
 func TestTopicMapFeedHasExactlyTwoEntries(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("egov", maps.EGov)
-	d := n.feed("/topicmaps/egov")
-	assert.Equal(t, n.url("/topicmaps/egov"), d.link(t, "self"))
-	assert.Equal(t, n.url("/topicmaps"), d.link(t, "up"))
-	assert.Equal(t, feedTime(c), d.updated())
+	c := n.Publish("egov", maps.EGov)
+	d := n.Feed("/topicmaps/egov")
+	assert.Equal(t, n.URL("/topicmaps/egov"), d.Link(t, "self"))
+	assert.Equal(t, n.URL("/topicmaps"), d.Link(t, "up"))
+	assert.Equal(t, feedTime(c), d.Updated())
 	assert.Len(t, d.Complete, 1)
 	require.Len(t, d.Entries, 2)
 	for i, want := range []struct{ rel, sdshare, path string }{
@@ -80,71 +81,71 @@ func TestTopicMapFeedHasExactlyTwoEntries(t *testing.T) {
 		{"snapshotfeed", "snapshotsfeed", "/topicmaps/egov/snapshots"},
 	} {
 		e := d.Entries[i]
-		for _, rel := range []string{want.rel, sdshare + want.sdshare, cwa + "/" + want.sdshare, "alternate"} {
-			assert.Equal(t, map[string]string{atomType: n.url(want.path)}, e.typed(t, rel), rel)
+		for _, rel := range []string{want.rel, served.SDShare + want.sdshare, served.CWA + "/" + want.sdshare, "alternate"} {
+			assert.Equal(t, map[string]string{served.AtomType: n.URL(want.path)}, e.Typed(t, rel), rel)
 		}
 		assert.Len(t, e.Links, 5)
 		n.sameEntry(e)
 	}
-	assert.NotEqual(t, d.Entries[0].id(), d.Entries[1].id())
+	assert.NotEqual(t, d.Entries[0].ID(), d.Entries[1].ID())
 }
 
 // checkData checks the links of an entry to both forms of its data: by the
 // relation of TMShare, by that of SDShare, and as alternates.
-func (n *node) checkData(e document, sdshareName string) {
-	n.t.Helper()
-	data := e.typed(n.t, "topicmapdata")
-	require.Len(n.t, data, 2)
-	require.NotEmpty(n.t, data[xtm1Type])
-	require.NotEmpty(n.t, data[xtm21Type])
-	assert.NotEqual(n.t, data[xtm1Type], data[xtm21Type])
-	assert.Equal(n.t, data, e.typed(n.t, sdshare+sdshareName))
-	assert.Equal(n.t, data, e.typed(n.t, cwa+"/"+sdshareName))
-	assert.Equal(n.t, data, e.typed(n.t, "alternate"))
-	assert.Len(n.t, e.Links, 9, "and self")
+func (n *node) checkData(e served.Document, sdshareName string) {
+	n.T.Helper()
+	data := e.Typed(n.T, "topicmapdata")
+	require.Len(n.T, data, 2)
+	require.NotEmpty(n.T, data[served.XTM1Type])
+	require.NotEmpty(n.T, data[served.XTM21Type])
+	assert.NotEqual(n.T, data[served.XTM1Type], data[served.XTM21Type])
+	assert.Equal(n.T, data, e.Typed(n.T, served.SDShare+sdshareName))
+	assert.Equal(n.T, data, e.Typed(n.T, served.CWA+"/"+sdshareName))
+	assert.Equal(n.T, data, e.Typed(n.T, "alternate"))
+	assert.Len(n.T, e.Links, 9, "and self")
 }
 
 func TestSnapshotsFeedListsTheSnapshotsNewestFirst(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.SnapshotsKept = 2 })
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	snapshot := func() {
 		_, err := n.Store.TakeSnapshot(context.Background(), "small", 2)
 		require.NoError(t, err)
 	}
-	times := []string{n.feed("/topicmaps/small").updated()}
+	times := []string{n.Feed("/topicmaps/small").Updated()}
 	for _, name := range []string{"Oslo 2", "Oslo 3"} {
-		times = append(times, n.mustPut("small", small("Oslo", name)).LastChange)
+		times = append(times, n.MustPut("small", served.Small("Oslo", name)).LastChange)
 		snapshot()
 	}
 	snapshot() // nothing has changed: no new one
-	p := n.mustPut("small", small("Oslo", "Oslo 4"))
+	p := n.MustPut("small", served.Small("Oslo", "Oslo 4"))
 
-	d := n.feed("/topicmaps/small/snapshots")
-	assert.Equal(t, n.url("/topicmaps/small/snapshots"), d.link(t, "self"))
-	assert.Equal(t, n.url("/topicmaps/small"), d.link(t, "up"))
-	assert.Equal(t, []string{n.sp("small")}, d.Prefixes)
+	d := n.Feed("/topicmaps/small/snapshots")
+	assert.Equal(t, n.URL("/topicmaps/small/snapshots"), d.Link(t, "self"))
+	assert.Equal(t, n.URL("/topicmaps/small"), d.Link(t, "up"))
+	assert.Equal(t, []string{n.SP("small")}, d.Prefixes)
 	assert.Len(t, d.Complete, 1)
 	require.Len(t, d.Entries, 2, "as many as are kept")
-	assert.Equal(t, []string{times[2], times[1]}, []string{d.Entries[0].updated(), d.Entries[1].updated()},
+	assert.Equal(t, []string{times[2], times[1]}, []string{d.Entries[0].Updated(), d.Entries[1].Updated()},
 		"updated is the time of the last change in the snapshot")
-	assert.Equal(t, times[2], d.updated())
+	assert.Equal(t, times[2], d.Updated())
 	for i, name := range []string{"Oslo 3", "Oslo 2"} {
 		e := d.Entries[i]
 		n.checkData(e, "snapshot")
 		assert.Empty(t, e.TopicSI)
 		assert.Empty(t, e.State)
-		for _, href := range e.typed(t, "topicmapdata") {
-			assert.Equal(t, n.expected("small", small("Oslo", name)), canonical(t, n.mustGet(href).body, n.sp("small")))
+		for _, href := range e.Typed(t, "topicmapdata") {
+			assert.Equal(t, n.Expected("small", served.Small("Oslo", name)), served.Canonical(t, n.MustGet(href).Bytes, n.SP("small")))
 		}
 		n.sameEntry(e)
 	}
-	current := d.typed(t, own+"/current-snapshot")
+	current := d.Typed(t, served.Own+"/current-snapshot")
 	require.Len(t, current, 2)
 	for _, href := range current {
-		a := n.mustGet(href)
+		a := n.MustGet(href)
 		assert.Equal(t, p.LastChange, a.Header.Get("TMShare-Updated"))
-		assert.Equal(t, n.expected("small", small("Oslo", "Oslo 4")), canonical(t, a.body, n.sp("small")))
+		assert.Equal(t, n.Expected("small", served.Small("Oslo", "Oslo 4")), served.Canonical(t, a.Bytes, n.SP("small")))
 	}
 }
 
@@ -152,21 +153,21 @@ func TestFragmentsFeedStatesTopicAndStateOfEachEntry(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	c := n.publish("egov", maps.EGov)
-	n.mustPut("egov", replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>  Sorting\n key </baseNameString>"))
+	c := n.Publish("egov", maps.EGov)
+	n.MustPut("egov", served.Replace(t, maps.EGov, "<baseNameString>Sort key</baseNameString>", "<baseNameString>  Sorting\n key </baseNameString>"))
 	const sort = "http://psi.topicmaps.org/iso13250/model/sort"
 
-	entries, documents := n.history("/topicmaps/egov/fragments")
+	entries, documents := n.History("/topicmaps/egov/fragments")
 	require.Len(t, entries, c.Topics+1)
 	for _, d := range documents {
-		assert.Equal(t, []string{n.sp("egov")}, d.Prefixes)
-		assert.Equal(t, documents[0].id(), d.id(), "all documents are of one feed")
+		assert.Equal(t, []string{n.SP("egov")}, d.Prefixes)
+		assert.Equal(t, documents[0].ID(), d.ID(), "all documents are of one feed")
 		assert.Empty(t, d.Complete)
 	}
-	assert.Equal(t, n.url("/topicmaps/egov/fragments"), documents[0].link(t, "self"))
-	assert.Equal(t, n.url("/topicmaps/egov"), documents[0].link(t, "up"))
-	assert.Equal(t, n.url("/topicmaps/egov/snapshots"), documents[0].link(t, "snapshotfeed"))
-	assert.Equal(t, entries[0].updated(), documents[0].updated())
+	assert.Equal(t, n.URL("/topicmaps/egov/fragments"), documents[0].Link(t, "self"))
+	assert.Equal(t, n.URL("/topicmaps/egov"), documents[0].Link(t, "up"))
+	assert.Equal(t, n.URL("/topicmaps/egov/snapshots"), documents[0].Link(t, "snapshotfeed"))
+	assert.Equal(t, entries[0].Updated(), documents[0].Updated())
 
 	topics := map[string]int{}
 	for _, e := range entries {
@@ -191,7 +192,7 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for name, want := range map[string]string{
 		"":            "http://psi.example.org/oslo",
 		" ":           "http://psi.example.org/oslo",
@@ -201,13 +202,13 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 		"a\u00a0b":    "a\u00a0b",
 		"&#xD; x\r\n": "x",
 	} {
-		n.mustPut("small", small("Oslo", name))
-		d := n.feed("/topicmaps/small/fragments")
+		n.MustPut("small", served.Small("Oslo", name))
+		d := n.Feed("/topicmaps/small/fragments")
 		require.Equal(t, "http://psi.example.org/oslo", d.Entries[0].TopicSI[0])
 		assert.Equal(t, want, d.Entries[0].Titles[0], "%q", name)
 	}
-	n.mustPut("small", small("Oslo", string(bytes.Repeat([]byte("Øst "), 1<<20))))
-	d := n.feed("/topicmaps/small/fragments")
+	n.MustPut("small", served.Small("Oslo", string(bytes.Repeat([]byte("Øst "), 1<<20))))
+	d := n.Feed("/topicmaps/small/fragments")
 	assert.Less(t, len(d.Entries[0].Titles[0]), 2000)
 	assert.Contains(t, d.Entries[0].Titles[0], "Øst Øst")
 }
@@ -215,33 +216,33 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 func TestTitleOfBlanksDoesNotMakeTheFeedsInvalid(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	_, err := n.Import(context.Background(), store.Collection{Name: "small", SP: n.sp("small"), Settings: store.Settings{Title: "  "}}, bytes.NewReader(small()), "small")
+	_, err := n.Import(context.Background(), store.Collection{Name: "small", SP: n.SP("small"), Settings: store.Settings{Title: "  "}}, bytes.NewReader(served.Small()), "small")
 	require.NoError(t, err)
-	assert.Equal(t, "small", n.feed("/topicmaps/small").Titles[0])
-	n.feed("/topicmaps/small/fragments")
+	assert.Equal(t, "small", n.Feed("/topicmaps/small").Titles[0])
+	n.Feed("/topicmaps/small/fragments")
 }
 
 // Ids stay what they are: a reader tells by them what it has seen.
 func TestIdentifiersOfFeedsAndEntriesNeverChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	paths := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/fragments", "/topicmaps/small/snapshots"}
 	seen := map[string][]string{}
 	for _, p := range paths {
-		d := n.feed(p)
-		seen[p] = append([]string{d.id()}, ids(d.Entries)...)
+		d := n.Feed(p)
+		seen[p] = append([]string{d.ID()}, served.IDsOf(d.Entries)...)
 	}
-	n.mustPut("small", small("Oslo", "Christiania"))
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
 	all := map[string]bool{}
 	for _, p := range paths {
-		d := n.feed(p)
-		now := append([]string{d.id()}, ids(d.Entries)...)
+		d := n.Feed(p)
+		now := append([]string{d.ID()}, served.IDsOf(d.Entries)...)
 		assert.Equal(t, seen[p][0], now[0], p)
 		for _, id := range seen[p] {
 			assert.Contains(t, now, id, p)
 		}
-		assert.False(t, all[d.id()], "two feeds with one id")
-		all[d.id()] = true
+		assert.False(t, all[d.ID()], "two feeds with one id")
+		all[d.ID()] = true
 	}
 }

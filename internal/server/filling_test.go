@@ -15,22 +15,23 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // overview returns the entry of a collection in the Topic Maps Feed.
 func (n *node) overview(name string) *feeds.Entry {
-	n.t.Helper()
-	a := n.do("GET", n.url("/topicmaps"), nil, "Accept", feeds.MediaTypeAtom)
-	feed, err := feeds.Decode(bytes.NewReader(a.body), n.BaseURL, feeds.Limits{})
-	require.NoError(n.t, err)
+	n.T.Helper()
+	a := n.Do("GET", n.URL("/topicmaps"), nil, "Accept", feeds.MediaTypeAtom)
+	feed, err := feeds.Decode(bytes.NewReader(a.Bytes), n.BaseURL, feeds.Limits{})
+	require.NoError(n.T, err)
 	for i := range feed.Entries {
 		if feed.Entries[i].Title == name {
 			return &feed.Entries[i]
 		}
 	}
-	n.t.Fatalf("%s is not in the overview", name)
+	n.T.Fatalf("%s is not in the overview", name)
 	return nil
 }
 
@@ -45,9 +46,9 @@ func (f firstOnly) Derive(ctx context.Context, name string, _ int, decide func(*
 // Nobody is served what is derived before it is whole: who began there would take a part for all.
 func TestDerivedCollectionBeingFilled(t *testing.T) {
 	n := start(t)
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	db := n.Store.(*store.DB)
-	_, err := db.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.sp("all"), DerivedFrom: []string{"egov"}}, &merge.Memory{}, nil)
+	_, err := db.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.SP("all"), DerivedFrom: []string{"egov"}}, &merge.Memory{}, nil)
 	require.NoError(t, err)
 	part, err := derive.CatchUp(t.Context(), firstOnly{db}, "all")
 	require.NoError(t, err)
@@ -60,13 +61,13 @@ func TestDerivedCollectionBeingFilled(t *testing.T) {
 		"/snapshots/" + part.Epoch.String(), "/fragments/" + part.Epoch.String(),
 	}
 	for _, path := range content {
-		a := n.do("GET", n.url("/topicmaps/all"+path), nil)
+		a := n.Do("GET", n.URL("/topicmaps/all"+path), nil)
 		assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, path)
 		assert.Equal(t, "5", a.Header.Get("Retry-After"), path)
-		assert.Contains(t, string(a.body), "ask again in a few seconds", path)
+		assert.Contains(t, string(a.Bytes), "ask again in a few seconds", path)
 	}
 	for _, path := range []string{"", ".atom", "/fragments.atom", "/snapshots.atom", "/settings"} {
-		assert.Equal(t, http.StatusOK, n.do("GET", n.url("/topicmaps/all"+path), nil).StatusCode, path)
+		assert.Equal(t, http.StatusOK, n.Do("GET", n.URL("/topicmaps/all"+path), nil).StatusCode, path)
 	}
 	e := n.overview("all")
 	assert.Equal(t, "being filled", e.Condition)
@@ -75,7 +76,7 @@ func TestDerivedCollectionBeingFilled(t *testing.T) {
 
 	_, err = derive.CatchUp(t.Context(), db, "all")
 	require.NoError(t, err)
-	assert.Equal(t, http.StatusOK, n.do("GET", n.url("/topicmaps/all/fragments"), nil).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Do("GET", n.URL("/topicmaps/all/fragments"), nil).StatusCode)
 	assert.Empty(t, n.overview("all").Condition)
 }
 
@@ -83,25 +84,25 @@ func TestDerivedCollectionBeingFilled(t *testing.T) {
 func TestInputMissing(t *testing.T) {
 	n := start(t)
 	for _, name := range []string{"egov", "more"} {
-		n.publish(name, maps.EGov)
+		n.Publish(name, maps.EGov)
 	}
-	put := func(names ...string) answer {
+	put := func(names ...string) served.Answer {
 		b, err := json.Marshal(server.CollectionSettings{DerivedFrom: &names})
 		require.NoError(t, err)
-		a := n.do("PUT", n.url("/topicmaps/all"), bytes.NewReader(b), "Content-Type", "application/json")
+		a := n.Do("PUT", n.URL("/topicmaps/all"), bytes.NewReader(b), "Content-Type", "application/json")
 		n.Idle()
 		return a
 	}
 	require.Equal(t, http.StatusUnprocessableEntity, put("egov", "egov").StatusCode)
 	require.Equal(t, http.StatusCreated, put("egov", "more").StatusCode)
-	require.Equal(t, http.StatusOK, n.do("DELETE", n.url("/topicmaps/more"), nil).StatusCode)
+	require.Equal(t, http.StatusOK, n.Do("DELETE", n.URL("/topicmaps/more"), nil).StatusCode)
 	e := n.overview("all")
 	assert.Equal(t, "input missing", e.Condition)
 	assert.Contains(t, e.Summary, `more is gone`)
 	assert.Contains(t, e.Summary, `"tmshare-server derive all --from egov"`)
-	assert.Equal(t, http.StatusOK, n.do("GET", n.url("/topicmaps/all/fragments"), nil).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Do("GET", n.URL("/topicmaps/all/fragments"), nil).StatusCode)
 
-	n.publish("more", maps.EGov)
+	n.Publish("more", maps.EGov)
 	assert.Contains(t, n.overview("all").Summary, `"tmshare-server derive all --from egov,more" takes in what has the name`)
 	require.Equal(t, http.StatusConflict, put("more").StatusCode)
 	require.Equal(t, http.StatusOK, put("egov", "more").StatusCode)
@@ -112,7 +113,7 @@ func TestInputMissing(t *testing.T) {
 // What the inputs say is there as of now alone, and in XTM 2.1 alone.
 func TestClaimsAreOfNowAndInOneForm(t *testing.T) {
 	n := start(t)
-	c := n.publish("egov", maps.EGov)
+	c := n.Publish("egov", maps.EGov)
 	const si = "https://psi.egov.example.org/authority/fjordstad-public-library"
 	at := "&at=" + feeds.FormatTime(c.Updated)
 	topic := "/topicmaps/egov/topics/" + fragment.Key(si)
@@ -120,6 +121,6 @@ func TestClaimsAreOfNowAndInOneForm(t *testing.T) {
 		topic + "?claims=": http.StatusOK, topic + ".xtm21?claims=": http.StatusOK, topic + ".xtm1?claims=": http.StatusBadRequest,
 		topic + "?claims=" + at: http.StatusBadRequest, "/topicmaps/egov/topics?claims=&si=" + si: http.StatusSeeOther, "/topicmaps/egov/topics?claims=&si=" + si + at: http.StatusBadRequest,
 	} {
-		assert.Equal(t, status, n.do("GET", n.url(path), nil).StatusCode, path)
+		assert.Equal(t, status, n.Do("GET", n.URL(path), nil).StatusCode, path)
 	}
 }

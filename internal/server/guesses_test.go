@@ -25,10 +25,10 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 		c.Tokens, c.ReadTokens = []string{writer}, map[string][]string{"closed": {reader}}
 	})
 	n.AnswerGuessesAfter(time.Millisecond)
-	n.publish("open", maps.EGov)
-	n.publish("closed", maps.EGov)
+	n.Publish("open", maps.EGov)
+	n.Publish("closed", maps.EGov)
 	tried := func() string {
-		for line := range strings.Lines(string(n.mustGet("/metrics", "Authorization", "Bearer "+writer).body)) {
+		for line := range strings.Lines(string(n.MustGet("/metrics", "Authorization", "Bearer "+writer).Bytes)) {
 			if count, found := strings.CutPrefix(line, "tmshare_wrong_tokens_total "); found {
 				return strings.TrimSpace(count)
 			}
@@ -45,18 +45,18 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		for _, token := range []string{writer, reader} {
 			if method == http.MethodGet {
-				n.do(method, path, nil, "Authorization", "Bearer "+token)
+				n.Do(method, path, nil, "Authorization", "Bearer "+token)
 			}
 		}
-		n.do(method, path, nil, "Authorization", "Bearer a wrong token")
+		n.Do(method, path, nil, "Authorization", "Bearer a wrong token")
 		count++
 		assert.Equal(t, fmt.Sprint(count), tried(), request)
 	}
 	for _, path := range []string{"/topicmaps/open", "/topicmaps/open/fragments"} {
-		assert.Equal(t, http.StatusOK, n.do(http.MethodGet, path, nil, "Authorization", "Bearer a wrong token").StatusCode)
+		assert.Equal(t, http.StatusOK, n.Do(http.MethodGet, path, nil, "Authorization", "Bearer a wrong token").StatusCode)
 		assert.Equal(t, fmt.Sprint(count), tried(), path)
 	}
-	n.do(http.MethodPost, "/sign-in.html", strings.NewReader("token=a+wrong+token"), "Content-Type", "application/x-www-form-urlencoded")
+	n.Do(http.MethodPost, "/sign-in.html", strings.NewReader("token=a+wrong+token"), "Content-Type", "application/x-www-form-urlencoded")
 	assert.Equal(t, fmt.Sprint(count+1), tried(), "the form")
 }
 
@@ -64,7 +64,7 @@ func TestWrongTokensAreHeldBackWhereverTheyMatter(t *testing.T) {
 // connection: a proxy may have read another length, so what comes next may be from somebody else (RFC 9112 §6.1).
 func TestARequestOfTwoLengthsIsTheLastOfItsConnection(t *testing.T) {
 	n := start(t)
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	const next, last = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	for name, request := range map[string]string{
 		"length first":  "POST /topicmaps/egov/topics HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -73,7 +73,7 @@ func TestARequestOfTwoLengthsIsTheLastOfItsConnection(t *testing.T) {
 		"nothing there": "POST /none HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"HTTP/1.0":      "GET /topicmaps HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
 	} {
-		c, err := net.Dial("tcp", n.address)
+		c, err := net.Dial("tcp", n.Address)
 		require.NoError(t, err)
 		_, err = io.WriteString(c, request+last)
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestARequestOfTwoLengthsIsTheLastOfItsConnection(t *testing.T) {
 		assert.Empty(t, string(rest), name)
 		c.Close()
 	}
-	c, err := net.Dial("tcp", n.address)
+	c, err := net.Dial("tcp", n.Address)
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = io.WriteString(c, next+last)

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testhostile"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
@@ -27,10 +28,10 @@ func TestNoAddressLeadsToAFile(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
+	c := n.Publish("small", served.Small())
 	db := n.Store.(*store.DB)
 	secret := filepath.Join(db.Dir(), "snapshots", c.Epoch.String(), "secret.xtm1.gz")
-	require.NoError(t, os.WriteFile(secret, gzipped(t, []byte("the secret")), 0o600))
+	require.NoError(t, os.WriteFile(secret, served.Gzipped(t, []byte("the secret")), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(db.Dir(), "secret"), []byte("the secret"), 0o600))
 	for _, up := range []string{"..", "%2e%2e", "%2E.", "..%2f..", "..%5c..", "....//", "%252e%252e", ".%00.", "..;", "%c0%ae%c0%ae"} {
 		for _, path := range []string{
@@ -38,9 +39,9 @@ func TestNoAddressLeadsToAFile(t *testing.T) {
 			"/topicmaps/small/snapshots/" + up + "/secret.xtm1", "/topicmaps/small/snapshots/secret", "/topicmaps/small/snapshots/secret.xtm1.gz",
 			"/topicmaps/small/fragments/" + up + "/snapshots", "/topicmaps/small/topics/" + up, "/topicmaps/small/snapshots/" + up + "%2fsecret",
 		} {
-			a := n.get(path)
+			a := n.Get(path)
 			assert.Contains(t, []int{http.StatusNotFound, http.StatusBadRequest, http.StatusMovedPermanently}, a.StatusCode, path)
-			assert.NotContains(t, string(a.body), "the secret")
+			assert.NotContains(t, string(a.Bytes), "the secret")
 			if to := a.Header.Get("Location"); to != "" {
 				assert.Regexp(t, `^/([^/]|$)`, to, "leads to this host")
 			}
@@ -52,7 +53,7 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for name, path := range map[string]string{
 		"long":           strings.Repeat("a", 10_000),
 		"very long":      strings.Repeat("a", 100_000), // longer than any key of the store
@@ -62,7 +63,7 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 		"another letter": "smal%6c%6c",
 	} {
 		for _, end := range []string{"", "/fragments", "/snapshots/current", "/topics?si=http://x/"} {
-			a := n.get("/topicmaps/" + path + end)
+			a := n.Get("/topicmaps/" + path + end)
 			assert.Equal(t, http.StatusNotFound, a.StatusCode, name)
 			assert.Empty(t, a.Header.Get("X-Injected"))
 		}
@@ -70,36 +71,36 @@ func TestLongAndStrangeAddressesAreNotFound(t *testing.T) {
 		if name == "another letter" {
 			want = http.StatusNotFound
 		}
-		assert.Equal(t, want, n.put(path, small()).StatusCode, name)
+		assert.Equal(t, want, n.Put(path, served.Small()).StatusCode, name)
 	}
 	long := "/topicmaps/small/topics?si=http://x/" + strings.Repeat("a", 100_000)
-	assert.Equal(t, http.StatusNotFound, n.get(long).StatusCode)
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
+	assert.Equal(t, http.StatusNotFound, n.Get(long).StatusCode)
+	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
 // What a request says cannot forge lines of the log.
 func TestRequestsCannotForgeLinesOfTheLog(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
-	before := strings.Count(n.logs.String(), "\n")
+	before := strings.Count(n.Logs.String(), "\n")
 	w.view = func() error { return errors.New("a\nb") }
-	a := n.get("/topicmaps/x%0Atime=2001%20level=INFO%20msg=forged/fragments")
+	a := n.Get("/topicmaps/x%0Atime=2001%20level=INFO%20msg=forged/fragments")
 	require.Equal(t, http.StatusInternalServerError, a.StatusCode)
-	assert.Equal(t, before+1, strings.Count(n.logs.String(), "\n"), "one line for one request: %s", n.logs)
-	assert.NotContains(t, n.logs.String(), "\ntime=2001")
+	assert.Equal(t, before+1, strings.Count(n.Logs.String(), "\n"), "one line for one request: %s", n.Logs)
+	assert.NotContains(t, n.Logs.String(), "\ntime=2001")
 }
 
 // Answers are never taken for pages: a browser shows text as text.
 func TestAnswersAreNotSniffed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for _, path := range []string{"/topicmaps", "/topicmaps/small/snapshots/current", "/nothing", "/topicmaps/none", "/healthz", "/topicmaps/small/topics?si=http://x/<script>alert(1)</script>"} {
-		a := n.get(path)
+		a := n.Get(path)
 		assert.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"), path)
 		assert.NotContains(t, a.Header.Get("Content-Type"), "html", path)
 	}
-	a := n.put("small", topicMap("<script>alert(1)</script>"), "Accept", "text/html")
+	a := n.Put("small", served.TopicMap("<script>alert(1)</script>"), "Accept", "text/html")
 	assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"))
 }
 
@@ -108,16 +109,16 @@ func TestATopicThatIsTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
 	testenv.SkipUnderRace(t)
 	n := start(t, func(c *server.Config) { c.MaxBody = 100 << 20 })
-	n.publish("small", small())
-	before := n.mustGet("/topicmaps/small/fragments").body
+	n.Publish("small", served.Small())
+	before := n.MustGet("/topicmaps/small/fragments").Bytes
 	var large strings.Builder
 	for i := range 5 {
 		fmt.Fprintf(&large, "<occurrence><resourceData>%d %s</resourceData></occurrence>", i, strings.Repeat("a lot ", 15<<20/6))
 	}
-	a := n.postTopics("small", topicMap(topic("large", "Large", large.String())), nil)
-	assert.Equal(t, http.StatusRequestEntityTooLarge, a.StatusCode, "%.300s", a.body)
-	assert.Contains(t, string(a.body), "say less of it, or divide it among several")
-	assert.Equal(t, before, n.mustGet("/topicmaps/small/fragments").body)
+	a := n.postTopics("small", served.TopicMap(served.Topic("large", "Large", large.String())), nil)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, a.StatusCode, "%.300s", a.Bytes)
+	assert.Contains(t, string(a.Bytes), "say less of it, or divide it among several")
+	assert.Equal(t, before, n.MustGet("/topicmaps/small/fragments").Bytes)
 }
 
 // A body that says that it is too large is refused before it is read: a client that
@@ -125,7 +126,7 @@ func TestATopicThatIsTooLargeIsRefused(t *testing.T) {
 func TestABodyThatIsTooLargeIsNotRead(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.MaxBody, c.MaxUploads = maxBody, 1 })
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for _, path := range []string{"PUT /topicmaps/small", "POST /topicmaps/small/topics"} {
 		conn, answers := n.raw()
 		_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", path, 1<<30)
@@ -141,7 +142,7 @@ func TestABodyThatIsTooLargeIsNotRead(t *testing.T) {
 		require.Error(t, err)
 		assert.Less(t, sent, int64(64<<20), "what waits in the system")
 	}
-	_, err := n.Import(t.Context(), store.Collection{Name: "file", SP: n.sp("file")}, bytes.NewReader(bytes.Repeat([]byte(" "), maxBody+1)), "maps/file.xtm")
+	_, err := n.Import(t.Context(), store.Collection{Name: "file", SP: n.SP("file")}, bytes.NewReader(bytes.Repeat([]byte(" "), maxBody+1)), "maps/file.xtm")
 	assert.ErrorContains(t, err, "maps/file.xtm: larger than 300000 bytes, unpacked, which is the limit; publish it in parts, or raise the limit of the server (--max-body)")
 }
 
@@ -153,35 +154,35 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestHostileDocumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Limits.Growth = 10_000 })
-	n.publish("small", small())
-	before := n.state("small")
+	n.Publish("small", served.Small())
+	before := n.State("small")
 	for name, document := range testhostile.Amplifying {
-		a := n.put("small", []byte(document(8000, 100)))
-		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "%s: %s", name, a.body)
-		assert.Contains(t, string(a.body), "shorter xml:base", name)
+		a := n.Put("small", []byte(document(8000, 100)))
+		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, "%s: %s", name, a.Bytes)
+		assert.Contains(t, string(a.Bytes), "shorter xml:base", name)
 	}
-	a := n.put("small", []byte(testhostile.Association(1001)))
+	a := n.Put("small", []byte(testhostile.Association(1001)))
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	assert.Contains(t, string(a.body), "has 1001 roles (1000 at most): make several associations of it")
-	assert.Equal(t, before, n.state("small"))
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
+	assert.Contains(t, string(a.Bytes), "has 1001 roles (1000 at most): make several associations of it")
+	assert.Equal(t, before, n.State("small"))
+	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
 // A publication that takes too long is given up, so that others get their turn.
 func TestAPublicationHasATimeLimit(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.PublishTimeout = 1 })
-	n.publish("small", small())
-	require.Equal(t, http.StatusCreated, n.putSettings("empty", "{}").StatusCode)
-	before := n.state("small")
-	for _, a := range []answer{
-		n.put("small", small("Oslo", "Christiania")), n.postTopics("small", topicMap(topic("oslo", "Christiania")), nil), n.put("empty", small()),
-		n.do("PUT", "/topicmaps/small/dry-run", bytes.NewReader(small("Oslo", "Christiania"))), n.do("PUT", "/topicmaps/new/dry-run", bytes.NewReader(small())),
-		n.do("DELETE", "/topicmaps/small/topics/dry-run?si="+url.QueryEscape(psi+"oslo"), nil),
+	n.Publish("small", served.Small())
+	require.Equal(t, http.StatusCreated, n.PutSettings("empty", "{}").StatusCode)
+	before := n.State("small")
+	for _, a := range []served.Answer{
+		n.Put("small", served.Small("Oslo", "Christiania")), n.postTopics("small", served.TopicMap(served.Topic("oslo", "Christiania")), nil), n.Put("empty", served.Small()),
+		n.Do("PUT", "/topicmaps/small/dry-run", bytes.NewReader(served.Small("Oslo", "Christiania"))), n.Do("PUT", "/topicmaps/new/dry-run", bytes.NewReader(served.Small())),
+		n.Do("DELETE", "/topicmaps/small/topics/dry-run?si="+url.QueryEscape(served.PSI+"oslo"), nil),
 	} {
-		assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, "%s", a.body)
-		assert.Contains(t, string(a.body), "publishing took longer than 1ns, so nothing was published; publish in parts, or raise the limit of the server (--publish-timeout)")
+		assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode, "%s", a.Bytes)
+		assert.Contains(t, string(a.Bytes), "publishing took longer than 1ns, so nothing was published; publish in parts, or raise the limit of the server (--publish-timeout)")
 	}
-	assert.Equal(t, before, n.state("small"))
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
+	assert.Equal(t, before, n.State("small"))
+	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }

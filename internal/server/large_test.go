@@ -21,30 +21,31 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // wheel is a map with a hub that has a long note and so many associations.
 func wheel(name string, spokes int) []byte {
-	parts := []string{topic("note", "note"), topic("hub", name, note("note", strings.Repeat("long ", 60_000))), topic("part-of", "part of"), topic("role-1", "part"), topic("role-2", "whole")}
+	parts := []string{served.Topic("note", "note"), served.Topic("hub", name, served.Note("note", strings.Repeat("long ", 60_000))), served.Topic("part-of", "part of"), served.Topic("role-1", "part"), served.Topic("role-2", "whole")}
 	for i := range spokes {
 		id := fmt.Sprint("s", i)
-		parts = append(parts, topic(id, id), association("part-of", "hub", id))
+		parts = append(parts, served.Topic(id, id), served.Association("part-of", "hub", id))
 	}
-	return topicMap(parts...)
+	return served.TopicMap(parts...)
 }
 
 // publishWheel publishes a map with a hub, which is offered in RDF, too.
 func (n *node) publishWheel(spokes int) {
-	n.t.Helper()
-	require.Equal(n.t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/hub", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
-	n.mustPut("hub", wheel("Hub", spokes))
+	n.T.Helper()
+	require.Equal(n.T, http.StatusCreated, n.Do(http.MethodPut, "/topicmaps/hub", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
+	n.MustPut("hub", wheel("Hub", spokes))
 }
 
 // hubPaths returns the paths of all forms of the newest fragment of the hub, and of its record.
 func (n *node) hubPaths() (paths []string) {
-	n.t.Helper()
+	n.T.Helper()
 	fragment := ""
-	require.NoError(n.t, n.Store.View(n.t.Context(), "hub", func(v *store.View) error {
+	require.NoError(n.T, n.Store.View(n.T.Context(), "hub", func(v *store.View) error {
 		e, err := v.LastOf("http://psi.example.org/hub")
 		fragment = n.URLs.Fragment(&v.Collection, e)
 		return err
@@ -70,7 +71,7 @@ func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 	engine, err := folder.Open(badger.Options{Settings: badger.Small})
 	require.NoError(t, err)
 	few := &fewStates{Engine: engine, open: make(chan struct{}, 32)}
-	n := startOn(t, store.Options{Dir: dir, Engine: few}, documentSize(10_000), func(c *server.Config) {
+	n := startOn(t, store.Options{Dir: dir, Engine: few}, served.DocumentSize(10_000), func(c *server.Config) {
 		c.SlowClientTimeout = 10 * time.Minute
 	})
 	n.publishWheel(50_000)
@@ -81,7 +82,7 @@ func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 		require.Contains(t, begun, "200", path)
 	}
 	testenv.Eventually(t, func() bool { return len(few.open) == 0 }, "no state is open while slow clients take what was made")
-	n.publish("another", wheel("Hub", 2000))
+	n.Publish("another", wheel("Hub", 2000))
 	assert.Equal(t, loads+1, engine.Adopted(), "the load found a moment in which nobody reads")
 }
 
@@ -90,27 +91,27 @@ func TestSlowReadersOfLargeFragmentsHoldNoStateOpen(t *testing.T) {
 func TestALargeFragmentIsMadeOnce(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	n := startOn(t, store.Options{Dir: t.TempDir()}, documentSize(10_000))
+	n := startOn(t, store.Options{Dir: t.TempDir()}, served.DocumentSize(10_000))
 	n.publishWheel(2000)
 	for _, path := range n.hubPaths() {
-		packed := n.mustGet(path, "Accept-Encoding", "gzip, zstd;q=0.9")
+		packed := n.MustGet(path, "Accept-Encoding", "gzip, zstd;q=0.9")
 		require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"), path)
-		z, err := gzip.NewReader(bytes.NewReader(packed.body))
+		z, err := gzip.NewReader(bytes.NewReader(packed.Bytes))
 		require.NoError(t, err)
 		plain, err := io.ReadAll(z)
 		require.NoError(t, err)
 		require.Greater(t, len(plain), 256<<10, path)
-		assert.Equal(t, string(plain), string(n.mustGet(path, "Accept-Encoding", "identity").body), path)
-		again := n.mustGet(path, "Accept-Encoding", "zstd, gzip")
-		assert.Equal(t, packed.body, again.body, path)
+		assert.Equal(t, string(plain), string(n.MustGet(path, "Accept-Encoding", "identity").Bytes), path)
+		again := n.MustGet(path, "Accept-Encoding", "zstd, gzip")
+		assert.Equal(t, packed.Bytes, again.Bytes, path)
 		assert.Equal(t, packed.Header.Get("ETag"), again.Header.Get("ETag"), path)
-		part := n.get(path, "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", packed.Header.Get("ETag"))
+		part := n.Get(path, "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", packed.Header.Get("ETag"))
 		require.Equal(t, http.StatusPartialContent, part.StatusCode, path)
-		assert.Equal(t, packed.body[100:200], part.body, path)
-		head := n.do(http.MethodHead, n.url(path), nil, "Accept-Encoding", "gzip")
-		assert.Equal(t, fmt.Sprint(len(packed.body)), head.Header.Get("Content-Length"), path)
+		assert.Equal(t, packed.Bytes[100:200], part.Bytes, path)
+		head := n.Do(http.MethodHead, n.URL(path), nil, "Accept-Encoding", "gzip")
+		assert.Equal(t, fmt.Sprint(len(packed.Bytes)), head.Header.Get("Content-Length"), path)
 		for _, takes := range []string{"gzip", "zstd, gzip"} {
-			assert.Equal(t, http.StatusNotModified, n.get(path, "Accept-Encoding", takes, "If-None-Match", packed.Header.Get("ETag")).StatusCode, path)
+			assert.Equal(t, http.StatusNotModified, n.Get(path, "Accept-Encoding", takes, "If-None-Match", packed.Header.Get("ETag")).StatusCode, path)
 		}
 	}
 }
@@ -118,23 +119,23 @@ func TestALargeFragmentIsMadeOnce(t *testing.T) {
 // A disk that is full has no space for large fragments. Those who ask are told so, and what can be read is served.
 func TestAFullDiskHasNoSpaceForLargeFragments(t *testing.T) {
 	t.Parallel()
-	n, w := watch(t, documentSize(10_000))
+	n, w := watch(t, served.DocumentSize(10_000))
 	n.publishWheel(2000)
 	paths, full := n.hubPaths(), fmt.Errorf("/var/lib/secret: %w", syscall.ENOSPC)
 	w.mayWrite = full
 	for _, path := range paths {
 		what, _, _ := strings.Cut(strings.TrimPrefix(path, "/topicmaps/hub/"), "/")
 		what = map[string]string{"fragments": "fragment", "topics": "record"}[what]
-		a := n.get(path)
+		a := n.Get(path)
 		assert.Equal(t, http.StatusInsufficientStorage, a.StatusCode, path)
 		for _, text := range []string{"no space to make this large " + what, "can be read", "Free some space on the disk"} {
-			assert.Contains(t, string(a.body), text, path)
+			assert.Contains(t, string(a.Bytes), text, path)
 		}
-		assert.NotContains(t, string(a.body), "secret", path)
+		assert.NotContains(t, string(a.Bytes), "secret", path)
 		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable", path)
 		w.mayWrite = nil
-		n.mustGet(path)
+		n.MustGet(path)
 		w.mayWrite = full
 	}
-	n.mustGet(n.find("hub", "http://psi.example.org/s1").Header.Get("Location"))
+	n.MustGet(n.find("hub", "http://psi.example.org/s1").Header.Get("Location"))
 }

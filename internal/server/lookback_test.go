@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // wasThen is what was served at the time of a commit.
@@ -28,12 +29,12 @@ type wasThen struct {
 }
 
 func (n *node) recordState(name string) wasThen {
-	a := n.mustGet("/topicmaps/" + name + "/snapshots/current.xtm21")
-	was := wasThen{a.Header.Get("TMShare-Updated"), canonical(n.t, a.body, n.sp(name)), map[string]string{}}
+	a := n.MustGet("/topicmaps/" + name + "/snapshots/current.xtm21")
+	was := wasThen{a.Header.Get("TMShare-Updated"), served.Canonical(n.T, a.Bytes, n.SP(name)), map[string]string{}}
 	for _, id := range []string{"oslo", "bergen", "norway", "new"} {
-		key := fragment.Key(psi + fragment.Ref(id))
-		if a := n.get("/topicmaps/" + name + "/topics/" + key + ".xtm21"); a.StatusCode == http.StatusOK {
-			was.topics[key] = canonical(n.t, a.body, n.sp(name))
+		key := fragment.Key(served.PSI + fragment.Ref(id))
+		if a := n.Get("/topicmaps/" + name + "/topics/" + key + ".xtm21"); a.StatusCode == http.StatusOK {
+			was.topics[key] = served.Canonical(n.T, a.Bytes, n.SP(name))
 		}
 	}
 	return was
@@ -43,47 +44,47 @@ func (n *node) recordState(name string) wasThen {
 func TestThePastIsServed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(testenv.Rounds(2, 10)) {
-		c := newClock()
-		n := startAt(t, c, documentSize(2))
+		c := served.NewClock()
+		n := startAt(t, c, served.DocumentSize(2))
 		random := rand.New(rand.NewPCG(seed, 7089))
-		n.publish("m", small())
+		n.Publish("m", served.Small())
 		past := []wasThen{n.recordState("m")}
 		for step := range 12 {
-			c.advance(time.Duration(1+random.IntN(5)) * time.Minute)
-			doc := small([]string{"Oslo", "Bergen", "Norway"}[random.IntN(3)], fmt.Sprint("step ", step))
+			c.Advance(time.Duration(1+random.IntN(5)) * time.Minute)
+			doc := served.Small([]string{"Oslo", "Bergen", "Norway"}[random.IntN(3)], fmt.Sprint("step ", step))
 			if random.IntN(2) == 0 {
-				doc = replace(t, doc, "</topicMap>", topic("new", fmt.Sprint("new ", step))+"</topicMap>")
+				doc = served.Replace(t, doc, "</topicMap>", served.Topic("new", fmt.Sprint("new ", step))+"</topicMap>")
 			}
-			n.mustPut("m", doc)
+			n.MustPut("m", doc)
 			past = append(past, n.recordState("m"))
 		}
 		for _, was := range past {
-			a := n.mustGet("/topicmaps/m/snapshots/current.xtm21?at=" + was.at)
-			assert.Equal(t, was.state, canonical(t, a.body, n.sp("m")))
+			a := n.MustGet("/topicmaps/m/snapshots/current.xtm21?at=" + was.at)
+			assert.Equal(t, was.state, served.Canonical(t, a.Bytes, n.SP("m")))
 			assert.Equal(t, was.at, a.Header.Get("TMShare-Updated"))
 			second, err := time.Parse(time.RFC3339Nano, was.at)
 			require.NoError(t, err)
 			assert.Equal(t, second.Format(http.TimeFormat), a.Header.Get("Memento-Datetime"))
-			assert.Contains(t, a.Header.Values("Link"), "<"+n.url("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
-			assert.Equal(t, http.StatusNotModified, n.get("/topicmaps/m/snapshots/current.xtm21?at="+was.at, "If-None-Match", a.Header.Get("ETag")).StatusCode)
-			assert.Equal(t, http.StatusOK, n.do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+was.at, nil).StatusCode)
+			assert.Contains(t, a.Header.Values("Link"), "<"+n.URL("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
+			assert.Equal(t, http.StatusNotModified, n.Get("/topicmaps/m/snapshots/current.xtm21?at="+was.at, "If-None-Match", a.Header.Get("ETag")).StatusCode)
+			assert.Equal(t, http.StatusOK, n.Do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+was.at, nil).StatusCode)
 			for key, want := range was.topics {
-				a := n.mustGet("/topicmaps/m/topics/" + key + ".xtm21?at=" + was.at)
-				assert.Equal(t, want, canonical(t, a.body, n.sp("m")))
-				memento := n.mustGet(a.Header.Get("Content-Location"))
-				assert.Equal(t, a.body, memento.body)
+				a := n.MustGet("/topicmaps/m/topics/" + key + ".xtm21?at=" + was.at)
+				assert.Equal(t, want, served.Canonical(t, a.Bytes, n.SP("m")))
+				memento := n.MustGet(a.Header.Get("Content-Location"))
+				assert.Equal(t, a.Bytes, memento.Bytes)
 				assert.Equal(t, memento.Header.Get("Memento-Datetime"), a.Header.Get("Memento-Datetime"))
 			}
 
-			led := n.get("/topicmaps/m/snapshots/current.xtm21", accept(second.Add(59*time.Second))...)
+			led := n.Get("/topicmaps/m/snapshots/current.xtm21", accept(second.Add(59*time.Second))...)
 			require.Equal(t, http.StatusFound, led.StatusCode)
 			assert.Equal(t, "Accept-Datetime", led.Header.Get("Vary"))
 			assert.Empty(t, led.Header.Get("Memento-Datetime"))
-			assert.Equal(t, n.url("/topicmaps/m/snapshots/current.xtm21?at="+was.at), led.Header.Get("Location"))
+			assert.Equal(t, n.URL("/topicmaps/m/snapshots/current.xtm21?at="+was.at), led.Header.Get("Location"))
 		}
 		first, last := past[0], past[len(past)-1]
 		for at, want := range map[time.Time]string{c.Now().Add(-1000 * time.Hour): first.at, c.Now().Add(1000 * time.Hour): last.at} {
-			assert.Equal(t, n.url("/topicmaps/m/snapshots/current?at="+want), n.get("/topicmaps/m/snapshots/current", accept(at)...).Header.Get("Location"))
+			assert.Equal(t, n.URL("/topicmaps/m/snapshots/current?at="+want), n.Get("/topicmaps/m/snapshots/current", accept(at)...).Header.Get("Location"))
 		}
 	}
 }
@@ -92,18 +93,18 @@ func TestThePastIsServed(t *testing.T) {
 func TestTheCurrentMapIsATimeGate(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
-	a := n.mustGet("/topicmaps/m/snapshots/current")
+	n.Publish("m", served.Small())
+	a := n.MustGet("/topicmaps/m/snapshots/current")
 	assert.Contains(t, strings.Join(a.Header.Values("Vary"), ", "), "Accept-Datetime")
-	assert.Contains(t, a.Header.Values("Link"), "<"+n.url("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
+	assert.Contains(t, a.Header.Values("Link"), "<"+n.URL("/topicmaps/m/snapshots/current")+`>; rel="original timegate"`)
 	assert.Empty(t, a.Header.Get("Memento-Datetime"))
 }
 
 // What is not there is told apart from what is gone, and a time that is none is explained.
 func TestTimesThatLeadNowhere(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	n := startAt(t, c, documentSize(1))
+	c := served.NewClock()
+	n := startAt(t, c, served.DocumentSize(1))
 	key, times := publishVersions(n, c, 5)
 	for path, want := range map[string]int{
 		"/snapshots/current?at=2020-01-01":                             http.StatusNotFound,
@@ -124,20 +125,20 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 		"/history?words=some":                                          http.StatusBadRequest,
 		"/history?si=http://nobody/":                                   http.StatusNotFound,
 	} {
-		a := n.get("/topicmaps/m" + path)
-		assert.Equal(t, want, a.StatusCode, "%s: %s", path, a.body)
+		a := n.Get("/topicmaps/m" + path)
+		assert.Equal(t, want, a.StatusCode, "%s: %s", path, a.Bytes)
 		if strings.Contains(path, "2999") {
-			assert.Contains(t, string(a.body), "2999-01-01T00:00:00.000000Z is in the future")
+			assert.Contains(t, string(a.Bytes), "2999-01-01T00:00:00.000000Z is in the future")
 		}
 		if want == http.StatusBadRequest && strings.Contains(path, "yesterday") {
-			assert.Contains(t, string(a.body), "write a time such as")
+			assert.Contains(t, string(a.Bytes), "write a time such as")
 		}
 	}
-	assert.Equal(t, http.StatusBadRequest, n.get("/topicmaps/m/snapshots/current", "Accept-Datetime", "yesterday").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, n.Get("/topicmaps/m/snapshots/current", "Accept-Datetime", "yesterday").StatusCode)
 
-	n.settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
+	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
 	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
-	n.mustPut("m", cities(1, "last"))
+	n.MustPut("m", served.Cities(1, "last"))
 	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
 	var horizon string
 	require.NoError(t, n.Store.View(t.Context(), "m", func(v *store.View) error {
@@ -146,33 +147,33 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 	}))
 	at := url.QueryEscape(times[1].Add(time.Minute).Format(time.RFC3339))
 	for _, path := range []string{"/snapshots/current", "/topics/" + key, "/differences"} {
-		a := n.get("/topicmaps/m" + path + "?at=" + at)
-		assert.Equal(t, http.StatusGone, a.StatusCode, "%s: %s", path, a.body)
-		assert.Contains(t, string(a.body), horizon, "it says since when there is history")
+		a := n.Get("/topicmaps/m" + path + "?at=" + at)
+		assert.Equal(t, http.StatusGone, a.StatusCode, "%s: %s", path, a.Bytes)
+		assert.Contains(t, string(a.Bytes), horizon, "it says since when there is history")
 	}
-	assert.Equal(t, http.StatusGone, n.do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+at, nil).StatusCode)
-	led := n.get("/topicmaps/m/snapshots/current", accept(times[1])...)
+	assert.Equal(t, http.StatusGone, n.Do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+at, nil).StatusCode)
+	led := n.Get("/topicmaps/m/snapshots/current", accept(times[1])...)
 	require.Equal(t, http.StatusFound, led.StatusCode)
-	n.mustGet(led.Header.Get("Location"))
+	n.MustGet(led.Header.Get("Location"))
 
 	snapshot := url.QueryEscape(times[4].Add(time.Minute).Format(time.RFC3339))
-	a := n.mustGet("/topicmaps/m/snapshots/current.xtm21?at=" + snapshot)
-	assert.Contains(t, string(a.body), "version 4", "it is in the snapshot alone")
+	a := n.MustGet("/topicmaps/m/snapshots/current.xtm21?at=" + snapshot)
+	assert.Contains(t, string(a.Bytes), "version 4", "it is in the snapshot alone")
 }
 
 // The history of a topic says in words what each version has changed.
 func TestHistoryInWords(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	first := n.recordState("m").at
-	n.mustPut("m", small("Oslo", "Christiania"))
-	n.mustPut("m", replace(t, small("Oslo", "Christiania"), association("part-of", "oslo", "norway"), ""))
-	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"oslo", nil).StatusCode)
+	n.MustPut("m", served.Small("Oslo", "Christiania"))
+	n.MustPut("m", served.Replace(t, served.Small("Oslo", "Christiania"), served.Association("part-of", "oslo", "norway"), ""))
+	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+served.PSI+"oslo", nil).StatusCode)
 	get := func(query string) (h history.List) {
-		a := n.mustGet("/topicmaps/m/history" + query)
-		assert.Equal(t, "application/json", a.mediaType())
-		require.NoError(t, json.Unmarshal(a.body, &h))
+		a := n.MustGet("/topicmaps/m/history" + query)
+		assert.Equal(t, "application/json", a.MediaType())
+		require.NoError(t, json.Unmarshal(a.Bytes, &h))
 		return h
 	}
 	words := func(c history.Change) (lines []string) {
@@ -184,8 +185,8 @@ func TestHistoryInWords(t *testing.T) {
 		}
 		return lines
 	}
-	partOf := fmt.Sprintf("association of type %spart-of (%srole-1: %soslo, %srole-2: %snorway)", psi, psi, psi, psi, psi)
-	h := get("?si=" + psi + "oslo")
+	partOf := fmt.Sprintf("association of type %spart-of (%srole-1: %soslo, %srole-2: %snorway)", served.PSI, served.PSI, served.PSI, served.PSI, served.PSI)
+	h := get("?si=" + served.PSI + "oslo")
 	require.Len(t, h.Changes, 4)
 	assert.Equal(t, history.Change{}.Missing, h.Changes[0].Missing)
 	var kinds []string
@@ -207,32 +208,32 @@ func TestHistoryInWords(t *testing.T) {
 	assert.Equal(t, all.Changes[1], get("?words=false&limit=1&before=" + fmt.Sprint(all.Changes[0].Entry)).Changes[0])
 
 	var d server.Differences
-	require.NoError(t, json.Unmarshal(n.mustGet("/topicmaps/m/differences?at="+first).body, &d))
+	require.NoError(t, json.Unmarshal(n.MustGet("/topicmaps/m/differences?at="+first).Bytes, &d))
 	assert.Equal(t, first, d.From)
 	var topics []string
 	for _, c := range d.Topics {
-		topics = append(topics, string(c.Kind)+" "+strings.TrimPrefix(c.TopicSI, psi))
+		topics = append(topics, string(c.Kind)+" "+strings.TrimPrefix(c.TopicSI, served.PSI))
 	}
 	assert.Equal(t, []string{"updated norway", "deleted oslo"}, topics)
 	assert.Equal(t, []string{"- " + partOf}, words(d.Topics[0]))
-	same := n.mustGet("/topicmaps/m/differences?at=" + d.To)
-	require.NoError(t, json.Unmarshal(same.body, &d))
+	same := n.MustGet("/topicmaps/m/differences?at=" + d.To)
+	require.NoError(t, json.Unmarshal(same.Bytes, &d))
 	assert.Empty(t, d.Topics)
-	assert.JSONEq(t, fmt.Sprintf(`{"collection":"m","from":%q,"to":%q,"topics":[]}`, d.To, d.To), string(same.body))
+	assert.JSONEq(t, fmt.Sprintf(`{"collection":"m","from":%q,"to":%q,"topics":[]}`, d.To, d.To), string(same.Bytes))
 }
 
 // A topic that is deleted, or goes by another identifier now, is found by the one it had.
 func TestDeletedTopicsAreFoundInThePast(t *testing.T) {
 	t.Parallel()
-	c := newClock()
+	c := served.NewClock()
 	n := startAt(t, c)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	before := url.QueryEscape(c.Now().Add(time.Second).Format(time.RFC3339))
-	c.advance(time.Minute)
-	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+psi+"oslo", nil).StatusCode)
-	find := "/topicmaps/m/topics?si=" + psi + "oslo"
-	assert.Equal(t, http.StatusNotFound, n.get(find).StatusCode)
-	led := n.get(find + "&at=" + before)
-	require.Equal(t, http.StatusSeeOther, led.StatusCode, "%s", led.body)
-	assert.Contains(t, string(n.mustGet(led.Header.Get("Location")).body), "Oslo")
+	c.Advance(time.Minute)
+	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+served.PSI+"oslo", nil).StatusCode)
+	find := "/topicmaps/m/topics?si=" + served.PSI + "oslo"
+	assert.Equal(t, http.StatusNotFound, n.Get(find).StatusCode)
+	led := n.Get(find + "&at=" + before)
+	require.Equal(t, http.StatusSeeOther, led.StatusCode, "%s", led.Bytes)
+	assert.Contains(t, string(n.MustGet(led.Header.Get("Location")).Bytes), "Oslo")
 }

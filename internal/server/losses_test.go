@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // concepts returns a map of 100 concepts, of which so many say something. The others are there, and nothing is said of
@@ -43,10 +44,10 @@ func concepts(saying int) []byte {
 func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
 	for _, limit := range []string{"", "0", "50%", "96"} {
 		n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte(limit))) })
-		n.publish("map", concepts(100))
-		before := n.state("map")
+		n.Publish("map", concepts(100))
+		before := n.State("map")
 		for _, path := range []string{"map", "map/dry-run"} {
-			p := problemOf(t, n.put(path, concepts(3)), http.StatusConflict)
+			p := problemOf(t, n.Put(path, concepts(3)), http.StatusConflict)
 			assert.Contains(t, p.Detail, "this version would lose 97 of 106 topics, more than ")
 			assert.Contains(t, p.Detail, "(97 without names and occurrences); nothing is changed. To publish it all the same, send it with the header TMShare-Max-Delete: 97")
 			require.NotNil(t, p.HeldBack)
@@ -56,24 +57,24 @@ func TestConceptsThatLoseAllAreHeldBack(t *testing.T) {
 			assert.Equal(t, problems.Loss{TopicSI: "http://psi.example.org/c003", Title: "Concept 3", Lost: "emptied"}, p.HeldBack.Losses[0])
 			assert.Equal(t, []int{300, 291}, []int{p.HeldBack.Statements, p.HeldBack.StatementsLost})
 		}
-		assert.Equal(t, before, n.state("map"))
+		assert.Equal(t, before, n.State("map"))
 
-		text := string(n.put("map", concepts(3), "Accept", "text/plain").body)
+		text := string(n.Put("map", concepts(3), "Accept", "text/plain").Bytes)
 		assert.Contains(t, text, "\n  http://psi.example.org/c003 \"Concept 3\": no name and no occurrence is left\n")
 		assert.Contains(t, text, "\n  … and 87 more\n")
 
-		p := published(t, n.put("map", concepts(3), "TMShare-Max-Delete", "97"))
+		p := served.Published(t, n.Put("map", concepts(3), "TMShare-Max-Delete", "97"))
 		assert.Equal(t, []int{0, 97, 0}, []int{p.Added, p.Updated, p.Deleted})
-		n.mustPut("map", concepts(100))
+		n.MustPut("map", concepts(100))
 	}
 }
 
 // Single topics are another matter: what is asked for one by one is done.
 func TestWhatIsPostedMayLoseAll(t *testing.T) {
 	n := start(t, func(c *server.Config) { require.NoError(t, c.MaxDelete.UnmarshalText([]byte("0"))) })
-	n.publish("map", concepts(100))
+	n.Publish("map", concepts(100))
 	one := []byte(strings.TrimSuffix(nothing, "/>") + `><topic><subjectIdentifier href="http://psi.example.org/c007"/></topic></topicMap>`)
-	p := published(t, n.do(http.MethodPost, "/topicmaps/map/topics?topic=http://psi.example.org/c007", bytes.NewReader(one)))
+	p := served.Published(t, n.Do(http.MethodPost, "/topicmaps/map/topics?topic=http://psi.example.org/c007", bytes.NewReader(one)))
 	assert.Equal(t, 1, p.Updated)
 }
 
@@ -95,10 +96,10 @@ func TestIDsThatWereNumberedAnew(t *testing.T) {
 	for i := range 40 {
 		names = append(names, fmt.Sprintf("Town %d", i))
 	}
-	n.publish("map", numberedTowns(names))
+	n.Publish("map", numberedTowns(names))
 	more := append([]string{"New town"}, names...)
 	for _, path := range []string{"map/dry-run", "map"} {
-		p := published(t, n.put(path, numberedTowns(more)))
+		p := served.Published(t, n.Put(path, numberedTowns(more)))
 		assert.Equal(t, []int{1, 40}, []int{p.Added, p.Updated})
 		require.Len(t, p.Warnings, 1, path)
 		assert.Equal(t, "renumbered-ids", string(p.Warnings[0].Rule))
@@ -109,9 +110,9 @@ func TestIDsThatWereNumberedAnew(t *testing.T) {
 	for i := range edited {
 		edited[i] += "!"
 	}
-	assert.Empty(t, n.mustPut("map", numberedTowns(edited)).Warnings, "a large edit")
+	assert.Empty(t, n.MustPut("map", numberedTowns(edited)).Warnings, "a large edit")
 
-	p := problemOf(t, n.put("map", bytes.ReplaceAll(numberedTowns(edited), []byte(`"id`), []byte(`"other`))), http.StatusConflict)
+	p := problemOf(t, n.Put("map", bytes.ReplaceAll(numberedTowns(edited), []byte(`"id`), []byte(`"other`))), http.StatusConflict)
 	assert.Equal(t, 41, p.HeldBack.Deleted)
 	assert.Equal(t, 41, p.HeldBack.Renumbered)
 	assert.Contains(t, p.HeldBack.Lines()[11], "41 topics have other ids in the document than before.")
@@ -136,14 +137,14 @@ func vocabulary(t *testing.T, state int) (all []rdf.Quad) {
 func TestAVocabularyThatSaysNothingAnyMore(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	n := start(t)
-	require.Equal(t, http.StatusCreated, n.putSettings("voc", "{}").StatusCode)
-	put := func(graph []rdf.Quad, headers ...string) answer {
+	require.Equal(t, http.StatusCreated, n.PutSettings("voc", "{}").StatusCode)
+	put := func(graph []rdf.Quad, headers ...string) served.Answer {
 		var b bytes.Buffer
 		require.NoError(t, turtle.Write(&b, graph))
-		return n.put("voc", b.Bytes(), append(headers, "Content-Type", "text/turtle")...)
+		return n.Put("voc", b.Bytes(), append(headers, "Content-Type", "text/turtle")...)
 	}
 	for state := 2; state <= 7; state++ {
-		assert.Empty(t, published(t, put(vocabulary(t, state))).Warnings, "v%02d", state)
+		assert.Empty(t, served.Published(t, put(vocabulary(t, state))).Warnings, "v%02d", state)
 	}
 	graph := vocabulary(t, 7)
 	emptied := map[string]bool{}
@@ -159,17 +160,17 @@ func TestAVocabularyThatSaysNothingAnyMore(t *testing.T) {
 			left = append(left, q)
 		}
 	}
-	before := n.state("voc")
+	before := n.State("voc")
 	for _, limit := range []string{"", "0", "50%", "all"} {
 		a := put(left, "TMShare-Max-Delete", limit)
 		if limit == "all" {
-			published(t, a)
+			served.Published(t, a)
 			break
 		}
 		p := problemOf(t, a, http.StatusConflict)
 		t.Log(p.Detail)
 		assert.Greater(t, p.HeldBack.Deleted+p.HeldBack.Emptied+p.HeldBack.Untyped, 420)
 		assert.Less(t, p.HeldBack.Deleted, p.HeldBack.Topics/2, "the count of deleted topics would have let it pass")
-		assert.Equal(t, before, n.state("voc"))
+		assert.Equal(t, before, n.State("voc"))
 	}
 }

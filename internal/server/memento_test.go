@@ -19,23 +19,24 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
 // publishVersions publishes so many versions of a map, an hour apart, and returns the path of one of
 // its topics, without the part that says what of it.
-func publishVersions(n *node, c *clock, count int) (key string, times []time.Time) {
+func publishVersions(n *node, c *served.Clock, count int) (key string, times []time.Time) {
 	for i := range count {
-		doc := cities(1, fmt.Sprint("version ", i))
+		doc := served.Cities(1, fmt.Sprint("version ", i))
 		if i == 0 {
-			n.publish("m", doc)
+			n.Publish("m", doc)
 		} else {
-			n.mustPut("m", doc)
+			n.MustPut("m", doc)
 		}
 		times = append(times, c.Now())
-		c.advance(time.Hour)
+		c.Advance(time.Hour)
 	}
-	return fragment.Key(psi + "city-0"), times
+	return fragment.Key(served.PSI + "city-0"), times
 }
 
 func accept(t time.Time) []string {
@@ -45,7 +46,7 @@ func accept(t time.Time) []string {
 // A TimeGate leads to the version that was current at a time; the version says when that was.
 func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 	t.Parallel()
-	c := newClock()
+	c := served.NewClock()
 	n := startAt(t, c)
 	key, times := publishVersions(n, c, 4)
 	gate := "/topicmaps/m/timegate/" + key
@@ -60,20 +61,20 @@ func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 		"between":          {accept(times[1].Add(time.Minute)), 1},
 		"before the first": {accept(times[0].Add(-time.Hour)), 0},
 	} {
-		a := n.get(gate, want.headers...)
-		require.Equal(t, http.StatusFound, a.StatusCode, "%s: %s", name, a.body)
+		a := n.Get(gate, want.headers...)
+		require.Equal(t, http.StatusFound, a.StatusCode, "%s: %s", name, a.Bytes)
 		assert.Equal(t, "Accept-Datetime", a.Header.Get("Vary"))
 		assert.Empty(t, a.Header.Get("Memento-Datetime"), "it is no version itself")
-		assert.Contains(t, a.Header.Values("Link"), "<"+n.url("/topicmaps/m/topics/"+key)+`>; rel="original"`)
-		version := n.mustGet(a.Header.Get("Location"))
+		assert.Contains(t, a.Header.Values("Link"), "<"+n.URL("/topicmaps/m/topics/"+key)+`>; rel="original"`)
+		version := n.MustGet(a.Header.Get("Location"))
 		assert.Equal(t, times[want.version].UTC().Format(http.TimeFormat), version.Header.Get("Memento-Datetime"), name)
 		if want.version > 0 { // what the first one was was not kept before it was replaced
-			assert.Contains(t, string(version.body), fmt.Sprint("version ", want.version), name)
+			assert.Contains(t, string(version.Bytes), fmt.Sprint("version ", want.version), name)
 		}
-		assert.Contains(t, version.Header.Values("Link"), "<"+n.url(gate)+`>; rel="timegate"`)
+		assert.Contains(t, version.Header.Values("Link"), "<"+n.URL(gate)+`>; rel="timegate"`)
 	}
-	assert.Equal(t, http.StatusBadRequest, n.get(gate, "Accept-Datetime", "yesterday").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/m/timegate/"+strings.Repeat("a", 26)).StatusCode)
+	assert.Equal(t, http.StatusBadRequest, n.Get(gate, "Accept-Datetime", "yesterday").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/m/timegate/"+strings.Repeat("a", 26)).StatusCode)
 }
 
 var memento = regexp.MustCompile(`<([^>]*)>; rel="([a-z ]*)"(?:; (?:type|datetime)="([^"]*)")?`)
@@ -81,17 +82,17 @@ var memento = regexp.MustCompile(`<([^>]*)>; rel="([a-z ]*)"(?:; (?:type|datetim
 // A TimeMap lists all versions that are kept, in pages.
 func TestTimeMapListsAllVersions(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	n := startAt(t, c, documentSize(1))
+	c := served.NewClock()
+	n := startAt(t, c, served.DocumentSize(1))
 	key, times := publishVersions(n, c, 5)
 	timeMap := "/topicmaps/m/timemap/" + key
-	a := n.mustGet(timeMap)
-	assert.Equal(t, "application/link-format", a.mediaType())
-	links := memento.FindAllStringSubmatch(string(a.body), -1)
+	a := n.MustGet(timeMap)
+	assert.Equal(t, "application/link-format", a.MediaType())
+	links := memento.FindAllStringSubmatch(string(a.Bytes), -1)
 	require.Len(t, links, 3+5)
-	assert.Equal(t, []string{n.url("/topicmaps/m/topics/" + key), "original"}, links[0][1:3])
-	assert.Equal(t, []string{n.url("/topicmaps/m/timegate/" + key), "timegate"}, links[1][1:3])
-	assert.Equal(t, []string{n.url(timeMap), "self", "application/link-format"}, links[2][1:4])
+	assert.Equal(t, []string{n.URL("/topicmaps/m/topics/" + key), "original"}, links[0][1:3])
+	assert.Equal(t, []string{n.URL("/topicmaps/m/timegate/" + key), "timegate"}, links[1][1:3])
+	assert.Equal(t, []string{n.URL(timeMap), "self", "application/link-format"}, links[2][1:4])
 	for i, l := range links[3:] {
 		want := map[int]string{0: "last memento", 4: "first memento"}[i]
 		if want == "" {
@@ -99,35 +100,35 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 		}
 		at := times[4-i].UTC().Format(http.TimeFormat)
 		assert.Equal(t, []string{want, at}, l[2:4])
-		assert.Equal(t, at, n.mustGet(l[1]).Header.Get("Memento-Datetime"))
+		assert.Equal(t, at, n.MustGet(l[1]).Header.Get("Memento-Datetime"))
 	}
-	assert.Equal(t, http.StatusNotModified, n.get(timeMap, "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	assert.Equal(t, http.StatusNotModified, n.Get(timeMap, "If-None-Match", a.Header.Get("ETag")).StatusCode)
 
 	// One page goes on where the one before ends.
 	page := timeMap + "-" + itoa(int(n.sequence(links[5][1])))
-	rest := memento.FindAllStringSubmatch(string(n.mustGet(page).body), -1)
+	rest := memento.FindAllStringSubmatch(string(n.MustGet(page).Bytes), -1)
 	require.Len(t, rest, 3+3)
 	assert.Equal(t, links[5:], rest[3:])
-	assert.Equal(t, http.StatusNotFound, n.get(timeMap+"-999").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.get(timeMap+"-2").StatusCode, "a version of another topic")
+	assert.Equal(t, http.StatusNotFound, n.Get(timeMap+"-999").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get(timeMap+"-2").StatusCode, "a version of another topic")
 
 	// What is pruned is not listed.
-	n.settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
-	n.mustPut("m", cities(1, "last"))
+	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
+	n.MustPut("m", served.Cities(1, "last"))
 	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
 	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
-	left := memento.FindAllStringSubmatch(string(n.mustGet(timeMap).body), -1)
+	left := memento.FindAllStringSubmatch(string(n.MustGet(timeMap).Bytes), -1)
 	assert.Less(t, len(left), 3+5)
 	for _, l := range left[3:] {
-		n.mustGet(l[1])
+		n.MustGet(l[1])
 	}
-	assert.Equal(t, http.StatusGone, n.get(page).StatusCode)
+	assert.Equal(t, http.StatusGone, n.Get(page).StatusCode)
 }
 
 // sequence returns that of the entry with a fragment.
 func (n *node) sequence(url string) (seq uint64) {
 	id := url[strings.LastIndex(url, "/")+1:]
-	require.NoError(n.t, n.Store.View(n.t.Context(), "m", func(v *store.View) error {
+	require.NoError(n.T, n.Store.View(n.T.Context(), "m", func(v *store.View) error {
 		e, err := v.EntryOf(uuid.MustParse(id))
 		if err == nil {
 			seq = e.Seq
@@ -141,18 +142,20 @@ func (n *node) sequence(url string) (seq uint64) {
 func hubOf(id string, notes int, text string) string {
 	var more []string
 	for i := range notes {
-		more = append(more, note("note", fmt.Sprintf("What there is to say, number %d", i)))
+		more = append(more, served.Note("note", fmt.Sprintf("What there is to say, number %d", i)))
 	}
-	return topic(id, id, append(more, note("note", text))...)
+	return served.Topic(id, id, append(more, served.Note("note", text))...)
 }
 
-func largeHub(text string) []byte { return topicMap(topic("note", "Note"), hubOf("hub", 300, text)) }
+func largeHub(text string) []byte {
+	return served.TopicMap(served.Topic("note", "Note"), hubOf("hub", 300, text))
+}
 
 // checkPatch follows the patch link of a change, and holds what is there to what is said of it: it
 // makes the memento of the version before to that of this one. It reports false where the version
 // before is not kept, so that the patch is not either.
 func (n *node) checkPatch(collection string, item *resourcesync.Item, link resourcesync.Link) bool {
-	t := n.t
+	t := n.T
 	t.Helper()
 	require.Equal(t, resourcesync.Updated, item.Change)
 	require.Equal(t, item.LastMod, link.Modified)
@@ -166,7 +169,7 @@ func (n *node) checkPatch(collection string, item *resourcesync.Item, link resou
 	id, err := uuid.Parse(name)
 	require.NoError(t, err)
 	kept, prior := false, ""
-	require.NoError(t, n.Store.View(n.t.Context(), collection, func(v *store.View) error {
+	require.NoError(t, n.Store.View(n.T.Context(), collection, func(v *store.View) error {
 		e, err := v.EntryOf(id)
 		if err != nil {
 			return nil
@@ -180,19 +183,19 @@ func (n *node) checkPatch(collection string, item *resourcesync.Item, link resou
 		return nil
 	}))
 	if prior == "" { // one of the two fragments is pruned
-		require.Equal(t, map[bool]int{true: http.StatusOK, false: http.StatusGone}[kept], n.get(memento.Href).StatusCode)
-		require.Equal(t, http.StatusGone, n.get(link.Href).StatusCode)
+		require.Equal(t, map[bool]int{true: http.StatusOK, false: http.StatusGone}[kept], n.Get(memento.Href).StatusCode)
+		require.Equal(t, http.StatusGone, n.Get(link.Href).StatusCode)
 		return false
 	}
-	before, a := n.get(prior), n.get(link.Href)
+	before, a := n.Get(prior), n.Get(link.Href)
 	require.Equal(t, http.StatusOK, before.StatusCode)
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
-	require.Equal(t, patch.MediaType, a.mediaType())
-	(&destination{node: n}).measured(link.Href, link.Representation, a.body)
-	after, err := patch.Apply(before.body, a.body)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	require.Equal(t, patch.MediaType, a.MediaType())
+	(&destination{node: n}).measured(link.Href, link.Representation, a.Bytes)
+	after, err := patch.Apply(before.Bytes, a.Bytes)
 	require.NoError(t, err)
-	require.Equal(t, string(n.mustGet(href).body), string(after))
-	require.Equal(t, string(n.mustGet(memento.Href).body), string(after), "the one that the item is about")
+	require.Equal(t, string(n.MustGet(href).Bytes), string(after))
+	require.Equal(t, string(n.MustGet(memento.Href).Bytes), string(after), "the one that the item is about")
 	return true
 }
 
@@ -200,9 +203,9 @@ func (n *node) checkPatch(collection string, item *resourcesync.Item, link resou
 func TestPatchOfAHub(t *testing.T) {
 	t.Parallel()
 	n := start(t, changesPerList(3))
-	n.publish("m", largeHub("first"))
+	n.Publish("m", largeHub("first"))
 	n.visit("m")
-	n.mustPut("m", largeHub("second"))
+	n.MustPut("m", largeHub("second"))
 	d := n.visited("m")
 	d.check()
 	item := d.open.items[len(d.open.items)-1]
@@ -213,40 +216,40 @@ func TestPatchOfAHub(t *testing.T) {
 	require.True(t, n.checkPatch("m", &item, links[0]))
 	href := links[0].Href
 	other := strings.Replace(href, ".xtm1.patch", ".xtm21.patch", 1)
-	n.mustGet(other)
+	n.MustGet(other)
 
-	a := n.mustGet(href, "Accept-Encoding", "gzip")
+	a := n.MustGet(href, "Accept-Encoding", "gzip")
 	require.Equal(t, "gzip", a.Header.Get("Content-Encoding"))
-	require.Equal(t, string(n.mustGet(href).body), string(a.plain(t)))
+	require.Equal(t, string(n.MustGet(href).Bytes), string(a.Plain(t)))
 	require.Contains(t, a.Header.Get("Cache-Control"), "immutable")
-	require.Equal(t, http.StatusNotModified, n.get(href, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode)
-	h := n.do(http.MethodHead, href, nil)
+	require.Equal(t, http.StatusNotModified, n.Get(href, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode)
+	h := n.Do(http.MethodHead, href, nil)
 	require.EqualValues(t, links[0].Length, h.ContentLength)
-	require.Empty(t, h.body)
+	require.Empty(t, h.Bytes)
 	memento, _ := item.Link(resourcesync.RelMemento)
 	for url, want := range map[string]int{
 		memento.Href + ".patch":                                      http.StatusNotFound, // of no form
 		strings.Replace(href, ".xtm1.", ".xtm20.", 1):                http.StatusNotFound,
 		strings.Replace(href, "/mementos/", "/x/", 1):                http.StatusNotFound,
-		n.url("/topicmaps/none") + href[len(n.url("/topicmaps/m")):]: http.StatusNotFound,
+		n.URL("/topicmaps/none") + href[len(n.URL("/topicmaps/m")):]: http.StatusNotFound,
 	} {
-		assert.Equal(t, want, n.get(url).StatusCode, url)
+		assert.Equal(t, want, n.Get(url).StatusCode, url)
 	}
 
 	// The lists that are files have it too; packages have the whole instead.
-	n.mustPut("m", topicMap(topic("note", "Notes"), hubOf("hub", 300, "second")))
-	require.NoError(t, n.Store.View(d.t.Context(), "m", func(v *store.View) error {
+	n.MustPut("m", served.TopicMap(served.Topic("note", "Notes"), hubOf("hub", 300, "second")))
+	require.NoError(t, n.Store.View(d.T.Context(), "m", func(v *store.View) error {
 		for e := range v.Entries(1) {
 			about, err := resources.RecordFormOf(v, &e)
 			require.NoError(t, err)
 			if about.Patches == nil {
-				assert.Equal(t, http.StatusNotFound, n.get(n.url("/topicmaps/m/mementos/"+v.ID(&e).String()+".xtm1.patch")).StatusCode)
+				assert.Equal(t, http.StatusNotFound, n.Get(n.URL("/topicmaps/m/mementos/"+v.ID(&e).String()+".xtm1.patch")).StatusCode)
 			}
 		}
 		return nil
 	}))
-	n.mustPut("m", largeHub("third"))
-	n.mustPut("m", largeHub("fourth"))
+	n.MustPut("m", largeHub("third"))
+	n.MustPut("m", largeHub("fourth"))
 	d = n.visited("m")
 	d.check()
 	require.NotEmpty(t, d.closed)
@@ -257,7 +260,7 @@ func TestPatchOfAHub(t *testing.T) {
 		}
 	}
 	require.Positive(t, patched)
-	manifest := string(n.mustGet(strings.Replace(strings.Replace(d.closed[0].url, "changelist-", "changedump-", 1), ".xml", "-manifest.xml", 1)).body)
+	manifest := string(n.MustGet(strings.Replace(strings.Replace(d.closed[0].url, "changelist-", "changedump-", 1), ".xml", "-manifest.xml", 1)).Bytes)
 	require.NotContains(t, manifest, ".patch")
 }
 
@@ -265,9 +268,9 @@ func TestPatchOfAHub(t *testing.T) {
 func TestPatchesWhenFormsChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", largeHub("first"))
+	n.Publish("m", largeHub("first"))
 	n.visit("m")
-	n.mustPut("m", largeHub("second"))
+	n.MustPut("m", largeHub("second"))
 	patches := func() (all []resourcesync.Link) {
 		t.Helper()
 		d := n.visit("m")
@@ -282,10 +285,10 @@ func TestPatchesWhenFormsChange(t *testing.T) {
 		return all
 	}
 	require.Len(t, patches(), 1)
-	n.settings("m", func(s *store.Settings) { s.RecordForms = store.Forms[1:] })
-	n.mustPut("m", largeHub("third")) // before the others are published in the other form
+	n.Settings("m", func(s *store.Settings) { s.RecordForms = store.Forms[1:] })
+	n.MustPut("m", largeHub("third")) // before the others are published in the other form
 	require.Len(t, patches(), 1, "what was before is in another form")
-	n.mustPut("m", largeHub("fourth"))
+	n.MustPut("m", largeHub("fourth"))
 	all := patches()
 	require.Len(t, all, 2)
 	require.True(t, strings.HasSuffix(all[1].Href, ".xtm21.patch"))
@@ -294,15 +297,15 @@ func TestPatchesWhenFormsChange(t *testing.T) {
 // Patches are for those who may read fragments, as long as these are kept.
 func TestPatchesOfPrunedAndOfPrivateTopics(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(1), func(c *server.Config) { c.ReadTokens = map[string][]string{"private": {"0123456789abcdef"}} })
+	n := start(t, served.DocumentSize(1), func(c *server.Config) { c.ReadTokens = map[string][]string{"private": {"0123456789abcdef"}} })
 	for _, name := range []string{"m", "private"} {
 		token := []string{"Authorization", "Bearer 0123456789abcdef"}
-		n.publish(name, largeHub("first"))
+		n.Publish(name, largeHub("first"))
 		testenv.Eventually(t, func() bool {
-			return n.get("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).StatusCode == http.StatusOK
+			return n.Get("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).StatusCode == http.StatusOK
 		})
-		n.mustPut(name, largeHub("second"))
-		list, err := resourcesync.Read(bytes.NewReader(n.mustGet("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).body), "x", resourcesync.Limits{})
+		n.MustPut(name, largeHub("second"))
+		list, err := resourcesync.Read(bytes.NewReader(n.MustGet("/topicmaps/"+name+"/resourcesync/changelist.xml", token...).Bytes), "x", resourcesync.Limits{})
 		require.NoError(t, err)
 		href := ""
 		for item, err := list.Next(); err == nil; item, err = list.Next() {
@@ -312,17 +315,17 @@ func TestPatchesOfPrunedAndOfPrivateTopics(t *testing.T) {
 		}
 		require.NotEmpty(t, href)
 		if name == "private" {
-			require.Equal(t, http.StatusUnauthorized, n.get(href).StatusCode)
-			require.Contains(t, n.mustGet(href, token...).Header.Get("Cache-Control"), "private")
+			require.Equal(t, http.StatusUnauthorized, n.Get(href).StatusCode)
+			require.Contains(t, n.MustGet(href, token...).Header.Get("Cache-Control"), "private")
 			continue
 		}
-		n.mustGet(href)
-		n.settings(name, func(s *store.Settings) { s.KeepEntries = 1 })
+		n.MustGet(href)
+		n.Settings(name, func(s *store.Settings) { s.KeepEntries = 1 })
 		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
 		testenv.Eventually(t, func() bool { // once the lists are closed
 			n.post("/topicmaps/m/gc")
-			return n.get(href).StatusCode == http.StatusGone
+			return n.Get(href).StatusCode == http.StatusGone
 		})
-		require.Contains(t, string(n.get(href).body), "starts again from the newest snapshot")
+		require.Contains(t, string(n.Get(href).Bytes), "starts again from the newest snapshot")
 	}
 }

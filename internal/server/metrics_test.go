@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // sample returns the value of a time series in the text format of Prometheus, or
@@ -34,22 +35,22 @@ func sample(t testing.TB, text, series string) float64 {
 
 func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 	t.Parallel()
-	now := newClock()
+	now := served.NewClock()
 	n := startAt(t, now)
-	c := n.publish("small", small())
-	now.advance(time.Minute)
-	n.mustPut("small", small("Oslo", "Christiania", "Bergen", "Bjørgvin"))
-	now.advance(time.Hour)
-	n.get("/topicmaps/small/fragments", "If-None-Match", "*")
-	n.get(strings.TrimSuffix(n.feed("/topicmaps/small/fragments").Entries[0].link(t, "self"), ".atom") + ".xtm21")
-	n.get("/nowhere/1")
-	n.get("/nowhere/2")
-	n.do("BREW", "/topicmaps", nil)
+	c := n.Publish("small", served.Small())
+	now.Advance(time.Minute)
+	n.MustPut("small", served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin"))
+	now.Advance(time.Hour)
+	n.Get("/topicmaps/small/fragments", "If-None-Match", "*")
+	n.Get(strings.TrimSuffix(n.Feed("/topicmaps/small/fragments").Entries[0].Link(t, "self"), ".atom") + ".xtm21")
+	n.Get("/nowhere/1")
+	n.Get("/nowhere/2")
+	n.Do("BREW", "/topicmaps", nil)
 	n.lines("method=BREW")
-	a := n.mustGet("/metrics")
+	a := n.MustGet("/metrics")
 	assert.Contains(t, a.Header.Get("Content-Type"), "text/plain")
 	assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-	text := string(a.body)
+	text := string(a.Bytes)
 	for series, want := range map[string]float64{
 		`tmshare_http_requests_total{code="200",method="PUT",route="/topicmaps/{map}"}`:                     1,
 		`tmshare_http_requests_total{code="304",method="GET",route="/topicmaps/{map}/fragments"}`:           1,
@@ -79,7 +80,7 @@ func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 func TestMetricsOfGuardedMapsAreNotForAll(t *testing.T) {
 	t.Parallel()
 	n := guarded(t)
-	text := string(n.mustGet("/metrics").body)
+	text := string(n.MustGet("/metrics").Bytes)
 	sample(t, text, `tmshare_collection_topics{collection="open"}`)
 	assert.NotContains(t, text, "secret")
 	w := httptest.NewRecorder()
@@ -90,43 +91,43 @@ func TestMetricsOfGuardedMapsAreNotForAll(t *testing.T) {
 func TestMetricsElsewhereAreNotHere(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.MetricsElsewhere = true })
-	assert.Equal(t, http.StatusNotFound, n.get("/metrics").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get("/metrics").StatusCode)
 }
 
 // Two servers in one process have metrics of their own.
 func TestMetricsAreTheServersOwn(t *testing.T) {
 	t.Parallel()
 	a, b := start(t), start(t)
-	a.get("/topicmaps")
+	a.Get("/topicmaps")
 	a.lines("path=/topicmaps ")
-	sample(t, string(a.mustGet("/metrics").body), `tmshare_http_requests_total{code="200",method="GET",route="/topicmaps"}`)
-	assert.NotContains(t, string(b.mustGet("/metrics").body), `route="/topicmaps"`)
+	sample(t, string(a.MustGet("/metrics").Bytes), `tmshare_http_requests_total{code="200",method="GET",route="/topicmaps"}`)
+	assert.NotContains(t, string(b.MustGet("/metrics").Bytes), `route="/topicmaps"`)
 }
 
 func TestReadinessIsOfTheStoreAndEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	a := n.mustGet("/readyz")
-	assert.Equal(t, "ready\n", string(a.body))
+	a := n.MustGet("/readyz")
+	assert.Equal(t, "ready\n", string(a.Bytes))
 	assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 	n.Stopping()
-	a = n.get("/readyz")
+	a = n.Get("/readyz")
 	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
-	assert.Contains(t, string(a.body), "stopping")
-	n.mustGet("/healthz")
-	n.mustGet("/topicmaps")
+	assert.Contains(t, string(a.Bytes), "stopping")
+	n.MustGet("/healthz")
+	n.MustGet("/topicmaps")
 
 	w := &failingOverview{}
 	n = start(t, func(c *server.Config) {
 		w.Store = c.Store
 		c.Store = w
 	})
-	a = n.get("/readyz", "X-Request-Id", "unready")
+	a = n.Get("/readyz", "X-Request-Id", "unready")
 	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
-	assert.NotContains(t, string(a.body), "/var/lib")
+	assert.NotContains(t, string(a.Bytes), "/var/lib")
 	assert.Contains(t, n.lines("request=unready")[0], "/var/lib/tmshare is gone")
-	assert.Contains(t, string(n.mustGet("/metrics").body), "tmshare_http_requests_total", "what can be told is told")
-	assert.Len(t, strings.Split(strings.TrimSpace(string(n.mustGet("/healthz").body)), "\n"), 1)
+	assert.Contains(t, string(n.MustGet("/metrics").Bytes), "tmshare_http_requests_total", "what can be told is told")
+	assert.Len(t, strings.Split(strings.TrimSpace(string(n.MustGet("/healthz").Bytes)), "\n"), 1)
 }
 
 type failingOverview struct{ server.Store }
@@ -139,14 +140,14 @@ func (failingOverview) Collections(context.Context) ([]store.Collection, error) 
 func TestMetricsShowFilesThatAreBroken(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.WatchEvery = time.Millisecond })
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	const series = `tmshare_collection_file_broken{collection="small"}`
-	assert.NotContains(t, string(n.mustGet("/metrics").body), series)
+	assert.NotContains(t, string(n.MustGet("/metrics").Bytes), series)
 	file := filepath.Join(t.TempDir(), "map.xtm")
-	require.NoError(t, os.WriteFile(file, small(), 0o600))
+	require.NoError(t, os.WriteFile(file, served.Small(), 0o600))
 	n.Watch([]publish.Watched{{Collection: "small", File: file}})
-	assert.Zero(t, sample(t, string(n.mustGet("/metrics").body), series))
+	assert.Zero(t, sample(t, string(n.MustGet("/metrics").Bytes), series))
 	require.NoError(t, os.Remove(file))
 	n.lines("file not published")
-	assert.Equal(t, 1.0, sample(t, string(n.mustGet("/metrics").body), series))
+	assert.Equal(t, 1.0, sample(t, string(n.MustGet("/metrics").Bytes), series))
 }

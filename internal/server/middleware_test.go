@@ -16,16 +16,17 @@ import (
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // lines returns the lines of the log with a piece of text, once there are some:
 // a line is written after the answer.
 func (n *node) lines(piece string) []string {
-	n.t.Helper()
+	n.T.Helper()
 	var found []string
-	testenv.Eventually(n.t, func() bool {
+	testenv.Eventually(n.T, func() bool {
 		found = nil
-		for line := range strings.Lines(n.logs.String()) {
+		for line := range strings.Lines(n.Logs.String()) {
 			if strings.Contains(line, piece) {
 				found = append(found, line)
 			}
@@ -38,10 +39,10 @@ func (n *node) lines(piece string) []string {
 func TestEveryAnswerHasARequestID(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	seen := map[string]bool{}
 	for _, path := range []string{"/topicmaps", "/topicmaps", "/nothing", "/topicmaps/none", "/healthz"} {
-		id := n.get(path).Header.Get("X-Request-Id")
+		id := n.Get(path).Header.Get("X-Request-Id")
 		assert.Regexp(t, `^[0-9a-f]{16}$`, id)
 		assert.False(t, seen[id], "two requests with one id")
 		seen[id] = true
@@ -50,13 +51,13 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 	for given, taken := range map[string]bool{
 		"abc-DEF_1.2": true, long: true, long + "a": false, "a b": false, "a\tb": false, `a"b`: false, "é": false, "a=b": false, "": false,
 	} {
-		a := n.get("/topicmaps/none", "X-Request-Id", given, "Accept", "application/json")
+		a := n.Get("/topicmaps/none", "X-Request-Id", given, "Accept", "application/json")
 		id := a.Header.Get("X-Request-Id")
 		assert.Equal(t, taken, id == given, "%q", given)
 		var p problems.Problem
-		require.NoError(t, json.Unmarshal(a.body, &p))
+		require.NoError(t, json.Unmarshal(a.Bytes, &p))
 		assert.Equal(t, id, p.RequestID)
-		assert.Contains(t, string(n.get("/topicmaps/none", "X-Request-Id", "known", "Accept", "text/plain").body), "request known")
+		assert.Contains(t, string(n.Get("/topicmaps/none", "X-Request-Id", "known", "Accept", "text/plain").Bytes), "request known")
 		assert.Len(t, n.lines("request="+id), 1)
 	}
 }
@@ -64,27 +65,27 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 func TestAccessLogHasOneLineForEachRequest(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
-	n.publish("small", small())
-	a := n.mustGet("/topicmaps/small/fragments?access_token="+token, "X-Request-Id", "one", "Authorization", "Bearer "+token)
+	n.Publish("small", served.Small())
+	a := n.MustGet("/topicmaps/small/fragments?access_token="+token, "X-Request-Id", "one", "Authorization", "Bearer "+token)
 	line := n.lines("request=one")
 	require.Len(t, line, 1)
 	for _, piece := range []string{
-		"level=INFO", "method=GET", "path=/topicmaps/small/fragments ", "status=200", fmt.Sprintf("bytes=%d ", len(a.body)), "took=", "remote=127.0.0.1:",
+		"level=INFO", "method=GET", "path=/topicmaps/small/fragments ", "status=200", fmt.Sprintf("bytes=%d ", len(a.Bytes)), "took=", "remote=127.0.0.1:",
 	} {
 		assert.Contains(t, line[0], piece)
 	}
-	n.get("/topicmaps/small/fragments", "X-Request-Id", "two", "If-None-Match", "*")
+	n.Get("/topicmaps/small/fragments", "X-Request-Id", "two", "If-None-Match", "*")
 	assert.Contains(t, n.lines("request=two")[0], "status=304 bytes=0 ")
-	n.do(http.MethodHead, "/topicmaps/small/nothing", nil, "X-Request-Id", "three")
+	n.Do(http.MethodHead, "/topicmaps/small/nothing", nil, "X-Request-Id", "three")
 	assert.Contains(t, n.lines("request=three")[0], "method=HEAD path=/topicmaps/small/nothing status=404")
-	n.put("small", small(), "X-Request-Id", "four", "Authorization", "Bearer wrong-horse-battery")
+	n.Put("small", served.Small(), "X-Request-Id", "four", "Authorization", "Bearer wrong-horse-battery")
 	assert.Contains(t, n.lines("request=four")[0], "status=401")
-	n.get("/healthz", "X-Request-Id", "five")
+	n.Get("/healthz", "X-Request-Id", "five")
 	assert.Contains(t, n.lines("request=five")[0], "level=DEBUG")
-	n.get("/"+strings.Repeat("a", 100_000), "X-Request-Id", "six")
+	n.Get("/"+strings.Repeat("a", 100_000), "X-Request-Id", "six")
 	assert.Less(t, len(n.lines("request=six")[0]), 1500)
-	assert.NotContains(t, n.logs.String(), token)
-	assert.NotContains(t, n.logs.String(), "wrong-horse")
+	assert.NotContains(t, n.Logs.String(), token)
+	assert.NotContains(t, n.Logs.String(), "wrong-horse")
 }
 
 // A mistake in the program ends one request, not the server.
@@ -92,25 +93,25 @@ func TestPanicIsAnsweredWithItsRequestID(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
 	w.view = func() error { panic("the secret state of affairs") }
-	a := n.get("/topicmaps/small/fragments", "X-Request-Id", "bad", "Accept", "application/json")
+	a := n.Get("/topicmaps/small/fragments", "X-Request-Id", "bad", "Accept", "application/json")
 	assert.Equal(t, http.StatusInternalServerError, a.StatusCode)
 	assert.Equal(t, "bad", a.Header.Get("X-Request-Id"))
-	assert.NotContains(t, string(a.body), "secret")
+	assert.NotContains(t, string(a.Bytes), "secret")
 	line := n.lines("request=bad")
 	require.Len(t, line, 1)
 	for _, piece := range []string{"level=ERROR", "status=500", "the secret state of affairs", "failure_test.go"} {
 		assert.Contains(t, line[0], piece, "where it came from")
 	}
 	w.view = nil
-	n.mustGet("/topicmaps/small/fragments")
+	n.MustGet("/topicmaps/small/fragments")
 }
 
 func TestPanicInTheMiddleOfAnAnswerCutsItOff(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
 	w.Store = panicsLate{w.Store}
-	a := n.get("/topicmaps/small/snapshots/current", "X-Request-Id", "late")
-	assert.Error(t, a.err)
+	a := n.Get("/topicmaps/small/snapshots/current", "X-Request-Id", "late")
+	assert.Error(t, a.Err)
 	line := n.lines("request=late")[0]
 	assert.Contains(t, line, "truncated=true")
 	assert.Contains(t, line, "the end is bad")
@@ -147,17 +148,17 @@ func TestErrorsAreInTheFormThatIsAskedFor(t *testing.T) {
 			status       int
 			method, path string
 		}{{404, "GET", "/nothing"}, {404, "GET", "/topicmaps/none"}, {405, "DELETE", "/topicmaps"}, {400, "GET", "/topicmaps/none/topics?si=%zz"}} {
-			a := n.do(c.method, c.path, nil, "Accept", accept)
+			a := n.Do(c.method, c.path, nil, "Accept", accept)
 			assert.Equal(t, c.status, a.StatusCode, c.path)
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 			if text {
 				assert.Equal(t, "text/plain; charset=utf-8", a.Header.Get("Content-Type"), "%q", accept)
-				assert.True(t, strings.HasPrefix(string(a.body), http.StatusText(c.status)+": "), "%s", a.body)
+				assert.True(t, strings.HasPrefix(string(a.Bytes), http.StatusText(c.status)+": "), "%s", a.Bytes)
 				continue
 			}
 			var p problems.Problem
 			assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), "%q", accept)
-			require.NoError(t, json.Unmarshal(a.body, &p))
+			require.NoError(t, json.Unmarshal(a.Bytes, &p))
 			assert.Equal(t, c.status, p.Status)
 			assert.NotEmpty(t, p.Detail)
 		}
@@ -167,22 +168,22 @@ func TestErrorsAreInTheFormThatIsAskedFor(t *testing.T) {
 func TestUnreadableBodiesAreRefusedWithWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for header, ok := range map[string]bool{
 		"": true, "application/xml": true, "text/xml; charset=utf-8": true, "application/xtm+xml": true, "application/xtm1+xml": true,
 		"application/x-tm+xml;version=2.1": true, "application/x-www-form-urlencoded": true, "application/octet-stream": true, "application/gzip": true,
 		"text/plain": true, "image/png": false, "multipart/form-data; boundary=x": false, "text/html": false, "nonsense": false, "text/n3": false,
 	} {
-		a := n.put("small", small("Oslo", fmt.Sprint("Oslo ", len(header))), "Content-Type", header)
+		a := n.Put("small", served.Small("Oslo", fmt.Sprint("Oslo ", len(header))), "Content-Type", header)
 		if ok {
-			assert.Equal(t, http.StatusOK, a.StatusCode, "%q: %s", header, a.body)
+			assert.Equal(t, http.StatusOK, a.StatusCode, "%q: %s", header, a.Bytes)
 			continue
 		}
 		assert.Equal(t, http.StatusUnsupportedMediaType, a.StatusCode, "%q", header)
-		assert.Contains(t, a.Header.Get("Accept"), xtm21Type)
-		assert.Contains(t, string(a.body), xtm21Type)
+		assert.Contains(t, a.Header.Get("Accept"), served.XTM21Type)
+		assert.Contains(t, string(a.Bytes), served.XTM21Type)
 	}
-	a := n.put("small", small(), "Content-Encoding", "br")
+	a := n.Put("small", served.Small(), "Content-Encoding", "br")
 	assert.Equal(t, http.StatusUnsupportedMediaType, a.StatusCode)
 	assert.Equal(t, "gzip", a.Header.Get("Accept-Encoding"))
 }
@@ -191,12 +192,12 @@ func TestUnreadableBodiesAreRefusedWithWhatIsTaken(t *testing.T) {
 func TestSlowRequestsAreWarnings(t *testing.T) {
 	t.Parallel()
 	slow := start(t, func(c *server.Config) { c.SlowRequest = time.Nanosecond })
-	slow.publish("small", small())
-	assert.Contains(t, slow.lines("request=" + slow.get("/topicmaps").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request" method=GET path=/topicmaps status=200`)
-	assert.Contains(t, slow.lines("request=" + slow.get("/healthz").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request"`, "also what is not logged otherwise")
+	slow.Publish("small", served.Small())
+	assert.Contains(t, slow.lines("request=" + slow.Get("/topicmaps").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request" method=GET path=/topicmaps status=200`)
+	assert.Contains(t, slow.lines("request=" + slow.Get("/healthz").Header.Get("X-Request-Id"))[0], `level=WARN msg="slow request"`, "also what is not logged otherwise")
 
 	for _, limit := range []time.Duration{0, time.Hour} {
 		n := start(t, func(c *server.Config) { c.SlowRequest = limit })
-		assert.Contains(t, n.lines("request=" + n.get("/topicmaps").Header.Get("X-Request-Id"))[0], "level=INFO msg=request ")
+		assert.Contains(t, n.lines("request=" + n.Get("/topicmaps").Header.Get("X-Request-Id"))[0], "level=INFO msg=request ")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/mmcdole/gofeed/atom"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // sdshareClient is a client of SDShare as there were some: it knows the names of
@@ -30,55 +32,55 @@ type sdshareClient struct {
 
 type sdshareFeed struct {
 	Prefix  string         `xml:"http://www.egovpt.org/sdshare ServerSrcLocatorPrefix"`
-	Links   []link         `xml:"http://www.w3.org/2005/Atom link"`
+	Links   []served.Link  `xml:"http://www.w3.org/2005/Atom link"`
 	Entries []sdshareEntry `xml:"http://www.w3.org/2005/Atom entry"`
 }
 
 type sdshareEntry struct {
-	Updated   time.Time `xml:"http://www.w3.org/2005/Atom updated"`
-	Links     []link    `xml:"http://www.w3.org/2005/Atom link"`
-	Resources []string  `xml:"http://www.sdshare.org/2012/core/ resource"`
-	TopicSIs  []string  `xml:"http://www.egovpt.org/sdshare TopicSI"`
+	Updated   time.Time     `xml:"http://www.w3.org/2005/Atom updated"`
+	Links     []served.Link `xml:"http://www.w3.org/2005/Atom link"`
+	Resources []string      `xml:"http://www.sdshare.org/2012/core/ resource"`
+	TopicSIs  []string      `xml:"http://www.egovpt.org/sdshare TopicSI"`
 }
 
 func (c *sdshareClient) feed(url string) (f sdshareFeed) {
-	c.t.Helper()
-	require.NoError(c.t, xml.Unmarshal(c.mustGet(url).body, &f))
+	c.T.Helper()
+	require.NoError(c.T, xml.Unmarshal(c.MustGet(url).Bytes, &f))
 	return f
 }
 
 // the returns the one link with a relation and a type among links.
-func (c *sdshareClient) the(links []link, rel, mediaType string) string {
-	c.t.Helper()
+func (c *sdshareClient) the(links []served.Link, rel, mediaType string) string {
+	c.T.Helper()
 	var found []string
 	for _, l := range links {
 		if l.Rel == rel && l.Type == mediaType {
 			found = append(found, l.Href)
 		}
 	}
-	require.Len(c.t, found, 1, "links with rel %s and type %s", rel, mediaType)
+	require.Len(c.T, found, 1, "links with rel %s and type %s", rel, mediaType)
 	return found[0]
 }
 
 // subscribe takes the snapshot of the first collection and finds its changes.
 func (c *sdshareClient) subscribe(overview string) (snapshot []byte) {
-	c.t.Helper()
-	collection := c.the(c.feed(overview).Entries[0].Links, c.rels+"collectionfeed", atomType)
-	var links []link
+	c.T.Helper()
+	collection := c.the(c.feed(overview).Entries[0].Links, c.rels+"collectionfeed", served.AtomType)
+	var links []served.Link
 	for _, e := range c.feed(collection).Entries {
 		links = append(links, e.Links...)
 	}
-	c.fragments = c.the(links, c.rels+"fragmentsfeed", atomType)
-	newest := c.feed(c.the(links, c.rels+"snapshotsfeed", atomType)).Entries[0]
+	c.fragments = c.the(links, c.rels+"fragmentsfeed", served.AtomType)
+	newest := c.feed(c.the(links, c.rels+"snapshotsfeed", served.AtomType)).Entries[0]
 	c.recorded = newest.Updated
-	return c.mustGet(c.the(newest.Links, c.rels+"snapshot", xtm1Type)).body
+	return c.MustGet(c.the(newest.Links, c.rels+"snapshot", served.XTM1Type)).Bytes
 }
 
 // poll fetches the fragments of what has changed since the last time.
 func (c *sdshareClient) poll() (entries int) {
-	c.t.Helper()
+	c.T.Helper()
 	next := c.fragments
-	if c.rels == sdshare {
+	if c.rels == served.SDShare {
 		next += "?since=" + url.QueryEscape(c.recorded.UTC().Format("2006-01-02T15:04:05"))
 	}
 	for next != "" {
@@ -86,13 +88,13 @@ func (c *sdshareClient) poll() (entries int) {
 		c.prefix = f.Prefix
 		for _, e := range slices.Backward(oldestLast(f.Entries)) {
 			named := e.Resources
-			if c.rels != sdshare {
+			if c.rels != served.SDShare {
 				if named = e.TopicSIs; e.Updated.Before(c.recorded) {
 					continue
 				}
 			}
-			require.Len(c.t, named, 1)
-			c.topics[named[0]] = c.mustGet(c.the(e.Links, c.rels+"fragment", xtm1Type)).body
+			require.Len(c.T, named, 1)
+			c.topics[named[0]] = c.MustGet(c.the(e.Links, c.rels+"fragment", served.XTM1Type)).Bytes
 			if e.Updated.After(c.recorded) {
 				c.recorded = e.Updated
 			}
@@ -100,7 +102,7 @@ func (c *sdshareClient) poll() (entries int) {
 		}
 		next = ""
 		for _, l := range f.Links {
-			if l.Rel == "next" && l.Type == atomType {
+			if l.Rel == "next" && l.Type == served.AtomType {
 				next = l.Href
 			}
 		}
@@ -115,31 +117,31 @@ func oldestLast(entries []sdshareEntry) []sdshareEntry {
 
 func TestClientOfSDShareFollows(t *testing.T) {
 	t.Parallel()
-	for name, rels := range map[string]string{"2012": sdshare, "CWA": cwa + "/"} {
+	for name, rels := range map[string]string{"2012": served.SDShare, "CWA": served.CWA + "/"} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); clientOfSDShareFollows(t, rels) })
 	}
 }
 
 func clientOfSDShareFollows(t *testing.T, rels string) {
-	now := newClock()
-	n := startAt(t, now, documentSize(30))
-	n.publish("small", small())
+	now := served.NewClock()
+	n := startAt(t, now, served.DocumentSize(30))
+	n.Publish("small", served.Small())
 	c := &sdshareClient{node: n, rels: rels, topics: map[string][]byte{}}
-	assert.Equal(t, n.expected("small", small()), canonical(t, c.subscribe(n.url("/topicmaps")), n.sp("small")))
-	now.advance(time.Hour)
+	assert.Equal(t, n.Expected("small", served.Small()), served.Canonical(t, c.subscribe(n.URL("/topicmaps")), n.SP("small")))
+	now.Advance(time.Hour)
 	for _, step := range []string{"A", "B", "C"} {
-		n.mustPut("small", small("Oslo", "Oslo "+step, "Bergen", "Bergen "+step, "City", "City "+step, "part", "part "+step))
+		n.MustPut("small", served.Small("Oslo", "Oslo "+step, "Bergen", "Bergen "+step, "City", "City "+step, "part", "part "+step))
 		c.poll()
 		for _, name := range []string{"oslo", "bergen", "city", "role-1"} {
 			resource := "http://psi.example.org/" + name
-			current := n.mustGet(n.find("small", resource).Header.Get("Location") + ".xtm1")
-			assert.Equal(t, string(current.body), string(c.topics[resource]), "%s after %s", name, step)
+			current := n.MustGet(n.find("small", resource).Header.Get("Location") + ".xtm1")
+			assert.Equal(t, string(current.Bytes), string(c.topics[resource]), "%s after %s", name, step)
 			assert.Contains(t, string(c.topics[resource]), " "+step+"</baseNameString>")
 		}
-		now.advance(time.Hour)
+		now.Advance(time.Hour)
 	}
-	n.delete("small", "http://psi.example.org/tromsø")
-	assert.Equal(t, n.sp("small"), c.prefix)
+	n.Delete("small", "http://psi.example.org/tromsø")
+	assert.Equal(t, n.SP("small"), c.prefix)
 	assert.LessOrEqual(t, c.poll(), 5, "what it has not seen, and that of the second when it last looked")
 	deleted := string(c.topics["http://psi.example.org/troms%C3%B8"]) + string(c.topics["http://psi.example.org/tromsø"])
 	assert.Contains(t, deleted, "<topic ")
@@ -150,8 +152,8 @@ func clientOfSDShareFollows(t *testing.T, rels string) {
 // one alternate link of a type, and all dialects lead to the same.
 func TestDialectsLeadToTheSame(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
 	w := n.walk("/topicmaps")
 	pairs := map[string][]string{
 		"topicmapfeed": {"collectionfeed"}, "fragmentfeed": {"fragmentsfeed"}, "snapshotfeed": {"snapshotsfeed"},
@@ -159,17 +161,17 @@ func TestDialectsLeadToTheSame(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for _, d := range w.feeds {
-		for _, e := range append([]document{*d}, d.Entries...) {
+		for _, e := range append([]served.Document{*d}, d.Entries...) {
 			for ours, theirs := range pairs {
-				for _, namespace := range []string{sdshare, cwa + "/"} {
+				for _, namespace := range []string{served.SDShare, served.CWA + "/"} {
 					var links map[string]string
 					for _, name := range theirs {
-						if l := e.typed(t, namespace+name); len(l) > 0 {
+						if l := e.Typed(t, namespace+name); len(l) > 0 {
 							links = l
 							seen[namespace+name]++
 						}
 					}
-					if have := e.typed(t, ours); len(have) > 0 {
+					if have := e.Typed(t, ours); len(have) > 0 {
 						assert.Equal(t, have, links, "%s of %s", ours, e.Titles[0])
 					} else {
 						assert.Empty(t, links)
@@ -180,8 +182,8 @@ func TestDialectsLeadToTheSame(t *testing.T) {
 	}
 	for _, names := range pairs {
 		for _, name := range names {
-			assert.Positive(t, seen[sdshare+name], name)
-			assert.Equal(t, seen[sdshare+name], seen[cwa+"/"+name], name)
+			assert.Positive(t, seen[served.SDShare+name], name)
+			assert.Equal(t, seen[served.SDShare+name], seen[served.CWA+"/"+name], name)
 		}
 	}
 }
@@ -189,30 +191,30 @@ func TestDialectsLeadToTheSame(t *testing.T) {
 // A feed reader that others have written shows our feeds, and walks them.
 func TestFeedReaderOfOthersReadsEveryFeed(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "Christiania", "Bergen", ""))
-	all, documents := n.history("/topicmaps/small/fragments")
+	n := start(t, served.DocumentSize(4))
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "Christiania", "Bergen", ""))
+	all, documents := n.History("/topicmaps/small/fragments")
 	reader := gofeed.NewParser()
 
 	seen := 0
 	for _, ours := range documents {
-		f, err := reader.ParseURL(ours.link(t, "self"))
+		f, err := reader.ParseURL(ours.Link(t, "self"))
 		require.NoError(t, err)
 		assert.Equal(t, "atom", f.FeedType)
 		assert.Equal(t, ours.Titles[0], f.Title)
 		require.NotNil(t, f.UpdatedParsed)
-		assert.True(t, at(t, ours.updated()).Equal(*f.UpdatedParsed))
+		assert.True(t, served.At(t, ours.Updated()).Equal(*f.UpdatedParsed))
 		require.Len(t, f.Authors, 1)
 		assert.Equal(t, "TMShare Server", f.Authors[0].Name)
 		for i, item := range f.Items {
 			e := all[seen+i]
-			assert.Equal(t, e.id(), item.GUID)
+			assert.Equal(t, e.ID(), item.GUID)
 			assert.Equal(t, e.Titles[0], item.Title)
 			require.NotNil(t, item.UpdatedParsed)
-			assert.True(t, at(t, e.updated()).Equal(*item.UpdatedParsed))
-			assert.Contains(t, e.typed(t, "alternate"), xtm1Type)
-			assert.Equal(t, e.typed(t, "alternate")[xtm1Type], item.Link, "what a reader opens")
+			assert.True(t, served.At(t, e.Updated()).Equal(*item.UpdatedParsed))
+			assert.Contains(t, e.Typed(t, "alternate"), served.XTM1Type)
+			assert.Equal(t, e.Typed(t, "alternate")[served.XTM1Type], item.Link, "what a reader opens")
 			assert.Equal(t, e.TopicSI[0], item.Extensions["tmshare"]["TopicSI"][0].Value)
 			assert.Equal(t, e.TopicSI[0], item.Extensions["sdshare"]["resource"][0].Value)
 		}
@@ -221,7 +223,7 @@ func TestFeedReaderOfOthersReadsEveryFeed(t *testing.T) {
 	assert.Equal(t, len(all), seen)
 
 	for url, entries := range map[string]int{"/topicmaps": 1, "/topicmaps/small": 2, "/topicmaps/small/snapshots": 1, "/topicmaps/small/fragments?since=2001-01-01": 4} {
-		f, err := reader.ParseURL(n.url(url))
+		f, err := reader.ParseURL(n.URL(url))
 		require.NoError(t, err, url)
 		assert.Len(t, f.Items, entries, url)
 		for _, item := range f.Items {
@@ -232,7 +234,7 @@ func TestFeedReaderOfOthersReadsEveryFeed(t *testing.T) {
 
 	// By the links that its model of Atom has, back to the first entry.
 	walked := 0
-	for at := n.url("/topicmaps/small/fragments"); at != ""; {
+	for at := n.URL("/topicmaps/small/fragments"); at != ""; {
 		f, err := (&atom.Parser{}).Parse(bytesOf(n, at))
 		require.NoError(t, err)
 		walked += len(f.Entries)
@@ -246,4 +248,4 @@ func TestFeedReaderOfOthersReadsEveryFeed(t *testing.T) {
 	assert.Equal(t, len(all), walked)
 }
 
-func bytesOf(n *node, url string) *bytes.Reader { return bytes.NewReader(n.mustGet(url).body) }
+func bytesOf(n *node, url string) *bytes.Reader { return bytes.NewReader(n.MustGet(url).Bytes) }

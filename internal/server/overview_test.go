@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"runtime"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -22,7 +21,7 @@ func withCollections(t testing.TB, count int) *node {
 	n := start(t, func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) })
 	for i := range count {
 		name := fmt.Sprintf("map%05d", i)
-		c := store.Collection{Name: name, SP: n.sp(name)}
+		c := store.Collection{Name: name, SP: n.SP(name)}
 		if i%10 == 9 {
 			c.DerivedFrom = []string{"map00000"}
 		}
@@ -32,26 +31,6 @@ func withCollections(t testing.TB, count int) *node {
 	return n
 }
 
-// ask has the handler answer, without the socket.
-func (n *node) ask(path string, headers ...string) *discard {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	for h := 0; h < len(headers); h += 2 {
-		r.Header.Set(headers[h], headers[h+1])
-	}
-	w := &discard{header: http.Header{}}
-	n.ServeHTTP(w, r)
-	return w
-}
-
-// allocates returns how many bytes f allocates.
-func allocates(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // An overview costs for each collection as much with many as with few. One that is known already costs the same with
 // any number of them.
 func TestTheOverviewCostsInProportion(t *testing.T) {
@@ -59,12 +38,12 @@ func TestTheOverviewCostsInProportion(t *testing.T) {
 	for _, path := range []string{"/topicmaps", "/topicmaps.html"} {
 		var took [2]uint64
 		for i, n := range []*node{small, large} {
-			n.ask(path)
-			took[i] = allocates(func() {
+			n.Ask(path)
+			took[i] = served.Allocates(func() {
 				for range 5 { // a commit comes before each
 					_, err := n.Store.ChangeSettings(t.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
 					require.NoError(t, err)
-					require.Equal(t, http.StatusOK, n.ask(path).status)
+					require.Equal(t, http.StatusOK, n.Ask(path).Status)
 				}
 			})
 		}
@@ -72,10 +51,10 @@ func TestTheOverviewCostsInProportion(t *testing.T) {
 	}
 	var took [2]uint64
 	for i, n := range []*node{small, large} {
-		tag := n.ask("/topicmaps").header.Get("ETag")
-		took[i] = allocates(func() {
+		tag := n.Ask("/topicmaps").Head.Get("ETag")
+		took[i] = served.Allocates(func() {
 			for range 50 {
-				require.Equal(t, http.StatusNotModified, n.ask("/topicmaps", "If-None-Match", tag).status)
+				require.Equal(t, http.StatusNotModified, n.Ask("/topicmaps", "If-None-Match", tag).Status)
 			}
 		})
 	}
@@ -86,28 +65,28 @@ func TestTheOverviewCostsInProportion(t *testing.T) {
 func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"secret": {"reader-of-secret-1"}} })
 	for _, name := range []string{"open", "secret"} {
-		_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: name, SP: n.sp(name)}, &merge.Memory{}, nil)
+		_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: name, SP: n.SP(name)}, &merge.Memory{}, nil)
 		require.NoError(t, err)
 	}
 	token := []string{"Authorization", "Bearer reader-of-secret-1"}
-	some, all := n.mustGet("/topicmaps"), n.mustGet("/topicmaps", token...)
+	some, all := n.MustGet("/topicmaps"), n.MustGet("/topicmaps", token...)
 	for range 2 {
-		assert.NotContains(t, string(some.body), "secret")
-		assert.Contains(t, string(all.body), "secret")
+		assert.NotContains(t, string(some.Bytes), "secret")
+		assert.Contains(t, string(all.Bytes), "secret")
 		assert.NotEqual(t, some.Header.Get("ETag"), all.Header.Get("ETag"))
-		some, all = n.mustGet("/topicmaps"), n.mustGet("/topicmaps", token...)
+		some, all = n.MustGet("/topicmaps"), n.MustGet("/topicmaps", token...)
 	}
 	change := func(name string) {
 		_, err := n.Store.ChangeSettings(t.Context(), name, func(s *store.Settings) error { s.Title = "Changed " + name; return nil })
 		require.NoError(t, err)
 	}
 	change("secret")
-	assert.Equal(t, http.StatusNotModified, n.get("/topicmaps", "If-None-Match", some.Header.Get("ETag")).StatusCode, "what it shows is the same")
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps", append(token, "If-None-Match", all.Header.Get("ETag"))...).StatusCode)
+	assert.Equal(t, http.StatusNotModified, n.Get("/topicmaps", "If-None-Match", some.Header.Get("ETag")).StatusCode, "what it shows is the same")
+	assert.Equal(t, http.StatusOK, n.Get("/topicmaps", append(token, "If-None-Match", all.Header.Get("ETag"))...).StatusCode)
 	change("open")
-	assert.Contains(t, string(n.mustGet("/topicmaps", "If-None-Match", some.Header.Get("ETag")).body), "Changed open")
+	assert.Contains(t, string(n.MustGet("/topicmaps", "If-None-Match", some.Header.Get("ETag")).Bytes), "Changed open")
 	require.NoError(t, n.Store.DeleteCollection(t.Context(), "open"))
-	assert.NotContains(t, string(n.mustGet("/topicmaps").body), "open")
+	assert.NotContains(t, string(n.MustGet("/topicmaps").Bytes), "open")
 }
 
 // BenchmarkOverview prints what the overview of many collections costs for each of them; the reference is that of 100
@@ -125,13 +104,13 @@ func BenchmarkOverview(b *testing.B) {
 			_, err := n.Store.ChangeSettings(b.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
 			require.NoError(b, err)
 			var tag string
-			fresh[i] += timed(func() { tag = n.ask("/topicmaps").header.Get("ETag") })
-			again[i] += timed(func() { n.ask("/topicmaps") })
-			n.ask("/topicmaps", "Accept-Encoding", "gzip")
-			packed[i] += timed(func() { n.ask("/topicmaps", "Accept-Encoding", "gzip") })
+			fresh[i] += timed(func() { tag = n.Ask("/topicmaps").Head.Get("ETag") })
+			again[i] += timed(func() { n.Ask("/topicmaps") })
+			n.Ask("/topicmaps", "Accept-Encoding", "gzip")
+			packed[i] += timed(func() { n.Ask("/topicmaps", "Accept-Encoding", "gzip") })
 			known[i] += timed(func() {
 				for range manyTimes {
-					require.Equal(b, http.StatusNotModified, n.ask("/topicmaps", "If-None-Match", tag).status)
+					require.Equal(b, http.StatusNotModified, n.Ask("/topicmaps", "If-None-Match", tag).Status)
 				}
 			})
 		}

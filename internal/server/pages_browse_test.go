@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -24,41 +25,41 @@ import (
 func TestErrorsArePagesForBrowsers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	for path, status := range map[string]int{
 		"/topicmaps/nope": 404, "/topicmaps/nope.html": 404, "/nothing/here": 404, "/topicmaps/m/topics.html?si=http://x/none": 404,
 		"/topicmaps/m/fragments.html?before=x": 400, "/topicmaps/m/snapshots/current.xtm21?at=2001-01-01": 404,
 	} {
-		a := n.get(path, chromium...)
+		a := n.Get(path, chromium...)
 		if a.StatusCode == http.StatusSeeOther {
-			a = n.get(a.Header.Get("Location"), chromium...)
+			a = n.Get(a.Header.Get("Location"), chromium...)
 		}
 		require.Equal(t, status, a.StatusCode, path)
 		require.Equal(t, pages.MediaType, a.Header.Get("Content-Type"), path)
 		assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		assert.Contains(t, string(a.body), a.Header.Get("X-Request-Id"))
-		assert.NotContains(t, string(a.body), "not found:", "the title says that")
-		assert.Equal(t, "application/problem+json", n.get(path).Header.Get("Content-Type"))
-		assert.Contains(t, n.get(path, crawler...).Header.Get("Content-Type"), "text/plain")
+		assert.Contains(t, string(a.Bytes), a.Header.Get("X-Request-Id"))
+		assert.NotContains(t, string(a.Bytes), "not found:", "the title says that")
+		assert.Equal(t, "application/problem+json", n.Get(path).Header.Get("Content-Type"))
+		assert.Contains(t, n.Get(path, crawler...).Header.Get("Content-Type"), "text/plain")
 	}
-	a := n.get("/topicmaps/%3Cscript%3Ealert(1)%3C%2Fscript%3E.html", firefox...)
-	assert.NotContains(t, string(a.body), "<script>")
+	a := n.Get("/topicmaps/%3Cscript%3Ealert(1)%3C%2Fscript%3E.html", firefox...)
+	assert.NotContains(t, string(a.Bytes), "<script>")
 }
 
 // The feed of SDShare 2012, and its further pages, lead browsers to the changes that it lists, and to no others.
 func TestChangesSinceATimeInABrowser(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	n := startAt(t, c, documentSize(2))
+	c := served.NewClock()
+	n := startAt(t, c, served.DocumentSize(2))
 	_, times := publishVersions(n, c, 110)
 	changes := func(p parsed) int { return strings.Count(strings.Join(p.links, " "), "/topics/") }
 	since := func(i int) string { return "?since=" + times[i].Format(time.RFC3339) }
 	led := func(path string) parsed {
-		a := n.get(path, firefox...)
+		a := n.Get(path, firefox...)
 		for a.StatusCode == http.StatusSeeOther {
 			path = a.Header.Get("Location")
-			a = n.get(path, firefox...)
+			a = n.Get(path, firefox...)
 		}
 		return n.page(path)
 	}
@@ -77,16 +78,16 @@ func TestChangesSinceATimeInABrowser(t *testing.T) {
 	assert.Equal(t, 5, changes(p), "the filter holds for what is older")
 	assert.NotContains(t, p.text, "Older changes")
 
-	n.publish("large", cities(10, "new"))
-	next, ok := n.decoded("/topicmaps/large/fragments?since=2020-01-01").Link("next")
+	n.Publish("large", served.Cities(10, "new"))
+	next, ok := n.Decoded("/topicmaps/large/fragments?since=2020-01-01").Link("next")
 	require.True(t, ok)
 	assert.Equal(t, changes(n.page("/topicmaps/large/fragments.html"))-2, changes(led(next.Href)), "behind the two of the first page")
 	for _, wrong := range []string{"?since=yesterday", "?page=x"} {
-		assert.Equal(t, http.StatusBadRequest, n.get("/topicmaps/m/fragments.html"+wrong, firefox...).StatusCode)
+		assert.Equal(t, http.StatusBadRequest, n.Get("/topicmaps/m/fragments.html"+wrong, firefox...).StatusCode)
 	}
 	at := url.QueryEscape(times[3].Format(time.RFC3339))
-	to := n.get("/topicmaps/m/topics?si="+url.QueryEscape(psi+"city-0")+"&at="+at, firefox...).Header.Get("Location")
-	to = n.get(to, firefox...).Header.Get("Location")
+	to := n.Get("/topicmaps/m/topics?si="+url.QueryEscape(served.PSI+"city-0")+"&at="+at, firefox...).Header.Get("Location")
+	to = n.Get(to, firefox...).Header.Get("Location")
 	assert.Contains(t, to, ".html?at="+at)
 }
 
@@ -94,15 +95,15 @@ func TestChangesSinceATimeInABrowser(t *testing.T) {
 func TestNumbersInQueries(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	for _, path := range []string{"/search?q=Oslo&limit=", "/history?limit=", "/history?before=", "/fragments.html?before="} {
 		for _, large := range []string{"1", "99999999999", "99999999999999999999999999"} {
-			assert.Equal(t, http.StatusOK, n.get("/topicmaps/m"+path+large).StatusCode, path+large)
+			assert.Equal(t, http.StatusOK, n.Get("/topicmaps/m"+path+large).StatusCode, path+large)
 		}
 		for _, wrong := range []string{"0", "-1", "1.5", "many"} {
-			a := n.get("/topicmaps/m" + path + wrong)
+			a := n.Get("/topicmaps/m" + path + wrong)
 			assert.Equal(t, http.StatusBadRequest, a.StatusCode, path+wrong)
-			assert.Contains(t, string(a.body), "="+wrong+" cannot be: write a whole number above 0")
+			assert.Contains(t, string(a.Bytes), "="+wrong+" cannot be: write a whole number above 0")
 		}
 	}
 }
@@ -152,24 +153,24 @@ func lists(t *testing.T, page io.Reader) (all []string) {
 func TestTypesAreATree(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", hierarchyOf([2]string{"Work", "Opera"}, [2]string{"Work", "Play"}, [2]string{"Staged", "Opera"}, [2]string{"Opera", "Buffa"}))
-	shown := lists(t, bytes.NewReader(n.mustGet("/topicmaps/m/types.html").body))
+	n.Publish("m", hierarchyOf([2]string{"Work", "Opera"}, [2]string{"Work", "Play"}, [2]string{"Staged", "Opera"}, [2]string{"Opera", "Buffa"}))
+	shown := lists(t, bytes.NewReader(n.MustGet("/topicmaps/m/types.html").Bytes))
 	assert.Equal(t, []string{"Staged", " Opera", "  Buffa", "Work", " Opera", "  Buffa", " Play"}, shown)
 
-	n.publish("circle", hierarchyOf([2]string{"A", "B"}, [2]string{"B", "C"}, [2]string{"C", "A"}))
-	shown = lists(t, bytes.NewReader(n.mustGet("/topicmaps/circle/types.html").body))
+	n.Publish("circle", hierarchyOf([2]string{"A", "B"}, [2]string{"B", "C"}, [2]string{"C", "A"}))
+	shown = lists(t, bytes.NewReader(n.MustGet("/topicmaps/circle/types.html").Bytes))
 	assert.Equal(t, []string{"A", " B", "  C"}, shown)
 
 	var deep [][2]string
 	for i := range 300 {
 		deep = append(deep, [2]string{fmt.Sprint("d", i), fmt.Sprint("d", i+1)})
 	}
-	n.publish("deep", hierarchyOf(deep...))
-	a := n.mustGet("/topicmaps/deep/types.html")
-	assert.Contains(t, string(a.body), "There are more")
+	n.Publish("deep", hierarchyOf(deep...))
+	a := n.MustGet("/topicmaps/deep/types.html")
+	assert.Contains(t, string(a.Bytes), "There are more")
 	n.page("/topicmaps/deep/types.html")
 
-	n.publish("flat", small())
+	n.Publish("flat", served.Small())
 	n.page("/topicmaps/flat/types.html")
 }
 
@@ -185,31 +186,31 @@ func TestTreeOfTypesIsBounded(t *testing.T) {
 			}
 		}
 	}
-	n.publish("m", hierarchyOf(pairs...))
-	a := n.mustGet("/topicmaps/m/types.html")
-	assert.Contains(t, string(a.body), "There are more")
-	assert.Less(t, len(a.body), 1<<20)
+	n.Publish("m", hierarchyOf(pairs...))
+	a := n.MustGet("/topicmaps/m/types.html")
+	assert.Contains(t, string(a.Bytes), "There are more")
+	assert.Less(t, len(a.Bytes), 1<<20)
 }
 
 // The picture of a topic leads to all that it shows, and a statement to the topic that is about it.
 func TestPictureAndReifiers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("lib", examples.Libraries)
+	n.Publish("lib", examples.Libraries)
 	shown := 0
 	for _, si := range n.topicSIs("lib") {
-		a := n.mustGet("/topicmaps/lib/topics/" + fragment.Key(si) + pages.Ending)
-		if !bytes.Contains(a.body, []byte("<svg")) {
+		a := n.MustGet("/topicmaps/lib/topics/" + fragment.Key(si) + pages.Ending)
+		if !bytes.Contains(a.Bytes, []byte("<svg")) {
 			continue
 		}
 		shown++
-		picture := string(a.body[bytes.Index(a.body, []byte("<svg")):bytes.Index(a.body, []byte("</svg>"))])
+		picture := string(a.Bytes[bytes.Index(a.Bytes, []byte("<svg")):bytes.Index(a.Bytes, []byte("</svg>"))])
 		assert.Contains(t, picture, `<a href="`+n.BaseURL)
 		assert.Less(t, strings.Count(picture, "<a "), 17)
 	}
 	assert.Greater(t, shown, 3)
 
-	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
+	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">
 		<topic id="a"><subjectIdentifier href="http://x/a"/><name reifier="#r"><value>A &lt;b&gt; name that is far too long for a box</value></name>
 		<occurrence reifier="#r2"><type><topicRef href="#a"/></type><resourceData>v</resourceData></occurrence></topic>
 		<topic id="r"><subjectIdentifier href="http://x/r"/><name><value>The naming</value></name></topic>
@@ -226,7 +227,7 @@ func TestPictureAndReifiers(t *testing.T) {
 	for id, says := range map[string]string{"r": "Name: " + a + " of " + a, "r2": "Occurrence: v of " + a + " " + a, "r3": "Association: " + a + " (" + a + ": " + a + "; " + a + ": The naming)"} {
 		p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+id)) + pages.Ending)
 		assert.Contains(t, strings.Join(strings.Fields(p.text), " "), "What it is about "+says)
-		assert.Contains(t, p.links, n.url("/topicmaps/m/topics/"+fragment.Key("http://x/a")+pages.Ending))
+		assert.Contains(t, p.links, n.URL("/topicmaps/m/topics/"+fragment.Key("http://x/a")+pages.Ending))
 	}
 }
 
@@ -234,9 +235,9 @@ func TestPictureAndReifiers(t *testing.T) {
 func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(250, "a"))
+	n.Publish("m", served.Cities(250, "a"))
 	archived := ""
-	for _, l := range n.feed("/topicmaps/m/fragments").Links {
+	for _, l := range n.Feed("/topicmaps/m/fragments").Links {
 		if l.Rel == "prev-archive" {
 			archived = l.Href
 		}
@@ -245,7 +246,7 @@ func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 	follow := func(path string) parsed {
 		t.Helper()
 		for range 4 {
-			a := n.get(path, chromium...)
+			a := n.Get(path, chromium...)
 			if a.StatusCode != http.StatusSeeOther {
 				require.Equal(t, http.StatusOK, a.StatusCode, path)
 				return n.page(path)
@@ -266,18 +267,18 @@ func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 func TestPlotsOfAMap(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(20, "a"))
-	assert.NotContains(t, string(n.mustGet("/topicmaps/m.html").body), "<svg", "nothing has changed yet")
+	n.Publish("m", served.Cities(20, "a"))
+	assert.NotContains(t, string(n.MustGet("/topicmaps/m.html").Bytes), "<svg", "nothing has changed yet")
 	for i := range 5 {
-		n.mustPut("m", cities(20, fmt.Sprint("b", i)))
+		n.MustPut("m", served.Cities(20, fmt.Sprint("b", i)))
 	}
 	before := n.page("/topicmaps/m.html")
 	assert.Contains(t, before.text, "Changes over time")
 	assert.Contains(t, before.text, "greatest 100")
-	require.Equal(t, http.StatusCreated, n.do(http.MethodPost, "/topicmaps/m/snapshots", nil).StatusCode)
+	require.Equal(t, http.StatusCreated, n.Do(http.MethodPost, "/topicmaps/m/snapshots", nil).StatusCode)
 	after := n.page("/topicmaps/m.html")
 	assert.NotEqual(t, before.text, after.text, "a snapshot is shown, although the state is the same")
-	require.Equal(t, http.StatusOK, n.do(http.MethodPost, "/topicmaps/m/gc", nil).StatusCode)
+	require.Equal(t, http.StatusOK, n.Do(http.MethodPost, "/topicmaps/m/gc", nil).StatusCode)
 	n.page("/topicmaps/m.html")
 }
 
@@ -286,12 +287,12 @@ func TestLanguagesAndDatatypesAreShort(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	const language, xsd = "https://github.com/tmshare/tmshare/ns/1/language/de-ch", "http://www.w3.org/2001/XMLSchema#"
-	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="de"><subjectIdentifier href="`+language+`"/></topic>
+	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="de"><subjectIdentifier href="`+language+`"/></topic>
 <topic id="made"><subjectIdentifier href="http://x/made"/></topic><topic id="a"><subjectIdentifier href="http://x/a"/>
 <name><scope><topicRef href="#de"/></scope><value>Zürich</value></name>
 <occurrence><type><topicRef href="#made"/></type><resourceData datatype="`+xsd+`date">2020-01-01</resourceData></occurrence>
 <occurrence><type><topicRef href="#made"/></type><resourceData datatype="http://x/types#code">7</resourceData></occurrence></topic></topicMap>`))
-	page := string(n.mustGet("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending).body)
+	page := string(n.MustGet("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending).Bytes)
 	assert.Contains(t, page, `title="`+language+`"><bdi>de-ch</bdi>`)
 	assert.Contains(t, page, `<small title="`+xsd+`date">xsd:date</small>`)
 	assert.Contains(t, page, `<small title="http://x/types#code">x/types#code</small>`)

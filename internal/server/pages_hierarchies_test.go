@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // A map leads to the hierarchies that it marks as Ontopia does, and to those of SKOS: trees of broader and narrower
@@ -38,13 +39,13 @@ func TestHierarchies(t *testing.T) {
 				<role><type><subjectIdentifierRef href=%q/></type><topicRef href="#%s"/></role></association>`, by.typ, by.below, pair[1], by.above, pair[0])
 		}
 		doc += `<association><type><subjectIdentifierRef href="` + by.typ + `"/></type><role><type><topicRef href="#Arts"/></type><topicRef href="#Alone"/></role></association></topicMap>`
-		n.publish(name, []byte(doc))
-		at := n.url("/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref(by.typ)) + pages.Ending)
+		n.Publish(name, []byte(doc))
+		at := n.URL("/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref(by.typ)) + pages.Ending)
 		require.Contains(t, n.page("/topicmaps/"+name+".html").links, at)
-		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport", " Dance"}, lists(t, bytes.NewReader(n.mustGet(strings.TrimPrefix(at, n.BaseURL)).body)), name)
+		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport", " Dance"}, lists(t, bytes.NewReader(n.MustGet(strings.TrimPrefix(at, n.BaseURL)).Bytes)), name)
 		n.page(at)
-		assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/"+name+"/hierarchies/"+fragment.Key("http://x/c/Arts")+pages.Ending).StatusCode)
+		assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/"+name+"/hierarchies/"+fragment.Key("http://x/c/Arts")+pages.Ending).StatusCode)
 	}
-	n.publish("none", small())
+	n.Publish("none", served.Small())
 	assert.NotContains(t, n.page("/topicmaps/none.html").text, "Hierarchies")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/layout"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -20,11 +21,11 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"hidden": {token}} })
-	n.publish("open", small())
-	n.publish("hidden", small())
+	n.Publish("open", served.Small())
+	n.Publish("hidden", served.Small())
 	db := n.Store.(*store.DB)
 	require.NoError(t, db.AddSubscription(t.Context(), store.Subscription{Name: "far", FragmentsFeed: "http://far.example.org/fragments?token=secret"}))
-	c := store.Collection{Name: "all", SP: n.url("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden", "far"}}
+	c := store.Collection{Name: "all", SP: n.URL("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden", "far"}}
 	_, err := db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
 	require.NoError(t, err)
 	_, err = derive.CatchUp(t.Context(), db, "all")
@@ -32,13 +33,13 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	p := n.page("/topicmaps/all.html")
 	assert.Contains(t, p.text, "Derived from")
 	assert.Contains(t, p.text, "http://far.example.org/fragments?…")
-	assert.Contains(t, p.links, n.url("/topicmaps/open.html"))
+	assert.Contains(t, p.links, n.URL("/topicmaps/open.html"))
 	assert.NotContains(t, p.text, "hidden")
 	assert.NotContains(t, p.text, "secret")
-	assert.Contains(t, string(n.mustGet("/topicmaps/all.html", "Authorization", "Bearer "+token).body), `<bdi>hidden</bdi>`)
+	assert.Contains(t, string(n.MustGet("/topicmaps/all.html", "Authorization", "Bearer "+token).Bytes), `<bdi>hidden</bdi>`)
 	require.NoError(t, db.DeleteCollection(t.Context(), "open"))
 	p = n.page("/topicmaps/all.html")
-	assert.NotContains(t, p.links, n.url("/topicmaps/open.html"))
+	assert.NotContains(t, p.links, n.URL("/topicmaps/open.html"))
 	assert.Contains(t, p.text, "open")
 }
 
@@ -50,9 +51,9 @@ func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	n := start(t, func(c *server.Config) {
 		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"hidden": {token}}
 	})
-	n.publish("open", small())
-	n.publish("hidden", small("Oslo", "Kristiania"))
-	c := store.Collection{Name: "all", SP: n.url("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden"}}
+	n.Publish("open", served.Small())
+	n.Publish("hidden", served.Small("Oslo", "Kristiania"))
+	c := store.Collection{Name: "all", SP: n.URL("/topicmaps/all/"), DerivedFrom: []string{"open", "hidden"}}
 	db := n.Store.(*store.DB)
 	_, err := db.CreateCollection(t.Context(), c, &merge.Memory{}, nil)
 	require.NoError(t, err)
@@ -67,17 +68,17 @@ func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	assert.Regexp(t, `Norway said by open\s`, text, "an association")
 	assert.NotContains(t, n.page(topicPath("open", osloSI)+".html").text, "said by")
 
-	assert.NotContains(t, string(n.mustGet("/topicmaps/all/settings").body), "hidden")
-	assert.Contains(t, string(n.mustGet("/topicmaps/all/settings", "Authorization", "Bearer the-token-of-a-writer").body), "hidden")
+	assert.NotContains(t, string(n.MustGet("/topicmaps/all/settings").Bytes), "hidden")
+	assert.Contains(t, string(n.MustGet("/topicmaps/all/settings", "Authorization", "Bearer the-token-of-a-writer").Bytes), "hidden")
 
-	first := n.get(at, "Authorization", "Bearer "+token)
+	first := n.Get(at, "Authorization", "Bearer "+token)
 	all := textOf(t, first)
 	assert.Contains(t, all, "Kristiania said by hidden")
 	assert.Contains(t, all, "Norway said by hidden, open")
 	assert.Contains(t, first.Header.Get("Cache-Control"), "private")
-	again := n.get(at, "Authorization", "Bearer "+token, "If-None-Match", first.Header.Get("ETag"))
+	again := n.Get(at, "Authorization", "Bearer "+token, "If-None-Match", first.Header.Get("ETag"))
 	assert.Equal(t, http.StatusNotModified, again.StatusCode)
-	assert.Equal(t, http.StatusOK, n.get(at, "If-None-Match", first.Header.Get("ETag")).StatusCode, "who asks sees another page")
+	assert.Equal(t, http.StatusOK, n.Get(at, "If-None-Match", first.Header.Get("ETag")).StatusCode, "who asks sees another page")
 }
 
 // The pages of the node are for those who may write.
@@ -95,30 +96,30 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 	n := start(t, func(c *server.Config) {
 		c.Node, c.Tokens, c.ReadTokens = shown, []string{token}, map[string][]string{"m": {reader}}
 	})
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	for _, path := range []string{"/node.html", "/node.json", "/node/m.html"} {
-		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode)
-		assert.Equal(t, http.StatusUnauthorized, n.get(path, "Authorization", "Bearer "+reader).StatusCode)
-		a := n.get(path, "Authorization", "Bearer "+token)
+		assert.Equal(t, http.StatusUnauthorized, n.Get(path).StatusCode)
+		assert.Equal(t, http.StatusUnauthorized, n.Get(path, "Authorization", "Bearer "+reader).StatusCode)
+		a := n.Get(path, "Authorization", "Bearer "+token)
 		assert.Equal(t, http.StatusOK, a.StatusCode)
-		assert.Equal(t, "all about the node", string(a.body))
+		assert.Equal(t, "all about the node", string(a.Bytes))
 		want := http.StatusMethodNotAllowed
 		if path == "/node/m.html" { // forms are for people
 			want = http.StatusUnauthorized
 		}
-		assert.Equal(t, want, n.do(http.MethodPost, path, nil, "Authorization", "Bearer "+token).StatusCode)
+		assert.Equal(t, want, n.Do(http.MethodPost, path, nil, "Authorization", "Bearer "+token).StatusCode)
 	}
-	assert.NotContains(t, n.page("/topicmaps.html").links, n.url("/node.html"))
-	assert.Contains(t, string(n.mustGet("/topicmaps.html", "Authorization", "Bearer "+token).body), n.url("/node.html"))
+	assert.NotContains(t, n.page("/topicmaps.html").links, n.URL("/node.html"))
+	assert.Contains(t, string(n.MustGet("/topicmaps.html", "Authorization", "Bearer "+token).Bytes), n.URL("/node.html"))
 
 	b := n.browser()
 	assert.Contains(t, b.do("/node.html", nil).Header.Get("Location"), "/sign-in.html")
 	b.signIn(token)
-	assert.Equal(t, "all about the node", string(b.do("/node.html", nil).body), "in a session")
-	assert.Contains(t, string(b.do("/topicmaps.html", nil).body), n.url("/node.html"))
+	assert.Equal(t, "all about the node", string(b.do("/node.html", nil).Bytes), "in a session")
+	assert.Contains(t, string(b.do("/topicmaps.html", nil).Bytes), n.URL("/node.html"))
 	require.NotEmpty(t, code)
 	form := url.Values{layout.CodeField: {code}, "do": {"retry"}}
-	assert.Equal(t, "all about the node, and retry", string(b.do("/node/m.html", form).body))
+	assert.Equal(t, "all about the node, and retry", string(b.do("/node/m.html", form).Bytes))
 	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Origin", "http://evil.example.org").StatusCode)
 	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Sec-Fetch-Site", "cross-site").StatusCode)
 	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", url.Values{"do": {"retry"}}).StatusCode)
@@ -128,10 +129,10 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 	assert.Equal(t, http.StatusSeeOther, b.do("/node.html", nil).StatusCode)
 
 	local := start(t, func(c *server.Config) { c.Node = shown })
-	assert.Equal(t, http.StatusOK, local.get("/node.html").StatusCode)
-	assert.Equal(t, http.StatusForbidden, local.get("/node.html", "Sec-Fetch-Site", "cross-site").StatusCode)
-	assert.Equal(t, http.StatusForbidden, local.get("/node.html", "X-Forwarded-For", "192.0.2.1").StatusCode)
-	assert.Contains(t, local.page("/topicmaps.html").links, local.url("/node.html"))
+	assert.Equal(t, http.StatusOK, local.Get("/node.html").StatusCode)
+	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "Sec-Fetch-Site", "cross-site").StatusCode)
+	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "X-Forwarded-For", "192.0.2.1").StatusCode)
+	assert.Contains(t, local.page("/topicmaps.html").links, local.URL("/node.html"))
 	without := start(t)
-	assert.Equal(t, http.StatusNotFound, without.get("/node.html").StatusCode)
+	assert.Equal(t, http.StatusNotFound, without.Get("/node.html").StatusCode)
 }

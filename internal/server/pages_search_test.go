@@ -15,16 +15,17 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/testhostile"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 // searched returns the answer to a search as JSON.
 func (n *node) searched(url string) (found pages.Search) {
-	n.t.Helper()
-	a := n.mustGet(url)
-	require.Equal(n.t, "application/json", a.Header.Get("Content-Type"))
-	require.NoError(n.t, json.Unmarshal(a.body, &found))
+	n.T.Helper()
+	a := n.MustGet(url)
+	require.Equal(n.T, "application/json", a.Header.Get("Content-Type"))
+	require.NoError(n.T, json.Unmarshal(a.Bytes, &found))
 	return found
 }
 
@@ -51,13 +52,13 @@ func namedMap(names ...string) []byte {
 func TestTopicsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("lib", examples.Libraries)
+	n.Publish("lib", examples.Libraries)
 	const identifier = "https://psi.egov.example.org/authority/fjordstad-public-library" // beside the TopicSI
 	const topicSI = "https://psi.libraries.example.org/library/fjordstad"
 
-	a := n.mustGet("/topicmaps/lib.html")
-	home := webpage.Read(t, n.url("/topicmaps/lib.html"), a.Header, a.body)
-	require.Contains(t, home.Links, n.url("/topicmaps/lib/opensearch.xml"))
+	a := n.MustGet("/topicmaps/lib.html")
+	home := webpage.Read(t, n.URL("/topicmaps/lib.html"), a.Header, a.Bytes)
+	require.Contains(t, home.Links, n.URL("/topicmaps/lib/opensearch.xml"))
 	form := home.Forms[0]
 	require.Equal(t, "GET", form.Method)
 	require.Contains(t, form.Fields, "q")
@@ -83,10 +84,10 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	require.Len(t, r.Match.Scope, 1)
 	assert.Equal(t, "https://psi.egov.example.org/language/nb", r.Match.Scope[0].TopicSI)
 	require.NotEmpty(t, r.Types)
-	n.mustGet(r.URL)
+	n.MustGet(r.URL)
 
 	for _, given := range []string{identifier, "  " + topicSI + " "} {
-		a := n.get("/topicmaps/lib/search.html?q=" + url.QueryEscape(given))
+		a := n.Get("/topicmaps/lib/search.html?q=" + url.QueryEscape(given))
 		require.Equal(t, http.StatusSeeOther, a.StatusCode)
 		assert.Equal(t, "Fjordstad Public Library", n.page(a.Header.Get("Location")).title)
 		assert.Equal(t, topicSI, n.searched("/topicmaps/lib/search?q=" + url.QueryEscape(given)).Results[0].TopicSI)
@@ -96,9 +97,9 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	assert.Equal(t, "identifier", under.Results[0].Match.Kind)
 
 	// A topic that is gone has a page, too.
-	require.Equal(t, http.StatusOK, n.delete("lib", topicSI).StatusCode)
+	require.Equal(t, http.StatusOK, n.Delete("lib", topicSI).StatusCode)
 	assert.Len(t, n.searched("/topicmaps/lib/search?q=folkebibliotek").Results, len(found.Results)-1)
-	a = n.get("/topicmaps/lib/search.html?q=" + url.QueryEscape(topicSI))
+	a = n.Get("/topicmaps/lib/search.html?q=" + url.QueryEscape(topicSI))
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	n.page(a.Header.Get("Location"))
 }
@@ -107,29 +108,29 @@ func TestTopicsAreFoundByName(t *testing.T) {
 func TestSearchesHaveAPage(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", namedMap("Oslo", "Bergen"))
-	a := n.get("/topicmaps/m/search?q=oslo", firefox...)
+	n.Publish("m", namedMap("Oslo", "Bergen"))
+	a := n.Get("/topicmaps/m/search?q=oslo", firefox...)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
-	assert.Equal(t, n.url("/topicmaps/m/search.html?q=oslo"), a.Header.Get("Location"))
+	assert.Equal(t, n.URL("/topicmaps/m/search.html?q=oslo"), a.Header.Get("Location"))
 	for path, problem := range map[string]string{
 		"/topicmaps/m/search": "?q=WORDS", "/topicmaps/m/search?q=+": "?q=WORDS", "/topicmaps/m/search?q=a&limit=x": "?limit=", "/topicmaps/m/search?q=a&limit=0": "?limit=",
 		"/topicmaps/m/search?q=a&after=nonsense": "search again", "/topicmaps/m/search.html?q=a&after=nonsense": "search again",
 	} {
-		a := n.get(path)
+		a := n.Get(path)
 		assert.Equal(t, http.StatusBadRequest, a.StatusCode, path)
-		assert.Contains(t, string(a.body), problem, path)
+		assert.Contains(t, string(a.Bytes), problem, path)
 	}
 
 	// An answer is that of a state of the map.
 	for _, path := range []string{"/topicmaps/m/search?q=oslo", "/topicmaps/m/search.html?q=oslo", "/topicmaps/m/opensearch.xml"} {
-		tag := n.mustGet(path).Header.Get("ETag")
+		tag := n.MustGet(path).Header.Get("ETag")
 		require.NotEmpty(t, tag)
-		assert.Equal(t, http.StatusNotModified, n.get(path, "If-None-Match", tag).StatusCode, path)
+		assert.Equal(t, http.StatusNotModified, n.Get(path, "If-None-Match", tag).StatusCode, path)
 	}
-	tag := n.mustGet("/topicmaps/m/search?q=tromso").Header.Get("ETag")
-	n.mustPut("m", namedMap("Oslo", "Tromsø"))
+	tag := n.MustGet("/topicmaps/m/search?q=tromso").Header.Get("ETag")
+	n.MustPut("m", namedMap("Oslo", "Tromsø"))
 	assert.Equal(t, []string{"Tromsø"}, titles(n.searched("/topicmaps/m/search?q=tromso")))
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps/m/search?q=tromso", "If-None-Match", tag).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/m/search?q=tromso", "If-None-Match", tag).StatusCode)
 	assert.Empty(t, n.searched("/topicmaps/m/search?q=bergen").Results)
 }
 
@@ -137,9 +138,9 @@ func TestSearchesHaveAPage(t *testing.T) {
 func TestSearchIsDescribed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", namedMap("Oslo"))
-	n.mustSet("m", `{"title":"A <long> title of a map & more"}`)
-	a := n.mustGet("/topicmaps/m/opensearch.xml")
+	n.Publish("m", namedMap("Oslo"))
+	n.MustSet("m", `{"title":"A <long> title of a map & more"}`)
+	a := n.MustGet("/topicmaps/m/opensearch.xml")
 	assert.Equal(t, "application/opensearchdescription+xml", a.Header.Get("Content-Type"))
 	var d struct {
 		XMLName     xml.Name `xml:"http://a9.com/-/spec/opensearch/1.1/ OpenSearchDescription"`
@@ -150,12 +151,12 @@ func TestSearchIsDescribed(t *testing.T) {
 			Template string `xml:"template,attr"`
 		} `xml:"Url"`
 	}
-	require.NoError(t, xml.Unmarshal(a.body, &d))
+	require.NoError(t, xml.Unmarshal(a.Bytes, &d))
 	assert.Equal(t, "A <long> title …", d.ShortName)
 	assert.Equal(t, "Topics of A <long> title of a map & more", d.Description)
 	for i, path := range []string{"/topicmaps/m/search.html?q=oslo", "/topicmaps/m/search?q=oslo&limit="} {
 		to := strings.NewReplacer("{searchTerms}", "oslo", "{count?}", "").Replace(d.URLs[i].Template)
-		assert.Equal(t, n.url(path), to)
+		assert.Equal(t, n.URL(path), to)
 	}
 	assert.Len(t, n.searched("/topicmaps/m/search?q=oslo&limit=").Results, 1, "an optional parameter may be empty")
 }
@@ -168,10 +169,10 @@ func TestFoundTopicsArePaged(t *testing.T) {
 	for i := range 230 {
 		names = append(names, fmt.Sprintf("Name %d of many", i))
 	}
-	n.publish("m", namedMap(names...))
+	n.Publish("m", namedMap(names...))
 	for _, query := range []string{"many", "many nam", "http://x/t/"} {
 		seen := map[string]bool{}
-		path := n.url("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		path := n.URL("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
 		for range 20 {
 			page := n.page(path)
 			path = ""
@@ -202,16 +203,16 @@ func TestFoundTopicsArePaged(t *testing.T) {
 func TestHostileNamesAreFound(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", namedMap(
+	n.Publish("m", namedMap(
 		"findme <script>alert(1)</script>", `findme "><img src=x onerror=alert(1)>`, "findme \u202E evil", "findme "+strings.Repeat("x", 1<<20), "findme javascript:alert(1)",
 	))
 	for _, query := range []string{"findme", `<script>alert(1)</script>`, `"><img src=x>`, "javascript:alert(1)", "\x00\xff\u202E", strings.Repeat("findme ", 500)} {
-		a := n.mustGet("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
-		assert.Less(t, len(a.body), 20_000)
-		assert.NotContains(t, string(a.body), "<script>")
-		assert.NotContains(t, string(a.body), "<img")
+		a := n.MustGet("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		assert.Less(t, len(a.Bytes), 20_000)
+		assert.NotContains(t, string(a.Bytes), "<script>")
+		assert.NotContains(t, string(a.Bytes), "<img")
 		n.page("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
-		assert.Less(t, len(n.mustGet("/topicmaps/m/search?q="+url.QueryEscape(query)+"x").body), 20_000)
+		assert.Less(t, len(n.MustGet("/topicmaps/m/search?q="+url.QueryEscape(query)+"x").Bytes), 20_000)
 	}
 	found := n.searched("/topicmaps/m/search?q=findme+xxxx")
 	require.NotEmpty(t, found.Results)
@@ -222,12 +223,12 @@ func TestHostileNamesAreFound(t *testing.T) {
 // once.
 func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 	n := start(t)
-	n.publish("m", []byte(testhostile.ThemedNames(300, 50)))
+	n.Publish("m", []byte(testhostile.ThemedNames(300, 50)))
 	for _, form := range []string{"search", "search.html"} {
 		var took [2]uint64
 		for i, query := range []string{"n1000", "n1"} {
-			n.ask("/topicmaps/m/" + form + "?q=" + query + "&limit=3")
-			took[i] = allocates(func() { require.Equal(t, http.StatusOK, n.ask("/topicmaps/m/"+form+"?q="+query+"&limit=4").status) })
+			n.Ask("/topicmaps/m/" + form + "?q=" + query + "&limit=3")
+			took[i] = served.Allocates(func() { require.Equal(t, http.StatusOK, n.Ask("/topicmaps/m/"+form+"?q="+query+"&limit=4").Status) })
 		}
 		assert.Less(t, took[1], 4*took[0], form)
 	}
@@ -241,13 +242,13 @@ func TestASearchThatIsEndedSaysSo(t *testing.T) {
 	for i := range 30 {
 		names = append(names, fmt.Sprintf("Oslo %02d", i))
 	}
-	n.publish("m", namedMap(names...))
-	for next := n.url("/topicmaps/m/search?q=oslo"); next != ""; {
+	n.Publish("m", namedMap(names...))
+	for next := n.URL("/topicmaps/m/search?q=oslo"); next != ""; {
 		found := n.searched(next)
 		if found.Next != "" {
 			assert.Contains(t, found.Ended, "The search was ended after 1ns")
-			page := n.mustGet(strings.Replace(next, "/search?", "/search.html?", 1))
-			assert.Contains(t, string(page.body), found.Ended)
+			page := n.MustGet(strings.Replace(next, "/search?", "/search.html?", 1))
+			assert.Contains(t, string(page.Bytes), found.Ended)
 		}
 		got, next = append(got, titles(found)...), found.Next
 	}

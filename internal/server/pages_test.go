@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -40,19 +41,19 @@ type parsed struct {
 }
 
 func (n *node) page(path string) parsed {
-	n.t.Helper()
-	a := n.mustGet(path)
+	n.T.Helper()
+	a := n.MustGet(path)
 	if !strings.HasPrefix(path, "http") {
-		path = n.url(path)
+		path = n.URL(path)
 	}
-	p := webpage.Read(n.t, path, a.Header, a.body)
+	p := webpage.Read(n.T, path, a.Header, a.Bytes)
 	return parsed{p.Title, p.Links, p.Text}
 }
 
 // topicSIs returns those of all topics of a collection.
 func (n *node) topicSIs(name string) (all []fragment.Ref) {
-	n.t.Helper()
-	require.NoError(n.t, n.Store.View(n.t.Context(), name, func(v *store.View) error {
+	n.T.Helper()
+	require.NoError(n.T, n.Store.View(n.T.Context(), name, func(v *store.View) error {
 		for t, err := range v.Source().Topics() {
 			if err != nil {
 				return err
@@ -69,10 +70,10 @@ func TestAllPagesAreLinked(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("lib", examples.Libraries)
-	n.mustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
-	n.publish("small", small())
-	seen, todo, shown := map[string]bool{}, []string{n.url("/topicmaps.html")}, 0
+	n.Publish("lib", examples.Libraries)
+	n.MustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
+	n.Publish("small", served.Small())
+	seen, todo, shown := map[string]bool{}, []string{n.URL("/topicmaps.html")}, 0
 	for len(todo) > 0 {
 		at, _, _ := strings.Cut(todo[0], "#")
 		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) {
@@ -80,7 +81,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 		}
 		seen[at] = true
 		if path, _, _ := strings.Cut(at, "?"); !strings.HasSuffix(path, pages.Ending) {
-			a := n.get(at)
+			a := n.Get(at)
 			if a.StatusCode == http.StatusSeeOther { // an identifier that was given here
 				todo = append(todo, a.Header.Get("Location"))
 				continue
@@ -95,7 +96,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 	}
 	assert.Greater(t, shown, 40)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib/fragments", "/topicmaps/lib/types.html"} {
-		assert.True(t, seen[n.url(path)], path)
+		assert.True(t, seen[n.URL(path)], path)
 	}
 }
 
@@ -103,41 +104,41 @@ func TestAllPagesAreLinked(t *testing.T) {
 func TestPagesAreForBrowsers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("lib", examples.Libraries)
-	e := n.feed("/topicmaps/lib/fragments").Entries[0]
+	n.Publish("lib", examples.Libraries)
+	e := n.Feed("/topicmaps/lib/fragments").Entries[0]
 	topic := "/topicmaps/lib/topics/" + fragment.Key(n.topicSIs("lib")[0])
-	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", topic, strings.TrimPrefix(dataURL(t, e), n.BaseURL)} {
+	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", topic, strings.TrimPrefix(served.DataURL(t, e), n.BaseURL)} {
 		for _, browser := range [][]string{chromium, firefox} {
-			a := n.get(path, browser...)
+			a := n.Get(path, browser...)
 			assert.Equal(t, http.StatusSeeOther, a.StatusCode, path)
-			assert.Equal(t, n.url(path)+pages.Ending, a.Header.Get("Location"))
+			assert.Equal(t, n.URL(path)+pages.Ending, a.Header.Get("Location"))
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 		}
-		without := n.mustGet(path)
+		without := n.MustGet(path)
 		assert.Contains(t, strings.Join(without.Header.Values("Vary"), ", "), "Sec-Fetch-Mode", path)
 		for _, program := range [][]string{java, crawler, script} {
-			a := n.mustGet(path, program...)
+			a := n.MustGet(path, program...)
 			assert.Equal(t, without.Header.Get("Content-Type"), a.Header.Get("Content-Type"), "%s for %s", path, program)
 		}
 		assert.NotContains(t, without.Header.Get("Content-Type"), "html")
 		n.page(path + pages.Ending)
 	}
-	assert.Equal(t, n.url("/topicmaps.html"), n.get("/", firefox...).Header.Get("Location"))
-	require.Equal(t, http.StatusOK, n.do(http.MethodPost, "/topicmaps/lib/snapshots", nil).StatusCode)
+	assert.Equal(t, n.URL("/topicmaps.html"), n.Get("/", firefox...).Header.Get("Location"))
+	require.Equal(t, http.StatusOK, n.Do(http.MethodPost, "/topicmaps/lib/snapshots", nil).StatusCode)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", "/topicmaps/lib/snapshots"} {
-		assert.Equal(t, n.url(path)+pages.Ending, n.get(path, firefox...).Header.Get("Location"))
+		assert.Equal(t, n.URL(path)+pages.Ending, n.Get(path, firefox...).Header.Get("Location"))
 		n.page(path + pages.Ending)
-		a := n.get(path+pages.Ending, "Accept", "application/atom+xml, application/xml;q=0.5")
-		assert.Equal(t, n.url(path), a.Header.Get("Location"), "whoever copies the address of a page can subscribe to it")
+		a := n.Get(path+pages.Ending, "Accept", "application/atom+xml, application/xml;q=0.5")
+		assert.Equal(t, n.URL(path), a.Header.Get("Location"), "whoever copies the address of a page can subscribe to it")
 	}
-	assert.Equal(t, http.StatusMovedPermanently, n.get("/topicmaps/lib/about").StatusCode)
+	assert.Equal(t, http.StatusMovedPermanently, n.Get("/topicmaps/lib/about").StatusCode)
 }
 
 // Identifiers that the server gives to topics lead to these.
 func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="ü"><name><value>U</value></name></topic></topicMap>`))
+	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="ü"><name><value>U</value></name></topic></topicMap>`))
 	var minted string
 	for _, si := range n.topicSIs("m") {
 		if strings.HasPrefix(string(si), n.BaseURL) {
@@ -145,13 +146,13 @@ func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, minted)
-	a := n.get(minted)
+	a := n.Get(minted)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	topic := a.Header.Get("Location")
-	assert.Equal(t, n.url("/topicmaps/m/topics/")+fragment.Key(fragment.Ref(minted)), topic)
+	assert.Equal(t, n.URL("/topicmaps/m/topics/")+fragment.Key(fragment.Ref(minted)), topic)
 	assert.Equal(t, "U", n.page(topic+pages.Ending).title)
-	assert.Equal(t, http.StatusNotFound, n.get(minted+"x").StatusCode)
-	a = n.get("/topicmaps/m/topics.html?si=" + url.QueryEscape(minted))
+	assert.Equal(t, http.StatusNotFound, n.Get(minted+"x").StatusCode)
+	a = n.Get("/topicmaps/m/topics.html?si=" + url.QueryEscape(minted))
 	assert.Equal(t, topic+pages.Ending, a.Header.Get("Location"))
 }
 
@@ -159,14 +160,14 @@ func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 func TestPagesAreConditional(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	for i, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html"} {
-		tag := n.mustGet(path).Header.Get("Etag")
+		tag := n.MustGet(path).Header.Get("Etag")
 		require.NotEmpty(t, tag)
-		assert.Equal(t, http.StatusNotModified, n.get(path, "If-None-Match", tag).StatusCode, path)
-		n.mustPut("m", small("Oslo", "Name "+path))
-		n.publish(fmt.Sprint("other-", i), small())
-		assert.Equal(t, http.StatusOK, n.get(path, "If-None-Match", tag).StatusCode, path)
+		assert.Equal(t, http.StatusNotModified, n.Get(path, "If-None-Match", tag).StatusCode, path)
+		n.MustPut("m", served.Small("Oslo", "Name "+path))
+		n.Publish(fmt.Sprint("other-", i), served.Small())
+		assert.Equal(t, http.StatusOK, n.Get(path, "If-None-Match", tag).StatusCode, path)
 	}
 }
 
@@ -178,14 +179,14 @@ func TestPagesOfAPrivateMap(t *testing.T) {
 	n := start(t, func(c *server.Config) {
 		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"m": {token}}
 	})
-	n.publish("m", examples.Libraries)
+	n.Publish("m", examples.Libraries)
 	changed := []byte(strings.ReplaceAll(string(examples.Libraries), "Fjordstad", "Secretville"))
-	require.Equal(t, http.StatusOK, n.put("m", changed, "Authorization", "Bearer the-token-of-a-writer").StatusCode)
+	require.Equal(t, http.StatusOK, n.Put("m", changed, "Authorization", "Bearer the-token-of-a-writer").StatusCode)
 	topic := topicPath("m", "https://psi.libraries.example.org/library/fjordstad")
-	below := n.url("/topicmaps/m")
+	below := n.URL("/topicmaps/m")
 	queue := []string{
 		below + ".html", below + "/search.html?q=secretville", below + "/search?q=secretville", below + "/topics.html?si=http://x", below + "/topic/x", below + "/about",
-		n.url(topic) + "/edit.html", n.url(topic) + "/delete.html", below + "/topics/new.html", below + "/history.html", below + "/fragments.html?before=3",
+		n.URL(topic) + "/edit.html", n.URL(topic) + "/delete.html", below + "/topics/new.html", below + "/history.html", below + "/fragments.html?before=3",
 	}
 	seen := map[string]bool{}
 	pagesSeen, secrets := 0, 0
@@ -196,22 +197,22 @@ func TestPagesOfAPrivateMap(t *testing.T) {
 			continue
 		}
 		seen[url] = true
-		for _, a := range []answer{n.get(url), n.get(url, chromium...)} {
+		for _, a := range []served.Answer{n.Get(url), n.Get(url, chromium...)} {
 			assert.Contains(t, []int{http.StatusUnauthorized, http.StatusSeeOther}, a.StatusCode, url)
-			assert.NotContains(t, string(a.body), "Secretville", url)
+			assert.NotContains(t, string(a.Bytes), "Secretville", url)
 			if a.StatusCode == http.StatusSeeOther {
 				assert.Contains(t, a.Header.Get("Location"), "/sign-in.html?to=", url)
 			}
 		}
-		a := n.get(url, "Authorization", "Bearer "+token)
-		if strings.Contains(string(a.body), "Secretville") {
+		a := n.Get(url, "Authorization", "Bearer "+token)
+		if strings.Contains(string(a.Bytes), "Secretville") {
 			secrets++
 		}
 		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != pages.MediaType {
 			continue
 		}
 		pagesSeen++
-		for _, l := range webpage.Read(t, url, a.Header, a.body).Links {
+		for _, l := range webpage.Read(t, url, a.Header, a.Bytes).Links {
 			if l, _, _ = strings.Cut(l, "#"); l == below || strings.HasPrefix(l, below+"/") || strings.HasPrefix(l, below+".") {
 				queue = append(queue, l)
 			}
@@ -219,7 +220,7 @@ func TestPagesOfAPrivateMap(t *testing.T) {
 	}
 	assert.Greater(t, pagesSeen, 30)
 	assert.Greater(t, secrets, 10)
-	assert.NotContains(t, n.page("/topicmaps.html").links, n.url("/topicmaps/m.html"))
+	assert.NotContains(t, n.page("/topicmaps.html").links, n.URL("/topicmaps/m.html"))
 }
 
 // Nothing that a map says runs, leads to a script, or makes a page large.
@@ -234,13 +235,13 @@ func TestPagesOfHostileMaps(t *testing.T) {
 	fmt.Fprintf(&doc, `<occurrence><type><topicRef href="#t"/></type><resourceData>%s</resourceData></occurrence>`, strings.Repeat("long ", 200_000))
 	doc.WriteString(`<occurrence><type><topicRef href="#t"/></type><resourceRef href="javascript:alert(2)"/></occurrence>`)
 	doc.WriteString(`<occurrence><type><topicRef href="#t"/></type><resourceData>` + "\u202e\u2066right to left" + `</resourceData></occurrence></topic></topicMap>`)
-	n.publish("m", []byte(doc.String()))
+	n.Publish("m", []byte(doc.String()))
 	topic := "/topicmaps/m/topics/" + fragment.Key("http://x/t") + pages.Ending
 	p := n.page(topic)
 	assert.Contains(t, p.text, "<script>alert(", "shown as text")
 	assert.Contains(t, p.text, "There are more names than this page shows")
 	assert.Contains(t, p.text, "1,000,000 bytes")
-	assert.Less(t, len(n.mustGet(topic).body), 64<<10)
+	assert.Less(t, len(n.MustGet(topic).Bytes), 64<<10)
 	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/fragments.html", "/topicmaps/m/types.html"} {
 		n.page(path)
 	}
@@ -258,7 +259,7 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 		fmt.Fprintf(&doc, `<association><type><topicRef href="#hub"/></type><role><type><topicRef href="#hub"/></type><topicRef href="#hub"/></role><role><type><topicRef href="#hub"/></type><topicRef href="#i%d"/></role></association>`, i)
 	}
 	doc.WriteString(`</topicMap>`)
-	n.publish("m", []byte(doc.String()))
+	n.Publish("m", []byte(doc.String()))
 	hub := "/topicmaps/m/topics/" + fragment.Key("http://x/hub") + pages.Ending
 	for _, what := range []string{"instances", "associations"} {
 		shown, pagesShown := map[string]int{}, 0
@@ -291,7 +292,7 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 			assert.Equal(t, 1, times, title)
 		}
 	}
-	assert.Equal(t, http.StatusBadRequest, n.get(hub+"?instances=nonsense").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, n.Get(hub+"?instances=nonsense").StatusCode)
 	assert.Contains(t, n.page("/topicmaps/m/types.html").text, fmt.Sprint(many))
 }
 
@@ -299,7 +300,7 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 func TestPageOfATopicThatIsGone(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(3, "a"))
+	n.Publish("m", served.Cities(3, "a"))
 	var si string
 	for _, s := range n.topicSIs("m") {
 		if strings.Contains(string(s), "city") {
@@ -307,12 +308,12 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, si)
-	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(si), nil).StatusCode)
+	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(si), nil).StatusCode)
 	p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(si)) + pages.Ending)
 	assert.Contains(t, p.text, "any more")
 	assert.Contains(t, p.text, "deleted")
 	assert.Contains(t, p.text, "added", "the whole history")
-	found := n.get("/topicmaps/m/topics.html?si=" + url.QueryEscape(si))
+	found := n.Get("/topicmaps/m/topics.html?si=" + url.QueryEscape(si))
 	assert.Equal(t, http.StatusSeeOther, found.StatusCode, "it is found by its identifier")
 	assert.Equal(t, p.text, n.page(found.Header.Get("Location")).text)
 }
@@ -321,11 +322,11 @@ func TestPageOfATopicThatIsGone(t *testing.T) {
 func TestPagesOfThePast(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
-	n.mustPut("m", small("Oslo", "Christiania"))
-	n.mustPut("m", small("Oslo", "Kristiania"))
-	e := n.feed("/topicmaps/m/fragments").Entries[0]
-	p := n.page(strings.TrimPrefix(dataURL(t, e), n.BaseURL) + pages.Ending)
+	n.Publish("m", served.Small())
+	n.MustPut("m", served.Small("Oslo", "Christiania"))
+	n.MustPut("m", served.Small("Oslo", "Kristiania"))
+	e := n.Feed("/topicmaps/m/fragments").Entries[0]
+	p := n.page(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending)
 	assert.Regexp(t, `(?s)New\s.*Kristiania.*No longer said\s.*Christiania`, p.text)
 	then := slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "?at=") })
 	require.GreaterOrEqual(t, then, 0)
@@ -334,7 +335,7 @@ func TestPagesOfThePast(t *testing.T) {
 	var before string
 	now, _, _ := strings.Cut(p.links[then], "?")
 	for _, l := range n.page(now).links { // the change before leads to the name before
-		if strings.Contains(l, "/fragments/") && strings.HasSuffix(l, pages.Ending) && !strings.HasPrefix(l, dataURL(t, e)) {
+		if strings.Contains(l, "/fragments/") && strings.HasSuffix(l, pages.Ending) && !strings.HasPrefix(l, served.DataURL(t, e)) {
 			before = l
 			break
 		}
@@ -348,10 +349,10 @@ func TestPagesOfThePast(t *testing.T) {
 	assert.Regexp(t, `(?s)History.*changed \(as it was then\).*changed \(shown here\).*added \(as it was then\)`, past.text, "from one time to another")
 	for _, l := range past.links {
 		if strings.Contains(l, "?at=") {
-			assert.Equal(t, http.StatusOK, n.get(l).StatusCode, l)
+			assert.Equal(t, http.StatusOK, n.Get(l).StatusCode, l)
 		}
 	}
-	assert.Equal(t, http.StatusOK, n.get(now+"?at="+url.QueryEscape(time.Now().UTC().Add(time.Second).Format("2006-01-02 15:04:05 UTC"))).StatusCode, "as pages show it")
-	assert.Equal(t, http.StatusBadRequest, n.get(now+"?at=yesterday").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.get(now+"?at=2001-01-01").StatusCode)
+	assert.Equal(t, http.StatusOK, n.Get(now+"?at="+url.QueryEscape(time.Now().UTC().Add(time.Second).Format("2006-01-02 15:04:05 UTC"))).StatusCode, "as pages show it")
+	assert.Equal(t, http.StatusBadRequest, n.Get(now+"?at=yesterday").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get(now+"?at=2001-01-01").StatusCode)
 }

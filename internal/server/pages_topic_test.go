@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // Associations say the role of the others once, where all have the same, and with each of them elsewhere.
@@ -26,7 +27,7 @@ func TestRolesOfAssociations(t *testing.T) {
 	doc += `<association><type><topicRef href="#Contains"/></type>` + role("Place", "Norway") + role("Part", "Oslo") + `</association>
 		<association><type><topicRef href="#Contains"/></type>` + role("Place", "Norway") + role("Part", "Bergen") + `</association>
 		<association><type><topicRef href="#Meeting"/></type>` + role("Host", "Norway") + role("Guest", "Europe") + role("Seat", "Oslo") + `</association></topicMap>`
-	n.publish("m", []byte(doc))
+	n.Publish("m", []byte(doc))
 	text := strings.Join(strings.Fields(n.page(topicPath("m", "http://x/Norway")+pages.Ending).text), " ")
 	assert.Contains(t, text, "Contains as Place, with Part BergenOslo")
 	assert.Contains(t, text, "Meeting as Host Guest: Europe; Seat: Oslo")
@@ -37,10 +38,10 @@ func TestShortenedIdentifiers(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	si := "http://example.org/" + strings.Repeat("long/", 30) + "end"
-	n.publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/>
+	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/>
 		<instanceOf><topicRef href="#class"/></instanceOf></topic><topic id="class"><subjectIdentifier href="`+si+`"/></topic></topicMap>`))
 	for _, path := range []string{topicPath("m", "http://x/t"), "/topicmaps/m", "/topicmaps/m/fragments", "/topicmaps/m/types"} {
-		body := string(n.mustGet(path + pages.Ending).body)
+		body := string(n.MustGet(path + pages.Ending).Bytes)
 		assert.Regexp(t, `title="`+regexp.QuoteMeta(si)+`"><bdi>example\.org/[^<"]{5,60}…[^<"]{10,60}/end</bdi>`, body, path)
 	}
 	assert.Contains(t, n.page(topicPath("m", si)+pages.Ending).text, si)
@@ -50,14 +51,14 @@ func TestShortenedIdentifiers(t *testing.T) {
 func TestFieldForATime(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	topic := topicPath("m", string(n.topicSIs("m")[0])) + pages.Ending
 	path := topic
 	for range 2 { // now, and as of then
-		a := n.mustGet(path)
-		at := regexp.MustCompile(`<input id="at" name="at" type="datetime-local" step="1" value="([^"]+)"`).FindSubmatch(a.body)
+		a := n.MustGet(path)
+		at := regexp.MustCompile(`<input id="at" name="at" type="datetime-local" step="1" value="([^"]+)"`).FindSubmatch(a.Bytes)
 		require.NotNil(t, at)
 		path = topic + "?at=" + string(at[1])
-		assert.Equal(t, http.StatusOK, n.get(path).StatusCode)
+		assert.Equal(t, http.StatusOK, n.Get(path).StatusCode)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // The log has the client, not the proxy, where that is trusted; and nothing that a client has made up.
@@ -50,7 +51,7 @@ func TestTheLogHasTheAddressOfTheClient(t *testing.T) {
 		r.Header["X-Forwarded-For"] = c.forwarded
 		r.Header.Set("X-Request-Id", fmt.Sprint("request-", i))
 		n.ServeHTTP(httptest.NewRecorder(), r)
-		line := regexp.MustCompile(fmt.Sprintf(`.*request=request-%d\b`, i)).FindString(n.logs.String())
+		line := regexp.MustCompile(fmt.Sprintf(`.*request=request-%d\b`, i)).FindString(n.Logs.String())
 		assert.Contains(t, line+" ", "remote="+c.want+" ", "%v", c)
 	}
 }
@@ -123,15 +124,15 @@ func TestBehindTheProxiesOfThePackage(t *testing.T) {
 			require.Contains(t, string(doc), "packaging/"+c.sample)
 			require.Contains(t, string(sample), c.shown)
 			n := start(t)
-			n.publish("small", small())
-			behind(t, n, path, c.start, strings.ReplaceAll(string(sample), "127.0.0.1:8080", n.address))
+			n.Publish("small", served.Small())
+			behind(t, n, path, c.start, strings.ReplaceAll(string(sample), "127.0.0.1:8080", n.Address))
 		})
 	}
 }
 
 // behind starts a proxy in front of a server, and asks it.
 func behind(t *testing.T, n *node, program string, start func(dir, config, front string) (string, []string), config string) {
-	require.Contains(t, config, n.address)
+	require.Contains(t, config, n.Address)
 	front, err := testenv.FreeAddress()
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "proxy") // workers of nginx may run as another user, who cannot see into TempDir
@@ -164,13 +165,13 @@ func behind(t *testing.T, n *node, program string, start func(dir, config, front
 	}, program, "does not listen")
 	// Another address of this machine, to tell it from that of the proxy.
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	n.http.Transport.(*http.Transport).DialContext = from.DialContext
-	a := n.do(http.MethodGet, "http://"+front+"/topicmaps/small", nil)
-	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.body)
-	line := regexp.MustCompile(".*request=" + a.Header.Get("X-Request-Id") + `\b`).FindString(n.logs.String())
+	n.HTTP.Transport.(*http.Transport).DialContext = from.DialContext
+	a := n.Do(http.MethodGet, "http://"+front+"/topicmaps/small", nil)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	line := regexp.MustCompile(".*request=" + a.Header.Get("X-Request-Id") + `\b`).FindString(n.Logs.String())
 	assert.Contains(t, line, "remote=127.0.0.2 ")
 	for _, url := range []string{"/metrics", "//metrics", "/%6detrics", "/metrics?x"} {
-		assert.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, n.do(http.MethodGet, "http://"+front+url, nil).StatusCode, url)
+		assert.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, n.Do(http.MethodGet, "http://"+front+url, nil).StatusCode, url)
 	}
-	assert.Equal(t, http.StatusForbidden, n.do(http.MethodPut, "http://"+front+"/topicmaps/small", strings.NewReader(string(small()))).StatusCode)
+	assert.Equal(t, http.StatusForbidden, n.Do(http.MethodPut, "http://"+front+"/topicmaps/small", strings.NewReader(string(served.Small()))).StatusCode)
 }

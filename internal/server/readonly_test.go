@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
@@ -33,12 +34,12 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 		o.URL = primary.Standby().URL()
 		reader := n.startReader(store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o)})
 		follows := func() bool {
-			return bytes.Equal(n.mustGet("/topicmaps/small").body, reader.get("/topicmaps/small").body)
+			return bytes.Equal(n.MustGet("/topicmaps/small").Bytes, reader.Get("/topicmaps/small").Bytes)
 		}
 		testenv.Eventually(t, follows)
 		reader.answersEach(n.crawl("/topicmaps"), http.StatusServiceUnavailable)
 		urls := n.crawl("/topicmaps", capabilityList)
-		testenv.Eventually(t, func() bool { return reader.get(capabilityList).StatusCode == http.StatusOK })
+		testenv.Eventually(t, func() bool { return reader.Get(capabilityList).StatusCode == http.StatusOK })
 		reader.answersEach(urls, http.StatusOK)
 	})
 	t.Run("a folder", func(t *testing.T) {
@@ -48,26 +49,26 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 		n := startOn(t, o, changesPerList(2))
 		n.fill()
 		urls := n.crawl("/topicmaps")
-		n.stop()
+		n.Stop()
 		reader := n.startReader(o)
 		reader.answersEach(urls, http.StatusServiceUnavailable)
-		reader.stop()
+		reader.Stop()
 
 		o.Access = store.Write
 		n = startOn(t, o, func(c *server.Config) { c.BaseURL = n.BaseURL })
-		n.http.Transport.(*http.Transport).DialContext = dial(n.address)
+		n.HTTP.Transport.(*http.Transport).DialContext = dial(n.Address)
 		urls = n.crawl("/topicmaps", capabilityList)
-		n.stop()
+		n.Stop()
 		n.startReader(o).answersEach(urls, http.StatusOK)
 	})
 }
 
 // fill publishes two maps, of which one has changes.
 func (n *node) fill() {
-	n.publish("small", small())
-	n.publish("other", small())
+	n.Publish("small", served.Small())
+	n.Publish("other", served.Small())
 	for _, name := range []string{"Christiania", "Kristiania", "Oslo"} {
-		n.mustPut("small", small("Oslo", name))
+		n.MustPut("small", served.Small("Oslo", name))
 	}
 	n.Idle()
 }
@@ -75,9 +76,9 @@ func (n *node) fill() {
 // startReader starts a server that may only read a store, under the address of this one.
 func (n *node) startReader(o store.Options) *node {
 	o.Access = store.Read
-	reader := startOn(n.t, o, func(c *server.Config) { c.BaseURL = n.BaseURL })
-	reader.http.Transport.(*http.Transport).DialContext = dial(reader.address)
-	require.NoError(n.t, reader.Start())
+	reader := startOn(n.T, o, func(c *server.Config) { c.BaseURL = n.BaseURL })
+	reader.HTTP.Transport.(*http.Transport).DialContext = dial(reader.Address)
+	require.NoError(n.T, reader.Start())
 	return reader
 }
 
@@ -85,7 +86,7 @@ var linked = regexp.MustCompile(`(?:href|src|action|rdf:resource)="([^"]*)"|<loc
 
 // crawl returns the paths of all addresses to which links of all documents lead, from some of them.
 func (n *node) crawl(from ...string) []string {
-	n.t.Helper()
+	n.T.Helper()
 	seen, all := map[string]bool{}, []string{}
 	add := func(u string) {
 		u = strings.ReplaceAll(strings.TrimPrefix(u, n.BaseURL), "&amp;", "&")
@@ -99,13 +100,13 @@ func (n *node) crawl(from ...string) []string {
 		add(u)
 	}
 	for i := 0; i < len(all); i++ {
-		require.Less(n.t, i, maxWalk, "links lead to more and more documents")
+		require.Less(n.T, i, maxWalk, "links lead to more and more documents")
 		if strings.Contains(all[i], "/resourcesync/") && len(from) == 1 {
 			continue // who asks has it made
 		}
-		a := n.get(all[i], "Accept", "text/html;q=0.5, */*")
-		require.Less(n.t, a.StatusCode, 500, all[i])
-		for _, m := range linked.FindAllStringSubmatch(string(a.body), -1) {
+		a := n.Get(all[i], "Accept", "text/html;q=0.5, */*")
+		require.Less(n.T, a.StatusCode, 500, all[i])
+		for _, m := range linked.FindAllStringSubmatch(string(a.Bytes), -1) {
 			add(m[1])
 			add(m[2])
 		}
@@ -116,34 +117,34 @@ func (n *node) crawl(from ...string) []string {
 // answersEach asks for all addresses, and for each kind of address with each of its methods. What ResourceSync offers
 // is answered with a status.
 func (n *node) answersEach(urls []string, resourceSync int) {
-	n.t.Helper()
-	check := func(method, u string) answer {
-		a := n.do(method, u, strings.NewReader("{}"), "Content-Type", "application/json", "Accept", "*/*")
+	n.T.Helper()
+	check := func(method, u string) served.Answer {
+		a := n.Do(method, u, strings.NewReader("{}"), "Content-Type", "application/json", "Accept", "*/*")
 		if a.StatusCode != http.StatusServiceUnavailable {
-			assert.Less(n.t, a.StatusCode, 500, "%s %s: %s", method, u, a.body)
+			assert.Less(n.T, a.StatusCode, 500, "%s %s: %s", method, u, a.Bytes)
 		} else {
-			assert.NotEmpty(n.t, a.Header.Get("Retry-After"), "%s %s", method, u)
+			assert.NotEmpty(n.T, a.Header.Get("Retry-After"), "%s %s", method, u)
 			if method != http.MethodHead {
-				assert.Contains(n.t, string(a.body), "only reads", "%s %s says why", method, u)
+				assert.Contains(n.T, string(a.Bytes), "only reads", "%s %s says why", method, u)
 			}
 		}
 		return a
 	}
 	refused := check(http.MethodPut, "/topicmaps/new")
-	assert.Equal(n.t, http.StatusServiceUnavailable, refused.StatusCode, "%s", refused.body)
+	assert.Equal(n.T, http.StatusServiceUnavailable, refused.StatusCode, "%s", refused.Bytes)
 	there := 0
 	vars := map[string]string{"name": "style.css", "path": "0", "n": "1", "tag": "x", "seq": "1", "minted": "topic/1"}
 	for _, u := range urls {
 		a := check(http.MethodGet, u)
 		check(http.MethodHead, u)
 		if strings.Contains(u, "/resourcesync/") {
-			assert.Equal(n.t, resourceSync, a.StatusCode, u)
+			assert.Equal(n.T, resourceSync, a.StatusCode, u)
 		}
 		if a.StatusCode == http.StatusOK {
 			there++
 		}
 	}
-	assert.Greater(n.t, there, len(urls)/2)
+	assert.Greater(n.T, there, len(urls)/2)
 	for _, u := range urls {
 		for name, m := range map[string]string{"id": `/fragments/([0-9a-f-]{36})`, "key": `/topics/([a-z2-7]{26})`, "history": `/archive/([0-9a-f-]{36})-`} {
 			if found := regexp.MustCompile(m).FindStringSubmatch(u); found != nil && strings.HasPrefix(u, "/topicmaps/small/") {

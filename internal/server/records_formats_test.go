@@ -14,60 +14,61 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // Formats that are withdrawn, and offered again.
 
 func TestWithdrawnFormatIsGone(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("small", small())
-	n.delete("small", psi+"tromsø")
+	n := start(t, served.DocumentSize(4))
+	n.Publish("small", served.Small())
+	n.Delete("small", served.PSI+"tromsø")
 	w := walkRecords(n, "small")
-	oslo := n.find("small", psi+"oslo").Header.Get("Location")
+	oslo := n.find("small", served.PSI+"oslo").Header.Get("Location")
 	gone := func(url string) {
 		t.Helper()
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			a := n.do(method, url, nil)
+			a := n.Do(method, url, nil)
 			assert.Equal(t, http.StatusGone, a.StatusCode, "%s %s", method, url)
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), "it may be offered again")
 		}
 	}
 	answers := func(accept, want string) {
 		t.Helper()
-		a := n.mustGet(oslo, "Accept", accept)
-		assert.True(t, sameType(want, a.Header.Get("Content-Type")), "%s: %s", accept, a.Header.Get("Content-Type"))
+		a := n.MustGet(oslo, "Accept", accept)
+		assert.True(t, served.SameType(want, a.Header.Get("Content-Type")), "%s: %s", accept, a.Header.Get("Content-Type"))
 		assert.Equal(t, "Accept, Accept-Encoding", a.Header.Get("Vary"))
 	}
 
 	w.offer("xtm2.1")
 	w.settled()
 	gone(oslo + ".xtm1")
-	n.mustGet(oslo + ".xtm21")
-	for _, accept := range []string{"", "*/*", "application/xml", xtm1Type + ", */*;q=0.1", xtm21Type} {
-		answers(accept, xtm21Type)
+	n.MustGet(oslo + ".xtm21")
+	for _, accept := range []string{"", "*/*", "application/xml", served.XTM1Type + ", */*;q=0.1", served.XTM21Type} {
+		answers(accept, served.XTM21Type)
 	}
-	refused := n.get(oslo, "Accept", xtm1Type)
+	refused := n.Get(oslo, "Accept", served.XTM1Type)
 	assert.Equal(t, http.StatusNotAcceptable, refused.StatusCode)
-	assert.Contains(t, string(refused.body), xtm21Type, "says what there is")
-	assert.NotContains(t, string(refused.body), xtm1Type)
+	assert.Contains(t, string(refused.Bytes), served.XTM21Type, "says what there is")
+	assert.NotContains(t, string(refused.Bytes), served.XTM1Type)
 	n.inBothForms("small")
 
 	w.offer("xtm1")
 	w.settled()
 	gone(oslo + ".xtm21")
-	for _, accept := range []string{"", "*/*", xtm1Type, "text/xml"} {
-		answers(accept, xtm1Type)
+	for _, accept := range []string{"", "*/*", served.XTM1Type, "text/xml"} {
+		answers(accept, served.XTM1Type)
 	}
-	assert.Equal(t, http.StatusNotAcceptable, n.get(oslo, "Accept", xtm21Type).StatusCode)
+	assert.Equal(t, http.StatusNotAcceptable, n.Get(oslo, "Accept", served.XTM21Type).StatusCode)
 	n.inBothForms("small")
 
 	w.offer()
 	w.settled()
-	answers("", xtm1Type)
-	answers(xtm21Type, xtm21Type)
+	answers("", served.XTM1Type)
+	answers(served.XTM21Type, served.XTM21Type)
 	for _, ext := range []string{".xtm1", ".xtm21"} {
-		n.mustGet(oslo + ext)
+		n.MustGet(oslo + ext)
 	}
 	n.inBothForms("small")
 	assert.Empty(t, n.errors())
@@ -75,25 +76,25 @@ func TestWithdrawnFormatIsGone(t *testing.T) {
 
 // inBothForms checks that all fragments and snapshots are available in both forms.
 func (n *node) inBothForms(name string) {
-	n.t.Helper()
-	all, _ := n.history("/topicmaps/" + name + "/fragments")
-	for _, e := range append(all, n.feed("/topicmaps/"+name+"/snapshots").Entries...) {
-		data := e.typed(n.t, "topicmapdata")
-		assert.Len(n.t, data, 2)
+	n.T.Helper()
+	all, _ := n.History("/topicmaps/" + name + "/fragments")
+	for _, e := range append(all, n.Feed("/topicmaps/"+name+"/snapshots").Entries...) {
+		data := e.Typed(n.T, "topicmapdata")
+		assert.Len(n.T, data, 2)
 		for mediaType, href := range data {
-			assert.True(n.t, sameType(mediaType, n.mustGet(href).Header.Get("Content-Type")), href)
+			assert.True(n.T, served.SameType(mediaType, n.MustGet(href).Header.Get("Content-Type")), href)
 		}
 	}
 	for _, ext := range []string{"", ".xtm1", ".xtm21"} {
-		n.mustGet("/topicmaps/" + name + "/snapshots/current" + ext)
+		n.MustGet("/topicmaps/" + name + "/snapshots/current" + ext)
 	}
 }
 
 // Every record learns of it by an entry of its own, and by one only.
 func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("towns", topicMap(topic("oslo", "Oslo"), topic("bergen", "Bergen")))
+	n := start(t, served.DocumentSize(4))
+	n.Publish("towns", served.TopicMap(served.Topic("oslo", "Oslo"), served.Topic("bergen", "Bergen")))
 	w := walkRecords(n, "towns")
 	w.check()
 	before := len(w.known)
@@ -107,7 +108,7 @@ func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 	w.settled()
 	w.check()
 	assert.Len(t, w.known, before+5*3)
-	published(t, n.delete("towns", psi+"oslo"))
+	served.Published(t, n.Delete("towns", served.PSI+"oslo"))
 	w.check()
 	w.offer("xtm1")
 	w.settled()
@@ -115,10 +116,10 @@ func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 	assert.Len(t, w.known, before+5*3+1+2, "what is deleted is not")
 
 	// A collection may begin with a choice.
-	require.Equal(t, http.StatusCreated, n.putSettings("choice", `{"recordFormats": ["xtm2.1"]}`).StatusCode)
-	n.mustPut("choice", topicMap(topic("oslo", "Oslo")))
+	require.Equal(t, http.StatusCreated, n.PutSettings("choice", `{"recordFormats": ["xtm2.1"]}`).StatusCode)
+	n.MustPut("choice", served.TopicMap(served.Topic("oslo", "Oslo")))
 	w = walkRecords(n, "choice")
-	w.formats = []string{xtm21Type}
+	w.formats = []string{served.XTM21Type}
 	w.check()
 	assert.Len(t, w.known, 2)
 
@@ -127,9 +128,9 @@ func TestEachRecordIsPublishedAgainWhenFormatsChange(t *testing.T) {
 		`{"recordFormats": ["xtm1", "xtm1"]}`: "twice",
 		`{"recordFormats": "xtm1"}`:           "recordFormats",
 	} {
-		a := n.putSettings("choice", settings)
+		a := n.PutSettings("choice", settings)
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, settings)
-		assert.Contains(t, string(a.body), why)
+		assert.Contains(t, string(a.Bytes), why)
 	}
 }
 
@@ -179,12 +180,12 @@ func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
 	dir := t.TempDir()
 	h := &halting{halted: make(chan int32, 100)} // more than there are
 	h.on.Store(true)
-	n := recordsAt(t, dir, documentSize(10), every(1_000_000), func(c *server.Config) { h.Store, c.Store = c.Store, h })
+	n := recordsAt(t, dir, served.DocumentSize(10), every(1_000_000), func(c *server.Config) { h.Store, c.Store = c.Store, h })
 	var parts []string
 	for i := range topics {
-		parts = append(parts, topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
+		parts = append(parts, served.Topic(fmt.Sprint("t", i), fmt.Sprint("Name ", i)))
 	}
-	n.publish("m", topicMap(parts...))
+	n.Publish("m", served.TopicMap(parts...))
 	w := walkRecords(n, "m")
 	w.check()
 
@@ -201,32 +202,32 @@ func TestFormatsThatChangeWhileTheJobIsHalfDone(t *testing.T) {
 	step("xtm2.1")
 	forms := func() (count map[int]int) {
 		count = map[int]int{}
-		for _, e := range parseAtom(t, w.complete).Entries {
-			count[len(e.typed(t, "alternate"))]++
+		for _, e := range served.ParseAtom(t, w.complete).Entries {
+			count[len(e.Typed(t, "alternate"))]++
 		}
 		return count
 	}
 	assert.Equal(t, map[int]int{1: recordsBatch, 2: topics + 1 - recordsBatch}, forms())
-	for _, e := range parseAtom(t, w.complete).Entries { // each as it says
-		_, old := e.typed(t, "alternate")[xtm1Type]
+	for _, e := range served.ParseAtom(t, w.complete).Entries { // each as it says
+		_, old := e.Typed(t, "alternate")[served.XTM1Type]
 		want := map[bool]int{true: http.StatusOK, false: http.StatusGone}[old]
-		assert.Equal(t, want, n.get(strings.TrimSuffix(e.link(t, "self"), ".atom")+".xtm1").StatusCode)
+		assert.Equal(t, want, n.Get(strings.TrimSuffix(e.Link(t, "self"), ".atom")+".xtm1").StatusCode)
 	}
-	published(t, n.postTopics("m", topicMap(topic("t1", "another name"), topic("t21", "another, too")), nil))
+	served.Published(t, n.postTopics("m", served.TopicMap(served.Topic("t1", "another name"), served.Topic("t21", "another, too")), nil))
 	w.check()
-	published(t, n.delete("m", psi+"t7"))
+	served.Published(t, n.Delete("m", served.PSI+"t7"))
 	w.check()
 	step("xtm1")
 	step()
 	step("xtm2.1")
 
-	w.stop()
+	w.Stop()
 	w.node = recordsAt(t, dir, every(1_000_000))
 	w.restarted()
 	w.check()
 	require.NoError(t, w.Start())
 	w.settled()
-	w.formats = []string{xtm21Type}
+	w.formats = []string{served.XTM21Type}
 	w.check()
 	assert.Equal(t, map[int]int{1: topics}, forms())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // The records under random histories.
@@ -46,7 +47,7 @@ func (w *world) name() string {
 // add adds a topic, under an identifier that another had before where again is true.
 func (w *world) add(again bool) {
 	w.made++
-	si := fmt.Sprint(psi, "topic-", w.made)
+	si := fmt.Sprint(served.PSI, "topic-", w.made)
 	if again && len(w.free) > 0 {
 		i := w.random.IntN(len(w.free))
 		si = w.free[i]
@@ -94,7 +95,7 @@ func (w *world) edit() {
 		w.back(other)
 	case 3: // another identifier, which may become that of the record
 		w.made++
-		t.identifiers = append(t.identifiers, fmt.Sprint(psi, "topic-", w.made))
+		t.identifiers = append(t.identifiers, fmt.Sprint(served.PSI, "topic-", w.made))
 		w.back(other)
 	case 4: // it goes on under another
 		if len(t.identifiers) > 1 {
@@ -122,14 +123,14 @@ func (w *world) back(t *inhabitant) {
 
 // document returns the map; some topics are players of associations.
 func (w *world) document() []byte {
-	parts := []string{topic("part-of", "part of"), topic("role-1", "part"), topic("role-2", "whole")}
+	parts := []string{served.Topic("part-of", "part of"), served.Topic("role-1", "part"), served.Topic("role-2", "whole")}
 	for i, t := range w.topics {
-		parts = append(parts, identified(t.id, t.identifiers, t.name))
+		parts = append(parts, served.Identified(t.id, t.identifiers, t.name))
 		if i%3 == 2 {
-			parts = append(parts, association("part-of", t.id, w.topics[i-1].id))
+			parts = append(parts, served.Association("part-of", t.id, w.topics[i-1].id))
 		}
 	}
-	return topicMap(parts...)
+	return served.TopicMap(parts...)
 }
 
 // recordsBatch is how many records one commit publishes again.
@@ -138,7 +139,7 @@ const recordsBatch = 20
 // recordsAt starts a server that has the same addresses however often it is started again.
 func recordsAt(t testing.TB, dir string, configure ...func(*server.Config)) *node {
 	n := startOn(t, store.Options{Dir: dir, Batch: recordsBatch}, append(configure, func(c *server.Config) { c.BaseURL = "http://127.0.0.1:1" })...)
-	n.dialAll()
+	n.DialAll()
 	return n
 }
 
@@ -154,12 +155,12 @@ func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(seed, 20121123))
 				dir := t.TempDir()
-				n := recordsAt(t, dir, documentSize(1+random.IntN(6)))
+				n := recordsAt(t, dir, served.DocumentSize(1+random.IntN(6)))
 				world := &world{random: random}
 				for range 6 {
 					world.add(false)
 				}
-				n.publish("m", world.document())
+				n.Publish("m", world.document())
 				w := walkRecords(n, "m")
 				w.check()
 				done := map[string]int{}
@@ -174,7 +175,7 @@ func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 					}
 				}
 				pruned.Add(int64(len(w.pruned)))
-				restated.Add(int64(strings.Count(n.logs.String(), "published again")))
+				restated.Add(int64(strings.Count(n.Logs.String(), "published again")))
 				t.Logf("%v; %d entries in the last history, %d documents have lost some", done, len(w.known), len(w.pruned))
 			})
 		}
@@ -191,24 +192,24 @@ func TestRecordsKeepEveryRuleUnderRandomHistories(t *testing.T) {
 // step does something to the map, or to its server. What leads to several events looks at
 // each, but for the last.
 func (w *recordsWalker) step(world *world, dir string) string {
-	t, random := w.t, world.random
+	t, random := w.T, world.random
 	t.Helper()
 	switch random.IntN(22) {
 	default:
 		for range 1 + random.IntN(3) {
 			world.edit()
 		}
-		w.mustPut("m", world.document())
+		w.MustPut("m", world.document())
 		return "put"
 	case 0:
-		w.mustPut("m", topicMap())
+		w.MustPut("m", served.TopicMap())
 		require.Empty(t, w.currentPool("m"))
 		return "empty"
 	case 1, 2:
 		if t := world.take(); t != nil {
 			world.free = append(world.free, t.identifiers...)
-			a := w.do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(t.identifiers[0]), nil)
-			require.Contains(w.t, []int{http.StatusOK, http.StatusNotFound}, a.StatusCode, "%s", a.body)
+			a := w.Do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(t.identifiers[0]), nil)
+			require.Contains(w.T, []int{http.StatusOK, http.StatusNotFound}, a.StatusCode, "%s", a.Bytes)
 		}
 		return "delete"
 	case 3, 4:
@@ -222,11 +223,11 @@ func (w *recordsWalker) step(world *world, dir string) string {
 				w.check()
 			}
 			one.name = world.name()
-			published(t, w.postTopics("m", topicMap(identified(one.id, one.identifiers, one.name)), nil))
+			served.Published(t, w.postTopics("m", served.TopicMap(served.Identified(one.id, one.identifiers, one.name)), nil))
 		}
 		return "post"
 	case 5:
-		w.node.settings("m", func(s *store.Settings) { s.DocumentSize = 1 + random.IntN(7) })
+		w.node.Settings("m", func(s *store.Settings) { s.DocumentSize = 1 + random.IntN(7) })
 		return "resize"
 	case 6:
 		a := w.post("/topicmaps/m/snapshots")
@@ -234,10 +235,10 @@ func (w *recordsWalker) step(world *world, dir string) string {
 		return "snapshot"
 	case 7, 8:
 		w.post("/topicmaps/m/snapshots")
-		w.node.settings("m", func(s *store.Settings) { s.KeepEntries = uint64(1 + random.IntN(10)) })
+		w.node.Settings("m", func(s *store.Settings) { s.KeepEntries = uint64(1 + random.IntN(10)) })
 		a := w.post("/topicmaps/m/gc")
 		var p server.Pruned
-		require.NoError(t, json.Unmarshal(a.body, &p))
+		require.NoError(t, json.Unmarshal(a.Bytes, &p))
 		if p.Entries > 0 {
 			return "prune"
 		}
@@ -247,7 +248,7 @@ func (w *recordsWalker) step(world *world, dir string) string {
 		w.offer(some...)
 		return "formats"
 	case 11:
-		w.stop()
+		w.Stop()
 		w.node = recordsAt(t, dir)
 		w.restarted()
 		require.NoError(t, w.Start())
@@ -255,29 +256,29 @@ func (w *recordsWalker) step(world *world, dir string) string {
 	case 12:
 		require.Equal(t, http.StatusOK, w.remove("m").StatusCode)
 		w.begin()
-		w.publish("m", world.document())
-		w.formats, w.complete = []string{xtm1Type, xtm21Type}, answer{}
+		w.Publish("m", world.document())
+		w.formats, w.complete = []string{served.XTM1Type, served.XTM21Type}, served.Answer{}
 		return "another history"
 	}
 }
 
 // offer changes the formats in which records are offered.
 func (w *recordsWalker) offer(formats ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	given, err := json.Marshal(formats)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	if formats == nil {
 		given = []byte("[]")
 	}
-	a := w.putSettings(w.name, `{"recordFormats": `+string(given)+`}`)
-	require.Equal(w.t, http.StatusOK, a.StatusCode, "%s", a.body)
-	types := map[string]string{"xtm1": xtm1Type, "xtm2.1": xtm21Type}
+	a := w.PutSettings(w.name, `{"recordFormats": `+string(given)+`}`)
+	require.Equal(w.T, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	types := map[string]string{"xtm1": served.XTM1Type, "xtm2.1": served.XTM21Type}
 	w.formats = nil
 	for _, f := range formats {
 		w.formats = append(w.formats, types[f])
 	}
 	if len(formats) == 0 {
-		w.formats = []string{xtm1Type, xtm21Type}
+		w.formats = []string{served.XTM1Type, served.XTM21Type}
 	}
 }
 
@@ -285,13 +286,13 @@ func (w *recordsWalker) offer(formats ...string) {
 // class itself is an instance of another.
 func classified(instances int, name string) []byte {
 	kind := `<instanceOf><topicRef xlink:href="#%s"/></instanceOf>`
-	parts := []string{topic("kind", "Kind"), strings.Replace(topic("town", name), "<subjectIdentity>", fmt.Sprintf(kind, "kind")+"<subjectIdentity>", 1)}
+	parts := []string{served.Topic("kind", "Kind"), strings.Replace(served.Topic("town", name), "<subjectIdentity>", fmt.Sprintf(kind, "kind")+"<subjectIdentity>", 1)}
 	for i := range instances {
 		id := fmt.Sprint("t", i)
-		t := identified(id, []string{fmt.Sprint(psi, "town-", strings.Repeat("long-", 200), i)}, "A town")
+		t := served.Identified(id, []string{fmt.Sprint(served.PSI, "town-", strings.Repeat("long-", 200), i)}, "A town")
 		parts = append(parts, strings.Replace(t, "<subjectIdentity>", fmt.Sprintf(kind, "town")+"<subjectIdentity>", 1))
 	}
-	return topicMap(parts...)
+	return served.TopicMap(parts...)
 }
 
 // The record of a class says of what it is an instance, and nothing of its instances, which come
@@ -303,44 +304,44 @@ func TestRecordsOfClassesAreWithoutTheirInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, changesPerList(4))
-			n.publish("m", classified(instances, "Town"))
-			url := n.url("/topicmaps/m/topics/" + fragment.Key(psi+"town"))
+			n.Publish("m", classified(instances, "Town"))
+			url := n.URL("/topicmaps/m/topics/" + fragment.Key(served.PSI+"town"))
 			n.visited("m").check()
-			same := func(was, is answer) {
+			same := func(was, is served.Answer) {
 				t.Helper()
-				assert.Equal(t, string(was.body), string(is.body))
+				assert.Equal(t, string(was.Bytes), string(is.Bytes))
 				assert.Equal(t, was.Header.Get("ETag"), is.Header.Get("ETag"))
 				assert.Equal(t, was.Header.Get("TMShare-Record-Updated"), is.Header.Get("TMShare-Record-Updated"))
 			}
-			first := n.mustGet(url)
-			assert.Contains(t, string(first.body), psi+"kind")
-			assert.NotContains(t, string(first.body), psi+"town-")
-			n.mustPut("m", classified(instances-1, "Town"))
+			first := n.MustGet(url)
+			assert.Contains(t, string(first.Bytes), served.PSI+"kind")
+			assert.NotContains(t, string(first.Bytes), served.PSI+"town-")
+			n.MustPut("m", classified(instances-1, "Town"))
 			n.visited("m").check()
-			same(first, n.mustGet(url))
+			same(first, n.MustGet(url))
 
-			n.mustPut("m", classified(instances-1, "Village"))
+			n.MustPut("m", classified(instances-1, "Village"))
 			n.visited("m").check()
-			second := n.mustGet(url)
+			second := n.MustGet(url)
 			assert.NotEqual(t, first.Header.Get("ETag"), second.Header.Get("ETag"))
-			n.mustPut("m", classified(instances+1, "Village"))
+			n.MustPut("m", classified(instances+1, "Village"))
 			n.visited("m").check()
-			same(second, n.mustGet(url))
+			same(second, n.MustGet(url))
 
 			// The fragment has them; the version of the topic is the record.
 			entry := ""
-			require.NoError(t, n.Store.View(n.t.Context(), "m", func(v *store.View) error {
-				e, err := v.Last(fragment.Key(psi + "town"))
+			require.NoError(t, n.Store.View(n.T.Context(), "m", func(v *store.View) error {
+				e, err := v.Last(fragment.Key(served.PSI + "town"))
 				entry = v.ID(e).String()
 				return err
 			}))
-			a := n.mustGet("/topicmaps/m/fragments/" + entry)
-			assert.Contains(t, string(a.body), psi+"town-")
+			a := n.MustGet("/topicmaps/m/fragments/" + entry)
+			assert.Contains(t, string(a.Bytes), served.PSI+"town-")
 			assert.Empty(t, a.Header.Get("Memento-Datetime"))
 			link := regexp.MustCompile(`<([^>]*)>; rel="memento"`).FindStringSubmatch(strings.Join(second.Header.Values("Link"), ","))
 			require.NotNil(t, link)
-			a = n.mustGet(link[1])
-			assert.Equal(t, string(second.body), string(a.body))
+			a = n.MustGet(link[1])
+			assert.Equal(t, string(second.Bytes), string(a.Bytes))
 			assert.NotEmpty(t, a.Header.Get("Memento-Datetime"))
 			assert.Contains(t, a.Header.Get("Cache-Control"), "immutable")
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // The examples of Atom-PMH: given the same events at the same times, and documents cut as
@@ -71,9 +72,9 @@ func sayingOf(t *testing.T, f *feeds.Feed, record func(*feeds.Entry) string) say
 }
 
 func (n *node) saying(url string) (saying, *feeds.Feed) {
-	n.t.Helper()
-	f := n.decoded(url)
-	return sayingOf(n.t.(*testing.T), f, func(e *feeds.Entry) string { return strings.TrimPrefix(e.TopicSI[0], psi) }), f
+	n.T.Helper()
+	f := n.Decoded(url)
+	return sayingOf(n.T.(*testing.T), f, func(e *feeds.Entry) string { return strings.TrimPrefix(e.TopicSI[0], served.PSI) }), f
 }
 
 func seedSaying(t *testing.T, name string) saying {
@@ -87,40 +88,40 @@ func seedSaying(t *testing.T, name string) saying {
 // pool is a collection whose records are made and changed at certain times.
 type pool struct {
 	*node
-	now *clock
+	now *served.Clock
 }
 
 func newPool(t *testing.T, documentSize int) *pool {
-	now := &clock{}
-	now.now.Store(at(t, "2011-01-01T00:00:00Z").UnixMicro())
+	now := &served.Clock{}
+	now.Set(served.At(t, "2011-01-01T00:00:00Z"))
 	p := &pool{startAt(t, now), now}
-	require.Equal(t, http.StatusCreated, p.putSettings("m", fmt.Sprintf(`{"documentSize": %d}`, documentSize)).StatusCode)
+	require.Equal(t, http.StatusCreated, p.PutSettings("m", fmt.Sprintf(`{"documentSize": %d}`, documentSize)).StatusCode)
 	return p
 }
 
 // collection is a topic whose name has itself as its type, so that it needs no other.
 func collection(record, name string) string {
 	return fmt.Sprintf(`<topic id=%q><subjectIdentifier href="%s%s"/><name><type><subjectIdentifierRef href="%s%s"/></type><value>%s</value></name></topic>`,
-		record, psi, record, psi, record, name)
+		record, served.PSI, record, served.PSI, record, name)
 }
 
 func mapOfCollections(topics ...string) []byte {
 	return []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + strings.Join(topics, "") + `</topicMap>`)
 }
 
-func (p *pool) at(time string) { p.now.now.Store(at(p.t, time).UnixMicro()) }
+func (p *pool) at(time string) { p.now.Set(served.At(p.T, time)) }
 
 func (p *pool) publishAt(time, record, name string) {
-	p.t.Helper()
+	p.T.Helper()
 	p.at(time)
-	published(p.t, p.postTopics("m", mapOfCollections(collection(record, name)), nil))
+	served.Published(p.T, p.postTopics("m", mapOfCollections(collection(record, name)), nil))
 }
 
 func (p *pool) deleted(time, record string) {
-	p.t.Helper()
+	p.T.Helper()
 	p.at(time)
-	a := p.do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(psi+record), nil)
-	require.Equal(p.t, 1, published(p.t, a).Deleted)
+	a := p.Do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(served.PSI+record), nil)
+	require.Equal(p.T, 1, served.Published(p.T, a).Deleted)
 }
 
 // example1 makes the four records of the first example; gamma's time is another in the
@@ -139,7 +140,7 @@ func TestArchivedExamplesOfAtomPMH(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, 1)
 	p.example1("2012-02-29T14:00:00Z")
-	url := p.url(recordsURL)
+	url := p.URL(recordsURL)
 	var chain []string
 	for _, name := range []string{"example-1-subscription", "example-1-archive-1", "example-1-archive-2", "example-1-archive-3"} {
 		have, f := p.saying(url)
@@ -213,7 +214,7 @@ func TestGeneralExamplesOfAtomPMH(t *testing.T) {
 	assert.Equal(t, seedSaying(t, "general-entries").entries, have.entries)
 
 	p.at("2011-12-10T20:00:00Z") // both in one event
-	p.mustPut("m", mapOfCollections(collection("test2", "Test 2 (modified)")))
+	p.MustPut("m", mapOfCollections(collection("test2", "Test 2 (modified)")))
 	have, _ = p.saying(recordsURL)
 	assert.Equal(t, seedSaying(t, "general-update-and-delete").entries, have.entries)
 	assert.False(t, have.complete)
@@ -233,9 +234,9 @@ func TestArchivedIntroductionOfAtomPMH(t *testing.T) {
 		p.publishAt(fmt.Sprintf("2012-10-%02dT14:00:00Z", i+1), fmt.Sprint("record-", i), fmt.Sprint("Record ", i))
 	}
 	leads := func(f *feeds.Feed) bool { _, ok := f.Link("prev-archive"); return ok }
-	url, walked := p.url(recordsURL), 0
+	url, walked := p.URL(recordsURL), 0
 	for _, name := range []string{"general-archived-subscription", "general-archived-L99", "general-archived-L98", "", "", "general-archived-oldest"} {
-		f := p.decoded(url)
+		f := p.Decoded(url)
 		if name != "" {
 			assert.Equal(t, leads(seedRecords(t, name)), leads(f), name)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -33,8 +34,8 @@ import (
 // aSnapshot publishes a map, and returns the address of its snapshot and the path of the file.
 func aSnapshot(t *testing.T, n *node, doc []byte) (url, file string) {
 	t.Helper()
-	n.publish("egov", doc)
-	url, _ = strings.CutSuffix(n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type], ".xtm1")
+	n.Publish("egov", doc)
+	url, _ = strings.CutSuffix(n.Feed("/topicmaps/egov/snapshots").Entries[0].Typed(t, "topicmapdata")[served.XTM1Type], ".xtm1")
 	files, err := filepath.Glob(filepath.Join(n.Store.Dir(), "snapshots", "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1, "one form is stored")
@@ -46,14 +47,14 @@ func aSnapshot(t *testing.T, n *node, doc []byte) (url, file string) {
 func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", small("Oslo", "Oslo"))
-	require.Equal(t, http.StatusOK, n.put("egov", maps.EGov, "TMShare-Max-Delete", "all").StatusCode)
+	n.Publish("egov", served.Small("Oslo", "Oslo"))
+	require.Equal(t, http.StatusOK, n.Put("egov", maps.EGov, "TMShare-Max-Delete", "all").StatusCode)
 	require.Equal(t, http.StatusCreated, n.post("/topicmaps/egov/snapshots").StatusCode) // its order is that of the records; that of a first one is the document's
-	url, _ := strings.CutSuffix(n.feed("/topicmaps/egov/snapshots").Entries[0].typed(t, "topicmapdata")[xtm1Type], ".xtm1")
+	url, _ := strings.CutSuffix(n.Feed("/topicmaps/egov/snapshots").Entries[0].Typed(t, "topicmapdata")[served.XTM1Type], ".xtm1")
 	for version, ending := range map[xtm.Version]string{xtm.V10: ".xtm1", xtm.V21: ".xtm21"} {
 		var now bytes.Buffer
 		require.NoError(t, n.Store.View(t.Context(), "egov", func(v *store.View) error { return v.WriteSnapshot(&now, version) }))
-		assert.Equal(t, now.String(), string(n.mustGet(url+ending).body), "XTM %s", version)
+		assert.Equal(t, now.String(), string(n.MustGet(url+ending).Bytes), "XTM %s", version)
 	}
 }
 
@@ -64,22 +65,22 @@ func TestAFormOfASnapshotIsMadeOnceAndHasTheSameBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	n := startOn(t, store.Options{Dir: dir}, func(c *server.Config) { c.BaseURL = "http://example.org" })
-	n.dialAll()
+	n.DialAll()
 	url, file := aSnapshot(t, n, maps.EGov)
 	url = strings.TrimPrefix(url, n.BaseURL)
-	get := func() answer { return n.mustGet(url+".xtm1", "Accept-Encoding", "gzip") }
+	get := func() served.Answer { return n.MustGet(url+".xtm1", "Accept-Encoding", "gzip") }
 	whole := get()
 	require.NoError(t, os.Rename(file, file+".away"), "what is made is not made again")
-	assert.Equal(t, whole.body, get().body)
-	part := n.get(url+".xtm1", "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", whole.Header.Get("ETag"))
+	assert.Equal(t, whole.Bytes, get().Bytes)
+	part := n.Get(url+".xtm1", "Accept-Encoding", "gzip", "Range", "bytes=100-199", "If-Range", whole.Header.Get("ETag"))
 	require.Equal(t, http.StatusPartialContent, part.StatusCode)
-	assert.Equal(t, whole.body[100:200], part.body)
+	assert.Equal(t, whole.Bytes[100:200], part.Bytes)
 	require.NoError(t, os.Rename(file+".away", file))
-	n.stop()
+	n.Stop()
 
 	n = startOn(t, store.Options{Dir: dir}, func(c *server.Config) { c.BaseURL = "http://example.org" })
-	n.dialAll()
-	assert.Equal(t, whole.body, get().body)
+	n.DialAll()
+	assert.Equal(t, whole.Bytes, get().Bytes)
 }
 
 // Nobody can damage a form that was made: its file has no name. One that is made of a damaged file is not served.
@@ -88,12 +89,12 @@ func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	url, _ := aSnapshot(t, n, maps.EGov)
-	whole := n.mustGet(url + ".xtm1")
+	whole := n.MustGet(url + ".xtm1")
 	left, err := os.ReadDir(n.Store.Scratch())
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.NoError(t, os.RemoveAll(n.Store.Scratch()))
-	assert.Equal(t, whole.body, n.mustGet(url+".xtm1").body)
+	assert.Equal(t, whole.Bytes, n.MustGet(url+".xtm1").Bytes)
 
 	n = start(t)
 	url, file := aSnapshot(t, n, maps.EGov)
@@ -102,14 +103,14 @@ func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
 	for at := 20; at < len(bad)-8; at += len(bad) / 40 { // the end is looked at when the file is opened
 		bad[at] ^= 4
 		require.NoError(t, os.WriteFile(file, bad, 0o600))
-		a := n.get(url + ".xtm1")
+		a := n.Get(url + ".xtm1")
 		require.Equal(t, http.StatusInternalServerError, a.StatusCode, "byte %d", at)
 		assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable")
 		bad[at] ^= 4
 	}
 	assert.NotEmpty(t, n.lines("check --repair"))
 	require.NoError(t, os.WriteFile(file, bad, 0o600))
-	assert.Equal(t, len(whole.body), len(n.mustGet(url+".xtm1").body))
+	assert.Equal(t, len(whole.Bytes), len(n.MustGet(url+".xtm1").Bytes))
 }
 
 // renderer serves files that are made when they are asked for, by what the test says.

@@ -16,13 +16,14 @@ import (
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
 // resourceFiles returns the paths of the files of ResourceSync of a server.
 func (n *node) resourceFiles() (paths []string) {
-	n.t.Helper()
-	require.NoError(n.t, filepath.WalkDir(filepath.Join(n.Store.Dir(), "resourcesync"), func(path string, d fs.DirEntry, err error) error {
+	n.T.Helper()
+	require.NoError(n.T, filepath.WalkDir(filepath.Join(n.Store.Dir(), "resourcesync"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			paths = append(paths, path)
 		}
@@ -33,19 +34,19 @@ func (n *node) resourceFiles() (paths []string) {
 
 // checkResources returns what a check finds of files of ResourceSync.
 func (n *node) checkResources(repair bool) (all []store.Finding) {
-	n.t.Helper()
-	require.NoError(n.t, resources.Check(n.t.Context(), n.Store, repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
+	n.T.Helper()
+	require.NoError(n.T, resources.Check(n.T.Context(), n.Store, repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
 	return all
 }
 
 // fileURLs returns the URLs at which the files of ResourceSync of a collection are.
 func (n *node) fileURLs(name string) (urls []string) {
-	n.t.Helper()
+	n.T.Helper()
 	d := &destination{node: n, name: name}
-	base := n.url("/topicmaps/" + name + "/resourcesync/")
+	base := n.URL("/topicmaps/" + name + "/resourcesync/")
 	urls = append(urls, base+"resourcelist.xml", base+"resourcedump.xml")
 	for _, index := range []string{"resourcelist.xml", "resourcedump.xml", "changelist-index.xml", "changedump.xml"} {
-		for _, item := range d.parse(base+index, n.mustGet(base+index).body).items {
+		for _, item := range d.parse(base+index, n.MustGet(base+index).Bytes).items {
 			if strings.HasPrefix(item.Loc, base) && !strings.HasSuffix(item.Loc, "-open.xml") {
 				urls = append(urls, item.Loc)
 			}
@@ -59,21 +60,21 @@ func (n *node) fileURLs(name string) (urls []string) {
 
 // askForAll asks for all files, and requires that what is served is whole.
 func (n *node) askForAll(urls []string) {
-	n.t.Helper()
+	n.T.Helper()
 	d := &destination{node: n}
 	for _, url := range urls {
 		for _, coding := range []string{"identity", "gzip"} {
-			a := n.get(url, "Accept-Encoding", coding)
-			require.NoError(n.t, a.err)
+			a := n.Get(url, "Accept-Encoding", coding)
+			require.NoError(n.T, a.Err)
 			if a.StatusCode == http.StatusGone {
 				continue
 			}
-			require.Equal(n.t, http.StatusOK, a.StatusCode, "%s: %s", url, a.body)
+			require.Equal(n.T, http.StatusOK, a.StatusCode, "%s: %s", url, a.Bytes)
 			if strings.HasSuffix(url, ".zip") {
-				_, err := resourcesync.OpenPackage(bytes.NewReader(a.body), int64(len(a.body)), url, resourcesync.PackageLimits{})
-				require.NoError(n.t, err, url)
+				_, err := resourcesync.OpenPackage(bytes.NewReader(a.Bytes), int64(len(a.Bytes)), url, resourcesync.PackageLimits{})
+				require.NoError(n.T, err, url)
 			} else {
-				d.parse(url, a.plain(n.t))
+				d.parse(url, a.Plain(n.T))
 			}
 		}
 	}
@@ -85,9 +86,9 @@ func inFiles(t *testing.T) *node {
 	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, changesPerList(3))
-	n.publish("m", cities(9, "a"))
+	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
-	n.mustPut("m", cities(7, "b"))
+	n.MustPut("m", served.Cities(7, "b"))
 	n.visited("m").check()
 	return n
 }
@@ -158,12 +159,12 @@ func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
-	n := start(t, documentSize(2), changesPerList(5))
-	n.publish("m", cities(3, "a"))
+	n := start(t, served.DocumentSize(2), changesPerList(5))
+	n.Publish("m", served.Cities(3, "a"))
 	n.visit("m")
-	n.settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
+	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
 	for i := range 10 {
-		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+		n.MustPut("m", served.Cities(3, fmt.Sprint("b", i)))
 	}
 	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
 	for range 2 {
@@ -173,13 +174,13 @@ func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	before := n.visit("m")
 	require.Greater(t, len(before.closed), 1)
 	last := before.closed[len(before.closed)-1].url
-	require.Equal(t, http.StatusOK, n.get(last).StatusCode, "what is made is kept")
+	require.Equal(t, http.StatusOK, n.Get(last).StatusCode, "what is made is kept")
 	lists, err := filepath.Glob(filepath.Join(n.Store.Dir(), "resourcesync", "*", "*", "changes-*", "changelist.xml"))
 	require.NoError(t, err)
 	for _, list := range lists {
 		require.NoError(t, os.Truncate(list, 100))
 	}
-	require.Equal(t, http.StatusGone, n.get(last).StatusCode)
+	require.Equal(t, http.StatusGone, n.Get(last).StatusCode)
 	n.visit("m").check()
 	require.Empty(t, n.checkResources(false))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // destination reads all that a Source offers of one collection, by its links alone, and holds
@@ -50,38 +51,38 @@ type listed struct {
 }
 
 func (d *destination) document(url string, index bool, capability resourcesync.Capability) *listed {
-	t := d.t
+	t := d.T
 	t.Helper()
-	a := d.mustGet(url)
+	a := d.MustGet(url)
 	d.documents++
-	require.Equal(t, resourcesync.MediaTypeXML, a.mediaType(), url)
-	doc := d.parse(url, a.body)
+	require.Equal(t, resourcesync.MediaTypeXML, a.MediaType(), url)
+	doc := d.parse(url, a.Bytes)
 	require.Equal(t, capability, doc.Capability, url)
 	require.Equal(t, index, doc.Index, url)
 	require.LessOrEqual(t, len(doc.items), resourcesync.MaxItems)
-	packed := d.mustGet(url, "Accept-Encoding", "gzip")
+	packed := d.MustGet(url, "Accept-Encoding", "gzip")
 	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
 	if !strings.Contains(a.Header.Get("Cache-Control"), "immutable") {
 		require.Contains(t, a.Header.Get("Cache-Control"), "max-age=5")
 	} else {
-		require.Equal(t, string(a.body), string(packed.plain(t)), "the gzipped copy of %s", url)
+		require.Equal(t, string(a.Bytes), string(packed.Plain(t)), "the gzipped copy of %s", url)
 	}
-	again := d.get(url, "If-None-Match", a.Header.Get("ETag"))
+	again := d.Get(url, "If-None-Match", a.Header.Get("ETag"))
 	require.Equal(t, http.StatusNotModified, again.StatusCode, url)
 	return doc
 }
 
 func (d *destination) parse(url string, body []byte) *listed {
-	d.t.Helper()
+	d.T.Helper()
 	r, err := resourcesync.Read(bytes.NewReader(body), url, resourcesync.Limits{})
-	require.NoError(d.t, err, "%s: %s", url, body)
+	require.NoError(d.T, err, "%s: %s", url, body)
 	doc := &listed{url: url}
 	for {
 		item, err := r.Next()
 		if err == io.EOF {
 			break
 		}
-		require.NoError(d.t, err)
+		require.NoError(d.T, err)
 		doc.items = append(doc.items, item)
 	}
 	doc.Document = r.Document
@@ -90,30 +91,30 @@ func (d *destination) parse(url string, body []byte) *listed {
 
 // leads checks where a link of a document leads to.
 func (d *destination) leads(doc *listed, rel, to string) {
-	d.t.Helper()
+	d.T.Helper()
 	links := doc.Find(rel)
 	if to == "" {
-		require.Empty(d.t, links, "%s of %s", rel, doc.url)
+		require.Empty(d.T, links, "%s of %s", rel, doc.url)
 		return
 	}
-	require.Len(d.t, links, 1, "%s of %s", rel, doc.url)
-	require.Equal(d.t, to, links[0].Href, "%s of %s", rel, doc.url)
+	require.Len(d.T, links, 1, "%s of %s", rel, doc.url)
+	require.Equal(d.T, to, links[0].Href, "%s of %s", rel, doc.url)
 }
 
-func (d *destination) describedBy(links []resourcesync.Link) answer {
-	d.t.Helper()
-	require.Len(d.t, links, 1)
-	a := d.mustGet(links[0].Href)
-	require.Equal(d.t, "text/html", a.mediaType())
+func (d *destination) describedBy(links []resourcesync.Link) served.Answer {
+	d.T.Helper()
+	require.Len(d.T, links, 1)
+	a := d.MustGet(links[0].Href)
+	require.Equal(d.T, "text/html", a.MediaType())
 	return a
 }
 
 // visit walks from the Source Description to everything that is offered of a collection.
 func (n *node) visit(name string) *destination {
-	t := n.t
+	t := n.T
 	t.Helper()
 	d := &destination{node: n, name: name, list: map[string]string{}, dump: map[string]string{}, capabilities: map[resourcesync.Capability]string{}}
-	wellKnown, err := resourcesync.WellKnown(n.url("/topicmaps"))
+	wellKnown, err := resourcesync.WellKnown(n.URL("/topicmaps"))
 	require.NoError(t, err)
 	source := d.document(wellKnown, false, resourcesync.Description)
 	d.describedBy(source.Find(resourcesync.RelDescribedBy))
@@ -122,7 +123,7 @@ func (n *node) visit(name string) *destination {
 	require.Equal(t, resourcesync.CapabilityList, source.items[at].Capability)
 	capabilityList := source.items[at].Loc
 	page := d.describedBy(source.items[at].Find(resourcesync.RelDescribedBy))
-	found, err := resourcesync.DiscoverInHTML(bytes.NewReader(page.body), n.url("/topicmaps/"+name+".html"))
+	found, err := resourcesync.DiscoverInHTML(bytes.NewReader(page.Bytes), n.URL("/topicmaps/"+name+".html"))
 	require.NoError(t, err)
 	require.Equal(t, []string{capabilityList}, found)
 
@@ -133,7 +134,7 @@ func (n *node) visit(name string) *destination {
 		require.NotContains(t, d.capabilities, item.Capability)
 		d.capabilities[item.Capability] = item.Loc
 	}
-	robots, err := resourcesync.DiscoverInRobots(bytes.NewReader(n.mustGet("/robots.txt").body), n.url("/robots.txt"))
+	robots, err := resourcesync.DiscoverInRobots(bytes.NewReader(n.MustGet("/robots.txt").Bytes), n.URL("/robots.txt"))
 	require.NoError(t, err)
 	if list := d.capabilities[resourcesync.ResourceList]; list != "" {
 		require.Contains(t, robots, list)
@@ -141,7 +142,7 @@ func (n *node) visit(name string) *destination {
 		d.readDump(capabilityList)
 		require.Len(t, d.dump, len(d.list), "what is in the list is in the dump")
 	} else {
-		empty := d.document(n.url("/topicmaps/"+name+"/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
+		empty := d.document(n.URL("/topicmaps/"+name+"/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
 		require.Empty(t, empty.items)
 		d.at = empty.At
 	}
@@ -157,16 +158,16 @@ func (n *node) visit(name string) *destination {
 // visited visits once nothing is due: a change list that is closed between two requests would be
 // in the answers to both, or to neither.
 func (n *node) visited(name string) *destination {
-	n.t.Helper()
+	n.T.Helper()
 	n.settle(name)
 	return n.visit(name)
 }
 
 func (d *destination) readResources(up string) {
-	t, url := d.t, d.capabilities[resourcesync.ResourceList]
-	a := d.mustGet(url)
+	t, url := d.T, d.capabilities[resourcesync.ResourceList]
+	a := d.MustGet(url)
 	parts := []*listed{}
-	if index := d.parse(url, a.body); index.Index {
+	if index := d.parse(url, a.Bytes); index.Index {
 		index = d.document(url, true, resourcesync.ResourceList)
 		d.leads(index, resourcesync.RelUp, up)
 		require.Equal(t, index.At, index.Completed)
@@ -202,32 +203,32 @@ func (d *destination) readResources(up string) {
 
 // described checks what an item says of a resource, and returns its hash.
 func (d *destination) described(item *resourcesync.Item) string {
-	require.Len(d.t, item.Hashes, 2, "%s", item.Loc)
-	require.Equal(d.t, "md5", item.Hashes[0].Algorithm)
-	require.Equal(d.t, "sha-256", item.Hashes[1].Algorithm)
-	require.Positive(d.t, item.Length)
+	require.Len(d.T, item.Hashes, 2, "%s", item.Loc)
+	require.Equal(d.T, "md5", item.Hashes[0].Algorithm)
+	require.Equal(d.T, "sha-256", item.Hashes[1].Algorithm)
+	require.Positive(d.T, item.Length)
 	alternates := item.Find(resourcesync.RelAlternate)
-	require.NotEmpty(d.t, alternates)
-	require.Equal(d.t, item.Type, alternates[0].Type)
+	require.NotEmpty(d.T, alternates)
+	require.Equal(d.T, item.Type, alternates[0].Type)
 	return item.Hashes[1].Digest
 }
 
 // open gets a package and checks it from the outside.
 func (d *destination) openPackage(item *resourcesync.Item) (*resourcesync.Package, *listed) {
-	t := d.t
-	a := d.mustGet(item.Loc)
+	t := d.T
+	a := d.MustGet(item.Loc)
 	d.packages++
-	require.Equal(t, resourcesync.MediaTypeZIP, a.mediaType())
-	d.measured(item.Loc, item.Representation, a.body)
+	require.Equal(t, resourcesync.MediaTypeZIP, a.MediaType())
+	d.measured(item.Loc, item.Representation, a.Bytes)
 	require.Contains(t, a.Header.Get("Cache-Control"), "immutable")
-	ranged := d.get(item.Loc, "Range", "bytes=10-29")
+	ranged := d.Get(item.Loc, "Range", "bytes=10-29")
 	require.Equal(t, http.StatusPartialContent, ranged.StatusCode)
-	require.Equal(t, a.body[10:30], ranged.body)
+	require.Equal(t, a.Bytes[10:30], ranged.Bytes)
 
 	contents, ok := item.Link(resourcesync.RelContents)
 	require.True(t, ok)
-	outer := d.mustGet(contents.Href).body
-	z, err := zip.NewReader(bytes.NewReader(a.body), int64(len(a.body)))
+	outer := d.MustGet(contents.Href).Bytes
+	z, err := zip.NewReader(bytes.NewReader(a.Bytes), int64(len(a.Bytes)))
 	require.NoError(t, err)
 	inner, err := z.Open("manifest.xml")
 	require.NoError(t, err)
@@ -236,22 +237,22 @@ func (d *destination) openPackage(item *resourcesync.Item) (*resourcesync.Packag
 	require.Equal(t, string(outer), string(b), "the manifests")
 	if unzip, err := exec.LookPath("unzip"); err == nil {
 		file := filepath.Join(t.TempDir(), "package.zip")
-		require.NoError(t, os.WriteFile(file, a.body, 0o600))
+		require.NoError(t, os.WriteFile(file, a.Bytes, 0o600))
 		out, err := exec.Command(unzip, "-t", file).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	} else {
 		t.Log("NOT CHECKED: packages with unzip -t, which is not installed")
 	}
-	p, err := resourcesync.OpenPackage(bytes.NewReader(a.body), int64(len(a.body)), item.Loc, resourcesync.PackageLimits{})
+	p, err := resourcesync.OpenPackage(bytes.NewReader(a.Bytes), int64(len(a.Bytes)), item.Loc, resourcesync.PackageLimits{})
 	require.NoError(t, err)
 	return p, d.parse(contents.Href, outer)
 }
 
 // measured checks bytes against what is said of them.
 func (d *destination) measured(uri string, r resourcesync.Representation, body []byte) {
-	d.t.Helper()
-	require.EqualValues(d.t, r.Length, len(body), uri)
-	require.NotEmpty(d.t, r.Hashes, uri)
+	d.T.Helper()
+	require.EqualValues(d.T, r.Length, len(body), uri)
+	require.NotEmpty(d.T, r.Hashes, uri)
 	for _, h := range r.Hashes {
 		sum := sha256.Sum256(body)
 		want := hex.EncodeToString(sum[:])
@@ -259,22 +260,22 @@ func (d *destination) measured(uri string, r resourcesync.Representation, body [
 			sum := md5.Sum(body)
 			want = hex.EncodeToString(sum[:])
 		}
-		require.Equal(d.t, want, h.Digest, "%s of %s", h.Algorithm, uri)
+		require.Equal(d.T, want, h.Digest, "%s of %s", h.Algorithm, uri)
 	}
 }
 
 func (d *destination) unpack(p *resourcesync.Package, uri string, r resourcesync.Representation) string {
 	content, err := p.Open(uri, r)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 	defer content.Close()
 	b, err := io.ReadAll(content)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 	d.measured(uri, r, b)
 	return string(b)
 }
 
 func (d *destination) readDump(up string) {
-	t := d.t
+	t := d.T
 	dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
 	d.leads(dump, resourcesync.RelUp, up)
 	require.Equal(t, d.at, dump.At)
@@ -298,7 +299,7 @@ func (d *destination) readDump(up string) {
 
 // readChanges reads the change lists by the index, if there is one, and the plain one.
 func (d *destination) readChanges(up string) {
-	t, base := d.t, d.url("/topicmaps/"+d.name+"/resourcesync/")
+	t, base := d.T, d.URL("/topicmaps/"+d.name+"/resourcesync/")
 	index := d.document(base+"changelist-index.xml", true, resourcesync.ChangeList)
 	d.leads(index, resourcesync.RelUp, up)
 	require.True(t, index.Until.IsZero())
@@ -348,14 +349,14 @@ func (d *destination) readChanges(up string) {
 func (d *destination) inOrder(list *listed, last *time.Time) {
 	for i := range list.items {
 		item := &list.items[i]
-		require.Equal(d.t, item.LastMod, item.Datetime)
-		require.True(d.t, item.LastMod.After(*last), "changes in order")
-		require.True(d.t, item.LastMod.After(list.From))
+		require.Equal(d.T, item.LastMod, item.Datetime)
+		require.True(d.T, item.LastMod.After(*last), "changes in order")
+		require.True(d.T, item.LastMod.After(list.From))
 		*last = item.LastMod
 		_, hasMap := item.Link(resourcesync.RelTimeMap)
-		require.True(d.t, hasMap)
+		require.True(d.T, hasMap)
 		if item.Change == resourcesync.Deleted {
-			require.Empty(d.t, item.Hashes)
+			require.Empty(d.T, item.Hashes)
 			continue
 		}
 		for _, patch := range item.Find(resourcesync.RelPatch) {
@@ -364,15 +365,15 @@ func (d *destination) inOrder(list *listed, last *time.Time) {
 			}
 		}
 		if memento, ok := item.Link(resourcesync.RelMemento); ok {
-			require.Equal(d.t, item.Hashes, memento.Hashes)
-			require.Equal(d.t, item.Length, memento.Length)
-			require.Equal(d.t, item.Type, memento.Type)
+			require.Equal(d.T, item.Hashes, memento.Hashes)
+			require.Equal(d.T, item.Length, memento.Length)
+			require.Equal(d.T, item.Type, memento.Type)
 		}
 	}
 }
 
 func (d *destination) readChangeDump(up string) {
-	t := d.t
+	t := d.T
 	dump := d.document(d.capabilities[resourcesync.ChangeDump], false, resourcesync.ChangeDump)
 	d.leads(dump, resourcesync.RelUp, up)
 	require.Len(t, dump.items, len(d.closed))
@@ -411,18 +412,18 @@ func (d *destination) readChangeDump(up string) {
 // live returns the topics of the collection as they are served, by URL.
 func (d *destination) live() map[string]string {
 	live := map[string]string{}
-	require.NoError(d.t, d.Store.View(d.t.Context(), d.name, func(v *store.View) error {
+	require.NoError(d.T, d.Store.View(d.T.Context(), d.name, func(v *store.View) error {
 		for e, err := range v.Records() {
-			require.NoError(d.t, err)
-			url := d.url("/topicmaps/" + d.name + "/topics/" + keyOf(e.TopicSI))
+			require.NoError(d.T, err)
+			url := d.URL("/topicmaps/" + d.name + "/topics/" + keyOf(e.TopicSI))
 			live[url] = ""
 		}
 		return nil
 	}))
 	for url := range live {
-		a := d.mustGet(url)
-		live[url] = string(a.body)
-		require.Equal(d.t, []string{d.url("/topicmaps/" + d.name + "/resourcesync/capabilitylist.xml")},
+		a := d.MustGet(url)
+		live[url] = string(a.Bytes)
+		require.Equal(d.T, []string{d.URL("/topicmaps/" + d.name + "/resourcesync/capabilitylist.xml")},
 			resourcesync.DiscoverInHeader(a.Header.Values("Link"), url))
 	}
 	return live
@@ -431,7 +432,7 @@ func (d *destination) live() map[string]string {
 // check holds what follows from the list or the dump and all changes since to what is served
 // now: so nothing may change meanwhile.
 func (d *destination) check() {
-	t := d.t
+	t := d.T
 	live := d.live()
 	latest := map[string]*resourcesync.Item{}
 	byIndex, byPlain := mapsClone(d.list), mapsClone(d.list)
@@ -472,10 +473,10 @@ func (d *destination) check() {
 		default:
 			memento, ok := item.Link(resourcesync.RelMemento)
 			require.True(t, ok)
-			a := d.mustGet(memento.Href)
-			d.measured(memento.Href, memento.Representation, a.body)
+			a := d.MustGet(memento.Href)
+			d.measured(memento.Href, memento.Representation, a.Bytes)
 			require.Equal(t, item.LastMod.Truncate(time.Second).Format(http.TimeFormat), a.Header.Get("Memento-Datetime"))
-			d.dump[item.Loc] = string(a.body)
+			d.dump[item.Loc] = string(a.Bytes)
 		}
 	}
 	require.Equal(t, live, d.dump, "the dump and all changes since")
@@ -484,9 +485,9 @@ func (d *destination) check() {
 			continue
 		}
 		for _, l := range item.Find(resourcesync.RelAlternate) {
-			a := d.mustGet(l.Href)
-			d.measured(l.Href, l.Representation, a.body)
-			require.True(t, sameType(l.Type, a.Header.Get("Content-Type")))
+			a := d.MustGet(l.Href)
+			d.measured(l.Href, l.Representation, a.Bytes)
+			require.True(t, served.SameType(l.Type, a.Header.Get("Content-Type")))
 		}
 	}
 }
@@ -501,10 +502,10 @@ func mapsClone(m map[string]string) map[string]string {
 
 // settle waits until the background has done all that is due of a collection.
 func (n *node) settle(name string) {
-	n.t.Helper()
-	testenv.Eventually(n.t, func() bool {
+	n.T.Helper()
+	testenv.Eventually(n.T, func() bool {
 		due, updated := false, time.Time{}
-		err := n.Store.View(n.t.Context(), name, func(v *store.View) error {
+		err := n.Store.View(n.T.Context(), name, func(v *store.View) error {
 			all, err := v.Snapshots()
 			if err != nil {
 				return err
@@ -518,8 +519,8 @@ func (n *node) settle(name string) {
 		if err != nil || due {
 			return false
 		}
-		a := n.get("/topicmaps/" + name + "/resourcesync/resourcelist.xml")
-		r, err := resourcesync.Read(bytes.NewReader(a.body), a.Request.URL.String(), resourcesync.Limits{})
+		a := n.Get("/topicmaps/" + name + "/resourcesync/resourcelist.xml")
+		r, err := resourcesync.Read(bytes.NewReader(a.Bytes), a.Request.URL.String(), resourcesync.Limits{})
 		return err == nil && !r.Document.At.Before(updated)
 	})
 }

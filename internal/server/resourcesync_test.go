@@ -23,28 +23,19 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
 
 func keyOf(si fragment.Ref) string { return fragment.Key(si) }
 
-// cities is a map of so many topics, all of them called name. The server adds one: that of the
-// type of names.
-func cities(n int, name string) []byte {
-	var parts []string
-	for i := range n {
-		parts = append(parts, topic(fmt.Sprint("city-", i), name))
-	}
-	return topicMap(parts...)
-}
-
 // From any of its entrances, all that a Source has is found and is what it says.
 func TestResourceSyncIsWhatItSays(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	d := n.visit("egov")
 	d.check()
 	assert.Empty(t, d.closed)
@@ -52,12 +43,12 @@ func TestResourceSyncIsWhatItSays(t *testing.T) {
 	assert.NotEmpty(t, d.open.items)
 	assert.NotContains(t, d.capabilities, resourcesync.ChangeDump)
 
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "Christiania"))
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
 	before := n.visit("small")
-	n.mustPut("small", small("Oslo", "Kristiania"))
-	n.mustPut("small", replace(t, small(), topic("tromsø", "Tromsø"), ""))
-	n.mustPut("small", small())
+	n.MustPut("small", served.Small("Oslo", "Kristiania"))
+	n.MustPut("small", served.Replace(t, served.Small(), served.Topic("tromsø", "Tromsø"), ""))
+	n.MustPut("small", served.Small())
 	d = n.visit("small")
 	d.check()
 	assert.Equal(t, before.at, d.at, "no new snapshot, no new list")
@@ -83,14 +74,14 @@ func TestResourceSyncIsDivided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, func(cfg *server.Config) { syncOf(cfg).Sizes = c.sizes }, changesPerList(4))
-			n.publish("m", cities(20, "a"))
+			n.Publish("m", served.Cities(20, "a"))
 			n.visit("m").check()
-			n.mustPut("m", cities(11, "b"))
+			n.MustPut("m", served.Cities(11, "b"))
 			d := n.visited("m")
 			require.Len(t, d.closed, 5)
 			d.check()
-			lists := strings.Count(string(n.mustGet("/topicmaps/m/resourcesync/resourcelist.xml").body), "<sitemap>")
-			packages := strings.Count(string(n.mustGet("/topicmaps/m/resourcesync/resourcedump.xml").body), "<url>")
+			lists := strings.Count(string(n.MustGet("/topicmaps/m/resourcesync/resourcelist.xml").Bytes), "<sitemap>")
+			packages := strings.Count(string(n.MustGet("/topicmaps/m/resourcesync/resourcedump.xml").Bytes), "<url>")
 			if c.lists > 0 {
 				assert.Equal(t, c.packages, packages)
 				assert.Equal(t, max(c.lists, 1), max(lists, 1))
@@ -110,14 +101,14 @@ func TestResourceSyncIsDivided(t *testing.T) {
 func TestResourceSyncOfAnEmptyCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	require.Equal(t, http.StatusCreated, n.putSettings("m", `{"title":"M"}`).StatusCode)
+	require.Equal(t, http.StatusCreated, n.PutSettings("m", `{"title":"M"}`).StatusCode)
 	d := n.visit("m")
-	assert.Equal(t, map[resourcesync.Capability]string{resourcesync.ChangeList: n.url("/topicmaps/m/resourcesync/changelist.xml")}, d.capabilities)
-	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
+	assert.Equal(t, map[resourcesync.Capability]string{resourcesync.ChangeList: n.URL("/topicmaps/m/resourcesync/changelist.xml")}, d.capabilities)
+	assert.NotContains(t, string(n.MustGet("/robots.txt").Bytes), "Sitemap")
 	d.check()
-	n.mustPut("m", cities(3, "a"))
+	n.MustPut("m", served.Cities(3, "a"))
 	testenv.Eventually(t, func() bool {
-		return strings.Count(string(n.get("/topicmaps/m/resourcesync/resourcelist.xml").body), "<url>") == 4
+		return strings.Count(string(n.Get("/topicmaps/m/resourcesync/resourcelist.xml").Bytes), "<url>") == 4
 	}, "the first topics are in a list at once")
 	n.visit("m").check()
 }
@@ -129,9 +120,9 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 	folder := testenv.Shared(t, "schemas/resourcesync")
 	testenv.Command(t, "xmllint")
 	n := start(t, changesPerList(3))
-	n.publish("m", cities(9, "a"))
+	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
-	n.mustPut("m", cities(5, "b"))
+	n.MustPut("m", served.Cities(5, "b"))
 	d := n.visited("m")
 	require.NotEmpty(t, d.closed)
 	dir := t.TempDir()
@@ -139,24 +130,24 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 		url, schema string
 		strip       bool
 	}{
-		{n.url("/.well-known/resourcesync"), "joint-sitemap", false},
-		{n.url("/topicmaps/m/resourcesync/capabilitylist.xml"), "joint-sitemap", false},
-		{n.url("/topicmaps/m/resourcesync/resourcedump.xml"), "joint-sitemap", false},
-		{n.url("/topicmaps/m/resourcesync/changedump.xml"), "joint-sitemap", false},
-		{n.url("/topicmaps/m/resourcesync/changelist-index.xml"), "joint-siteindex", false},
-		{n.url("/topicmaps/m/resourcesync/resourcelist.xml"), "joint-sitemap", true},
-		{n.url("/topicmaps/m/resourcesync/changelist.xml"), "joint-sitemap", true},
+		{n.URL("/.well-known/resourcesync"), "joint-sitemap", false},
+		{n.URL("/topicmaps/m/resourcesync/capabilitylist.xml"), "joint-sitemap", false},
+		{n.URL("/topicmaps/m/resourcesync/resourcedump.xml"), "joint-sitemap", false},
+		{n.URL("/topicmaps/m/resourcesync/changedump.xml"), "joint-sitemap", false},
+		{n.URL("/topicmaps/m/resourcesync/changelist-index.xml"), "joint-siteindex", false},
+		{n.URL("/topicmaps/m/resourcesync/resourcelist.xml"), "joint-sitemap", true},
+		{n.URL("/topicmaps/m/resourcesync/changelist.xml"), "joint-sitemap", true},
 		{d.closed[0].url, "joint-sitemap", true},
 	} {
-		body := n.mustGet(c.url).body
+		body := n.MustGet(c.url).Bytes
 		file := filepath.Join(dir, itoa(i)+".xml")
 		if c.strip {
 			require.NoError(t, os.WriteFile(file, body, 0o600))
-			require.NotEmpty(t, xmllint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), "the check can fail")
+			require.NotEmpty(t, served.XMLLint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), "the check can fail")
 			body = version10(body)
 		}
 		require.NoError(t, os.WriteFile(file, body, 0o600))
-		assert.Empty(t, xmllint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), c.url)
+		assert.Empty(t, served.XMLLint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), c.url)
 	}
 }
 
@@ -165,9 +156,9 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 	t.Parallel()
 	n := start(t, changesPerList(3))
-	n.publish("m", cities(9, "a"))
+	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
-	n.mustPut("m", cities(5, "b"))
+	n.MustPut("m", served.Cities(5, "b"))
 	d := n.visited("m")
 	require.NotEmpty(t, d.closed)
 	var urls []string
@@ -176,7 +167,7 @@ func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 	}
 	for _, url := range d.capabilities {
 		urls = append(urls, url)
-		for _, item := range d.parse(url, n.mustGet(url).body).items {
+		for _, item := range d.parse(url, n.MustGet(url).Bytes).items {
 			urls = append(urls, item.Loc)
 		}
 	}
@@ -194,11 +185,11 @@ func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 func TestResourceSyncSettings(t *testing.T) {
 	t.Parallel()
 	n := start(t, changesPerList(2))
-	n.publish("m", cities(5, "a"))
-	n.mustPut("m", cities(5, "b"))
+	n.Publish("m", served.Cities(5, "a"))
+	n.MustPut("m", served.Cities(5, "b"))
 	first := n.visited("m")
 	first.check()
-	n.mustSet("m", `{"mirrors":["http://one.example/m","http://two.example/x/m"],"via":"http://origin.example/m"}`)
+	n.MustSet("m", `{"mirrors":["http://one.example/m","http://two.example/x/m"],"via":"http://origin.example/m"}`)
 	d := n.visited("m")
 	d.check()
 	item := d.plain.items[0]
@@ -211,26 +202,26 @@ func TestResourceSyncSettings(t *testing.T) {
 	via, _ := item.Link(resourcesync.RelVia)
 	assert.Equal(t, "http://origin.example/m/topics"+key, via.Href)
 	for _, list := range first.closed {
-		assert.Equal(t, http.StatusGone, n.get(list.url).StatusCode, "what was made for other settings")
+		assert.Equal(t, http.StatusGone, n.Get(list.url).StatusCode, "what was made for other settings")
 	}
 
-	n.mustSet("m", `{"recordFormats":["xtm2.1"]}`)
+	n.MustSet("m", `{"recordFormats":["xtm2.1"]}`)
 	d = n.visited("m")
 	d.check()
 	assert.Equal(t, "application/x-tm+xml;version=2.1", d.plain.items[len(d.plain.items)-1].Type)
 
 	for _, wrong := range []string{`{"mirrors":["ftp://x.example"]}`, `{"mirrors":["http://x.example/"]}`, `{"mirrors":["http://x.example/m#f"]}`, `{"mirrors":["/m"]}`, `{"mirrors":["http:///m"]}`, `{"mirrors":["http://x.example/m?q"]}`, `{"via":"x"}`, `{"changesPerList":-1}`, `{"changesPerList":5001}`, `{"changeListAfter":"-1s"}`} {
-		a := n.putSettings("m", wrong)
+		a := n.PutSettings("m", wrong)
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, wrong)
 	}
 
-	n.mustSet("m", `{"resourceSync":false}`)
-	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
-	assert.NotContains(t, string(n.mustGet("/.well-known/resourcesync").body), "<url>")
-	assert.NotContains(t, string(n.mustGet("/robots.txt").body), "Sitemap")
-	assert.NotContains(t, strings.Join(n.mustGet(d.plain.items[0].Loc).Header.Values("Link"), ""), "resourcesync")
-	assert.NotContains(t, string(n.mustGet("/topicmaps/m.html").body), "resourcesync")
-	n.mustSet("m", `{"resourceSync":true}`)
+	n.MustSet("m", `{"resourceSync":false}`)
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
+	assert.NotContains(t, string(n.MustGet("/.well-known/resourcesync").Bytes), "<url>")
+	assert.NotContains(t, string(n.MustGet("/robots.txt").Bytes), "Sitemap")
+	assert.NotContains(t, strings.Join(n.MustGet(d.plain.items[0].Loc).Header.Values("Link"), ""), "resourcesync")
+	assert.NotContains(t, string(n.MustGet("/topicmaps/m.html").Bytes), "resourcesync")
+	n.MustSet("m", `{"resourceSync":true}`)
 	n.visited("m").check()
 }
 
@@ -238,28 +229,28 @@ func TestResourceSyncSettings(t *testing.T) {
 func TestResourceSyncOfAPrivateCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {"0123456789abcdef"}} })
-	n.publish("m", cities(2, "a"))
-	n.publish("open", cities(2, "a"))
+	n.Publish("m", served.Cities(2, "a"))
+	n.Publish("open", served.Cities(2, "a"))
 	for _, path := range []string{"/topicmaps/m/resourcesync/capabilitylist.xml", "/topicmaps/m/resourcesync/resourcelist.xml", "/topicmaps/m.html"} {
-		assert.Equal(t, http.StatusUnauthorized, n.get(path).StatusCode, path)
-		a := n.mustGet(path, "Authorization", "Bearer 0123456789abcdef")
+		assert.Equal(t, http.StatusUnauthorized, n.Get(path).StatusCode, path)
+		a := n.MustGet(path, "Authorization", "Bearer 0123456789abcdef")
 		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	}
 	for _, path := range []string{"/.well-known/resourcesync", "/robots.txt", "/topicmaps.html"} {
-		a := n.mustGet(path)
-		assert.NotRegexp(t, `/topicmaps/m[./]`, string(a.body), path)
-		assert.Contains(t, string(a.body), "/topicmaps/open", path)
+		a := n.MustGet(path)
+		assert.NotRegexp(t, `/topicmaps/m[./]`, string(a.Bytes), path)
+		assert.Contains(t, string(a.Bytes), "/topicmaps/open", path)
 		assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	}
-	assert.Contains(t, string(n.mustGet("/.well-known/resourcesync", "Authorization", "Bearer 0123456789abcdef").body), "/topicmaps/m/")
-	assert.NotContains(t, string(n.mustGet("/robots.txt", "Authorization", "Bearer 0123456789abcdef").body), "/topicmaps/m/", "crawlers have no tokens")
+	assert.Contains(t, string(n.MustGet("/.well-known/resourcesync", "Authorization", "Bearer 0123456789abcdef").Bytes), "/topicmaps/m/")
+	assert.NotContains(t, string(n.MustGet("/robots.txt", "Authorization", "Bearer 0123456789abcdef").Bytes), "/topicmaps/m/", "crawlers have no tokens")
 }
 
 // What names a set or list that is not there says so.
 func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(2, "a"))
+	n.Publish("m", served.Cities(2, "a"))
 	d := n.visit("m")
 	dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
 	zip := dump.items[0].Loc
@@ -272,13 +263,13 @@ func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 		"/topicmaps/m/resourcesync/":                              http.StatusNotFound,
 		"/topicmaps/none/resourcesync/capabilitylist.xml":         http.StatusNotFound,
 	} {
-		assert.Equal(t, want, n.get(url).StatusCode, url)
+		assert.Equal(t, want, n.Get(url).StatusCode, url)
 	}
-	a := n.get(zip, "Range", "bytes=99999999-")
+	a := n.Get(zip, "Range", "bytes=99999999-")
 	assert.Equal(t, http.StatusRequestedRangeNotSatisfiable, a.StatusCode)
-	h := n.do(http.MethodHead, zip, nil)
+	h := n.Do(http.MethodHead, zip, nil)
 	assert.EqualValues(t, dump.items[0].Length, h.ContentLength)
-	assert.Empty(t, h.body)
+	assert.Empty(t, h.Bytes)
 }
 
 // Whoever began with a list can go on when there is a newer one; what a deleted collection
@@ -287,12 +278,12 @@ func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
 	n := start(t, changesPerList(1))
-	n.publish("m", cities(3, "a"))
+	n.Publish("m", served.Cities(3, "a"))
 	old := n.visit("m")
 	dump := old.document(old.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
 	renew := func(name string) {
 		t.Helper()
-		n.mustPut("m", cities(3, name))
+		n.MustPut("m", served.Cities(3, name))
 		at := n.visited("m").at
 		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
 		d := n.visited("m")
@@ -303,19 +294,19 @@ func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 	old.openPackage(&dump.items[0])
 	require.False(t, n.visit("m").plain.From.After(old.at), "from there on, too")
 	renew("c")
-	require.Equal(t, http.StatusGone, n.get(dump.items[0].Loc).StatusCode, "the one before the last")
+	require.Equal(t, http.StatusGone, n.Get(dump.items[0].Loc).StatusCode, "the one before the last")
 
 	folder := filepath.Join(n.Store.Dir(), "resourcesync")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
-	require.Equal(t, http.StatusOK, n.do(http.MethodDelete, "/topicmaps/m", nil).StatusCode)
+	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m", nil).StatusCode)
 	entries, err = os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, entries)
-	n.publish("m", cities(4, "d"))
+	n.Publish("m", served.Cities(4, "d"))
 	n.visit("m").check()
-	require.Equal(t, http.StatusGone, n.get(dump.items[0].Loc).StatusCode)
+	require.Equal(t, http.StatusGone, n.Get(dump.items[0].Loc).StatusCode)
 }
 
 // syncHistory is a node whose address stays when it is started again.
@@ -323,7 +314,7 @@ type syncHistory struct {
 	*node
 	t     *testing.T
 	dir   string
-	clock *clock
+	clock *served.Clock
 	rng   *rand.Rand
 	live  map[int]string
 }
@@ -332,7 +323,7 @@ type syncHistory struct {
 // way stays half done, and nothing but requests changes anything.
 func (h *syncHistory) restart(background bool) {
 	if h.node != nil {
-		h.stop()
+		h.Stop()
 	}
 	h.node = startOn(h.t, store.Options{Dir: h.dir, Now: h.clock.Now}, func(c *server.Config) {
 		c.BaseURL, c.Now = "http://127.0.0.1:1", h.clock.Now
@@ -340,13 +331,13 @@ func (h *syncHistory) restart(background bool) {
 		*syncOf(c) = ext.Options{ChangesPerList: 5, Sizes: resources.Sizes{ListItems: 4, PackageItems: 3}}
 		c.CheckEvery, c.PruneEvery = time.Hour, time.Hour
 	})
-	h.dialAll()
+	h.DialAll()
 	if background {
 		require.NoError(h.t, h.Start())
 	}
 }
 
-func (h *syncHistory) put() { h.mustPut("m", h.document()) }
+func (h *syncHistory) put() { h.MustPut("m", h.document()) }
 
 // document is the map as it is to be. Some of its topics are so large that patches of them pay.
 func (h *syncHistory) document() []byte {
@@ -357,10 +348,10 @@ func (h *syncHistory) document() []byte {
 		case ok && i < 4:
 			parts = append(parts, hubOf(fmt.Sprint("city-", i), 25, name))
 		case ok:
-			parts = append(parts, topic(fmt.Sprint("city-", i), name))
+			parts = append(parts, served.Topic(fmt.Sprint("city-", i), name))
 		}
 	}
-	return topicMap(append(parts, topic("note", "Note"))...)
+	return served.TopicMap(append(parts, served.Topic("note", "Note"))...)
 }
 
 // Whatever happens to a map, and to its server: what follows from the list or the dump, and
@@ -371,14 +362,14 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 	histories := testenv.Rounds(1, 4)
 	closed, indexed, pruned, patches := 0, 0, 0, 0
 	for seed := range uint64(histories) {
-		h := &syncHistory{t: t, dir: t.TempDir(), clock: newClock(), rng: rand.New(rand.NewPCG(seed, 7)), live: map[int]string{}}
+		h := &syncHistory{t: t, dir: t.TempDir(), clock: served.NewClock(), rng: rand.New(rand.NewPCG(seed, 7)), live: map[int]string{}}
 		h.restart(true)
 		for i := range h.rng.IntN(12) {
 			h.live[i] = "first"
 		}
-		h.publish("m", h.document())
+		h.Publish("m", h.document())
 		for step := range steps {
-			h.clock.advance(time.Duration(h.rng.IntN(3)) * time.Minute)
+			h.clock.Advance(time.Duration(h.rng.IntN(3)) * time.Minute)
 			switch h.rng.IntN(14) {
 			case 0:
 				h.restart(true)
@@ -387,21 +378,21 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 			case 2:
 				h.post("/topicmaps/m/gc")
 			case 3:
-				h.settings("m", func(s *store.Settings) {
+				h.Settings("m", func(s *store.Settings) {
 					s.KeepEntries = []uint64{0, 1, 4, 30}[h.rng.IntN(4)]
 					s.KeepFor = []time.Duration{0, time.Minute, time.Hour}[h.rng.IntN(3)]
 				})
 				pruned++
 			case 4:
-				h.settings("m", func(s *store.Settings) {
+				h.Settings("m", func(s *store.Settings) {
 					s.Mirrors = [][]string{nil, {"http://a.example/m"}, {"http://b.example/m", "http://a.example/m"}}[h.rng.IntN(3)]
 				})
 			case 5:
-				h.settings("m", func(s *store.Settings) { s.OmitInstances = h.rng.IntN(2) == 0 })
+				h.Settings("m", func(s *store.Settings) { s.OmitInstances = h.rng.IntN(2) == 0 })
 			case 6:
-				h.do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"recordFormats":`+[]string{`[]`, `["xtm1"]`, `["xtm2.1"]`, `["xtm2.1","xtm1"]`}[h.rng.IntN(4)]+`}`), "Content-Type", "application/json")
+				h.Do(http.MethodPut, "/topicmaps/m", strings.NewReader(`{"recordFormats":`+[]string{`[]`, `["xtm1"]`, `["xtm2.1"]`, `["xtm2.1","xtm1"]`}[h.rng.IntN(4)]+`}`), "Content-Type", "application/json")
 			case 7:
-				h.clock.advance(25 * time.Hour)
+				h.clock.Advance(25 * time.Hour)
 				h.restart(true)
 			default:
 				for range 1 + h.rng.IntN(8) {
@@ -432,7 +423,7 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 				h.restart(true)
 			}
 		}
-		h.stop()
+		h.Stop()
 	}
 	assert.Greater(t, closed, 10*histories)
 	if histories >= 4 { // in one, that depends on when the server comes to do what it does without a request
@@ -451,14 +442,14 @@ func TestWaitingForTheFirstList(t *testing.T) {
 		c.Store = slowToCut{c.Store, begun, goOn}
 		c.SlowClientTimeout = 100 * time.Millisecond
 	})
-	n.publish("m", cities(3, "a"))
+	n.Publish("m", served.Cities(3, "a"))
 	for range 3 {
-		a := n.get("/topicmaps/m/resourcesync/resourcelist.xml")
+		a := n.Get("/topicmaps/m/resourcesync/resourcelist.xml")
 		require.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
 		assert.Equal(t, "30", a.Header.Get("Retry-After"))
 	}
 	close(goOn)
-	testenv.Eventually(t, func() bool { return n.get("/topicmaps/m/resourcesync/resourcelist.xml").StatusCode == http.StatusOK })
+	testenv.Eventually(t, func() bool { return n.Get("/topicmaps/m/resourcesync/resourcelist.xml").StatusCode == http.StatusOK })
 	n.visit("m").check()
 	assert.Len(t, begun, 1)
 }
@@ -485,11 +476,11 @@ func TestListThatCannotBeMade(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
 	n := start(t)
-	n.publish("m", cities(3, "a"))
+	n.Publish("m", served.Cities(3, "a"))
 	file := filepath.Join(n.Store.Dir(), "resourcesync")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	assert.Equal(t, http.StatusInternalServerError, n.get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
-	assert.Contains(t, n.logs.String(), "not a directory")
+	assert.Equal(t, http.StatusInternalServerError, n.Get("/topicmaps/m/resourcesync/capabilitylist.xml").StatusCode)
+	assert.Contains(t, n.Logs.String(), "not a directory")
 	require.NoError(t, os.Remove(file))
 	n.visit("m").check()
 }
@@ -497,12 +488,12 @@ func TestListThatCannotBeMade(t *testing.T) {
 // Before history is pruned, what it tells is in closed lists: whoever comes later finds no gap.
 func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(2), changesPerList(1000))
-	n.publish("m", cities(3, "a"))
+	n := start(t, served.DocumentSize(2), changesPerList(1000))
+	n.Publish("m", served.Cities(3, "a"))
 	old := n.visit("m")
-	n.settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
+	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
 	for i := range 10 {
-		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+		n.MustPut("m", served.Cities(3, fmt.Sprint("b", i)))
 	}
 	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
 	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
@@ -512,7 +503,7 @@ func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	d.check()
 	require.NotEmpty(t, d.closed)
 	require.False(t, d.closed[0].From.After(old.at), "whoever has the first list can go on")
-	require.NoError(t, n.Store.View(d.t.Context(), "m", func(v *store.View) error {
+	require.NoError(t, n.Store.View(d.T.Context(), "m", func(v *store.View) error {
 		require.Greater(t, v.Horizon, uint64(20), "history was pruned")
 		return nil
 	}))
@@ -522,17 +513,17 @@ func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 // is gone then: no list claims to have it, and whoever asks begins from a list of what there is.
 func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(2), changesPerList(5))
-	n.publish("m", cities(3, "a"))
+	n := start(t, served.DocumentSize(2), changesPerList(5))
+	n.Publish("m", served.Cities(3, "a"))
 	n.visit("m").check()
 	for i := range 20 {
-		n.mustPut("m", cities(3, fmt.Sprint("b", i)))
+		n.MustPut("m", served.Cities(3, fmt.Sprint("b", i)))
 		n.settle("m")
 	}
 	require.NotEmpty(t, n.visit("m").closed)
-	n.settings("m", func(s *store.Settings) { s.ChangesPerList = 1000 })
+	n.Settings("m", func(s *store.Settings) { s.ChangesPerList = 1000 })
 	for i := range 10 {
-		n.mustPut("m", cities(3, fmt.Sprint("c", i)))
+		n.MustPut("m", served.Cities(3, fmt.Sprint("c", i)))
 	}
 	_, err := n.Store.TakeSnapshot(t.Context(), "m", 3)
 	require.NoError(t, err)
@@ -555,13 +546,13 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	large := func(text string) []byte {
-		return topicMap(topic("large", "Large", note("note", strings.Repeat(text, rendered.MaxSmall))), topic("note", "Note"), topic("other", "Other"))
+		return served.TopicMap(served.Topic("large", "Large", served.Note("note", strings.Repeat(text, rendered.MaxSmall))), served.Topic("note", "Note"), served.Topic("other", "Other"))
 	}
 	n := start(t, changesPerList(2))
-	n.publish("m", large("x"))
-	url := n.url("/topicmaps/m/topics/" + fragment.Key(psi+"large"))
+	n.Publish("m", large("x"))
+	url := n.URL("/topicmaps/m/topics/" + fragment.Key(served.PSI+"large"))
 	d := &destination{node: n, name: "m"}
-	list := d.document(n.url("/topicmaps/m/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
+	list := d.document(n.URL("/topicmaps/m/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
 	find := func(list *listed) (all []*resourcesync.Item) {
 		for i := range list.items {
 			if list.items[i].Loc == url {
@@ -576,45 +567,45 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	states := func(item *resourcesync.Item) {
 		t.Helper()
 		require.Len(t, item.Hashes, 2, "md5 and sha-256")
-		d.measured(item.Loc, item.Representation, n.mustGet(url).body)
+		d.measured(item.Loc, item.Representation, n.MustGet(url).Bytes)
 		for _, l := range item.Find(resourcesync.RelAlternate) {
-			d.measured(l.Href, l.Representation, n.mustGet(l.Href).body)
+			d.measured(l.Href, l.Representation, n.MustGet(l.Href).Bytes)
 		}
 	}
 	states(item)
-	n.mustPut("m", replace(t, large("x"), psi+`note"/>`, psi+`note"/><subjectIndicatorRef xlink:href="http://z.example.org/note"/>`))
+	n.MustPut("m", served.Replace(t, large("x"), served.PSI+`note"/>`, served.PSI+`note"/><subjectIndicatorRef xlink:href="http://z.example.org/note"/>`))
 	states(item) // another topic has changed
-	dump := d.document(n.url("/topicmaps/m/resourcesync/resourcedump.xml"), false, resourcesync.ResourceDump)
+	dump := d.document(n.URL("/topicmaps/m/resourcesync/resourcedump.xml"), false, resourcesync.ResourceDump)
 	p, manifest := d.openPackage(&dump.items[0])
 	require.Len(t, find(manifest), 1)
 	item = find(manifest)[0]
-	assert.True(t, string(n.mustGet(url).body) == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
+	assert.True(t, string(n.MustGet(url).Bytes) == d.unpack(p, item.Loc, item.Representation), "the package has it whole")
 
 	// version returns what a change in the open list leads to.
 	version := func(item *resourcesync.Item) string {
 		t.Helper()
 		memento, ok := item.Link(resourcesync.RelMemento)
 		require.True(t, ok)
-		return string(n.mustGet(memento.Href).body)
+		return string(n.MustGet(memento.Href).Bytes)
 	}
 	for _, text := range []string{"y", "z"} {
-		n.mustPut("m", large(text))
+		n.MustPut("m", large(text))
 		n.settle("m")
-		all := find(d.document(n.url("/topicmaps/m/resourcesync/changelist.xml"), false, resourcesync.ChangeList))
+		all := find(d.document(n.URL("/topicmaps/m/resourcesync/changelist.xml"), false, resourcesync.ChangeList))
 		last := all[len(all)-1]
 		assert.Empty(t, last.Hashes, "this list is made for each request")
-		assert.True(t, version(last) == string(n.mustGet(url).body))
+		assert.True(t, version(last) == string(n.MustGet(url).Bytes))
 	}
-	n.mustPut("m", replace(t, large("z"), "Other", "Others"))
-	n.mustPut("m", large("a"))
-	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others"))) // it is deleted
-	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Other")))
-	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Others")))
-	n.mustPut("m", topicMap(topic("note", "Note"), topic("other", "Other")))
+	n.MustPut("m", served.Replace(t, large("z"), "Other", "Others"))
+	n.MustPut("m", large("a"))
+	n.MustPut("m", served.TopicMap(served.Topic("note", "Note"), served.Topic("other", "Others"))) // it is deleted
+	n.MustPut("m", served.TopicMap(served.Topic("note", "Note"), served.Topic("other", "Other")))
+	n.MustPut("m", served.TopicMap(served.Topic("note", "Note"), served.Topic("other", "Others")))
+	n.MustPut("m", served.TopicMap(served.Topic("note", "Note"), served.Topic("other", "Other")))
 	n.settle("m")
 
-	index := d.document(n.url("/topicmaps/m/resourcesync/changelist-index.xml"), true, resourcesync.ChangeList)
-	changes := d.document(n.url("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
+	index := d.document(n.URL("/topicmaps/m/resourcesync/changelist-index.xml"), true, resourcesync.ChangeList)
+	changes := d.document(n.URL("/topicmaps/m/resourcesync/changedump.xml"), false, resourcesync.ChangeDump)
 	require.Len(t, index.items, len(changes.items)+1)
 	saw := ""
 	for i := range changes.items {
@@ -638,7 +629,7 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 			}
 			memento, _ := item.Link(resourcesync.RelMemento)
 			other := packed[j].Find(resourcesync.RelAlternate)[1]
-			assert.True(t, string(n.mustGet(memento.Href+".xtm21").body) == d.unpack(p, other.Href, other.Representation))
+			assert.True(t, string(n.MustGet(memento.Href+".xtm21").Bytes) == d.unpack(p, other.Href, other.Representation))
 		}
 	}
 	assert.Regexp(t, " y z a deleted$", saw)

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // The examples of the specifications, published by our server: given their data,
@@ -31,22 +32,14 @@ func example(t testing.TB, path string) *feeds.Feed {
 	return f
 }
 
-// decoded gets a feed document of the server.
-func (n *node) decoded(url string) *feeds.Feed {
-	n.t.Helper()
-	f, err := feeds.Decode(bytes.NewReader(n.mustGet(url).body), url, feeds.Limits{})
-	require.NoError(n.t, err)
-	return f
-}
-
 // tmshareNode serves the map of TMShare's examples at their addresses, with one
 // topic that changed at the time that they give.
 func tmshareNode(t *testing.T, updated string, settings store.Settings) *node {
 	t.Helper()
-	now := &clock{}
-	now.now.Store(at(t, updated).UnixMicro() - 1) // of the creation, which is before the first entry
+	now := &served.Clock{}
+	now.Set(served.At(t, updated).Add(-time.Microsecond)) // of the creation, which is before the first entry
 	n := startAt(t, now, func(c *server.Config) { c.BaseURL = "http://tmshare.networkedplanet.com" })
-	n.dialAll()
+	n.DialAll()
 	const doc = `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t">
 		<subjectIdentifier href="http://psi.egovpt.org/standard/ISO+19115%3A+Geographic+Information+-+Metadata"/>
 		<name><type><subjectIdentifierRef href="http://psi.egovpt.org/standard/ISO+19115%3A+Geographic+Information+-+Metadata"/></type>
@@ -126,7 +119,7 @@ func TestFeedsOfTheSeed(t *testing.T) {
 	} {
 		want := example(t, "tmshare/"+name+".xml")
 		n := tmshareNode(t, feeds.FormatTime(want.Entries[0].Updated), c.settings(want))
-		have := n.decoded("http://tmshare.networkedplanet.com/topicmaps" + c.path)
+		have := n.Decoded("http://tmshare.networkedplanet.com/topicmaps" + c.path)
 		require.Len(t, have.Entries, len(want.Entries), name)
 		c.check(want, have)
 		if name != "topicmap" { // whose example has another author
@@ -162,11 +155,11 @@ func chainOf(f *feeds.Feed) chain {
 
 // Four documents of three entries each, the last of them open.
 func chained(t *testing.T) (n *node, feed string, documents []string) {
-	n = start(t, documentSize(3))
-	n.publish("small", small()) // 10 entries
-	n.mustPut("small", small("Oslo", "Christiania"))
-	feed = n.url("/topicmaps/small/fragments")
-	via := n.feed(feed).link(t, "via")
+	n = start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small()) // 10 entries
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
+	feed = n.URL("/topicmaps/small/fragments")
+	via := n.Feed(feed).Link(t, "via")
 	require.True(t, strings.HasSuffix(via, "-4"))
 	for _, number := range []string{"", "1", "2", "3", "4"} {
 		documents = append(documents, strings.TrimSuffix(via, "4")+number)
@@ -179,7 +172,7 @@ func chained(t *testing.T) (n *node, feed string, documents []string) {
 func TestChainOfSimplefeed(t *testing.T) {
 	t.Parallel()
 	n, feed, d := chained(t)
-	chain := func(url string) map[string]string { return chainOf(n.decoded(url)).links }
+	chain := func(url string) map[string]string { return chainOf(n.Decoded(url)).links }
 	assert.Equal(t, map[string]string{"self": feed, "prev-archive": d[3], "via": d[4]}, chain(feed))
 	recent := chainOf(example(t, "simplefeed/recent.xml")).links
 	for rel, href := range recent {
@@ -195,9 +188,9 @@ func TestChainOfSimplefeed(t *testing.T) {
 	assert.Equal(t, map[string]string{"self": d[2], "prev-archive": d[1], "next-archive": d[3], "current": feed}, chain(d[2]))
 	assert.Equal(t, map[string]string{"self": d[1], "next-archive": d[2], "current": feed}, chain(d[1]))
 	for _, url := range append([]string{feed}, d[1:4]...) {
-		f := n.decoded(url)
+		f := n.Decoded(url)
 		assert.Equal(t, url != feed, f.Archive)
-		assert.Equal(t, n.decoded(feed).ID, f.ID)
+		assert.Equal(t, n.Decoded(feed).ID, f.ID)
 	}
 }
 
@@ -213,20 +206,20 @@ func TestChainsOfRFC5005(t *testing.T) {
 	}
 	archived := []string{"http://example.org/index.atom", feed, "http://example.org/2003/11/index.atom", d[3], "http://example.org/2003/10/index.atom", d[2]}
 
-	have := chainOf(n.decoded(feed))
+	have := chainOf(n.Decoded(feed))
 	delete(have.links, "via") // Simplefeed's
 	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/subscription.xml")), archived...), have, "§4, a subscription document")
-	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/archive.xml")), archived...), chainOf(n.decoded(d[3])), "§4, an archive document, the newest complete one")
+	assert.Equal(t, replaced(chainOf(example(t, "rfc5005/archive.xml")), archived...), chainOf(n.Decoded(d[3])), "§4, an archive document, the newest complete one")
 
 	complete := chainOf(example(t, "rfc5005/complete.xml"))
 	require.True(t, complete.complete)
 	for _, url := range []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small/snapshots"} {
-		complete.links["self"] = n.url(url)
-		assert.Equal(t, complete, chainOf(n.decoded(n.url(url))), "§2, a complete feed")
+		complete.links["self"] = n.URL(url)
+		assert.Equal(t, complete, chainOf(n.Decoded(n.URL(url))), "§2, a complete feed")
 	}
 
 	first := feed + "?since=2001-01-01T00:00:00.000000Z"
-	page := n.decoded(first)
+	page := n.Decoded(first)
 	next, _ := page.Link("next")
 	have = chainOf(page)
 	delete(have.links, "first") // beside next, for those who enter behind it

@@ -13,12 +13,13 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/pages"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // session returns the cookie that a browser has of the server.
 func (b *browser) session() *http.Cookie {
 	u, err := url.Parse(b.n.BaseURL)
-	require.NoError(b.n.t, err)
+	require.NoError(b.n.T, err)
 	for _, c := range b.jar.Cookies(u) {
 		return c
 	}
@@ -34,7 +35,7 @@ func TestSessionCookie(t *testing.T) {
 	assert.Empty(t, a.Cookies(), "nobody has given a token")
 	a = b.do(f.at, f.set("token", " "+token+" ", "to", "/topicmaps/secret.html").fields)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
-	assert.Equal(t, n.url("/topicmaps/secret.html"), a.Header.Get("Location"))
+	assert.Equal(t, n.URL("/topicmaps/secret.html"), a.Header.Get("Location"))
 	require.Len(t, a.Cookies(), 1)
 	c := a.Cookies()[0]
 	assert.True(t, c.HttpOnly)
@@ -49,13 +50,13 @@ func TestSessionCookie(t *testing.T) {
 	assert.Equal(t, http.StatusOK, a.StatusCode)
 	assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	assert.Contains(t, strings.Join(a.Header.Values("Vary"), ","), "Cookie")
-	assert.NotContains(t, n.logs.String(), token)
+	assert.NotContains(t, n.Logs.String(), token)
 
 	secure := start(t, func(c *server.Config) { c.Tokens, c.BaseURL = []string{token}, "https://maps.example.org" })
-	secure.dialAll()
-	a = secure.do(http.MethodPost, "http://maps.example.org/sign-in.html", strings.NewReader("token="+token),
+	secure.DialAll()
+	a = secure.Do(http.MethodPost, "http://maps.example.org/sign-in.html", strings.NewReader("token="+token),
 		"Content-Type", "application/x-www-form-urlencoded", "Origin", "https://maps.example.org")
-	require.Len(t, a.Cookies(), 1, "%s", a.body)
+	require.Len(t, a.Cookies(), 1, "%s", a.Bytes)
 	c = a.Cookies()[0]
 	assert.True(t, c.Secure)
 	assert.True(t, strings.HasPrefix(c.Name, "__Host-"))
@@ -76,8 +77,8 @@ func TestWrongToken(t *testing.T) {
 		assert.Empty(t, a.Cookies())
 		assert.Contains(t, textOf(t, a), "no token of this server")
 	}
-	assert.Contains(t, n.logs.String(), "path=/sign-in.html status=401")
-	assert.NotContains(t, n.logs.String(), token[:16])
+	assert.Contains(t, n.Logs.String(), "path=/sign-in.html status=401")
+	assert.NotContains(t, n.Logs.String(), token[:16])
 }
 
 // Whoever opens a page of a map that is not for all is led to the page to sign in, and back; to nowhere else.
@@ -92,10 +93,10 @@ func TestSigningInLeadsBack(t *testing.T) {
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 		f, _ := b.open(a.Header.Get("Location"))
 		a = b.do(f.at, f.set("token", token).fields)
-		assert.Equal(t, n.url(path), a.Header.Get("Location"))
+		assert.Equal(t, n.URL(path), a.Header.Get("Location"))
 		b.open(path)
 	}
-	assert.Equal(t, http.StatusUnauthorized, n.get("/topicmaps/secret.html").StatusCode, "programs are told")
+	assert.Equal(t, http.StatusUnauthorized, n.Get("/topicmaps/secret.html").StatusCode, "programs are told")
 	for _, to := range []string{"//evil.example", "https://evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil.example", "", "/x\r\nSet-Cookie: a=b", "http:evil", "/" + strings.Repeat("x", 9000)} {
 		b = n.browser()
 		a := b.do("/sign-in.html", url.Values{"token": {token}, "to": {to}})
@@ -114,20 +115,20 @@ func TestSigningInLeadsBack(t *testing.T) {
 		assert.Contains(t, f.at, "/sign-in.html", path)
 		assert.Contains(t, textOf(t, a), "You are signed in")
 	}
-	assert.NotContains(t, string(b.do(topicPath("secret", osloSI)+pages.Ending, nil).body), "/edit.html")
+	assert.NotContains(t, string(b.do(topicPath("secret", osloSI)+pages.Ending, nil).Bytes), "/edit.html")
 }
 
 // The cookie opens nothing that programs use to write, and what is not of a form of this session does nothing.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
-	before := n.state("m")
+	n, b := editor(t, served.Small())
+	before := n.State("m")
 	cookie := b.session().Name + "=" + b.session().Value
-	for _, a := range []answer{
-		n.put("m", small("Oslo", "X"), "Cookie", cookie), n.delete("m", osloSI, "Cookie", cookie),
-		n.do(http.MethodPost, "/topicmaps/m/topics", strings.NewReader(string(small("Oslo", "X"))), "Cookie", cookie),
-		n.do(http.MethodPost, "/topicmaps/m/snapshots", nil, "Cookie", cookie), n.do(http.MethodPost, "/topicmaps/m/gc", nil, "Cookie", cookie),
-		n.do(http.MethodDelete, "/topicmaps/m", nil, "Cookie", cookie), n.do(http.MethodPut, "/topicmaps/new", strings.NewReader("{}"), "Cookie", cookie, "Content-Type", "application/json"),
+	for _, a := range []served.Answer{
+		n.Put("m", served.Small("Oslo", "X"), "Cookie", cookie), n.Delete("m", osloSI, "Cookie", cookie),
+		n.Do(http.MethodPost, "/topicmaps/m/topics", strings.NewReader(string(served.Small("Oslo", "X"))), "Cookie", cookie),
+		n.Do(http.MethodPost, "/topicmaps/m/snapshots", nil, "Cookie", cookie), n.Do(http.MethodPost, "/topicmaps/m/gc", nil, "Cookie", cookie),
+		n.Do(http.MethodDelete, "/topicmaps/m", nil, "Cookie", cookie), n.Do(http.MethodPut, "/topicmaps/new", strings.NewReader("{}"), "Cookie", cookie, "Content-Type", "application/json"),
 	} {
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode, "%s %s", a.Request.Method, a.Request.URL)
 	}
@@ -138,14 +139,14 @@ func TestForgedForms(t *testing.T) {
 	stranger := n.browser()
 	stranger.signIn(token) // another session, of the same token
 	other, _ := stranger.open(at)
-	for why, send := range map[string]func() answer{
-		"no code":                 func() answer { f.fields.Del("code"); return b.do(at, f.fields) },
-		"a wrong one":             func() answer { return b.do(at, f.set("code", altered(code)).fields) },
-		"of another session":      func() answer { return b.do(at, f.set("code", other.fields.Get("code")).fields) },
-		"another origin":          func() answer { return b.do(at, f.set("code", code).fields, "Origin", "http://evil.example") },
-		"no origin that is known": func() answer { return b.do(at, f.set("code", code).fields, "Origin", "null") },
-		"another site":            func() answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "cross-site") },
-		"another host of it":      func() answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "same-site") },
+	for why, send := range map[string]func() served.Answer{
+		"no code":                 func() served.Answer { f.fields.Del("code"); return b.do(at, f.fields) },
+		"a wrong one":             func() served.Answer { return b.do(at, f.set("code", altered(code)).fields) },
+		"of another session":      func() served.Answer { return b.do(at, f.set("code", other.fields.Get("code")).fields) },
+		"another origin":          func() served.Answer { return b.do(at, f.set("code", code).fields, "Origin", "http://evil.example") },
+		"no origin that is known": func() served.Answer { return b.do(at, f.set("code", code).fields, "Origin", "null") },
+		"another site":            func() served.Answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "cross-site") },
+		"another host of it":      func() served.Answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "same-site") },
 	} {
 		a := send()
 		assert.Equal(t, http.StatusForbidden, a.StatusCode, why)
@@ -156,13 +157,13 @@ func TestForgedForms(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusForbidden, b.do("/sign-in.html", url.Values{"token": {token}}, "Sec-Fetch-Site", "cross-site").StatusCode)
 	assert.Equal(t, http.StatusForbidden, b.do("/sign-in.html", url.Values{"out": {"1"}}).StatusCode, "nobody else signs people out")
-	assert.Equal(t, before, n.state("m"))
+	assert.Equal(t, before, n.State("m"))
 	assert.Equal(t, http.StatusSeeOther, b.do(at, f.set("code", code).fields, "Origin", "", "Sec-Fetch-Site", "").StatusCode, "a browser that says neither")
 
 	f, _ = b.open("/sign-in.html")
-	out, a := formOfAll(t, b), answer{}
+	out, a := formOfAll(t, b), served.Answer{}
 	a = b.do("/sign-in.html", out)
-	require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s", a.body)
+	require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s", a.Bytes)
 	assert.Nil(t, b.session())
 	assert.Equal(t, http.StatusSeeOther, b.do(at, nil).StatusCode)
 }
@@ -170,7 +171,7 @@ func TestForgedForms(t *testing.T) {
 // formOfAll returns the form that signs out.
 func formOfAll(t *testing.T, b *browser) url.Values {
 	a := b.do("/sign-in.html", nil)
-	_, rest, found := strings.Cut(string(a.body), `name="code" value="`)
+	_, rest, found := strings.Cut(string(a.Bytes), `name="code" value="`)
 	require.True(t, found)
 	code, _, _ := strings.Cut(rest, `"`)
 	return url.Values{"out": {"1"}, "code": {code}}
@@ -187,23 +188,23 @@ func TestSessionsEnd(t *testing.T) {
 		}
 	}
 	reach := func(n *node, cookie string) int {
-		n.dialAll()
-		return n.get("http://127.0.0.1:8080"+topicPath("m", osloSI)+"/edit.html", "Cookie", cookie).StatusCode
+		n.DialAll()
+		return n.Get("http://127.0.0.1:8080"+topicPath("m", osloSI)+"/edit.html", "Cookie", cookie).StatusCode
 	}
 	n := startOn(t, store.Options{Dir: dir}, with(token, other))
-	n.publish("m", small())
-	n.dialAll()
-	a := n.do(http.MethodPost, "http://127.0.0.1:8080/sign-in.html", strings.NewReader("token="+token), "Content-Type", "application/x-www-form-urlencoded")
+	n.Publish("m", served.Small())
+	n.DialAll()
+	a := n.Do(http.MethodPost, "http://127.0.0.1:8080/sign-in.html", strings.NewReader("token="+token), "Content-Type", "application/x-www-form-urlencoded")
 	require.Len(t, a.Cookies(), 1)
 	cookie := a.Cookies()[0].Name + "=" + a.Cookies()[0].Value
 	assert.Equal(t, http.StatusOK, reach(n, cookie))
-	n.stop()
+	n.Stop()
 	n = startOn(t, store.Options{Dir: dir}, with(token, other))
 	assert.Equal(t, http.StatusOK, reach(n, cookie))
 	now = now.Add(8 * 24 * time.Hour)
 	assert.Equal(t, http.StatusUnauthorized, reach(n, cookie))
 	now = now.Add(-8 * 24 * time.Hour)
-	n.stop()
+	n.Stop()
 	n = startOn(t, store.Options{Dir: dir}, with(other))
 	assert.Equal(t, http.StatusUnauthorized, reach(n, cookie))
 }
@@ -211,22 +212,22 @@ func TestSessionsEnd(t *testing.T) {
 // Pages of those who may not edit are what they were, for all the same, and no answer sets a cookie.
 func TestReadersGetNoCookie(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, small())
+	n, b := editor(t, served.Small())
 	for _, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", topicPath("m", osloSI) + ".html", "/topicmaps/m/fragments.html", "/topicmaps/m", "/sign-in.html"} {
-		a := n.get(path, chromium...)
+		a := n.Get(path, chromium...)
 		assert.Empty(t, a.Header.Values("Set-Cookie"), path)
 		if path != "/sign-in.html" {
 			assert.NotContains(t, a.Header.Get("Cache-Control"), "private", path)
 			assert.NotContains(t, strings.Join(a.Header.Values("Vary"), ","), "Cookie", path)
 		}
-		again := n.get(path, append([]string{"Cookie", "other=1; " + b.session().Name + "=wrong"}, chromium...)...)
-		assert.Equal(t, a.body, again.body, path)
+		again := n.Get(path, append([]string{"Cookie", "other=1; " + b.session().Name + "=wrong"}, chromium...)...)
+		assert.Equal(t, a.Bytes, again.Bytes, path)
 		assert.Equal(t, a.Header.Get("ETag"), again.Header.Get("ETag"), path)
 	}
 	topic := topicPath("m", osloSI) + ".html"
-	mine, theirs := b.do(topic, nil), n.get(topic)
-	assert.Contains(t, string(mine.body), "/edit.html")
-	assert.NotContains(t, string(theirs.body), "/edit.html")
+	mine, theirs := b.do(topic, nil), n.Get(topic)
+	assert.Contains(t, string(mine.Bytes), "/edit.html")
+	assert.NotContains(t, string(theirs.Bytes), "/edit.html")
 	assert.NotEqual(t, mine.Header.Get("ETag"), theirs.Header.Get("ETag"))
 	assert.Contains(t, mine.Header.Get("Cache-Control"), "private")
 	assert.Equal(t, http.StatusOK, b.do(topic, nil, "If-None-Match", theirs.Header.Get("ETag")).StatusCode)
@@ -236,7 +237,7 @@ func TestReadersGetNoCookie(t *testing.T) {
 func TestEditingWithoutTokens(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", small())
+	n.Publish("m", served.Small())
 	b := n.browser()
 	at := topicPath("m", osloSI) + "/edit.html"
 	f, _ := b.open(at)
@@ -247,7 +248,7 @@ func TestEditingWithoutTokens(t *testing.T) {
 	} {
 		assert.Equal(t, http.StatusForbidden, b.do(at, f.set("do", "preview").fields, headers...).StatusCode, why)
 	}
-	n.dialAll()
+	n.DialAll()
 	rebound := "http://evil.example:" + n.BaseURL[strings.LastIndex(n.BaseURL, ":")+1:]
 	assert.Equal(t, http.StatusForbidden, b.do(rebound+at, f.fields, "Origin", rebound).StatusCode, "a name that leads to this machine")
 	assert.Equal(t, http.StatusForbidden, b.do(rebound+at, nil).StatusCode)
@@ -265,13 +266,13 @@ func TestEditingWithoutTokens(t *testing.T) {
 func TestFormsOfClosedMaps(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {readToken}} })
-	n.publish("m", small("Oslo", "Hidden place"))
+	n.Publish("m", served.Small("Oslo", "Hidden place"))
 	at := topicPath("m", osloSI) + "/edit.html"
 	b := n.browser()
 	assert.Contains(t, b.do(at, nil).Header.Get("Location"), "/sign-in.html")
 	a := b.do(at, url.Values{"do": {"preview"}})
 	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
-	assert.NotContains(t, string(a.body), "Hidden")
+	assert.NotContains(t, string(a.Bytes), "Hidden")
 	b.signIn(readToken)
 	f, _ := b.open(at)
 	b.publish(f.set("name-0-value", "Known place"))

@@ -14,18 +14,19 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // since follows ?since= to its last page. between is called before each page but
 // the first.
-func (n *node) since(name, since string, between func()) (entries []document, pages []*document) {
-	n.t.Helper()
+func (n *node) since(name, since string, between func()) (entries []served.Document, pages []*served.Document) {
+	n.T.Helper()
 	at := "/topicmaps/" + name + "/fragments?since=" + url.QueryEscape(since)
 	for at != "" {
-		require.Less(n.t, len(pages), 1000)
-		d := n.feed(at)
+		require.Less(n.T, len(pages), 1000)
+		d := n.Feed(at)
 		entries, pages = append(entries, d.Entries...), append(pages, d)
-		if at = d.link(n.t, "next"); at != "" && between != nil {
+		if at = d.Link(n.T, "next"); at != "" && between != nil {
 			between()
 		}
 	}
@@ -35,11 +36,11 @@ func (n *node) since(name, since string, between func()) (entries []document, pa
 // latest returns the last entry of each topic since a time, the oldest first, as
 // the archived feed has them.
 func (n *node) latest(name string, since time.Time) (ids []string) {
-	all, _ := n.history("/topicmaps/" + name + "/fragments")
+	all, _ := n.History("/topicmaps/" + name + "/fragments")
 	seen := map[string]bool{}
 	for _, e := range all {
-		if si := e.TopicSI[0]; !seen[si] && !at(n.t, e.updated()).Before(since) {
-			ids = append([]string{e.id()}, ids...)
+		if si := e.TopicSI[0]; !seen[si] && !served.At(n.T, e.Updated()).Before(since) {
+			ids = append([]string{e.ID()}, ids...)
 			seen[si] = true
 		}
 	}
@@ -49,19 +50,19 @@ func (n *node) latest(name string, since time.Time) (ids []string) {
 func TestSinceAnswersTheLastEntryOfEachTopicTheOldestFirst(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
 	for i := range 4 {
-		n.mustPut("small", small("Oslo", fmt.Sprint(i), "Bergen", fmt.Sprint(i/2)))
+		n.MustPut("small", served.Small("Oslo", fmt.Sprint(i), "Bergen", fmt.Sprint(i/2)))
 	}
-	n.delete("small", "http://psi.example.org/tromsø")
-	all, _ := n.history("/topicmaps/small/fragments")
+	n.Delete("small", "http://psi.example.org/tromsø")
+	all, _ := n.History("/topicmaps/small/fragments")
 	require.Greater(t, len(all), 14)
 	deleted := 0
 	for i := range all {
-		entries, pages := n.since("small", all[i].updated(), nil)
-		want := n.latest("small", at(t, all[i].updated()))
-		assert.Equal(t, want, ids(entries), "an entry of that very time is among them")
+		entries, pages := n.since("small", all[i].Updated(), nil)
+		want := n.latest("small", served.At(t, all[i].Updated()))
+		assert.Equal(t, want, served.IDsOf(entries), "an entry of that very time is among them")
 		assert.Len(t, pages, (len(want)+2)/3, "pages of the size of a document")
 		for _, e := range entries {
 			n.checkData(e, "fragment")
@@ -70,63 +71,63 @@ func TestSinceAnswersTheLastEntryOfEachTopicTheOldestFirst(t *testing.T) {
 				deleted++
 			}
 		}
-		after := at(t, all[i].updated()).Add(time.Nanosecond).Format(time.RFC3339Nano)
+		after := served.At(t, all[i].Updated()).Add(time.Nanosecond).Format(time.RFC3339Nano)
 		entries, _ = n.since("small", after, nil)
-		assert.NotContains(t, ids(entries), all[i].id(), "one of a nanosecond earlier is not")
+		assert.NotContains(t, served.IDsOf(entries), all[i].ID(), "one of a nanosecond earlier is not")
 	}
 	assert.Positive(t, deleted)
 	entries, pages := n.since("small", "2999-01-01", nil)
 	assert.Empty(t, entries)
 	assert.Len(t, pages, 1)
 	everything, _ := n.since("small", "0001-01-01T00:00:00", nil) // what .NET has for "never"
-	assert.Equal(t, n.latest("small", time.Time{}), ids(everything))
+	assert.Equal(t, n.latest("small", time.Time{}), served.IDsOf(everything))
 }
 
 func TestPagesOfSinceAreLinked(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
 	_, pages := n.since("small", "2001-02-03T04:05:06.7+01:00", nil)
 	require.Len(t, pages, 4)
-	feed := n.url("/topicmaps/small/fragments")
-	recent := n.feed(feed)
+	feed := n.URL("/topicmaps/small/fragments")
+	recent := n.Feed(feed)
 	for i, d := range pages {
-		self := d.link(t, "self")
-		assert.Equal(t, d.raw, n.feed(self).raw, "self leads to the page itself")
-		assert.Equal(t, feed+"?since=2001-02-03T03:05:06.700000Z", d.link(t, "first"))
-		assert.Equal(t, feed, d.link(t, "current"))
-		assert.Equal(t, recent.id(), d.id(), "entries of the same feed")
+		self := d.Link(t, "self")
+		assert.Equal(t, d.Raw, n.Feed(self).Raw, "self leads to the page itself")
+		assert.Equal(t, feed+"?since=2001-02-03T03:05:06.700000Z", d.Link(t, "first"))
+		assert.Equal(t, feed, d.Link(t, "current"))
+		assert.Equal(t, recent.ID(), d.ID(), "entries of the same feed")
 		assert.Equal(t, recent.Prefixes, d.Prefixes)
-		assert.Equal(t, i < len(pages)-1, d.link(t, "next") != "")
+		assert.Equal(t, i < len(pages)-1, d.Link(t, "next") != "")
 		for _, rel := range []string{"prev-archive", "next-archive", "via"} {
-			assert.Empty(t, d.links(rel), "it is paged, not archived")
+			assert.Empty(t, d.Hrefs(rel), "it is paged, not archived")
 		}
 		assert.Empty(t, d.Archive)
 		assert.Empty(t, d.Complete)
 		if i > 0 {
-			assert.Equal(t, pages[i-1].link(t, "next"), self)
+			assert.Equal(t, pages[i-1].Link(t, "next"), self)
 			assert.NotContains(t, self, "since=", "the position carries it")
 		}
-		tag := n.mustGet(self).Header.Get("ETag")
-		assert.Equal(t, http.StatusNotModified, n.get(self, "If-None-Match", tag).StatusCode)
+		tag := n.MustGet(self).Header.Get("ETag")
+		assert.Equal(t, http.StatusNotModified, n.Get(self, "If-None-Match", tag).StatusCode)
 	}
 }
 
 // Whoever pages while others publish ends with the last entry of every topic.
 func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(2))
-	n.publish("small", small())
+	n := start(t, served.DocumentSize(2))
+	n.Publish("small", served.Small())
 	names := []string{"Oslo", "Bergen", "Norway", "City", "Note", "part", "whole", "Tromsø"}
 	random := rand.New(rand.NewPCG(2012, 7))
 	for round := range testenv.Rounds(3, 10) {
-		begin := n.feed("/topicmaps/small/fragments").updated()
+		begin := n.Feed("/topicmaps/small/fragments").Updated()
 		publish := func(i int) {
 			var renames []string
 			for _, k := range random.Perm(len(names))[:1+random.IntN(4)] {
 				renames = append(renames, names[k], fmt.Sprintf("%s %d %d", names[k], round, i))
 			}
-			n.mustPut("small", small(renames...))
+			n.MustPut("small", served.Small(renames...))
 		}
 		for i := range 3 {
 			publish(i)
@@ -141,20 +142,20 @@ func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 		require.Greater(t, len(pages), 2)
 		last := map[string]string{}
 		for j, e := range entries {
-			last[e.TopicSI[0]] = e.id()
+			last[e.TopicSI[0]] = e.ID()
 			if j > 0 {
-				assert.Less(t, entries[j-1].updated(), e.updated(), "ascending from page to page")
+				assert.Less(t, entries[j-1].Updated(), e.Updated(), "ascending from page to page")
 			}
 		}
 		var got []string
-		for _, id := range n.latest("small", at(t, begin)) {
+		for _, id := range n.latest("small", served.At(t, begin)) {
 			for _, l := range last {
 				if l == id {
 					got = append(got, id)
 				}
 			}
 		}
-		assert.Equal(t, n.latest("small", at(t, begin)), got)
+		assert.Equal(t, n.latest("small", served.At(t, begin)), got)
 		assert.Len(t, last, len(got))
 	}
 }
@@ -162,7 +163,7 @@ func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 func TestSinceTakesTimesAsClientsWriteThem(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	for query, want := range map[string]string{
 		"since=2012-07-10T12:00:00Z":                "2012-07-10T12:00:00.000000Z",
 		"since=2012-07-10":                          "2012-07-10T00:00:00.000000Z",
@@ -183,63 +184,63 @@ func TestSinceTakesTimesAsClientsWriteThem(t *testing.T) {
 		"since=9999-12-31T23:59:59.999999Z":         "9999-12-31T23:59:59.999999Z",
 		"since=2012-07-10T12:00:00Z&since=whatever": "2012-07-10T12:00:00.000000Z",
 	} {
-		d := n.feed("/topicmaps/small/fragments?" + query)
-		assert.Equal(t, n.url("/topicmaps/small/fragments?since="+want), d.link(t, "self"), query)
+		d := n.Feed("/topicmaps/small/fragments?" + query)
+		assert.Equal(t, n.URL("/topicmaps/small/fragments?since="+want), d.Link(t, "self"), query)
 	}
 }
 
 func TestNonsenseInTheQueryIsABadRequest(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
-	page := strings.TrimPrefix(n.feed("/topicmaps/small/fragments?since=2001-01-01").link(t, "next"), n.url("/topicmaps/small/fragments?page="))
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
+	page := strings.TrimPrefix(n.Feed("/topicmaps/small/fragments?since=2001-01-01").Link(t, "next"), n.URL("/topicmaps/small/fragments?page="))
 	for _, query := range []string{
 		"since=", "since=yesterday", "since=2012", "since=2012-13-01", "since=2012-02-30", "since=2012-07-10T25:00:00Z",
 		"since=1341921600", "since=%zz", "since=0000-01-01T00:00:00%2B01:00", "since=9999-12-31T23:59:59.9999999Z",
 		"page=", "page=2", "page=x" + page, "page=" + page[1:], "page=" + page + "AAAA", "page=" + strings.Repeat("A", len(page)), "page=" + page + "=",
 		"since=2012-07-10&page=3", "%", "since=2012-07-10;x",
 	} {
-		a := n.get("/topicmaps/small/fragments?" + query)
-		assert.Equal(t, http.StatusBadRequest, a.StatusCode, "%s: %s", query, a.body)
+		a := n.Get("/topicmaps/small/fragments?" + query)
+		assert.Equal(t, http.StatusBadRequest, a.StatusCode, "%s: %s", query, a.Bytes)
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 	}
-	assert.Equal(t, http.StatusNotFound, n.get("/topicmaps/none/fragments?since=2012-07-10").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/none/fragments?since=2012-07-10").StatusCode)
 }
 
 func TestSinceBeforeTheHorizonIsGone(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
-	second := n.feed("/topicmaps/small/fragments?since=2001-01-01").link(t, "next")
-	third := n.feed(second).link(t, "next") // behind the sixth entry
-	n.mustPut("small", small("Oslo", "A", "Bergen", "B", "Norway", "C"))
-	all, _ := n.history("/topicmaps/small/fragments") // 13 entries
-	before := n.feed(third).Entries
-	n.do(http.MethodPost, "/topicmaps/small/snapshots", nil)
-	n.settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
-	assert.JSONEq(t, `{"collection": "small", "entries": 6}`, string(n.do(http.MethodPost, "/topicmaps/small/gc", nil).body))
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
+	second := n.Feed("/topicmaps/small/fragments?since=2001-01-01").Link(t, "next")
+	third := n.Feed(second).Link(t, "next") // behind the sixth entry
+	n.MustPut("small", served.Small("Oslo", "A", "Bergen", "B", "Norway", "C"))
+	all, _ := n.History("/topicmaps/small/fragments") // 13 entries
+	before := n.Feed(third).Entries
+	n.Do(http.MethodPost, "/topicmaps/small/snapshots", nil)
+	n.Settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
+	assert.JSONEq(t, `{"collection": "small", "entries": 6}`, string(n.Do(http.MethodPost, "/topicmaps/small/gc", nil).Bytes))
 
-	get := func(url string) int { return n.get(url).StatusCode }
-	since := func(i int) string { return "/topicmaps/small/fragments?since=" + all[len(all)-i].updated() }
+	get := func(url string) int { return n.Get(url).StatusCode }
+	since := func(i int) string { return "/topicmaps/small/fragments?since=" + all[len(all)-i].Updated() }
 	assert.Equal(t, http.StatusGone, get("/topicmaps/small/fragments?since=2001-01-01"))
 	assert.Equal(t, http.StatusGone, get(since(1)))
 	assert.Equal(t, http.StatusGone, get(since(6)), "the last one that was given up")
 	assert.Equal(t, http.StatusOK, get(since(7)), "the first one that was not")
-	a := n.get(since(1))
-	assert.Contains(t, string(a.body), n.url("/topicmaps/small/snapshots"))
+	a := n.Get(since(1))
+	assert.Contains(t, string(a.Bytes), n.URL("/topicmaps/small/snapshots"))
 
 	// A walk that has come past the horizon goes on; one that has not ends.
 	assert.Equal(t, http.StatusGone, get(second))
 	require.NotEmpty(t, before)
-	assert.Equal(t, before, n.feed(third).Entries)
+	assert.Equal(t, before, n.Feed(third).Entries)
 }
 
 func TestPageOfAnEarlierHistoryIsGone(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(3))
-	n.publish("small", small())
-	next := n.feed("/topicmaps/small/fragments?since=2001-01-01").link(t, "next")
-	require.NoError(t, n.Store.DeleteCollection(n.t.Context(), "small"))
-	n.publish("small", small())
-	assert.Equal(t, http.StatusGone, n.get(next).StatusCode)
+	n := start(t, served.DocumentSize(3))
+	n.Publish("small", served.Small())
+	next := n.Feed("/topicmaps/small/fragments?since=2001-01-01").Link(t, "next")
+	require.NoError(t, n.Store.DeleteCollection(n.T.Context(), "small"))
+	n.Publish("small", served.Small())
+	assert.Equal(t, http.StatusGone, n.Get(next).StatusCode)
 }

@@ -15,31 +15,32 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 // find follows ?si= to a topic.
-func (n *node) find(name, si string) answer {
-	n.t.Helper()
-	return n.get("/topicmaps/" + name + "/topics?si=" + url.QueryEscape(si))
+func (n *node) find(name, si string) served.Answer {
+	n.T.Helper()
+	return n.Get("/topicmaps/" + name + "/topics?si=" + url.QueryEscape(si))
 }
 
 func TestSubjectIdentifiersLeadToTheTopic(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("towns", topicMap(identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/Christiania?a=b&amp;c+d"}, "Oslo")))
+	n.Publish("towns", served.TopicMap(served.Identified("oslo", []string{"http://psi.example.org/oslo", "http://psi.example.org/Christiania?a=b&amp;c+d"}, "Oslo")))
 	for _, si := range []string{"http://psi.example.org/oslo", "HTTP://psi.example.org/%6Fslo", "http://psi.example.org/Christiania?a=b&c+d"} {
 		a := n.find("towns", si)
-		require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", si, a.body)
-		assert.Equal(t, n.url("/topicmaps/towns/topics/"+fragment.Key("http://psi.example.org/oslo")), a.Header.Get("Location"))
-		assert.Contains(t, string(n.mustGet(a.Header.Get("Location")).body), "<baseNameString>Oslo<")
+		require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", si, a.Bytes)
+		assert.Equal(t, n.URL("/topicmaps/towns/topics/"+fragment.Key("http://psi.example.org/oslo")), a.Header.Get("Location"))
+		assert.Contains(t, string(n.MustGet(a.Header.Get("Location")).Bytes), "<baseNameString>Oslo<")
 	}
 	for _, query := range []string{"", "?", "?si=", "?si=oslo", "?si=%00", "?other=http://psi.example.org/oslo", "?si=http://a/%0A"} {
-		a := n.get("/topicmaps/towns/topics" + query)
+		a := n.Get("/topicmaps/towns/topics" + query)
 		assert.Equal(t, http.StatusBadRequest, a.StatusCode, query)
-		assert.Contains(t, string(a.body), "an absolute IRI")
+		assert.Contains(t, string(a.Bytes), "an absolute IRI")
 	}
 	assert.Equal(t, http.StatusNotFound, n.find("towns", "http://psi.example.org/bergen").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.find("none", "http://psi.example.org/oslo").StatusCode)
@@ -50,31 +51,31 @@ func TestSubjectIdentifiersLeadToTheTopic(t *testing.T) {
 func TestTopicAddressServesTheLastEntryForLife(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	address := n.find("small", "http://psi.example.org/tromsø").Header.Get("Location")
-	same := func() document {
+	same := func() served.Document {
 		t.Helper()
-		e := n.feed("/topicmaps/small/fragments").Entries[0]
-		for form, href := range e.typed(t, "topicmapdata") {
+		e := n.Feed("/topicmaps/small/fragments").Entries[0]
+		for form, href := range e.Typed(t, "topicmapdata") {
 			for _, coding := range []string{"identity", "gzip"} {
-				a := n.mustGet(address, "Accept", form, "Accept-Encoding", coding)
-				assert.Equal(t, string(n.mustGet(href, "Accept-Encoding", coding).body), string(a.body))
+				a := n.MustGet(address, "Accept", form, "Accept-Encoding", coding)
+				assert.Equal(t, string(n.MustGet(href, "Accept-Encoding", coding).Bytes), string(a.Bytes))
 			}
 		}
 		return e
 	}
-	assert.Contains(t, string(n.mustGet(address).body), ">Tromsø<")
-	n.mustPut("small", small("Tromsø", "Romsa"))
+	assert.Contains(t, string(n.MustGet(address).Bytes), ">Tromsø<")
+	n.MustPut("small", served.Small("Tromsø", "Romsa"))
 	same()
-	assert.Contains(t, string(n.mustGet(address).body), ">Romsa<")
+	assert.Contains(t, string(n.MustGet(address).Bytes), ">Romsa<")
 
-	published(t, n.do(http.MethodDelete, address, nil))
+	served.Published(t, n.Do(http.MethodDelete, address, nil))
 	e := same()
 	assert.Equal(t, []string{"deleted"}, e.State)
-	assert.NotContains(t, string(n.mustGet(address).body), ">Romsa<")
+	assert.NotContains(t, string(n.MustGet(address).Bytes), ">Romsa<")
 	assert.Equal(t, http.StatusNotFound, n.find("small", "http://psi.example.org/tromsø").StatusCode)
 
-	n.mustPut("small", small())
+	n.MustPut("small", served.Small())
 	e = same()
 	assert.Equal(t, []string{"live"}, e.State)
 	assert.Equal(t, address, n.find("small", "http://psi.example.org/tromsø").Header.Get("Location"))
@@ -84,27 +85,27 @@ func TestTopicAddressServesTheLastEntryForLife(t *testing.T) {
 func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	entries, _ := n.history("/topicmaps/small/fragments")
-	first := dataURL(t, entries[entryOf(entries, "http://psi.example.org/oslo")])
-	var was []answer
+	n.Publish("small", served.Small())
+	entries, _ := n.History("/topicmaps/small/fragments")
+	first := served.DataURL(t, entries[entryOf(entries, "http://psi.example.org/oslo")])
+	var was []served.Answer
 	for _, coding := range []string{"identity", "gzip"} {
-		a := n.mustGet(first, "Accept-Encoding", coding)
+		a := n.MustGet(first, "Accept-Encoding", coding)
 		assert.Equal(t, forEver, a.Header.Get("Cache-Control"))
 		assert.NotEmpty(t, a.Header.Get("ETag"))
-		assert.Contains(t, string(a.plain(t)), ">Oslo<")
+		assert.Contains(t, string(a.Plain(t)), ">Oslo<")
 		was = append(was, a)
 	}
 	same := func() {
 		for i, coding := range []string{"identity", "gzip"} {
-			a := n.mustGet(first, "Accept-Encoding", coding)
-			assert.Equal(t, string(was[i].plain(t)), string(a.plain(t)))
+			a := n.MustGet(first, "Accept-Encoding", coding)
+			assert.Equal(t, string(was[i].Plain(t)), string(a.Plain(t)))
 			assert.Equal(t, was[i].Header.Get("ETag"), a.Header.Get("ETag"))
 		}
 	}
-	n.mustPut("small", small("Oslo", "Christiania"))
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
 	same()
-	published(t, n.do(http.MethodDelete, n.find("small", "http://psi.example.org/oslo").Header.Get("Location"), nil))
+	served.Published(t, n.Do(http.MethodDelete, n.find("small", "http://psi.example.org/oslo").Header.Get("Location"), nil))
 	same()
 }
 
@@ -112,26 +113,26 @@ func TestFirstFragmentKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 func TestFirstFragmentInRDFKeepsTheStateBeforeTheFirstChange(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	require.Equal(t, http.StatusCreated, n.do(http.MethodPut, "/topicmaps/small", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
-	n.mustPut("small", small())
-	entries, _ := n.history("/topicmaps/small/fragments")
-	first := dataURL(t, entries[entryOf(entries, "http://psi.example.org/oslo")]) + ".ttl"
-	was := n.mustGet(first)
+	require.Equal(t, http.StatusCreated, n.Do(http.MethodPut, "/topicmaps/small", strings.NewReader(`{"rdf": true}`), "Content-Type", "application/json").StatusCode)
+	n.MustPut("small", served.Small())
+	entries, _ := n.History("/topicmaps/small/fragments")
+	first := served.DataURL(t, entries[entryOf(entries, "http://psi.example.org/oslo")]) + ".ttl"
+	was := n.MustGet(first)
 	assert.Equal(t, forEver, was.Header.Get("Cache-Control"))
-	assert.Contains(t, string(was.body), `"Oslo"`)
+	assert.Contains(t, string(was.Bytes), `"Oslo"`)
 	same := func() {
-		a := n.mustGet(first)
-		assert.Equal(t, string(was.body), string(a.body))
+		a := n.MustGet(first)
+		assert.Equal(t, string(was.Bytes), string(a.Bytes))
 		assert.Equal(t, was.Header.Get("ETag"), a.Header.Get("ETag"))
 		n.sameHead(a)
 	}
-	n.mustPut("small", small("Oslo", "Christiania"))
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
 	same()
-	published(t, n.do(http.MethodDelete, n.find("small", "http://psi.example.org/oslo").Header.Get("Location"), nil))
+	served.Published(t, n.Do(http.MethodDelete, n.find("small", "http://psi.example.org/oslo").Header.Get("Location"), nil))
 	same()
 }
 
-func entryOf(entries []document, si string) int {
+func entryOf(entries []served.Document, si string) int {
 	for i := range entries {
 		if entries[i].TopicSI[0] == si {
 			return i
@@ -144,7 +145,7 @@ func entryOf(entries []document, si string) int {
 func hub(name string) []byte {
 	var parts []string
 	if name != "" {
-		parts = append(parts, topic("hub", name))
+		parts = append(parts, served.Topic("hub", name))
 	}
 	long := strings.Repeat("/a-long-identifier", 150)
 	for i := range 110 {
@@ -155,7 +156,7 @@ func hub(name string) []byte {
 		}
 		parts = append(parts, fmt.Sprintf(`<topic id=%q>%s<subjectIdentity><subjectIndicatorRef xlink:href="http://psi.example.org%s/%d"/></subjectIdentity></topic>`, id, typ, long, i))
 	}
-	return topicMap(parts...)
+	return served.TopicMap(parts...)
 }
 
 // A fragment is what its topic was after the commit of its entry, however large it is and whatever becomes of the
@@ -163,41 +164,41 @@ func hub(name string) []byte {
 func TestLargeFragmentsStayWhatTheyWere(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	n := start(t, documentSize(10_000))
-	n.publish("hub", hub("Hub"))
-	n.mustPut("hub", hub("Wheel"))
-	entries, _ := n.history("/topicmaps/hub/fragments")
+	n := start(t, served.DocumentSize(10_000))
+	n.Publish("hub", hub("Hub"))
+	n.MustPut("hub", hub("Wheel"))
+	entries, _ := n.History("/topicmaps/hub/fragments")
 	i := entryOf(entries, "http://psi.example.org/hub")
 	require.Equal(t, 0, i)
 	address := n.find("hub", "http://psi.example.org/hub").Header.Get("Location")
-	first := map[string]answer{}
+	first := map[string]served.Answer{}
 	for _, ext := range []string{".xtm1", ".xtm21"} {
-		a := n.mustGet(dataURL(t, entries[i]) + ext)
-		assert.Greater(t, len(a.body), 256<<10)
-		assert.Contains(t, string(a.body), ">Wheel<")
+		a := n.MustGet(served.DataURL(t, entries[i]) + ext)
+		assert.Greater(t, len(a.Bytes), 256<<10)
+		assert.Contains(t, string(a.Bytes), ">Wheel<")
 		assert.Equal(t, forEver, a.Header.Get("Cache-Control"))
-		assert.Equal(t, http.StatusOK, n.do(http.MethodHead, dataURL(t, entries[i])+ext, nil).StatusCode)
-		assert.Less(t, len(n.mustGet(address+ext).body), 1<<10, "the record is without instances")
+		assert.Equal(t, http.StatusOK, n.Do(http.MethodHead, served.DataURL(t, entries[i])+ext, nil).StatusCode)
+		assert.Less(t, len(n.MustGet(address+ext).Bytes), 1<<10, "the record is without instances")
 		first[ext] = a
 	}
-	published(t, n.put("hub", hub(""), "TMShare-Max-Delete", "all")) // all lose their types
+	served.Published(t, n.Put("hub", hub(""), "TMShare-Max-Delete", "all")) // all lose their types
 	for ext, a := range first {
-		again := n.mustGet(dataURL(t, entries[i]) + ext)
-		assert.Equal(t, string(a.body), string(again.body))
+		again := n.MustGet(served.DataURL(t, entries[i]) + ext)
+		assert.Equal(t, string(a.Bytes), string(again.Bytes))
 		assert.Equal(t, a.Header.Get("ETag"), again.Header.Get("ETag"))
-		assert.Equal(t, http.StatusNotModified, n.do(http.MethodGet, dataURL(t, entries[i])+ext, nil, "If-None-Match", a.Header.Get("ETag")).StatusCode)
+		assert.Equal(t, http.StatusNotModified, n.Do(http.MethodGet, served.DataURL(t, entries[i])+ext, nil, "If-None-Match", a.Header.Get("ETag")).StatusCode)
 	}
-	assert.Contains(t, string(n.mustGet(address).body), "http://psi.example.org/hub", "the tombstone")
+	assert.Contains(t, string(n.MustGet(address).Bytes), "http://psi.example.org/hub", "the tombstone")
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	e := n.feed("/topicmaps/small/fragments").Entries[0]
-	next := dataURL(t, e)
+	n.Publish("small", served.Small())
+	e := n.Feed("/topicmaps/small/fragments").Entries[0]
+	next := served.DataURL(t, e)
 	next = next[:len(next)-2] + "0b" // the id that the eleventh entry will have
-	require.Len(t, n.feed("/topicmaps/small/fragments").Entries, 10)
+	require.Len(t, n.Feed("/topicmaps/small/fragments").Entries, 10)
 	const id = "/00000000-0000-4000-8000-000000000000"
 	for _, path := range []string{
 		"/topicmap", "/topicmaps/none.html", "/topicmaps/none/types.html", "/topicmaps/small/fragments" + id + ".html", "/topicmaps/small/topics/" + strings.Repeat("a", 26) + ".html", "/topicmaps/small/topic/none", "/pages/style.css",
@@ -209,29 +210,27 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 		"/topicmaps/small/snapshots" + id, "/topicmaps/small/snapshots" + id + ".atom", "/topicmaps/small/snapshots" + id + ".xtm1", "/topicmaps/small/snapshots/x",
 		"/topicmaps/small/topics/" + strings.Repeat("a", 26), "/topicmaps/small/topics/x", "/topicmaps/small/snapshots/current.gz",
 	} {
-		a := n.get(path)
+		a := n.Get(path)
 		assert.Equal(t, http.StatusNotFound, a.StatusCode, path)
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		assert.NotEmpty(t, a.body)
+		assert.NotEmpty(t, a.Bytes)
 	}
-	n.mustPut("small", small("Oslo", "Christiania"))
-	assert.Equal(t, http.StatusOK, n.get(next).StatusCode, "now it is there: nothing may have cached that it is not")
+	n.MustPut("small", served.Small("Oslo", "Christiania"))
+	assert.Equal(t, http.StatusOK, n.Get(next).StatusCode, "now it is there: nothing may have cached that it is not")
 }
-
-const psi = "http://psi.example.org/"
 
 // postTopics posts what a document says of some topics; named are subject
 // identifiers for ?topic=.
-func (n *node) postTopics(name string, doc []byte, named []string, headers ...string) answer {
-	n.t.Helper()
-	return n.do(http.MethodPost, "/topicmaps/"+name+"/topics?"+url.Values{"topic": named}.Encode(), bytes.NewReader(doc), headers...)
+func (n *node) postTopics(name string, doc []byte, named []string, headers ...string) served.Answer {
+	n.T.Helper()
+	return n.Do(http.MethodPost, "/topicmaps/"+name+"/topics?"+url.Values{"topic": named}.Encode(), bytes.NewReader(doc), headers...)
 }
 
 // A posted topic is replaced by what the document says: names, occurrences,
 // associations. All else stays. Entries are published as for a whole version.
 func TestPostedTopicsAreReplaced(t *testing.T) {
 	t.Parallel()
-	stubs := topic("part-of", "") + topic("role-1", "") + topic("role-2", "") + topic("norway", "") + topic("note", "")
+	stubs := served.Topic("part-of", "") + served.Topic("role-1", "") + served.Topic("role-2", "") + served.Topic("norway", "") + served.Topic("note", "")
 	for name, c := range map[string]struct {
 		doc     []byte
 		named   []string
@@ -240,43 +239,43 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 		whole   []byte // the version that would have done the same
 	}{
 		"rename": {
-			topicMap(topic("oslo", "Christiania", note("note", "the capital")), association("part-of", "oslo", "norway"), stubs), nil,
-			publish.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}, small("Oslo", "Christiania")},
+			served.TopicMap(served.Topic("oslo", "Christiania", served.Note("note", "the capital")), served.Association("part-of", "oslo", "norway"), stubs), nil,
+			publish.Published{Updated: 1, Topics: 10}, []string{"+ oslo"}, served.Small("Oslo", "Christiania")},
 		"an association left out": {
-			topicMap(topic("oslo", "Oslo", note("note", "the capital")), stubs), nil,
+			served.TopicMap(served.Topic("oslo", "Oslo", served.Note("note", "the capital")), stubs), nil,
 			publish.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
-			replace(t, small(), association("part-of", "oslo", "norway"), "")},
+			served.Replace(t, served.Small(), served.Association("part-of", "oslo", "norway"), "")},
 		"a new topic": {
-			topicMap(topic("bodø", "Bodø"), association("part-of", "bodø", "norway"), stubs), nil,
+			served.TopicMap(served.Topic("bodø", "Bodø"), served.Association("part-of", "bodø", "norway"), stubs), nil,
 			publish.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ bodø", "+ norway"},
-			replace(t, small(), "</topicMap>", topic("bodø", "Bodø")+association("part-of", "bodø", "norway")+"</topicMap>")},
+			served.Replace(t, served.Small(), "</topicMap>", served.Topic("bodø", "Bodø")+served.Association("part-of", "bodø", "norway")+"</topicMap>")},
 		"named, and nothing said of it": {
-			topicMap(topic("oslo", "")), []string{psi + "oslo"},
+			served.TopicMap(served.Topic("oslo", "")), []string{served.PSI + "oslo"},
 			publish.Published{Updated: 2, Topics: 10}, []string{"+ norway", "+ oslo"},
-			replace(t, replace(t, small(), association("part-of", "oslo", "norway"), ""), topic("oslo", "Oslo", note("note", "the capital")), topic("oslo", ""))},
+			served.Replace(t, served.Replace(t, served.Small(), served.Association("part-of", "oslo", "norway"), ""), served.Topic("oslo", "Oslo", served.Note("note", "the capital")), served.Topic("oslo", ""))},
 		"a stub of a topic that is not there": {
-			topicMap(topic("tromsø", "Tromsø", note("remark", "up north")), topic("remark", ""), topic("unused", "")), nil,
+			served.TopicMap(served.Topic("tromsø", "Tromsø", served.Note("remark", "up north")), served.Topic("remark", ""), served.Topic("unused", "")), nil,
 			publish.Published{Added: 1, Updated: 1, Topics: 11}, []string{"+ remark", "+ tromsø"},
-			replace(t, small(), topic("tromsø", "Tromsø"), topic("remark", "")+topic("tromsø", "Tromsø", note("remark", "up north")))},
+			served.Replace(t, served.Small(), served.Topic("tromsø", "Tromsø"), served.Topic("remark", "")+served.Topic("tromsø", "Tromsø", served.Note("remark", "up north")))},
 		"another id": {
-			topicMap(strings.ReplaceAll(topic("oslo", "Oslo", note("note", "the capital")), `id="oslo"`, `id="bergen"`), association("part-of", "bergen", "norway"), stubs), nil,
-			publish.Published{Topics: 10}, nil, small()},
+			served.TopicMap(strings.ReplaceAll(served.Topic("oslo", "Oslo", served.Note("note", "the capital")), `id="oslo"`, `id="bergen"`), served.Association("part-of", "bergen", "norway"), stubs), nil,
+			publish.Published{Topics: 10}, nil, served.Small()},
 		"two topics": {
-			topicMap(identified("x", []string{psi + "bergen", psi + "tromsø"}, "Both"), association("part-of", "x", "norway"), stubs), nil,
+			served.TopicMap(served.Identified("x", []string{served.PSI + "bergen", served.PSI + "tromsø"}, "Both"), served.Association("part-of", "x", "norway"), stubs), nil,
 			publish.Published{Updated: 2, Topics: 9}, []string{"+ bergen", "+ tromsø"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t)
-			before := n.publish("small", small())
-			p := published(t, n.postTopics("small", c.doc, c.named))
-			c.want.Collection, c.want.LastChange = "small", n.feed("/topicmaps/small").updated()
+			before := n.Publish("small", served.Small())
+			p := served.Published(t, n.postTopics("small", c.doc, c.named))
+			c.want.Collection, c.want.LastChange = "small", n.Feed("/topicmaps/small").Updated()
 			assert.Equal(t, c.want, p)
 			assert.Equal(t, c.entries, n.log("small", before.Topics))
 			if c.whole != nil {
-				assert.Equal(t, n.expected("small", c.whole), n.current("small"))
+				assert.Equal(t, n.Expected("small", c.whole), n.Current("small"))
 			}
-			again := published(t, n.postTopics("small", c.doc, c.named))
+			again := served.Published(t, n.postTopics("small", c.doc, c.named))
 			assert.Equal(t, publish.Published{Collection: "small", Topics: p.Topics, LastChange: p.LastChange}, again, "the same again")
 		})
 	}
@@ -286,19 +285,19 @@ func TestPostedTopicsAreReplaced(t *testing.T) {
 func TestPostedInAnyForm(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("small", small())
-	xtm1 := topicMap(topic("tromsø", "Romsa"))
+	n.Publish("small", served.Small())
+	xtm1 := served.TopicMap(served.Topic("tromsø", "Romsa"))
 	xtm2 := func(version, name string) []byte {
-		return []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="` + version + `"><topic id="t"><subjectIdentifier href="` + psi + `tromsø"/><name><value>` + name + `</value></name></topic></topicMap>`)
+		return []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="` + version + `"><topic id="t"><subjectIdentifier href="` + served.PSI + `tromsø"/><name><value>` + name + `</value></name></topic></topicMap>`)
 	}
-	updated := func(a answer) int { t.Helper(); return published(t, a).Updated }
+	updated := func(a served.Answer) int { t.Helper(); return served.Published(t, a).Updated }
 	assert.Equal(t, 1, updated(n.postTopics("small", xtm1, nil)))
 	assert.Equal(t, 0, updated(n.postTopics("small", xtm2("2.0", "Romsa"), nil, "Content-Type", "application/x-tm+xml;version=2.0")))
 	assert.Equal(t, 0, updated(n.postTopics("small", xtm2("2.1", "Romsa"), nil, "Content-Type", "application/x-tm+xml;version=2.1")))
 	assert.Equal(t, 1, updated(n.postTopics("small", xtm2("2.1", "Tromso"), nil, "Content-Type", "application/x-www-form-urlencoded")), "what curl says")
-	assert.Equal(t, 1, updated(n.postTopics("small", gzipped(t, xtm1), nil, "Content-Type", "text/xml", "Content-Encoding", "gzip")))
-	assert.Equal(t, 0, updated(n.postTopics("small", gzipped(t, xtm1), nil, "Content-Type", "application/gzip")))
-	assert.Contains(t, n.current("small"), "Romsa")
+	assert.Equal(t, 1, updated(n.postTopics("small", served.Gzipped(t, xtm1), nil, "Content-Type", "text/xml", "Content-Encoding", "gzip")))
+	assert.Equal(t, 0, updated(n.postTopics("small", served.Gzipped(t, xtm1), nil, "Content-Type", "application/gzip")))
+	assert.Contains(t, n.Current("small"), "Romsa")
 }
 
 // What the server serves of a topic, posted back, changes nothing; edited, it
@@ -306,23 +305,23 @@ func TestPostedInAnyForm(t *testing.T) {
 func TestServedFragmentIsEditedAndPosted(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.EGov)
+	n.Publish("egov", maps.EGov)
 	class := "https://psi.egov.example.org/type/topic-type"
 	a := n.find("egov", class)
-	record := n.mustGet(a.Header.Get("Location") + ".xtm21").body
+	record := n.MustGet(a.Header.Get("Location") + ".xtm21").Bytes
 	assert.Zero(t, bytes.Count(record, []byte("iso13250/model/instance")), "the record is without instances")
-	p := published(t, n.postTopics("egov", record, nil))
+	p := served.Published(t, n.postTopics("egov", record, nil))
 	assert.Zero(t, p.Added+p.Updated+p.Deleted)
-	entries, _ := n.history("/topicmaps/egov/fragments")
-	f := n.mustGet(dataURL(t, entries[entryOf(entries, class)]) + ".xtm21").body
+	entries, _ := n.History("/topicmaps/egov/fragments")
+	f := n.MustGet(served.DataURL(t, entries[entryOf(entries, class)]) + ".xtm21").Bytes
 	require.Greater(t, bytes.Count(f, []byte("iso13250/model/instance")), 30, "a class with instances")
-	p = published(t, n.postTopics("egov", f, nil))
+	p = served.Published(t, n.postTopics("egov", f, nil))
 	assert.Zero(t, p.Added+p.Updated+p.Deleted)
-	edited := replace(t, f, "<value>Topic type</value>", "<value>Kind</value>")
-	p = published(t, n.postTopics("egov", edited, nil))
+	edited := served.Replace(t, f, "<value>Topic type</value>", "<value>Kind</value>")
+	p = served.Published(t, n.postTopics("egov", edited, nil))
 	assert.Equal(t, 1, p.Updated)
 	assert.Zero(t, p.Added+p.Deleted)
-	tm, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.sp("egov"))})
+	tm, err := xtm.Read(t.Context(), bytes.NewReader(maps.EGov), xtm.Options{Base: tmdm.Locator(n.SP("egov"))})
 	require.NoError(t, err)
 	for _, name := range tm.TopicBySubjectIdentifier(tmdm.Locator(class)).Names() {
 		if name.Value() == "Topic type" {
@@ -330,19 +329,19 @@ func TestServedFragmentIsEditedAndPosted(t *testing.T) {
 		}
 	}
 	var whole bytes.Buffer
-	_, err = xtm.Write(&whole, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.sp("egov"))})
+	_, err = xtm.Write(&whole, tm, xtm.WriteOptions{Version: xtm.V21, Base: tmdm.Locator(n.SP("egov"))})
 	require.NoError(t, err)
-	assert.Equal(t, n.expected("egov", whole.Bytes()), n.current("egov"))
+	assert.Equal(t, n.Expected("egov", whole.Bytes()), n.Current("egov"))
 }
 
 func TestRefusedPostsChangeNothing(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.MaxBody = maxBody })
-	n.publish("small", small())
-	n.publish("egov", maps.EGov)
-	before, egov := n.state("small"), n.state("egov")
-	oslo := topicMap(topic("oslo", "Oslo"))
+	n.Publish("small", served.Small())
+	n.Publish("egov", maps.EGov)
+	before, egov := n.State("small"), n.State("egov")
+	oslo := served.TopicMap(served.Topic("oslo", "Oslo"))
 	for name, c := range map[string]struct {
 		collection string
 		doc        []byte
@@ -353,31 +352,31 @@ func TestRefusedPostsChangeNothing(t *testing.T) {
 	}{
 		"no such map":                       {"none", oslo, nil, nil, 404, []string{`"none"`}},
 		"not XML":                           {"small", []byte("oslo"), nil, nil, 422, []string{":1:1:"}},
-		"a topic not in the document":       {"small", oslo, []string{psi + "bergen"}, nil, 422, []string{psi + "bergen"}},
+		"a topic not in the document":       {"small", oslo, []string{served.PSI + "bergen"}, nil, 422, []string{served.PSI + "bergen"}},
 		"a name that is no identifier":      {"small", oslo, []string{"oslo"}, nil, 400, []string{"?topic=oslo"}},
-		"stubs alone":                       {"small", topicMap(topic("oslo", "")), nil, nil, 422, []string{"describes no topic"}},
-		"an association of stubs":           {"small", topicMap(topic("tromsø", "T"), topic("oslo", ""), topic("role-1", ""), topic("part-of", ""), association("part-of", "oslo")), nil, nil, 422, []string{"association of type topic " + psi + "part-of", "no player"}},
-		"no identifier":                     {"small", topicMap(`<topic id="x"><baseName><baseNameString>X</baseNameString></baseName></topic>`), nil, nil, 422, []string{n.sp("small") + "#x", "subject identifier"}},
-		"a stub of two topics":              {"small", topicMap(topic("tromsø", "T", note("n", "x")), identified("n", []string{psi + "oslo", psi + "bergen"}, "")), nil, nil, 422, []string{psi + "oslo", psi + "bergen", "several topics"}},
+		"stubs alone":                       {"small", served.TopicMap(served.Topic("oslo", "")), nil, nil, 422, []string{"describes no topic"}},
+		"an association of stubs":           {"small", served.TopicMap(served.Topic("tromsø", "T"), served.Topic("oslo", ""), served.Topic("role-1", ""), served.Topic("part-of", ""), served.Association("part-of", "oslo")), nil, nil, 422, []string{"association of type topic " + served.PSI + "part-of", "no player"}},
+		"no identifier":                     {"small", served.TopicMap(`<topic id="x"><baseName><baseNameString>X</baseNameString></baseName></topic>`), nil, nil, 422, []string{n.SP("small") + "#x", "subject identifier"}},
+		"a stub of two topics":              {"small", served.TopicMap(served.Topic("tromsø", "T", served.Note("n", "x")), served.Identified("n", []string{served.PSI + "oslo", served.PSI + "bergen"}, "")), nil, nil, 422, []string{served.PSI + "oslo", served.PSI + "bergen", "several topics"}},
 		"an image":                          {"small", oslo, nil, []string{"Content-Type", "image/png"}, 415, []string{"image/png"}},
 		"JSON":                              {"small", []byte("{}"), nil, []string{"Content-Type", "application/json"}, 415, []string{"application/json"}},
 		"a coding":                          {"small", oslo, nil, []string{"Content-Encoding", "br"}, 415, []string{"br"}},
 		"too large":                         {"small", append(bytes.Clone(oslo), bytes.Repeat([]byte(" "), maxBody)...), nil, nil, 413, []string{"300000"}},
-		"half of gzip":                      {"small", gzipped(t, oslo)[:60], nil, nil, 400, []string{"request body"}},
+		"half of gzip":                      {"small", served.Gzipped(t, oslo)[:60], nil, nil, 400, []string{"request body"}},
 		"an old ETag":                       {"small", oslo, nil, []string{"If-Match", `"old"`}, 412, []string{"has changed since"}},
 		"not if it is there":                {"small", oslo, nil, []string{"If-None-Match", `*`}, 412, []string{"is there"}},
-		"a class merged, that has mentions": {"egov", topicMap(identified("x", []string{"https://psi.egov.example.org/type/permit", "https://psi.egov.example.org/type/service"}, "x")), nil, nil, 409, []string{"statements of \"Entitlement\"", "an association of ", "https://psi.egov.example.org/type/service"}},
+		"a class merged, that has mentions": {"egov", served.TopicMap(served.Identified("x", []string{"https://psi.egov.example.org/type/permit", "https://psi.egov.example.org/type/service"}, "x")), nil, nil, 409, []string{"statements of \"Entitlement\"", "an association of ", "https://psi.egov.example.org/type/service"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := n.postTopics(c.collection, c.doc, c.named, append([]string{"Accept", "text/plain"}, c.headers...)...)
-			assert.Equal(t, c.status, a.StatusCode, "%s", a.body)
+			assert.Equal(t, c.status, a.StatusCode, "%s", a.Bytes)
 			for _, s := range c.says {
-				assert.Contains(t, string(a.body), s)
+				assert.Contains(t, string(a.Bytes), s)
 			}
-			assert.Equal(t, before, n.state("small"))
+			assert.Equal(t, before, n.State("small"))
 		})
 	}
-	assert.Equal(t, egov, n.state("egov"))
+	assert.Equal(t, egov, n.State("egov"))
 	assert.Empty(t, n.errors())
 }
 
@@ -385,18 +384,18 @@ func TestRefusedPostsChangeNothing(t *testing.T) {
 func TestIDsOfTopicsDoNotMeetAcrossDocuments(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("towns", topicMap(`<topic id="t1"><baseName><baseNameString>First</baseNameString></baseName></topic>`))
-	was := n.sp("towns") + "topic/t1"
-	p := published(t, n.postTopics("towns", topicMap(identified("t1", []string{psi + "other"}, "Second")), nil))
+	n.Publish("towns", served.TopicMap(`<topic id="t1"><baseName><baseNameString>First</baseNameString></baseName></topic>`))
+	was := n.SP("towns") + "topic/t1"
+	p := served.Published(t, n.postTopics("towns", served.TopicMap(served.Identified("t1", []string{served.PSI + "other"}, "Second")), nil))
 	assert.Equal(t, 1, p.Added)
 	assert.Zero(t, p.Updated)
-	current := n.current("towns")
+	current := n.Current("towns")
 	assert.Contains(t, current, "First")
 	assert.Contains(t, current, "Second")
 
-	p = published(t, n.postTopics("towns", topicMap(identified("x", []string{was, psi + "first"}, "First!")), nil))
+	p = served.Published(t, n.postTopics("towns", served.TopicMap(served.Identified("x", []string{was, served.PSI + "first"}, "First!")), nil))
 	assert.Equal(t, 1, p.Updated, "the identifier that the server assigned leads to the topic")
-	p = published(t, n.postTopics("towns", topicMap(identified("x", []string{psi + "first"}, "First")), nil))
+	p = served.Published(t, n.postTopics("towns", served.TopicMap(served.Identified("x", []string{served.PSI + "first"}, "First")), nil))
 	assert.Equal(t, 1, p.Updated, "which keeps it, though the document does not give it")
 	assert.Equal(t, http.StatusSeeOther, n.find("towns", was).StatusCode)
 }
@@ -405,25 +404,25 @@ func TestIDsOfTopicsDoNotMeetAcrossDocuments(t *testing.T) {
 func TestTopicIsDeletedByItsSubjectIdentifier(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("towns", topicMap(identified("oslo", []string{psi + "oslo", psi + "christiania"}, "Oslo"), topic("bergen", "Bergen", note("bergen", "x"))))
-	remove := func(si string, headers ...string) answer {
-		return n.do(http.MethodDelete, "/topicmaps/towns/topics?"+url.Values{"si": {si}}.Encode(), nil, headers...)
+	c := n.Publish("towns", served.TopicMap(served.Identified("oslo", []string{served.PSI + "oslo", served.PSI + "christiania"}, "Oslo"), served.Topic("bergen", "Bergen", served.Note("bergen", "x"))))
+	remove := func(si string, headers ...string) served.Answer {
+		return n.Do(http.MethodDelete, "/topicmaps/towns/topics?"+url.Values{"si": {si}}.Encode(), nil, headers...)
 	}
-	tag := n.mustGet("/topicmaps/towns").Header.Get("ETag")
+	tag := n.MustGet("/topicmaps/towns").Header.Get("ETag")
 	assert.Equal(t, http.StatusBadRequest, remove("").StatusCode)
-	assert.Equal(t, http.StatusBadRequest, n.do(http.MethodDelete, "/topicmaps/towns/topics", nil).StatusCode)
-	assert.Equal(t, http.StatusNotFound, remove(psi+"stavanger").StatusCode)
-	assert.Equal(t, http.StatusPreconditionFailed, remove(psi+"oslo", "If-Match", `"x"`).StatusCode)
-	p := published(t, remove(psi+"christiania", "If-Match", tag))
+	assert.Equal(t, http.StatusBadRequest, n.Do(http.MethodDelete, "/topicmaps/towns/topics", nil).StatusCode)
+	assert.Equal(t, http.StatusNotFound, remove(served.PSI+"stavanger").StatusCode)
+	assert.Equal(t, http.StatusPreconditionFailed, remove(served.PSI+"oslo", "If-Match", `"x"`).StatusCode)
+	p := served.Published(t, remove(served.PSI+"christiania", "If-Match", tag))
 	assert.Equal(t, publish.Published{Collection: "towns", Deleted: 1, Topics: c.Topics - 1, LastChange: p.LastChange}, p)
 	assert.Equal(t, []string{"- oslo"}, n.log("towns", c.Topics))
-	assert.Zero(t, published(t, remove(psi+"oslo")).Deleted, "it is not there any more")
+	assert.Zero(t, served.Published(t, remove(served.PSI+"oslo")).Deleted, "it is not there any more")
 
-	n.mustPut("towns", topicMap(topic("bergen", "Bergen"), topic("oslo", "Oslo", note("bergen", "x"))))
-	a := remove(psi + "bergen")
-	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.body)
-	assert.Contains(t, string(a.body), `statements of \"Oslo\"`)
-	assert.Equal(t, http.StatusMethodNotAllowed, n.do(http.MethodPut, "/topicmaps/towns/topics", nil).StatusCode)
-	_, err := fragment.Read(t.Context(), bytesOf(n, n.find("towns", psi+"bergen").Header.Get("Location")), xtm.Options{Base: tmdm.Locator(n.sp("towns"))}, psi+"bergen")
+	n.MustPut("towns", served.TopicMap(served.Topic("bergen", "Bergen"), served.Topic("oslo", "Oslo", served.Note("bergen", "x"))))
+	a := remove(served.PSI + "bergen")
+	assert.Equal(t, http.StatusConflict, a.StatusCode, "%s", a.Bytes)
+	assert.Contains(t, string(a.Bytes), `statements of \"Oslo\"`)
+	assert.Equal(t, http.StatusMethodNotAllowed, n.Do(http.MethodPut, "/topicmaps/towns/topics", nil).StatusCode)
+	_, err := fragment.Read(t.Context(), bytesOf(n, n.find("towns", served.PSI+"bergen").Header.Get("Location")), xtm.Options{Base: tmdm.Locator(n.SP("towns"))}, served.PSI+"bergen")
 	assert.NoError(t, err, "it is still there")
 }

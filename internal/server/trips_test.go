@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // askedEngine counts how often it is asked for something.
@@ -35,9 +36,9 @@ func TestWhatHasNotChangedIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	e := &askedEngine{Engine: memory.New()}
 	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: e})
-	n.publish("m", topicMap(topic("first", "First")))
+	n.Publish("m", served.TopicMap(served.Topic("first", "First")))
 	for _, path := range []string{"/topicmaps/m/fragments", "/topicmaps/m", "/topicmaps/m/snapshots"} {
-		etag := n.mustGet(path).Header.Get("ETag")
+		etag := n.MustGet(path).Header.Get("ETag")
 		require.NotEmpty(t, etag, path)
 		for _, status := range []int{http.StatusOK, http.StatusNotModified} {
 			var conditions []string
@@ -45,10 +46,10 @@ func TestWhatHasNotChangedIsAskedForOnce(t *testing.T) {
 				conditions = []string{"If-None-Match", etag}
 			}
 			before := e.asked.Load()
-			assert.Equal(t, status, n.get(path, conditions...).StatusCode, path)
+			assert.Equal(t, status, n.Get(path, conditions...).StatusCode, path)
 			assert.EqualValues(t, 1, e.asked.Load()-before, "%s: %d", path, status)
 		}
 	}
-	n.publish("other", topicMap(topic("second", "Second")))
-	assert.Equal(t, http.StatusOK, n.get("/topicmaps/other/fragments").StatusCode, "what is new shows at once")
+	n.Publish("other", served.TopicMap(served.Topic("second", "Second")))
+	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/other/fragments").StatusCode, "what is new shows at once")
 }

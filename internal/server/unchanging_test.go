@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // entryWatch knows what the entries of the collection m said when they were published: in all forms and codings, by
@@ -26,39 +27,39 @@ type entryWatch struct {
 	*node
 	t    *testing.T
 	dir  string
-	said map[string]answer
+	said map[string]served.Answer
 }
 
 // codings are those in which they are asked for again and again.
 var codings = []string{"identity", "zstd"}
 
 func watchEntries(t *testing.T) *entryWatch {
-	w := &entryWatch{t: t, dir: t.TempDir(), said: map[string]answer{}}
+	w := &entryWatch{t: t, dir: t.TempDir(), said: map[string]served.Answer{}}
 	w.begin()
-	require.Equal(t, http.StatusCreated, w.putSettings("m", `{"rdf": true}`).StatusCode)
+	require.Equal(t, http.StatusCreated, w.PutSettings("m", `{"rdf": true}`).StatusCode)
 	return w
 }
 
 // restart leaves nothing in memory of what was made before.
 func (w *entryWatch) restart() {
 	w.t.Helper()
-	w.stop()
+	w.Stop()
 	w.begin()
 }
 
 func (w *entryWatch) begin() {
 	later := time.Now().Add(time.Hour) // the second of each change is over: all that is dated has its date
-	w.node = recordsAt(w.t, w.dir, documentSize(4), func(c *server.Config) { c.Now = func() time.Time { return later } })
+	w.node = recordsAt(w.t, w.dir, served.DocumentSize(4), func(c *server.Config) { c.Now = func() time.Time { return later } })
 }
 
 // put publishes a version, takes note of what the new entries say, and checks what the others say to another process.
 func (w *entryWatch) put(doc []byte, mediaType string) {
 	w.t.Helper()
-	published(w.t, w.node.put("m", doc, "Content-Type", mediaType, "TMShare-Max-Delete", "all"))
+	served.Published(w.t, w.node.Put("m", doc, "Content-Type", mediaType, "TMShare-Max-Delete", "all"))
 	for url := range w.served() {
 		for _, coding := range codings {
 			if at := url + " " + coding; w.said[at].Response == nil {
-				w.said[at] = w.mustGet(url, "Accept-Encoding", coding)
+				w.said[at] = w.MustGet(url, "Accept-Encoding", coding)
 				assert.Equal(w.t, forEver, w.said[at].Header.Get("Cache-Control"), url)
 				assert.Empty(w.t, w.said[at].Header.Get("TMShare-Updated"), url)
 			}
@@ -75,7 +76,7 @@ func (w *entryWatch) served() map[string]bool {
 	require.NoError(w.t, w.Store.View(w.t.Context(), "m", func(v *store.View) error {
 		for e, err := range v.Entries(1) {
 			require.NoError(w.t, err)
-			at := w.url("/topicmaps/m/fragments/" + v.ID(&e).String())
+			at := w.URL("/topicmaps/m/fragments/" + v.ID(&e).String())
 			for _, form := range []string{".xtm1", ".xtm21"} {
 				urls[at+form] = true
 				urls[strings.Replace(at, "/fragments/", "/mementos/", 1)+form] = true
@@ -97,16 +98,16 @@ func (w *entryWatch) unchanged() {
 	for at, was := range w.said {
 		url, coding, _ := strings.Cut(at, " ")
 		if !kept[url] {
-			require.Equal(w.t, http.StatusGone, w.get(url, "Accept-Encoding", coding).StatusCode, url)
+			require.Equal(w.t, http.StatusGone, w.Get(url, "Accept-Encoding", coding).StatusCode, url)
 			continue
 		}
-		now := w.mustGet(url, "Accept-Encoding", coding)
-		require.True(w.t, bytes.Equal(was.body, now.body), "%s was\n%.2000s\nand is\n%.2000s", at, was.plain(w.t), now.plain(w.t))
+		now := w.MustGet(url, "Accept-Encoding", coding)
+		require.True(w.t, bytes.Equal(was.Bytes, now.Bytes), "%s was\n%.2000s\nand is\n%.2000s", at, was.Plain(w.t), now.Plain(w.t))
 		for _, header := range []string{"ETag", "Cache-Control", "Content-Type", "Content-Encoding", "Vary", "Memento-Datetime"} {
 			require.Equal(w.t, was.Header.Get(header), now.Header.Get(header), "%s of %s", header, at)
 		}
 		w.sameHead(now)
-		again := w.get(url, "Accept-Encoding", coding, "If-None-Match", was.Header.Get("ETag"))
+		again := w.Get(url, "Accept-Encoding", coding, "If-None-Match", was.Header.Get("ETag"))
 		require.Equal(w.t, http.StatusNotModified, again.StatusCode, at)
 		require.Equal(w.t, was.Header.Get("ETag"), again.Header.Get("ETag"))
 	}
@@ -121,21 +122,21 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 		return []byte(`@prefix : <http://psi.example.org/> . :oslo :name "Oslo" ; :in [ :called "` + text + `" ; :near :bergen ] . ` + strings.Join(more, " "))
 	}
 	identify := func(doc []byte, id, more string) []byte {
-		return replace(t, doc, `<topic id="`+id+`"><subjectIdentity>`, `<topic id="`+id+`"><subjectIdentity><subjectIndicatorRef xlink:href="`+more+`"/>`)
+		return served.Replace(t, doc, `<topic id="`+id+`"><subjectIdentity>`, `<topic id="`+id+`"><subjectIdentity><subjectIndicatorRef xlink:href="`+more+`"/>`)
 	}
 	for name, c := range map[string]struct {
 		mediaType string
 		versions  [][]byte
 	}{
-		"towns": {xtm1Type, [][]byte{
-			small(),
-			small("Oslo", "Christiania"),
-			small("Norway", "Noreg", "part of", "within"),
-			identify(identify(small(), "part-of", psi+"z-within"), "norway", psi+"z-noreg"),                                               // stubs have further identifiers
-			identify(small(), "norway", "http://a.example.org/noreg"),                                                                     // its TopicSI is another
-			replace(t, small(), `<subjectIndicatorRef xlink:href="`+psi+`tromsø"/>`, `<subjectIndicatorRef xlink:href="`+psi+`bergen"/>`), // two become one
+		"towns": {served.XTM1Type, [][]byte{
+			served.Small(),
+			served.Small("Oslo", "Christiania"),
+			served.Small("Norway", "Noreg", "part of", "within"),
+			identify(identify(served.Small(), "part-of", served.PSI+"z-within"), "norway", served.PSI+"z-noreg"),                                                      // stubs have further identifiers
+			identify(served.Small(), "norway", "http://a.example.org/noreg"),                                                                                          // its TopicSI is another
+			served.Replace(t, served.Small(), `<subjectIndicatorRef xlink:href="`+served.PSI+`tromsø"/>`, `<subjectIndicatorRef xlink:href="`+served.PSI+`bergen"/>`), // two become one
 		}},
-		"classes": {xtm1Type, [][]byte{classified(3, "Town"), classified(2, "Town"), classified(2, "Village"), classified(4, "Village")}},
+		"classes": {served.XTM1Type, [][]byte{classified(3, "Town"), classified(2, "Town"), classified(2, "Village"), classified(4, "Village")}},
 		"blank nodes": {"text/turtle", [][]byte{
 			turtle("a region"), turtle("another region"), turtle("another region", `:bergen :name "Bergen" .`), turtle("a region", `:bergen :in [ :called "x" ] .`),
 		}},
@@ -147,17 +148,17 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 				w.put(doc, c.mediaType)
 			}
 			for _, omit := range []bool{true, false} {
-				w.mustSet("m", fmt.Sprintf(`{"omitInstances": %t, "rdf": true}`, omit))
+				w.MustSet("m", fmt.Sprintf(`{"omitInstances": %t, "rdf": true}`, omit))
 				w.put(c.versions[0], c.mediaType)
 				w.put(c.versions[1], c.mediaType)
 			}
-			w.put(topicMap(topic("other", "Other")), xtm1Type)
+			w.put(served.TopicMap(served.Topic("other", "Other")), served.XTM1Type)
 			w.put(c.versions[0], c.mediaType)
 
 			before := len(w.served())
 			for keep := 20; keep > 0; keep -= 10 {
 				require.Contains(t, []int{http.StatusOK, http.StatusCreated}, w.post("/topicmaps/m/snapshots").StatusCode)
-				w.settings("m", func(s *store.Settings) { s.KeepEntries = uint64(keep) })
+				w.Settings("m", func(s *store.Settings) { s.KeepEntries = uint64(keep) })
 				require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
 				after := len(w.served())
 				require.Less(t, after, before)
@@ -176,22 +177,22 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("m", classified(3, "Town"))
+	n.Publish("m", classified(3, "Town"))
 	count := func() int {
 		t.Helper()
-		for _, e := range n.feed("/topicmaps/m/fragments").Entries {
-			if e.TopicSI[0] == psi+"town" {
-				return bytes.Count(n.mustGet(dataURL(t, e)+".xtm21").body, []byte(psi+"town-"))
+		for _, e := range n.Feed("/topicmaps/m/fragments").Entries {
+			if e.TopicSI[0] == served.PSI+"town" {
+				return bytes.Count(n.MustGet(served.DataURL(t, e)+".xtm21").Bytes, []byte(served.PSI+"town-"))
 			}
 		}
 		return -1
 	}
-	n.mustSet("m", `{"omitInstances": true}`)
+	n.MustSet("m", `{"omitInstances": true}`)
 	require.Positive(t, count(), "of an entry before")
-	n.mustPut("m", classified(3, "Village"))
-	n.mustSet("m", `{"omitInstances": false}`)
+	n.MustPut("m", classified(3, "Village"))
+	n.MustSet("m", `{"omitInstances": false}`)
 	require.Zero(t, count(), "of an entry before")
-	n.mustPut("m", classified(3, "Hamlet"))
+	n.MustPut("m", classified(3, "Hamlet"))
 	require.Positive(t, count())
 }
 
@@ -201,15 +202,15 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 	t.Parallel()
 	w := watchEntries(t)
 	many := func(name string) []byte { return classified(rendered.MaxSmall/1000+20, name) }
-	published(t, w.node.put("m", many("Town")))
+	served.Published(t, w.node.Put("m", many("Town")))
 	w.restart()
-	entries, _ := w.history("/topicmaps/m/fragments")
-	data := dataURL(t, entries[entryOf(entries, psi+"town")])
+	entries, _ := w.History("/topicmaps/m/fragments")
+	data := served.DataURL(t, entries[entryOf(entries, served.PSI+"town")])
 	for _, form := range []string{".xtm1", ".xtm21", ".ttl", ".nt"} {
 		for _, coding := range []string{"identity", "gzip", "zstd"} {
-			a := w.mustGet(data+form, "Accept-Encoding", coding)
+			a := w.MustGet(data+form, "Accept-Encoding", coding)
 			assert.Equal(t, forEver, a.Header.Get("Cache-Control"))
-			if plain := a.plain(t); strings.HasPrefix(form, ".xtm") {
+			if plain := a.Plain(t); strings.HasPrefix(form, ".xtm") {
 				assert.Greater(t, len(plain), rendered.MaxSmall, form)
 				assert.Equal(t, coding == "gzip", a.Header.Get("Content-Length") != "", "the file is served as it is, or unpacked on the way")
 			}
@@ -217,8 +218,8 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 		}
 	}
 	w.unchanged()
-	for _, next := range [][]byte{many("Village"), classified(2, "Village"), topicMap(topic("other", "Other"))} {
-		published(t, w.node.put("m", next, "TMShare-Max-Delete", "all"))
+	for _, next := range [][]byte{many("Village"), classified(2, "Village"), served.TopicMap(served.Topic("other", "Other"))} {
+		served.Published(t, w.node.Put("m", next, "TMShare-Max-Delete", "all"))
 		w.restart()
 		w.unchanged()
 	}
@@ -230,48 +231,50 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 	t.Parallel()
 	w := watchEntries(t)
-	towns := replace(t, small(), "</topicMap>", topic("large", "Large", note("note", strings.Repeat("x", rendered.MaxSmall)))+"</topicMap>")
-	published(t, w.node.put("m", towns))
-	with := replace(t, towns, `<subjectIndicatorRef xlink:href="`+psi+`norway"/>`, `<subjectIndicatorRef xlink:href="`+psi+`norway"/><subjectIndicatorRef xlink:href="`+psi+`z-noreg"/>`)
-	published(t, w.node.put("m", with)) // what Oslo is part of has another identifier
-	require.Equal(t, http.StatusOK, w.delete("m", psi+"tromsø").StatusCode)
-	address := func(id string) string { return w.url("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(psi+id))) }
-	entries, _ := w.history("/topicmaps/m/fragments")
-	was := map[string]answer{}
+	towns := served.Replace(t, served.Small(), "</topicMap>", served.Topic("large", "Large", served.Note("note", strings.Repeat("x", rendered.MaxSmall)))+"</topicMap>")
+	served.Published(t, w.node.Put("m", towns))
+	with := served.Replace(t, towns, `<subjectIndicatorRef xlink:href="`+served.PSI+`norway"/>`, `<subjectIndicatorRef xlink:href="`+served.PSI+`norway"/><subjectIndicatorRef xlink:href="`+served.PSI+`z-noreg"/>`)
+	served.Published(t, w.node.Put("m", with)) // what Oslo is part of has another identifier
+	require.Equal(t, http.StatusOK, w.Delete("m", served.PSI+"tromsø").StatusCode)
+	address := func(id string) string {
+		return w.URL("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(served.PSI+id)))
+	}
+	entries, _ := w.History("/topicmaps/m/fragments")
+	was := map[string]served.Answer{}
 	topics := []string{"oslo", "bergen", "norway", "part-of", "tromsø", "large"}
 	for _, id := range topics {
 		for _, form := range []string{"", ".xtm1", ".xtm21", ".ttl"} {
-			was[address(id)+form] = w.mustGet(address(id) + form)
+			was[address(id)+form] = w.MustGet(address(id) + form)
 		}
 	}
 	for i := range 3 {
-		published(t, w.postTopics("m", topicMap(topic("other", fmt.Sprint("Other ", i)), topic("another", fmt.Sprint("Another ", i))), nil))
+		served.Published(t, w.postTopics("m", served.TopicMap(served.Topic("other", fmt.Sprint("Other ", i)), served.Topic("another", fmt.Sprint("Another ", i))), nil))
 	}
 	same := func() {
 		t.Helper()
 		for url, before := range was {
-			now := w.mustGet(url)
-			assert.Equal(t, string(before.body), string(now.body), url)
+			now := w.MustGet(url)
+			assert.Equal(t, string(before.Bytes), string(now.Bytes), url)
 			if strings.HasSuffix(url, ".ttl") {
 				continue
 			}
 			assert.Equal(t, before.Header.Get("ETag"), now.Header.Get("ETag"), url)
 			assert.Equal(t, shortly, now.Header.Get("Cache-Control"), url)
-			assert.Equal(t, http.StatusNotModified, w.get(url, "If-None-Match", before.Header.Get("ETag")).StatusCode, url)
+			assert.Equal(t, http.StatusNotModified, w.Get(url, "If-None-Match", before.Header.Get("ETag")).StatusCode, url)
 			w.sameHead(now)
 		}
 	}
 	same()
 	require.Equal(t, http.StatusCreated, w.post("/topicmaps/m/snapshots").StatusCode)
-	w.settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
+	w.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
 	require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
 	gone := 0
 	for i := range entries {
-		if !slices.ContainsFunc(topics, func(id string) bool { return entries[i].TopicSI[0] == psi+id }) {
+		if !slices.ContainsFunc(topics, func(id string) bool { return entries[i].TopicSI[0] == served.PSI+id }) {
 			continue
 		}
 		for _, form := range []string{".xtm1", ".xtm21", ".ttl"} {
-			assert.Equal(t, http.StatusGone, w.get(dataURL(t, entries[i])+form).StatusCode, form)
+			assert.Equal(t, http.StatusGone, w.Get(served.DataURL(t, entries[i])+form).StatusCode, form)
 			gone++
 		}
 	}
@@ -279,8 +282,8 @@ func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 	same()
 	w.restart()
 	same()
-	published(t, w.postTopics("m", topicMap(topic("other", "Others")), nil))
+	served.Published(t, w.postTopics("m", served.TopicMap(served.Topic("other", "Others")), nil))
 	same()
-	published(t, w.postTopics("m", topicMap(topic("bergen", "Bjørgvin")), nil))
-	assert.NotEqual(t, was[address("bergen")].Header.Get("ETag"), w.mustGet(address("bergen")).Header.Get("ETag"))
+	served.Published(t, w.postTopics("m", served.TopicMap(served.Topic("bergen", "Bjørgvin")), nil))
+	assert.NotEqual(t, was[address("bergen")].Header.Get("ETag"), w.MustGet(address("bergen")).Header.Get("ETag"))
 }

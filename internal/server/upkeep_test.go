@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,53 +20,36 @@ import (
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-// clock is a clock that tests set.
-type clock struct{ now atomic.Int64 }
-
-func newClock() *clock {
-	c := &clock{}
-	c.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
-	return c
-}
-
-func (c *clock) Now() time.Time          { return time.UnixMicro(c.now.Load()) }
-func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
-
 // startAt starts a server and its store on a clock.
-func startAt(t testing.TB, c *clock, configure ...func(*server.Config)) *node {
+func startAt(t testing.TB, c *served.Clock, configure ...func(*server.Config)) *node {
 	t.Helper()
 	return startOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, append(configure, func(cfg *server.Config) { cfg.Now = c.Now })...)
 }
 
-func (n *node) post(path string, headers ...string) answer {
-	n.t.Helper()
-	return n.do(http.MethodPost, path, nil, headers...)
-}
-
-func (n *node) settings(name string, change func(*store.Settings)) {
-	n.t.Helper()
-	_, err := n.Store.ChangeSettings(n.t.Context(), name, func(s *store.Settings) error { change(s); return nil })
-	require.NoError(n.t, err)
+func (n *node) post(path string, headers ...string) served.Answer {
+	n.T.Helper()
+	return n.Do(http.MethodPost, path, nil, headers...)
 }
 
 func (n *node) snapshotIDs(name string) []string {
-	n.t.Helper()
-	return ids(n.feed("/topicmaps/" + name + "/snapshots").Entries)
+	n.T.Helper()
+	return served.IDsOf(n.Feed("/topicmaps/" + name + "/snapshots").Entries)
 }
 
 // first returns how many documents of the fragments feed are available.
 func (n *node) documents(name string) int {
-	n.t.Helper()
+	n.T.Helper()
 	count := 0
 	for at := "/topicmaps/" + name + "/fragments"; at != ""; count++ {
-		a := n.get(at)
+		a := n.Get(at)
 		if a.StatusCode == http.StatusGone {
 			break
 		}
-		at = parseAtom(n.t, a).link(n.t, "prev-archive")
+		at = served.ParseAtom(n.T, a).Link(n.T, "prev-archive")
 	}
 	return count
 }
@@ -75,30 +57,30 @@ func (n *node) documents(name string) int {
 func TestSnapshotIsTakenWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	c := n.publish("small", small())
+	c := n.Publish("small", served.Small())
 	newest := func() string {
-		return strings.TrimSuffix(n.feed("/topicmaps/small/snapshots").Entries[0].link(t, "self"), ".atom")
+		return strings.TrimSuffix(n.Feed("/topicmaps/small/snapshots").Entries[0].Link(t, "self"), ".atom")
 	}
 	first := newest()
 	a := n.post("/topicmaps/small/snapshots")
 	assert.Equal(t, http.StatusOK, a.StatusCode, "nothing has changed since the newest")
 	assert.Empty(t, a.Header.Get("Location"))
-	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, first, feedTime(c)), string(a.body))
+	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, first, feedTime(c)), string(a.Bytes))
 
-	p := n.mustPut("small", small("Oslo", "Christiania"))
+	p := n.MustPut("small", served.Small("Oslo", "Christiania"))
 	a = n.post("/topicmaps/small/snapshots")
 	assert.Equal(t, http.StatusCreated, a.StatusCode)
 	assert.Equal(t, "application/json", a.Header.Get("Content-Type"))
 	require.NotEqual(t, first, newest())
 	assert.Equal(t, newest(), a.Header.Get("Location"))
-	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, newest(), p.LastChange), string(a.body))
-	assert.Equal(t, n.expected("small", small("Oslo", "Christiania")), canonical(t, n.mustGet(newest()+".xtm21").body, n.sp("small")))
+	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, newest(), p.LastChange), string(a.Bytes))
+	assert.Equal(t, n.Expected("small", served.Small("Oslo", "Christiania")), served.Canonical(t, n.MustGet(newest()+".xtm21").Bytes, n.SP("small")))
 	assert.Equal(t, http.StatusOK, n.post("/topicmaps/small/snapshots").StatusCode)
 
 	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/snapshots").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/gc").StatusCode)
 	for _, path := range []string{"/topicmaps/small/snapshots", "/topicmaps/small/gc"} {
-		a := n.do(http.MethodPut, path, nil)
+		a := n.Do(http.MethodPut, path, nil)
 		assert.Equal(t, http.StatusMethodNotAllowed, a.StatusCode)
 		assert.Contains(t, a.Header.Get("Allow"), "POST")
 	}
@@ -107,11 +89,11 @@ func TestSnapshotIsTakenWhereAskedFor(t *testing.T) {
 func TestSettingsOfACollectionOutweighThoseOfTheServer(t *testing.T) {
 	t.Parallel()
 	n := start(t, every(1000), func(c *server.Config) { c.SnapshotsKept = 1 })
-	n.publish("small", small())
-	n.settings("small", func(s *store.Settings) { s.SnapshotEvery, s.SnapshotsKept = 2, 3 })
+	n.Publish("small", served.Small())
+	n.Settings("small", func(s *store.Settings) { s.SnapshotEvery, s.SnapshotsKept = 2, 3 })
 	for i := range 8 {
 		before := n.snapshotIDs("small")
-		n.mustPut("small", small("Oslo", fmt.Sprint(i)))
+		n.MustPut("small", served.Small("Oslo", fmt.Sprint(i)))
 		if i%2 == 1 {
 			n.Idle()
 			assert.NotEqual(t, before[0], n.snapshotIDs("small")[0])
@@ -122,16 +104,16 @@ func TestSettingsOfACollectionOutweighThoseOfTheServer(t *testing.T) {
 
 func TestHistoryIsPrunedAfterEachSnapshot(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(2), every(4), func(c *server.Config) { c.KeepEntries = 5 })
-	n.publish("small", small())
-	n.publish("other", small())
-	n.settings("other", func(s *store.Settings) { s.KeepEntries = 1 << 40 })
+	n := start(t, served.DocumentSize(2), every(4), func(c *server.Config) { c.KeepEntries = 5 })
+	n.Publish("small", served.Small())
+	n.Publish("other", served.Small())
+	n.Settings("other", func(s *store.Settings) { s.KeepEntries = 1 << 40 })
 	for i := range 3 {
-		n.mustPut("small", small("Oslo", fmt.Sprint(i)))
+		n.MustPut("small", served.Small("Oslo", fmt.Sprint(i)))
 	}
 	assert.Equal(t, 7, n.documents("small"), "13 entries")
 	for _, name := range []string{"small", "other"} {
-		n.mustPut(name, small("Oslo", "last", "Bergen", "last", "Norway", "last", "City", "last"))
+		n.MustPut(name, served.Small("Oslo", "last", "Bergen", "last", "Norway", "last", "City", "last"))
 	}
 	n.Idle()
 	assert.Equal(t, 3, n.documents("small"), "13 to 17 are kept, on whole documents")
@@ -143,53 +125,53 @@ func TestHistoryIsPrunedAfterEachSnapshot(t *testing.T) {
 // as it is.
 func TestWhatIsPrunedIsGone(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(4))
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "A", "Bergen", "B"))
-	n.mustPut("small", small("Oslo", "C", "Bergen", "D"))
-	n.delete("small", "http://psi.example.org/tromsø")
-	all, documents := n.history("/topicmaps/small/fragments")
+	n := start(t, served.DocumentSize(4))
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "A", "Bergen", "B"))
+	n.MustPut("small", served.Small("Oslo", "C", "Bergen", "D"))
+	n.Delete("small", "http://psi.example.org/tromsø")
+	all, documents := n.History("/topicmaps/small/fragments")
 	require.Len(t, documents, 4)
-	kept := n.mustGet(documents[1].link(t, "self"))
+	kept := n.MustGet(documents[1].Link(t, "self"))
 	topicURL := n.find("small", "http://psi.example.org/norway").Header.Get("Location")
-	norway := n.mustGet(topicURL + ".xtm21").body
-	n.settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
+	norway := n.MustGet(topicURL + ".xtm21").Bytes
+	n.Settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
 	assert.JSONEq(t, `{"collection": "small", "entries": 8}`, string(func() []byte {
 		require.Equal(t, http.StatusCreated, n.post("/topicmaps/small/snapshots").StatusCode) // prunes
 		a := n.post("/topicmaps/small/gc")
-		assert.JSONEq(t, `{"collection": "small", "entries": 0}`, string(a.body), "there is nothing left to do")
+		assert.JSONEq(t, `{"collection": "small", "entries": 0}`, string(a.Bytes), "there is nothing left to do")
 		return []byte(fmt.Sprintf(`{"collection": "small", "entries": %d}`, 4*(4-n.documents("small"))))
 	}()))
 
 	var gone []string
 	for _, d := range documents[2:] {
-		gone = append(gone, d.link(t, "self"))
+		gone = append(gone, d.Link(t, "self"))
 		for _, e := range d.Entries {
-			gone = append(gone, e.link(t, "self"))
-			for _, href := range e.typed(t, "topicmapdata") {
+			gone = append(gone, e.Link(t, "self"))
+			for _, href := range e.Typed(t, "topicmapdata") {
 				gone = append(gone, href)
 			}
 		}
 	}
 	assert.Len(t, gone, 2+8*3)
 	for _, url := range gone {
-		a := n.get(url)
+		a := n.Get(url)
 		assert.Equal(t, http.StatusGone, a.StatusCode, url)
-		assert.Contains(t, string(a.body), n.url("/topicmaps/small/snapshots"), "where to begin again")
+		assert.Contains(t, string(a.Bytes), n.URL("/topicmaps/small/snapshots"), "where to begin again")
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		problem := n.get(url, "Accept", "application/problem+json, */*")
+		problem := n.Get(url, "Accept", "application/problem+json, */*")
 		var p problems.Problem
-		require.NoError(t, json.Unmarshal(problem.body, &p))
+		require.NoError(t, json.Unmarshal(problem.Bytes, &p))
 		assert.Equal(t, http.StatusGone, p.Status)
 	}
-	again := n.mustGet(documents[1].link(t, "self"))
-	assert.Equal(t, string(kept.body), string(again.body), "it goes on leading to the one that is gone")
-	assert.Equal(t, documents[2].link(t, "self"), n.feed(documents[1].link(t, "self")).link(t, "prev-archive"))
+	again := n.MustGet(documents[1].Link(t, "self"))
+	assert.Equal(t, string(kept.Bytes), string(again.Bytes), "it goes on leading to the one that is gone")
+	assert.Equal(t, documents[2].Link(t, "self"), n.Feed(documents[1].Link(t, "self")).Link(t, "prev-archive"))
 	for _, e := range all[:7] {
 		n.sameEntry(e)
-		n.mustGet(e.typed(t, "topicmapdata")[xtm21Type])
+		n.MustGet(e.Typed(t, "topicmapdata")[served.XTM21Type])
 	}
-	assert.Equal(t, string(norway), string(n.mustGet(topicURL+".xtm21").body), "a topic that lives has its current fragment, though its entry is gone")
+	assert.Equal(t, string(norway), string(n.MustGet(topicURL+".xtm21").Bytes), "a topic that lives has its current fragment, though its entry is gone")
 }
 
 func every(n int) func(*server.Config) { return func(c *server.Config) { c.SnapshotEvery = n } }
@@ -197,30 +179,30 @@ func every(n int) func(*server.Config) { return func(c *server.Config) { c.Snaps
 func TestSnapshotIsTakenAfterSoManyChanges(t *testing.T) {
 	t.Parallel()
 	n := start(t, every(3), func(c *server.Config) { c.SnapshotsKept = 2 })
-	c := n.publish("small", small())
-	first := n.feed("/topicmaps/small/snapshots").Entries
+	c := n.Publish("small", served.Small())
+	first := n.Feed("/topicmaps/small/snapshots").Entries
 	require.Len(t, first, 1, "creating a collection publishes a snapshot")
-	assert.Equal(t, feedTime(c), first[0].updated())
+	assert.Equal(t, feedTime(c), first[0].Updated())
 
-	taken := func() []string { return ids(n.feed("/topicmaps/small/snapshots").Entries) }
-	n.mustPut("small", small("Oslo", "Oslo 1"))
-	n.mustPut("small", small("Oslo", "Oslo 2"))
+	taken := func() []string { return served.IDsOf(n.Feed("/topicmaps/small/snapshots").Entries) }
+	n.MustPut("small", served.Small("Oslo", "Oslo 1"))
+	n.MustPut("small", served.Small("Oslo", "Oslo 2"))
 	n.Idle()
-	require.Equal(t, ids(first), taken(), "two changes are not enough")
-	p := n.mustPut("small", small("Oslo", "Oslo 3"))
+	require.Equal(t, served.IDsOf(first), taken(), "two changes are not enough")
+	p := n.MustPut("small", served.Small("Oslo", "Oslo 3"))
 	n.Idle()
-	e := n.feed("/topicmaps/small/snapshots").Entries
-	assert.Equal(t, first[0].id(), e[1].id(), "the newest first")
-	assert.Equal(t, p.LastChange, e[0].updated())
-	assert.Equal(t, n.expected("small", small("Oslo", "Oslo 3")), canonical(t, n.mustGet(e[0].typed(t, "topicmapdata")[xtm21Type]).body, n.sp("small")))
+	e := n.Feed("/topicmaps/small/snapshots").Entries
+	assert.Equal(t, first[0].ID(), e[1].ID(), "the newest first")
+	assert.Equal(t, p.LastChange, e[0].Updated())
+	assert.Equal(t, n.Expected("small", served.Small("Oslo", "Oslo 3")), served.Canonical(t, n.MustGet(e[0].Typed(t, "topicmapdata")[served.XTM21Type]).Bytes, n.SP("small")))
 
-	n.mustPut("small", small()) // one entry
-	n.mustPut("small", small("Oslo", "A", "Bergen", "B", "Norway", "C"))
+	n.MustPut("small", served.Small()) // one entry
+	n.MustPut("small", served.Small("Oslo", "A", "Bergen", "B", "Norway", "C"))
 	n.Idle()
-	assert.Equal(t, e[0].id(), taken()[1])
+	assert.Equal(t, e[0].ID(), taken()[1])
 	assert.Len(t, taken(), 2, "as many as are kept")
-	assert.Equal(t, http.StatusNotFound, n.get(first[0].typed(t, "topicmapdata")[xtm21Type]).StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.get(first[0].link(t, "self")).StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get(first[0].Typed(t, "topicmapdata")[served.XTM21Type]).StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get(first[0].Link(t, "self")).StatusCode)
 }
 
 func TestSnapshotsInTheBackgroundHoldNobodyUp(t *testing.T) {
@@ -232,14 +214,14 @@ func TestSnapshotsInTheBackgroundHoldNobodyUp(t *testing.T) {
 		<-finish
 		return nil
 	}
-	n.mustPut("small", small("Oslo", "Oslo 1"))
+	n.MustPut("small", served.Small("Oslo", "Oslo 1"))
 	<-begun
-	n.mustPut("small", small("Oslo", "Oslo 2"))
-	assert.Contains(t, n.current("small"), "Oslo 2")
+	n.MustPut("small", served.Small("Oslo", "Oslo 2"))
+	assert.Contains(t, n.Current("small"), "Oslo 2")
 	assert.Empty(t, begun, "one snapshot at a time")
 	close(finish)
 	n.Idle()
-	assert.Greater(t, len(n.feed("/topicmaps/small/snapshots").Entries), 1)
+	assert.Greater(t, len(n.Feed("/topicmaps/small/snapshots").Entries), 1)
 }
 
 // Close may come while a request is being answered: what that leaves to do must
@@ -257,8 +239,8 @@ func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
 		begun.Store(true)
 		return nil
 	}
-	answered := make(chan answer)
-	go func() { answered <- n.put("small", small("Oslo", "Oslo 1")) }()
+	answered := make(chan served.Answer)
+	go func() { answered <- n.Put("small", served.Small("Oslo", "Oslo 1")) }()
 	<-reached
 	n.Close()
 	close(goOn)
@@ -272,17 +254,17 @@ func TestNothingBeginsInTheBackgroundAfterClose(t *testing.T) {
 func TestMissingSnapshotsAreTakenAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t, every(2))
-	n.publish("other", small())
+	n.Publish("other", served.Small())
 	w.snapshot = func(context.Context) error { return errors.New("the disk is full") }
-	n.mustPut("small", small("Oslo", "A", "Bergen", "B"))
+	n.MustPut("small", served.Small("Oslo", "A", "Bergen", "B"))
 	n.Close()
 	w.snapshot = nil
 	next, err := server.New(n.Config)
 	require.NoError(t, err)
 	defer next.Close()
 	require.NoError(t, next.Start())
-	testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 })
-	assert.Len(t, n.feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
+	testenv.Eventually(t, func() bool { return len(n.Feed("/topicmaps/small/snapshots").Entries) == 2 })
+	assert.Len(t, n.Feed("/topicmaps/other/snapshots").Entries, 1, "it misses none")
 }
 
 // A snapshot whose file is missing or damaged is not listed: one is taken anew at the start, or by
@@ -300,35 +282,35 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 		for _, asked := range []string{".xtm1", ".xtm21", ""} { // "": another process finds it
 			dir := t.TempDir()
 			n := startOn(t, store.Options{Dir: dir})
-			n.publish("small", small())
-			first := n.feed("/topicmaps/small/snapshots").Entries[0]
-			current := n.current("small")
+			n.Publish("small", served.Small())
+			first := n.Feed("/topicmaps/small/snapshots").Entries[0]
+			current := n.Current("small")
 			files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "*.gz"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
 			if asked == "" {
-				n.stop()
+				n.Stop()
 				require.NoError(t, lose(files), what)
 				n = startOn(t, store.Options{Dir: dir})
 				require.NoError(t, n.Start())
-				testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 1 }, what)
+				testenv.Eventually(t, func() bool { return len(n.Feed("/topicmaps/small/snapshots").Entries) == 1 }, what)
 			} else {
 				require.NoError(t, lose(files), what)
-				a := n.get("/topicmaps/small/snapshots/" + first.id()[len("urn:uuid:"):] + asked)
+				a := n.Get("/topicmaps/small/snapshots/" + first.ID()[len("urn:uuid:"):] + asked)
 				require.Equal(t, http.StatusNotFound, a.StatusCode, what)
 				assert.NotContains(t, a.Header.Get("Cache-Control"), "immutable", what)
-				assert.Contains(t, string(a.body), "the snapshots feed lists those that are kept", what)
+				assert.Contains(t, string(a.Bytes), "the snapshots feed lists those that are kept", what)
 			}
-			again := n.feed("/topicmaps/small/snapshots").Entries
+			again := n.Feed("/topicmaps/small/snapshots").Entries
 			require.Len(t, again, 1, what)
-			assert.NotEqual(t, first.id(), again[0].id(), what)
-			assert.Equal(t, first.updated(), again[0].updated(), what)
-			for _, form := range []string{xtm1Type, xtm21Type} {
-				assert.NotEmpty(t, n.mustGet(again[0].typed(t, "topicmapdata")[form]).body, what)
+			assert.NotEqual(t, first.ID(), again[0].ID(), what)
+			assert.Equal(t, first.Updated(), again[0].Updated(), what)
+			for _, form := range []string{served.XTM1Type, served.XTM21Type} {
+				assert.NotEmpty(t, n.MustGet(again[0].Typed(t, "topicmapdata")[form]).Bytes, what)
 			}
-			assert.Equal(t, current, n.current("small"), what)
-			assert.Contains(t, n.logs.String(), "the files of a snapshot are missing or damaged", what)
-			n.stop()
+			assert.Equal(t, current, n.Current("small"), what)
+			assert.Contains(t, n.Logs.String(), "the files of a snapshot are missing or damaged", what)
+			n.Stop()
 		}
 	}
 }
@@ -339,20 +321,20 @@ func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	n := startOn(t, store.Options{Dir: dir})
-	n.publish("small", small())
-	n.mustPut("small", small("Oslo", "Oslo 1"))
-	require.Equal(t, http.StatusCreated, n.do("POST", "/topicmaps/small/snapshots", nil).StatusCode)
-	before := n.feed("/topicmaps/small/snapshots").Entries
+	n.Publish("small", served.Small())
+	n.MustPut("small", served.Small("Oslo", "Oslo 1"))
+	require.Equal(t, http.StatusCreated, n.Do("POST", "/topicmaps/small/snapshots", nil).StatusCode)
+	before := n.Feed("/topicmaps/small/snapshots").Entries
 	require.Len(t, before, 2)
-	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", before[0].id()[len("urn:uuid:"):]+"*"))
+	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", before[0].ID()[len("urn:uuid:"):]+"*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	require.NoError(t, os.Remove(files[0]))
 	require.NoError(t, n.Start())
-	testenv.Eventually(t, func() bool { return len(n.feed("/topicmaps/small/snapshots").Entries) == 2 })
-	after := n.feed("/topicmaps/small/snapshots").Entries
-	assert.Equal(t, before[1].id(), after[1].id())
-	assert.NotEqual(t, before[0].id(), after[0].id())
+	testenv.Eventually(t, func() bool { return len(n.Feed("/topicmaps/small/snapshots").Entries) == 2 })
+	after := n.Feed("/topicmaps/small/snapshots").Entries
+	assert.Equal(t, before[1].ID(), after[1].ID())
+	assert.NotEqual(t, before[0].ID(), after[0].ID())
 }
 
 // A full disk keeps a server with a lost snapshot from writing, not from starting. Other errors do.
@@ -363,9 +345,9 @@ func TestAServerWithALostSnapshotStartsOnAFullDisk(t *testing.T) {
 		full := fmt.Errorf("writing: %w", err)
 		w.drop.Store(&full)
 		require.NoError(t, n.Start())
-		assert.NotEmpty(t, n.current("small"))
+		assert.NotEmpty(t, n.Current("small"))
 	}
-	assert.Contains(t, n.logs.String(), "stay listed, as the disk is full")
+	assert.Contains(t, n.Logs.String(), "stay listed, as the disk is full")
 	broken := error(syscall.EIO)
 	w.drop.Store(&broken)
 	require.ErrorIs(t, n.Start(), syscall.EIO)

@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -27,18 +28,18 @@ import (
 // send writes raw bytes to the server and then no more; it returns the answer,
 // or nil where the server has hung up.
 func (n *node) send(raw []byte) *http.Response {
-	n.t.Helper()
+	n.T.Helper()
 	conn, answers := n.raw()
 	_, err := conn.Write(raw)
-	require.NoError(n.t, err)
-	require.NoError(n.t, conn.(*net.TCPConn).CloseWrite())
+	require.NoError(n.T, err)
+	require.NoError(n.T, conn.(*net.TCPConn).CloseWrite())
 	res, err := http.ReadResponse(answers, &http.Request{Method: http.MethodPut})
 	if err != nil {
 		return nil
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	require.NoError(n.t, err)
+	require.NoError(n.T, err)
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res
 }
@@ -51,11 +52,11 @@ func upload(length int, body []byte) []byte {
 // even where what arrived is a map.
 func TestTruncatedUploadPublishesNothing(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(50))
-	n.publish("egov", maps.Libraries)
-	before := n.state("egov")
-	changed := replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>")
-	zipped := gzipped(t, changed)
+	n := start(t, served.DocumentSize(50))
+	n.Publish("egov", maps.Libraries)
+	before := n.State("egov")
+	changed := served.Replace(t, maps.Libraries, "<baseNameString>Sort key</baseNameString>", "<baseNameString>Sorting</baseNameString>")
+	zipped := served.Gzipped(t, changed)
 	chunk := append(fmt.Appendf(nil, "PUT /topicmaps/egov HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(changed)), changed...)
 	for name, raw := range map[string][]byte{
 		"nothing":                       upload(len(changed), nil),
@@ -76,18 +77,18 @@ func TestTruncatedUploadPublishesNothing(t *testing.T) {
 				assert.Equal(t, http.StatusBadRequest, res.StatusCode, "%s", body)
 				assert.Contains(t, string(body), "body")
 			}
-			assert.Equal(t, before, n.state("egov"))
+			assert.Equal(t, before, n.State("egov"))
 		})
 	}
-	assert.NotContains(t, n.logs.String(), "level=ERROR", "it is no failure of the server")
+	assert.NotContains(t, n.Logs.String(), "level=ERROR", "it is no failure of the server")
 }
 
 // A client that closes in the middle is dropped without harm.
 func TestClientThatGoesAwayPublishesNothing(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.publish("egov", maps.Libraries)
-	before := n.state("egov")
+	n.Publish("egov", maps.Libraries)
+	before := n.State("egov")
 	for i := range 10 {
 		conn, _ := n.raw()
 		_, err := conn.Write(upload(len(maps.EGov), maps.EGov[:i*len(maps.EGov)/10]))
@@ -97,20 +98,20 @@ func TestClientThatGoesAwayPublishesNothing(t *testing.T) {
 		}
 		conn.Close()
 	}
-	assert.Equal(t, before, n.state("egov"))
-	assert.NotContains(t, n.logs.String(), "level=ERROR")
+	assert.Equal(t, before, n.State("egov"))
+	assert.NotContains(t, n.Logs.String(), "level=ERROR")
 }
 
 // A client that sends all and then closes its side gets the answer, or none: an
 // answer that looks like success means that the version is published.
 func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 	t.Parallel()
-	n := start(t, documentSize(50))
-	n.publish("egov", maps.Libraries)
+	n := start(t, served.DocumentSize(50))
+	n.Publish("egov", maps.Libraries)
 	for i := range 5 {
 		doc := bytes.ReplaceAll(maps.Libraries, []byte("</baseNameString>"), fmt.Appendf(nil, " %d</baseNameString>", i))
 		raw := upload(len(doc), doc)
-		before := n.feed("/topicmaps/egov").updated()
+		before := n.Feed("/topicmaps/egov").Updated()
 		res := n.send(raw)
 		if res == nil {
 			continue
@@ -118,7 +119,7 @@ func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 		body, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
 		if res.StatusCode == http.StatusOK {
-			after := n.feed("/topicmaps/egov").updated()
+			after := n.Feed("/topicmaps/egov").Updated()
 			assert.NotEqual(t, before, after, "published; the answer is %q", body)
 			assert.Contains(t, string(body), after)
 		}
@@ -142,8 +143,8 @@ func TestRefusalComesBeforeTheBody(t *testing.T) {
 func TestClientThatGoesWhileItsChangeIsCommitted(t *testing.T) {
 	t.Parallel()
 	n, w := watch(t)
-	changed := small("Oslo", "Christiania", "Bergen", "Bjørgvin")
-	either := []string{n.expected("small", small()), n.expected("small", changed)}
+	changed := served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin")
+	either := []string{n.Expected("small", served.Small()), n.Expected("small", changed)}
 	c, _ := n.raw()
 	w.Store = decided{w.Store, func(ctx context.Context) {
 		c.Close()
@@ -152,10 +153,10 @@ func TestClientThatGoesWhileItsChangeIsCommitted(t *testing.T) {
 	_, err := c.Write(bytes.Replace(upload(len(changed), changed), []byte("/egov "), []byte("/small "), 1))
 	require.NoError(t, err)
 	n.lines("method=PUT path=/topicmaps/small")
-	assert.Contains(t, either, n.current("small"))
+	assert.Contains(t, either, n.Current("small"))
 	w.Store = w.Store.(decided).Store
-	n.mustPut("small", small("Oslo", "Kristiania"))
-	assert.Equal(t, n.expected("small", small("Oslo", "Kristiania")), n.current("small"), "the server serves on")
+	n.MustPut("small", served.Small("Oslo", "Kristiania"))
+	assert.Equal(t, n.Expected("small", served.Small("Oslo", "Kristiania")), n.Current("small"), "the server serves on")
 }
 
 // decided is a store that calls then when a change is decided and not committed yet.
@@ -178,11 +179,11 @@ func slowClientTimeout(d time.Duration) func(*server.Config) {
 
 // raw opens a connection on which a test says what it likes.
 func (n *node) raw() (net.Conn, *bufio.Reader) {
-	n.t.Helper()
-	c, err := net.Dial("tcp", n.address)
-	require.NoError(n.t, err)
-	n.t.Cleanup(func() { c.Close() })
-	require.NoError(n.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	n.T.Helper()
+	c, err := net.Dial("tcp", n.Address)
+	require.NoError(n.T, err)
+	n.T.Cleanup(func() { c.Close() })
+	require.NoError(n.T, c.SetDeadline(time.Now().Add(20*time.Second)))
 	return c, bufio.NewReader(c)
 }
 
@@ -191,27 +192,27 @@ func (n *node) raw() (net.Conn, *bufio.Reader) {
 func large(topics int) []byte {
 	var b strings.Builder
 	for i := range topics {
-		b.WriteString(topic(fmt.Sprint("t", i), fmt.Sprintf("%0100d", i)))
+		b.WriteString(served.Topic(fmt.Sprint("t", i), fmt.Sprintf("%0100d", i)))
 	}
-	return topicMap(b.String())
+	return served.TopicMap(b.String())
 }
 
 // narrow asks for a path on a connection with small buffers.
 func (n *node) narrow(path string, headers ...string) (net.Conn, *bufio.Reader) {
-	n.t.Helper()
+	n.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(n.t, err)
+	require.NoError(n.T, err)
 	h := &http.Server{Handler: n.Server, ReadHeaderTimeout: time.Minute, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 		_ = c.(*net.TCPConn).SetWriteBuffer(16 << 10)
 		return ctx
 	}}
 	go func() { _ = h.Serve(listener) }()
-	n.t.Cleanup(func() { h.Close() })
+	n.T.Cleanup(func() { h.Close() })
 	c, err := net.Dial("tcp", listener.Addr().String())
-	require.NoError(n.t, err)
-	n.t.Cleanup(func() { c.Close() })
-	require.NoError(n.t, c.(*net.TCPConn).SetReadBuffer(64<<10))
-	require.NoError(n.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(n.T, err)
+	n.T.Cleanup(func() { c.Close() })
+	require.NoError(n.T, c.(*net.TCPConn).SetReadBuffer(64<<10))
+	require.NoError(n.T, c.SetDeadline(time.Now().Add(20*time.Second)))
 	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path, strings.Join(headers, ""))
 	return c, bufio.NewReader(c)
 }
@@ -219,46 +220,46 @@ func (n *node) narrow(path string, headers ...string) (net.Conn, *bufio.Reader) 
 func TestClientThatDoesNotReadIsGivenUp(t *testing.T) {
 	t.Parallel()
 	n := start(t, slowClientTimeout(50*time.Millisecond))
-	n.publish("large", large(5_000))
-	snapshot := n.feed("/topicmaps/large/snapshots").Entries[0].typed(t, "topicmapdata")[xtm21Type]
-	for _, url := range []string{snapshot, n.url("/topicmaps/large/snapshots/current.xtm21")} {
+	n.Publish("large", large(5_000))
+	snapshot := n.Feed("/topicmaps/large/snapshots").Entries[0].Typed(t, "topicmapdata")[served.XTM21Type]
+	for _, url := range []string{snapshot, n.URL("/topicmaps/large/snapshots/current.xtm21")} {
 		path := strings.TrimPrefix(url, n.BaseURL)
 		n.narrow(path)
 		line := n.lines("path=" + path)
 		require.Len(t, line, 1)
 		assert.Contains(t, line[0], "truncated=true")
 	}
-	assert.NotContains(t, n.logs.String(), "level=ERROR", "clients that give up are no failure of the server")
+	assert.NotContains(t, n.Logs.String(), "level=ERROR", "clients that give up are no failure of the server")
 }
 
 func TestUploadsWaitForTheirTurnAndNotForLong(t *testing.T) {
 	t.Parallel()
 	n := start(t, slowClientTimeout(3*time.Second), func(c *server.Config) { c.MaxUploads = 1 })
-	n.publish("small", small())
+	n.Publish("small", served.Small())
 	more := func(document []byte) []byte { return append(document, bytes.Repeat([]byte("\n"), 64<<10)...) }
-	document := more(small("Oslo", "Christiania"))
+	document := more(served.Small("Oslo", "Christiania"))
 	c, answers := n.raw()
 	fmt.Fprintf(c, "PUT /topicmaps/small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(document))
 	line, err := answers.ReadString('\n') // comes when the body is being read
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
 
-	a := n.put("small", more(small()))
+	a := n.Put("small", more(served.Small()))
 	assert.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
 	assert.Equal(t, "10", a.Header.Get("Retry-After"))
-	assert.Contains(t, string(a.body), "try again")
-	n.mustGet("/topicmaps/small") // reading goes on
-	assert.Equal(t, http.StatusOK, n.put("small", small()).StatusCode, "a small one waits for no large one")
+	assert.Contains(t, string(a.Bytes), "try again")
+	n.MustGet("/topicmaps/small") // reading goes on
+	assert.Equal(t, http.StatusOK, n.Put("small", served.Small()).StatusCode, "a small one waits for no large one")
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, err = z.Write(document)
 	require.NoError(t, errors.Join(err, z.Close()))
-	assert.Equal(t, http.StatusServiceUnavailable, n.put("small", packed.Bytes()).StatusCode, "what is packed is not small")
+	assert.Equal(t, http.StatusServiceUnavailable, n.Put("small", packed.Bytes()).StatusCode, "what is packed is not small")
 
-	waiting := make(chan answer)
-	go func() { waiting <- n.put("small", more(small("Oslo", "Kristiania"))) }()
+	waiting := make(chan served.Answer)
+	go func() { waiting <- n.Put("small", more(served.Small("Oslo", "Kristiania"))) }()
 	require.Eventually(t, func() bool { // it has come; the others are this one and the one whose body is read
-		return sample(t, string(n.mustGet("/metrics").body), "tmshare_http_requests_running") == 3
+		return sample(t, string(n.MustGet("/metrics").Bytes), "tmshare_http_requests_running") == 3
 	}, 10*time.Second, time.Millisecond)
 	_, err = c.Write(document)
 	require.NoError(t, err)

@@ -12,17 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 func someWait(c *server.Config) { c.MaxWaiting = 3 }
 
 // prefers begins a request for what has not changed yet. It returns where the answer comes.
-func (n *node) prefers(method, url string, headers ...string) <-chan answer {
-	n.t.Helper()
-	now := n.mustGet(url)
+func (n *node) prefers(method, url string, headers ...string) <-chan served.Answer {
+	n.T.Helper()
+	now := n.MustGet(url)
 	headers = append([]string{"If-None-Match", now.Header.Get("ETag"), "Prefer", "wait=20"}, headers...)
-	answered := make(chan answer, 1)
-	go func() { answered <- n.do(method, url, nil, headers...) }()
+	answered := make(chan served.Answer, 1)
+	go func() { answered <- n.Do(method, url, nil, headers...) }()
 	return answered
 }
 
@@ -35,25 +36,25 @@ func TestRequestsWaitForAChange(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			n := start(t, someWait)
-			n.publish("map", small())
-			n.publish("other", small())
-			got, head := n.prefers("GET", n.url(path)), n.prefers("HEAD", n.url(path))
+			n.Publish("map", served.Small())
+			n.Publish("other", served.Small())
+			got, head := n.prefers("GET", n.URL(path)), n.prefers("HEAD", n.URL(path))
 			if path != "/topicmaps" {
-				n.mustPut("other", small("Oslo", "Christiania"))
+				n.MustPut("other", served.Small("Oslo", "Christiania"))
 			}
 			select {
 			case a := <-got:
 				t.Fatalf("%d: answered before it changed", a.StatusCode)
 			case <-time.After(100 * time.Millisecond):
 			}
-			n.mustPut("map", small("Oslo", "Christiania"))
-			for _, answered := range []<-chan answer{got, head} {
+			n.MustPut("map", served.Small("Oslo", "Christiania"))
+			for _, answered := range []<-chan served.Answer{got, head} {
 				a := <-answered
 				require.Equal(t, http.StatusOK, a.StatusCode)
 				assert.Equal(t, "wait=20", a.Header.Get("Preference-Applied"))
 				assert.Len(t, a.Header.Values("ETag"), 1)
 				assert.True(t, slices.Equal(slices.Compact(slices.Clone(a.Header.Values("Link"))), a.Header.Values("Link")), "the headers are of one answer")
-				assert.Equal(t, n.mustGet(n.url(path)).Header.Get("ETag"), a.Header.Get("ETag"))
+				assert.Equal(t, n.MustGet(n.URL(path)).Header.Get("ETag"), a.Header.Get("ETag"))
 			}
 		})
 	}
@@ -64,27 +65,27 @@ func TestRequestsWaitForAChange(t *testing.T) {
 func TestRequestsDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	n := start(t, someWait)
-	n.publish("map", small())
-	url := n.url("/topicmaps/map/fragments")
-	tag := n.mustGet(url).Header.Get("ETag")
+	n.Publish("map", served.Small())
+	url := n.URL("/topicmaps/map/fragments")
+	tag := n.MustGet(url).Header.Get("ETag")
 
 	began := time.Now()
-	a := n.get(url, "If-None-Match", tag, "Prefer", `respond-async, Wait="1"`)
+	a := n.Get(url, "If-None-Match", tag, "Prefer", `respond-async, Wait="1"`)
 	assert.Equal(t, http.StatusNotModified, a.StatusCode)
 	assert.Equal(t, "wait=1", a.Header.Get("Preference-Applied"))
 	assert.GreaterOrEqual(t, time.Since(began), time.Second)
 	for _, headers := range [][]string{{"Prefer", "wait=20"}, {"Prefer", "wait=20", "If-None-Match", `"other"`}, {"Prefer", "wait=soon", "If-None-Match", tag}, {"Prefer", "wait=-1", "If-None-Match", tag}} {
-		assert.Contains(t, []int{http.StatusOK, http.StatusNotModified}, n.get(url, headers...).StatusCode)
+		assert.Contains(t, []int{http.StatusOK, http.StatusNotModified}, n.Get(url, headers...).StatusCode)
 	}
 
-	var waiting []<-chan answer
+	var waiting []<-chan served.Answer
 	for range 3 {
 		waiting = append(waiting, n.prefers("GET", url))
 	}
 	require.Eventually(t, func() bool {
-		return strings.Contains(string(n.mustGet("/metrics").body), "\ntmshare_http_requests_waiting 3\n")
+		return strings.Contains(string(n.MustGet("/metrics").Bytes), "\ntmshare_http_requests_waiting 3\n")
 	}, 10*time.Second, time.Millisecond)
-	a = n.get(url, "If-None-Match", tag, "Prefer", "wait=20")
+	a = n.Get(url, "If-None-Match", tag, "Prefer", "wait=20")
 	assert.Equal(t, http.StatusNotModified, a.StatusCode, "there is no room")
 	assert.Empty(t, a.Header.Get("Preference-Applied"))
 
@@ -99,5 +100,5 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 	for _, answered := range waiting {
 		assert.Equal(t, http.StatusNotModified, (<-answered).StatusCode)
 	}
-	assert.Equal(t, http.StatusNotModified, n.get(url, "If-None-Match", tag, "Prefer", "wait=20").StatusCode)
+	assert.Equal(t, http.StatusNotModified, n.Get(url, "If-None-Match", tag, "Prefer", "wait=20").StatusCode)
 }
