@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/demo"
+	"github.com/tmshare/tmshare/internal/ext/demo"
 )
 
 func demoCommand() *cobra.Command {

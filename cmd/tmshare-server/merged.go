@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/tmshare/tmshare/internal/admin"
-	"github.com/tmshare/tmshare/internal/clientcmd/files"
+	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/tmshare/tmshare/internal/backup"
+	"github.com/tmshare/tmshare/internal/ext/backup"
 	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
 )
