@@ -14,7 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/nodepages"
-	"github.com/tmshare/tmshare/internal/client/ui"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
+	"github.com/tmshare/tmshare/internal/ext/pages/ui"
 	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
 )

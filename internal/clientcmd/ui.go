@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/client/ui"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/ext/pages/ui"
 )
 
 func (a *app) ui() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/server/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/server/signin"
+	"github.com/tmshare/tmshare/internal/ext/pages/signin"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
-	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 )
 
 // Handler answers GET requests: /status and /node.html, a page for people, with a page of each subscription, the former

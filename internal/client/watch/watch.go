@@ -14,8 +14,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/nodepages"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"

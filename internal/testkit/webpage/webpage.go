@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"github.com/tmshare/tmshare/internal/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 )
 
 // Page is a page that is well-formed, gives ids once, runs nothing and leads to documents of the web alone.

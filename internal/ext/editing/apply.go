@@ -1,0 +1,220 @@
+package editing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// applying makes the change of a draft: the statements that a person has changed, removed or added, and no others. So
+// nothing is lost that the form did not show: reifiers, item identifiers, variants, and statements on other pages of
+// it.
+type applying struct {
+	ctx    context.Context
+	reader *publish.Reader
+	sp     string
+	prior  fragment.Published
+
+	self    fragment.Ref
+	topic   fragment.Topic // as it becomes
+	stubs   map[fragment.Ref]bool
+	removed []*fragment.Association
+	added   []*fragment.Association
+}
+
+// begin returns what a draft is applied to: a topic as it is, or one that is new where it is nil.
+func (e *Editor) begin(ctx context.Context, sp string, prior fragment.Published, self fragment.Ref) (*applying, error) {
+	a := &applying{ctx: ctx, reader: e.Reader, sp: sp, prior: prior, self: self, stubs: map[fragment.Ref]bool{}}
+	t, err := prior.Topic(self)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		a.topic = fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{self}}}
+		return a, nil
+	}
+	a.topic = fragment.Topic{Identity: t.Identity, Names: slices.Clone(t.Names), Occurrences: slices.Clone(t.Occurrences)}
+	return a, nil
+}
+
+// change returns the change of a draft, nil where a row cannot be taken, which then says why.
+func (a *applying) change(d *draft) (*fragment.Change, error) {
+	d.doubles = nil
+	for _, r := range d.rows() {
+		r.Wrong = wrong{}
+	}
+	for _, step := range []func(*draft) error{a.names, a.occurrences, a.types, a.associations} {
+		if err := step(d); err != nil {
+			return nil, err
+		}
+	}
+	if d.wrongs() {
+		return nil, nil
+	}
+	topics := []*fragment.Topic{&a.topic}
+	for _, ref := range slices.Sorted(maps.Keys(a.stubs)) {
+		topics = append(topics, &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{ref}}})
+	}
+	a.topic.Canonical()
+	return fragment.Exchange(a.prior, nil, topics, a.removed, a.added)
+}
+
+// ref returns the reference to the topic that a person has named by one of its subject identifiers.
+func (a *applying) ref(text string) (fragment.Ref, wrong, error) {
+	normal, err := iri.Normalize(strings.TrimSpace(text))
+	if err != nil || len(normal) > fragment.MaxLocator {
+		return "", wrong{Kind: "identifier", Text: text}, nil
+	}
+	si := fragment.Ref(normal)
+	t, err := a.prior.Topic(si)
+	if t != nil {
+		si = t.TopicSI()
+	} else if err == nil && si != a.self {
+		a.stubs[si] = true
+	}
+	return si, wrong{}, err
+}
+
+// scope returns the themes that a person has named, one on each line.
+func (a *applying) scope(text string) (scope []fragment.Ref, w wrong, err error) {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' }) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		theme, w, err := a.ref(line)
+		if w.Kind != "" || err != nil {
+			return nil, w.at("scope"), err
+		}
+		scope = append(scope, theme)
+	}
+	slices.Sort(scope)
+	return slices.Compact(scope), wrong{}, nil
+}
+
+// name returns the name that a row says, with nothing that the row does not show.
+func (a *applying) name(r *nameRow) (n fragment.Name, w wrong, err error) {
+	n.Value = r.Value
+	typ := r.Type
+	if typ == "" {
+		typ = string(tmdm.PSIDefaultNameType)
+	}
+	if n.Type, w, err = a.ref(typ); w.Kind != "" || err != nil {
+		return n, w.at("type"), err
+	}
+	n.Scope, w, err = a.scope(r.Scope)
+	return n, w, err
+}
+
+// occurrence does so for an occurrence.
+func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong, err error) {
+	if r.Type == "" {
+		return o, wrong{Kind: "type", Field: "type"}, nil
+	}
+	o.Value, o.Datatype = r.Value, tmdm.XSDString
+	if r.Datatype != "" {
+		if o.Datatype, err = iri.Normalize(r.Datatype); err != nil {
+			return o, wrong{"datatype", r.Datatype, "datatype"}, nil
+		}
+	}
+	if o.Datatype == tmdm.XSDAnyURI { // records have the normal form
+		if o.Value, err = iri.Normalize(r.Value); err != nil {
+			return o, wrong{"address", pages.Cut(r.Value), "value"}, nil
+		}
+	}
+	if o.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
+		return o, w.at("type"), err
+	}
+	o.Scope, w, err = a.scope(r.Scope)
+	return o, w, err
+}
+
+// stated reads a statement as documents that are posted are read: it is what a reader of what is published gets.
+func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, error) {
+	var m merge.Memory
+	if err := m.PutTopic(statement); err != nil {
+		return nil, wrong{}, err
+	}
+	var doc bytes.Buffer
+	if err := fragment.Write(&doc, &m, statement.TopicSI(), fragment.Form{Version: xtm.V21, SP: a.sp}); err != nil {
+		return nil, wrong{"refused", err.Error(), "value"}, nil // it has what XML cannot carry
+	}
+	tm, _, err := a.reader.Read(a.ctx, &doc, formats.Default, texts.TheForm, a.sp)
+	if a.ctx.Err() != nil {
+		return nil, wrong{}, context.Cause(a.ctx)
+	}
+	if err != nil {
+		return nil, wrong{"refused", err.Error(), "value"}, nil
+	}
+	said, err := fragment.NewMap(tm, a.sp)
+	if err != nil {
+		return nil, wrong{"refused", err.Error(), "value"}, nil
+	}
+	return said, wrong{}, nil
+}
+
+// statement returns the topic with nothing but one statement, as it is read.
+func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) {
+	t.Identity = fragment.Identity{SubjectIdentifiers: []tmdm.Locator{a.self}}
+	t.Canonical()
+	said, w, err := a.stated(t)
+	if w.Kind != "" || err != nil {
+		return nil, w, err
+	}
+	is, err := said.Topic(a.self)
+	if err != nil {
+		return nil, wrong{}, err
+	}
+	if is == nil || len(is.Names) != len(t.Names) || len(is.Occurrences) != len(t.Occurrences) {
+		return nil, wrong{"refused", fmt.Sprintf("%.80q", a.self), "value"}, nil
+	}
+	return is, wrong{}, nil
+}
+
+// associationOf returns the association of the topic with a key, nil where there is none.
+func (a *applying) associationOf(key fragment.AssociationKey, part fragment.Part) (*fragment.Association, error) {
+	for found, err := range from(a.prior, a.self, part, key) {
+		if err != nil {
+			return nil, err
+		}
+		if is := found.Key(); is == key {
+			return found, nil
+		} else if bytes.Compare(is[:], key[:]) > 0 {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// after iterates over the associations behind one, which a source need not have read for that.
+type after interface {
+	AssociationsAfter(player fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error]
+}
+
+// from iterates over the associations of a topic from a key on.
+func from(src fragment.Source, self fragment.Ref, part fragment.Part, key fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+	quick, ok := src.(after)
+	if !ok {
+		return src.AssociationsOf(self, part)
+	}
+	before := key
+	for i := len(before) - 1; i >= 0; i-- { // the largest key below
+		if before[i]--; before[i] != 0xff {
+			return quick.AssociationsAfter(self, part, &before)
+		}
+	}
+	return src.AssociationsOf(self, part)
+}

@@ -1,0 +1,185 @@
+package editing
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// conflictPage shows side by side what a person wanted to change, and what others have changed since.
+type conflictPage struct {
+	resent
+	*plan        // what the change would publish now
+	Gone         bool
+	Topic        string
+	Author, Note string
+
+	Mine    []topicChange // on the state that the form was made of
+	Unknown bool          // that state is kept no more
+	Doubles []double
+	Theirs  []theirs // the newest first
+}
+
+// double is a statement that a person has changed, and that others have changed or removed meanwhile: both would stay.
+type double struct {
+	Kind   string
+	Mine   string
+	Theirs []string // what others have said since, of the same kind
+}
+
+// theirs is a change that others have made since.
+type theirs struct {
+	Updated        time.Time
+	Author, Note   string
+	Kind           history.Kind
+	Added, Removed []pages.Statement
+	Missing        string
+}
+
+// mostTheirs is how many changes of others are shown.
+const mostTheirs = 20
+
+// conflict answers with what has changed since the form was made. Nothing is published.
+func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
+	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note, Doubles: d.doubles}
+	if p == nil {
+		of.plan, of.Gone = &plan{}, true
+	}
+	if err := e.View(r, func(v *store.View) error {
+		base := baseOf(v, d.State)
+		if err := e.mine(r, v, t, base, d, of); err != nil {
+			return err
+		}
+		list, err := history.Changes(r.Context(), v, history.Query{TopicSI: t.self, Words: true, Limit: mostTheirs})
+		if err != nil {
+			return err
+		}
+		name := e.Pages.Naming(v)
+		for _, c := range list.Changes {
+			if c.Entry <= base {
+				break
+			}
+			one := theirs{Author: c.Author, Note: c.Note, Kind: c.Kind, Missing: c.Missing}
+			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
+				return err
+			}
+			if one.Added, err = pages.Statements(c.Added[:min(len(c.Added), mostStatements)], name); err != nil {
+				return err
+			}
+			if one.Removed, err = pages.Statements(c.Removed[:min(len(c.Removed), mostStatements)], name); err != nil {
+				return err
+			}
+			of.Theirs = append(of.Theirs, one)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return e.Pages.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", texts.Conflict, e.trail(t), of)
+}
+
+// baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.
+func baseOf(v *store.View, state string) uint64 {
+	seq, same := strings.CutPrefix(state, v.Epoch.String()+"-")
+	n, err := strconv.ParseUint(seq, 10, 63)
+	if err != nil || !same || n > v.Head {
+		return 0
+	}
+	return n
+}
+
+// mine adds what the draft changes in the state that its form was made of.
+func (e *Editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, of *conflictPage) error {
+	self := t.self
+	of.Unknown = true
+	if base <= v.Horizon {
+		return nil
+	}
+	entry, err := v.Entry(base)
+	if err != nil || !entry.Lives() || entry.TopicSI != self {
+		return err
+	}
+	said, err := history.Read(r.Context(), v, entry)
+	if errors.Is(err, store.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	was := &pastTopic{State: v.State(), self: self}
+	if err := merge.Apply(&was.then, said); err != nil {
+		return err
+	}
+	a, err := e.begin(r.Context(), v.SP, was, self)
+	if err != nil {
+		return err
+	}
+	change, err := a.change(d)
+	if err != nil || change == nil {
+		return err
+	}
+	p, err := e.planOf(r.Context(), &v.Collection, was, change)
+	if err != nil {
+		return err
+	}
+	of.Mine, of.Unknown = p.Changes, false
+	then, err := was.Topic(self)
+	if then == nil || t.topic == nil || err != nil {
+		return err
+	}
+	for i := range of.Doubles {
+		two := &of.Doubles[i]
+		if two.Kind == ofName {
+			two.Theirs = since(then.Names, t.topic.Names, func(n *fragment.Name) (string, string) { return nameIs(self, n), n.Value })
+		} else {
+			two.Theirs = since(then.Occurrences, t.topic.Occurrences, func(o *fragment.Occurrence) (string, string) { return occurrenceIs(self, o), o.Value })
+		}
+	}
+	return nil
+}
+
+// since returns the values of statements that were not there before.
+func since[T any](before, now []T, of func(*T) (is, value string)) (values []string) {
+	known := map[string]bool{}
+	for i := range before {
+		is, _ := of(&before[i])
+		known[is] = true
+	}
+	for i := range now {
+		if is, value := of(&now[i]); !known[is] && len(values) < mostStatements {
+			values = append(values, pages.Cut(value))
+		}
+	}
+	return values
+}
+
+// pastTopic is a state in which one topic is what it was.
+type pastTopic struct {
+	merge.State
+	self fragment.Ref
+	then merge.Memory
+}
+
+func (p *pastTopic) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	if t, err := p.then.Topic(si); t != nil && t.TopicSI() == p.self || err != nil {
+		return t, err
+	}
+	return p.State.Topic(si)
+}
+
+func (p *pastTopic) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	if player == p.self {
+		return p.then.AssociationsOf(player, part)
+	}
+	return p.State.AssociationsOf(player, part)
+}

@@ -1,0 +1,332 @@
+// Package editing lets people change topics in a browser, by forms without scripts. What a form changes is published as
+// what programs send is, after its person has seen what that will be.
+package editing
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/signin"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Editor answers with forms, and publishes what is sent by them. It is safe for concurrent use.
+type Editor struct {
+	Pages     *pages.Pages
+	Sessions  *signin.Sessions
+	Publisher *publish.Publisher
+	Reader    *publish.Reader
+
+	View    func(*http.Request, func(*store.View) error) error // opens the collection that the address of a request names
+	MayRead func(*http.Request) bool                           // reports whether a request may read it
+	Few     func(web.Handler) web.Handler                      // keeps the number of requests small that take memory at the same time
+
+	published publications
+}
+
+// Routes adds the addresses of forms.
+func (e *Editor) Routes(handle func(path string, h web.Handler, methods ...string)) {
+	form := func(path string, shown, sent web.Handler) {
+		handle(path+pages.Ending, e.Sessions.Form(e.may, shown), "GET", "HEAD")
+		handle(path+pages.Ending, e.Sessions.Form(e.may, e.few(sent)), "POST")
+	}
+	form("/topicmaps/{map}/topics/new", e.form, e.sent)
+	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/edit", e.form, e.sent)
+	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/delete", e.few(e.deletion), e.deletion)
+}
+
+// may says why a request may not use the forms of a collection, which show what that says.
+func (e *Editor) may(r *http.Request) error {
+	err := e.Sessions.MayEdit(r)
+	if err == nil && !e.MayRead(r) {
+		err = e.Sessions.Missing("reading this map")
+	}
+	return err
+}
+
+func (e *Editor) few(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error { return e.Few(h)(w, r) }
+}
+
+// target is the topic that a form is about, as it is.
+type target struct {
+	collection store.Collection
+	self       fragment.Ref
+	key        string          // in the address; "": the topic is new
+	state      string          // "": there is none
+	topic      *fragment.Topic // likewise nil
+	last       *store.Entry    // likewise nil
+}
+
+// errGone says that a topic that was to be edited is no longer there under its TopicSI.
+var errGone = errors.New("the topic is gone")
+
+// find returns the topic that the address of a request names, or the one that a draft makes.
+func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
+	t := &target{collection: v.Collection, key: web.Var(r, "key"), self: self}
+	if err := writable(&v.Collection); err != nil {
+		return nil, err
+	}
+	if t.key == "" {
+		return t, nil
+	}
+	last, err := v.Last(t.key)
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s; find the topic that you mean from the page of the map", t.key, v.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.self, t.last, t.state = last.TopicSI, last, v.Epoch.String()+"-"+strconv.FormatUint(last.Seq, 10)
+	if t.topic, err = v.Source().Topic(t.self); err != nil {
+		return nil, err
+	}
+	if t.topic == nil || t.topic.TopicSI() != t.self {
+		return t, errGone
+	}
+	return t, nil
+}
+
+// writable refuses collections that are not written here.
+func writable(c *store.Collection) error {
+	if err := c.Writable(); err != nil {
+		return err
+	}
+	if len(c.DerivedFrom) > 0 {
+		return &store.DerivedError{Name: c.Name, From: c.DerivedFrom}
+	}
+	return nil
+}
+
+// page returns the address of the page of the topic.
+func (e *Editor) page(t *target) string {
+	return e.Pages.URLs.Topic(&t.collection, t.self) + pages.Ending
+}
+
+func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// form answers with the form of a topic as it is, or of a new one.
+func (e *Editor) form(w http.ResponseWriter, r *http.Request) error {
+	return e.View(r, func(v *store.View) error {
+		t, err := find(r, v, "")
+		if errors.Is(err, errGone) {
+			return seeOther(w, r, e.page(t)) // which says so
+		}
+		if err != nil {
+			return err
+		}
+		shown, err := e.shown(r, v, t)
+		if err != nil {
+			return err
+		}
+		shown.draft.Identifier = r.URL.Query().Get("si")
+		return e.show(w, r, http.StatusOK, v, t, shown)
+	})
+}
+
+// sent does what the button says by which a form was sent.
+func (e *Editor) sent(w http.ResponseWriter, r *http.Request) error {
+	d := read(r.PostForm)
+	if d.WrongLine = e.checkAttribution(r, d); d.WrongLine.Kind != "" {
+		return e.refused(w, r, fragment.Ref(d.Identifier), d)
+	}
+	switch do := r.PostForm.Get("do"); do {
+	case "", "preview":
+		return e.carryOut(w, r, d, true)
+	case "publish":
+		return e.once(w, r, d)
+	default:
+		return e.View(r, func(v *store.View) error {
+			t, err := find(r, v, fragment.Ref(d.Identifier))
+			if errors.Is(err, errGone) {
+				return seeOther(w, r, e.page(t))
+			}
+			if err != nil {
+				return err
+			}
+			if do == "edit" {
+				return e.again(w, r, v, t, d)
+			}
+			d.more(do)
+			return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
+		})
+	}
+}
+
+// moreRows is how many empty rows are added at a time.
+const moreRows = 3
+
+// more adds empty rows of a kind, or empty roles.
+func (d *draft) more(kind string) {
+	for range moreRows {
+		d.oneMore(kind)
+	}
+	if kind == "roles" {
+		for i := range d.Associations {
+			if r := &d.Associations[i]; r.Is == "" && len(r.Others) < mostRoles {
+				r.Others = append(r.Others, roleRow{})
+			}
+		}
+	}
+}
+
+func (d *draft) oneMore(kind string) {
+	switch {
+	case kind == ofName && len(d.Names) < mostRows:
+		d.Names = append(d.Names, nameRow{})
+	case kind == ofOccurrence && len(d.Occurrences) < mostRows:
+		d.Occurrences = append(d.Occurrences, occurrenceRow{})
+	case kind == ofType && len(d.Types) < mostRows:
+		d.Types = append(d.Types, typeRow{})
+	case kind == ofAssociation && len(d.Associations) < mostRows:
+		d.Associations = append(d.Associations, associationRow{Others: make([]roleRow, 1)})
+	}
+}
+
+// checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes
+// it under that.
+func (e *Editor) checkAttribution(r *http.Request, d *draft) wrong {
+	if t := e.Sessions.Of(r); t != nil && t.Name != "" {
+		d.Author = t.Name
+	}
+	for _, line := range []struct {
+		field, text string
+		most        int
+	}{{"author", d.Author, publish.MaxAuthor}, {"note", d.Note, publish.MaxNote}} {
+		odd := func(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }
+		if len(line.text) > line.most || !utf8.ValidString(line.text) || strings.ContainsFunc(line.text, odd) {
+			return wrong{"line", strconv.Itoa(line.most), line.field}
+		}
+	}
+	return wrong{}
+}
+
+// name gives a new topic its identifier: the one that the person has filled in, or one of the server's.
+func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
+	if d.empty() {
+		return "", wrong{Kind: "nothing"}
+	}
+	if d.Identifier == "" {
+		d.Identifier = c.SP + "topic/" + uuid.NewString()
+	}
+	normal, err := iri.Normalize(d.Identifier)
+	if err != nil || len(normal) > fragment.MaxLocator {
+		return "", wrong{Kind: "identifier", Text: d.Identifier}
+	}
+	return fragment.Ref(normal), wrong{}
+}
+
+// again answers with the form of the topic as it is now, with what a draft has changed in it.
+func (e *Editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t *target, d *draft) error {
+	if t.topic == nil {
+		return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
+	}
+	now, err := e.shown(r, v, t)
+	if err != nil {
+		return err
+	}
+	a, err := e.begin(r.Context(), v.SP, v.State(), t.self)
+	if err != nil {
+		return err
+	}
+	fresh := now.draft
+	fresh.Author, fresh.Note = d.Author, d.Note
+	if err := a.rebase(fresh, d); err != nil {
+		return err
+	}
+	return e.show(w, r, http.StatusOK, v, t, now)
+}
+
+// rebase puts what a draft changes into one that was made of another state. What the draft only shows is as it is in
+// the other state. A statement that the draft changes, and that is not there any more, is a new one.
+func (a *applying) rebase(fresh, d *draft) error {
+	names, occurrences := map[string]bool{}, map[string]bool{}
+	for i := range a.topic.Names {
+		names[nameIs(a.self, &a.topic.Names[i])] = true
+	}
+	for i := range a.topic.Occurrences {
+		occurrences[occurrenceIs(a.self, &a.topic.Occurrences[i])] = true
+	}
+	for _, r := range d.Names {
+		n, w, err := a.name(&r)
+		if err != nil {
+			return err
+		}
+		if r.blank() || !r.Remove && (r.Long || w.Kind == "" && nameIs(a.self, &n) == r.Is) {
+			continue
+		}
+		fresh.Names = rebased(fresh.Names, r, func(r *nameRow) *row { return &r.row }, names[r.Is])
+	}
+	for _, r := range d.Occurrences {
+		o, w, err := a.occurrence(&r)
+		if err != nil {
+			return err
+		}
+		if r.blank() || !r.Remove && (r.Long || w.Kind == "" && occurrenceIs(a.self, &o) == r.Is) {
+			continue
+		}
+		fresh.Occurrences = rebased(fresh.Occurrences, r, func(r *occurrenceRow) *row { return &r.row }, occurrences[r.Is])
+	}
+	for _, r := range d.Types {
+		there, err := a.has(&r.row, fragment.AsInstance)
+		if err != nil {
+			return err
+		}
+		if r.Remove || r.Is == "" && !r.blank() {
+			fresh.Types = rebased(fresh.Types, r, func(r *typeRow) *row { return &r.row }, there)
+		}
+	}
+	for _, r := range d.Associations {
+		there, err := a.has(&r.row, fragment.AsPlayer)
+		if err != nil {
+			return err
+		}
+		if r.Remove || r.Is == "" && !r.blank() {
+			fresh.Associations = rebased(fresh.Associations, r, func(r *associationRow) *row { return &r.row }, there)
+		}
+	}
+	return nil
+}
+
+// has reports whether the association of a row is there.
+func (a *applying) has(r *row, part fragment.Part) (bool, error) {
+	key, ok := keyOf(r.Is)
+	if !ok {
+		return false, nil
+	}
+	found, err := a.associationOf(key, part)
+	return found != nil, err
+}
+
+// rebased puts a row that a person has changed in the place of the one of the same statement.
+func rebased[T any](rows []T, changed T, of func(*T) *row, there bool) []T {
+	r := of(&changed)
+	if !there {
+		if r.Remove {
+			return rows // somebody else has removed it
+		}
+		r.Is = ""
+	}
+	for i := range rows {
+		if r.Is != "" && of(&rows[i]).Is == r.Is {
+			rows[i] = changed
+			return rows
+		}
+	}
+	return append(rows, changed)
+}

@@ -1,0 +1,187 @@
+package editing
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// topicChange is an entry that a change makes, in words.
+type topicChange struct {
+	Title, SI      string
+	Kind           history.Kind
+	Added, Removed []pages.Statement
+	More           int // statements that are not listed
+}
+
+// How many topics a plan lists, and how many statements of each.
+const (
+	mostTopics     = 50
+	mostStatements = 100
+)
+
+// planOf puts a change of a state of a collection into words.
+func (e *Editor) planOf(ctx context.Context, of *store.Collection, prior merge.State, c *fragment.Change) (p plan, err error) {
+	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
+	put := map[fragment.Ref]*fragment.Topic{}
+	for _, t := range c.PutTopics {
+		put[t.TopicSI()] = t
+	}
+	listed := c.Entries[:min(len(c.Entries), mostTopics)]
+	name := e.naming(of, prior, put)
+	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
+	for _, entry := range listed {
+		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI], added[entry.TopicSI])
+		if err != nil {
+			return p, err
+		}
+		p.Changes = append(p.Changes, said)
+	}
+	p.tag = tagOf(c)
+	return p, nil
+}
+
+// naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have
+// pages.
+func (e *Editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
+	known := map[fragment.Ref]pages.Link{}
+	return func(ref fragment.Ref) (pages.Link, error) {
+		l, ok := known[ref]
+		if ok {
+			return l, nil
+		}
+		t, err := prior.Topic(ref)
+		if t != nil {
+			l.URL = e.Pages.URLs.Topic(c, t.TopicSI()) + pages.Ending
+		}
+		if now := put[ref]; now != nil {
+			t = now
+		}
+		l.Title = pages.Name(t, ref)
+		known[ref] = l
+		return l, err
+	}
+}
+
+// played returns the associations that change their players, for the players that are listed.
+func played(listed []fragment.Entry, associations []*fragment.Association) map[fragment.Ref][]*fragment.Association {
+	of := map[fragment.Ref][]*fragment.Association{}
+	for i := range listed {
+		of[listed[i].TopicSI] = nil
+	}
+	for _, a := range associations {
+		for _, player := range a.Players() {
+			if all, ok := of[player]; ok && a.Part(player) != fragment.AsType {
+				of[player] = append(all, a)
+			}
+		}
+	}
+	return of
+}
+
+// tagOf tells a change from all others.
+func tagOf(c *fragment.Change) string {
+	var b bytes.Buffer
+	for _, t := range c.PutTopics {
+		b.WriteByte('t')
+		b.Write(fragment.MarshalTopic(t))
+	}
+	for i, list := range [][]*fragment.Association{c.PutAssociations, c.DeleteAssociations} {
+		for _, a := range list {
+			b.WriteByte("+-"[i])
+			b.Write(fragment.MarshalAssociation(a))
+		}
+	}
+	for _, e := range c.Entries {
+		b.WriteString("\x00" + string(e.TopicSI))
+	}
+	return web.Digest(b.Bytes())
+}
+
+// inWords compares what differs of a topic. What stays is left out before, since it may be much.
+func inWords(
+	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
+) (topicChange, error) {
+	self := entry.TopicSI
+	said := topicChange{Title: pages.Cut(entry.Title), SI: string(self), Kind: history.Updated}
+	before, err := prior.Topic(self)
+	if err != nil {
+		return said, err
+	}
+	if before != nil && before.TopicSI() != self {
+		before = nil
+	}
+	switch {
+	case entry.Deleted:
+		said.Kind, after = history.Deleted, nil
+	case before == nil:
+		said.Kind = history.Added
+	case after == nil:
+		after = before
+	}
+	was, is := sideOf(before, after, removes, self), sideOf(after, before, adds, self)
+	removed, added, err := history.InWords(ctx, sp, self, was.fragment, is.fragment)
+	if err != nil {
+		return said, err
+	}
+	said.More = was.more + is.more
+	if said.Removed, err = pages.Statements(removed, name); err != nil {
+		return said, err
+	}
+	said.Added, err = pages.Statements(added, name)
+	return said, err
+}
+
+// side is what only one of two versions says of a topic.
+type side struct {
+	fragment *fragment.Fragment // nil: the topic is not there
+	more     int                // statements that it leaves out
+}
+
+// sideOf returns what a version of a topic says, and the other does not, with those of the associations that the topic
+// plays in.
+func sideOf(of, other *fragment.Topic, associations []*fragment.Association, self fragment.Ref) side {
+	if of == nil {
+		return side{}
+	}
+	if other == nil {
+		other = &fragment.Topic{}
+	}
+	s := side{fragment: &fragment.Fragment{TopicSI: self, Topic: &fragment.Topic{Identity: of.Identity}}}
+	left := mostStatements
+	s.fragment.Topic.Names = only(&s, &left, of.Names, other.Names, func(n fragment.Name) *fragment.Topic {
+		return &fragment.Topic{Identity: of.Identity, Names: []fragment.Name{n}}
+	})
+	s.fragment.Topic.Occurrences = only(&s, &left, of.Occurrences, other.Occurrences, func(o fragment.Occurrence) *fragment.Topic {
+		return &fragment.Topic{Identity: of.Identity, Occurrences: []fragment.Occurrence{o}}
+	})
+	shown := min(len(associations), left)
+	s.fragment.Associations = associations[:shown]
+	s.more += len(associations) - shown
+	return s
+}
+
+// only returns the first statements of a list that another lacks. They are compared as records.
+func only[T any](s *side, left *int, list, other []T, record func(T) *fragment.Topic) (some []T) {
+	known := make(map[string]bool, len(other))
+	for _, o := range other {
+		known[string(fragment.MarshalTopic(record(o)))] = true
+	}
+	for _, one := range list {
+		switch {
+		case known[string(fragment.MarshalTopic(record(one)))]:
+		case *left <= 0:
+			s.more++
+		default:
+			some = append(some, one)
+			*left--
+		}
+	}
+	return some
+}

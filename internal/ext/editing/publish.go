@@ -1,0 +1,181 @@
+package editing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// plan is what a change would publish, or has published.
+type plan struct {
+	Changes []topicChange
+	More    int // changes of topics that are not listed
+	Empty   bool
+	tag     string // tells it from all others
+}
+
+// decision says what is to change in a state.
+type decision func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error)
+
+// Errors that end a publication before anything changes.
+var (
+	errMoved = errors.New("others have published meanwhile")
+	errWrong = errors.New("a row cannot be taken")
+	errOther = errors.New("the change would be another one than the one that was shown")
+)
+
+// mostAttempts is how often a change is tried anew because others have published meanwhile, whatever they have changed.
+const mostAttempts = 50
+
+// attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
+// the state that is given, and the change the one with the tag: "" is any. It returns the topic as it was before.
+func (e *Editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool, decide decision) (*target, *plan, error) {
+	for range mostAttempts {
+		var t *target
+		if err := e.View(r, func(v *store.View) (err error) { t, err = find(r, v, self); return err }); err != nil {
+			return t, nil, err
+		}
+		stale := t.state != state // then it is only said what would be
+		p := &plan{}
+		_, err := e.Publisher.Publish(r.Context(), publish.Publication{
+			Collection: t.collection.Name, DryRun: dry || stale, Author: d.Author, Note: d.Note,
+			Allowed: func(c *store.Collection) error {
+				if c.Epoch != t.collection.Epoch || c.Head != t.collection.Head {
+					return errMoved
+				}
+				return nil
+			},
+			Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
+				change, err := decide(ctx, c.SP, prior, t.self)
+				if err != nil {
+					return nil, err
+				}
+				if *p, err = e.planOf(ctx, &c, prior, change); err != nil {
+					return nil, err
+				}
+				if !dry && !stale && tag != "" && p.tag != tag {
+					return nil, errOther
+				}
+				return change, nil
+			},
+		})
+		if !errors.Is(err, errMoved) {
+			return t, p, err
+		}
+	}
+	busy := web.Problemf(http.StatusServiceUnavailable, "others publish so much that the change found no moment; send the form again")
+	busy.RetryAfter = time.Second
+	return nil, nil, busy
+}
+
+// carryOut shows what a draft would publish, or publishes it if that was shown before.
+func (e *Editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry bool) error {
+	var self fragment.Ref
+	isNew := web.Var(r, "key") == ""
+	if isNew {
+		if err := e.View(r, func(v *store.View) error { self, d.WrongName = d.name(&v.Collection); return nil }); err != nil {
+			return err
+		}
+		if d.WrongName.Kind != "" {
+			return e.refused(w, r, self, d)
+		}
+		r.PostForm.Set("identifier", string(self)) // so that the next form has it
+	}
+	t, p, err := e.attempt(r, self, d.State, r.PostForm.Get("plan"), d, dry, func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
+		if isNew {
+			if there, err := prior.Topic(self); there != nil || err != nil {
+				d.WrongName = wrong{Kind: "taken"}
+				return nil, cmp.Or(err, errWrong)
+			}
+		}
+		a, err := e.begin(ctx, sp, prior, self)
+		if err != nil {
+			return nil, err
+		}
+		change, err := a.change(d)
+		if err == nil && change == nil {
+			err = errWrong
+		}
+		return change, err
+	})
+	switch {
+	case errors.Is(err, errGone):
+		return e.conflict(w, r, t, nil, d)
+	case errors.Is(err, errWrong):
+		return e.refused(w, r, self, d)
+	case errors.Is(err, errOther):
+		return e.preview(w, r, t, p, d, true)
+	case err != nil:
+		return err
+	case t.state != d.State:
+		return e.conflict(w, r, t, p, d)
+	case dry:
+		return e.preview(w, r, t, p, d, false)
+	}
+	d.published = e.page(t)
+	return seeOther(w, r, d.published)
+}
+
+// refused shows the form again, with what is wrong.
+func (e *Editor) refused(w http.ResponseWriter, r *http.Request, self fragment.Ref, d *draft) error {
+	return e.View(r, func(v *store.View) error {
+		t, err := find(r, v, self)
+		if errors.Is(err, errGone) {
+			return seeOther(w, r, e.page(t))
+		}
+		if err != nil {
+			return err
+		}
+		return e.show(w, r, http.StatusUnprocessableEntity, v, t, &shown{draft: d})
+	})
+}
+
+// resent is what a page has that can send a form again, or another one on.
+type resent struct {
+	Fields []field // all of the form, but the state and the plan
+	Code   string
+	State  string
+	Plan   string
+}
+
+func (e *Editor) resent(r *http.Request, t *target, p *plan) resent {
+	of := resent{Fields: fieldsOf(r.PostForm, "do", "code", "state", "plan"), Code: e.Sessions.Code(r), State: t.state}
+	if p != nil {
+		of.Plan = p.tag
+	}
+	return of
+}
+
+// previewPage shows what would be published.
+type previewPage struct {
+	resent
+	*plan
+	Author, Note string
+	Other        bool // than what was shown before
+	Topic        string
+}
+
+func (e *Editor) preview(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft, other bool) error {
+	return e.Pages.WriteForm(w, r, http.StatusOK, "preview", texts.Preview, e.trail(t), &previewPage{
+		resent: e.resent(r, t, p), plan: p, Author: d.Author, Note: d.Note, Other: other, Topic: e.page(t),
+	})
+}
+
+// trail leads from the overview to the topic of a form.
+func (e *Editor) trail(t *target) []pages.Link {
+	if t.topic == nil {
+		return e.Pages.Trail(&t.collection)
+	}
+	return e.Pages.Trail(&t.collection, pages.Link{Title: pages.Called(t.topic), URL: e.page(t)})
+}

@@ -1,0 +1,245 @@
+package editing
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+)
+
+// draft is a form as a person has filled it in.
+type draft struct {
+	State      string // of the topic that the form was made of; "": there was none
+	Identifier string // of a new topic
+
+	Names        []nameRow
+	Occurrences  []occurrenceRow
+	Types        []typeRow
+	Associations []associationRow
+
+	Author, Note string
+
+	WrongName wrong // why the identifier cannot be taken
+	WrongLine wrong // likewise the author or the note
+
+	doubles []double // statements that others have changed, too
+
+	published string // the page of the topic, once the draft is published
+}
+
+// empty reports whether nothing is filled in.
+func (d *draft) empty() bool {
+	blank := d.Identifier == ""
+	for i := range d.Names {
+		blank = blank && d.Names[i].blank()
+	}
+	for i := range d.Occurrences {
+		blank = blank && d.Occurrences[i].blank()
+	}
+	for i := range d.Types {
+		blank = blank && d.Types[i].blank()
+	}
+	for i := range d.Associations {
+		blank = blank && d.Associations[i].blank()
+	}
+	return blank
+}
+
+// row is what all rows of a form have.
+type row struct {
+	Is     string // what tells the statement from all others; "": it is new
+	Remove bool
+	Long   bool // the statement is not shown in fields: it can only stay or go
+	Wrong  wrong
+
+	// What is shown of the statement beside the fields.
+	Shown    string       // the beginning of its value, where that is not in a field
+	Variants []string     // of a name
+	Reifier  *pages.Link  // nil: it has none
+	Names    []pages.Link // of the topics that the row names
+}
+
+// wrong is why a field cannot be taken.
+type wrong struct{ Kind, Text, Field string }
+
+// at says in which field of a row something is wrong.
+func (w wrong) at(field string) wrong {
+	w.Field = field
+	return w
+}
+
+type nameRow struct {
+	row
+	Value, Type, Scope string
+}
+
+type occurrenceRow struct {
+	row
+	Value, Type, Datatype, Scope string
+}
+
+type typeRow struct {
+	row
+	Type string
+}
+
+type associationRow struct {
+	row
+	Type, Role, Scope string
+	Others            []roleRow
+
+	Of [][2]pages.Link // types and players of the other roles of one that is there
+}
+
+type roleRow struct{ Type, Player string }
+
+// mostRows is how many rows of a kind a form may have, and mostRoles how many other roles a row.
+const (
+	mostRows  = 300
+	mostRoles = 20
+)
+
+// Names of fields: they begin with the kind of the row and its number.
+const (
+	ofName        = "name"
+	ofOccurrence  = "occurrence"
+	ofType        = "type"
+	ofAssociation = "association"
+)
+
+// read reads a draft from what a form has sent.
+func read(f url.Values) *draft {
+	d := &draft{
+		State: f.Get("state"), Identifier: strings.TrimSpace(f.Get("identifier")),
+		Author: strings.TrimSpace(f.Get("author")), Note: strings.TrimSpace(f.Get("note")),
+	}
+	for of := range rowsOf(f, ofName) {
+		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.line("type"), Scope: of.text("scope")})
+	}
+	for of := range rowsOf(f, ofOccurrence) {
+		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.line("type"), Datatype: of.line("datatype"), Scope: of.text("scope")})
+	}
+	for of := range rowsOf(f, ofType) {
+		d.Types = append(d.Types, typeRow{row: of.row(), Type: of.line("type")})
+	}
+	for of := range rowsOf(f, ofAssociation) {
+		made := associationRow{row: of.row(), Type: of.line("type"), Role: of.line("role"), Scope: of.text("scope")}
+		for i := range mostRoles {
+			at := otherRole(i)
+			if !of.has(at + "type") {
+				break
+			}
+			made.Others = append(made.Others, roleRow{of.line(at + "type"), of.line(at + "player")})
+		}
+		d.Associations = append(d.Associations, made)
+	}
+	return d
+}
+
+// otherRole begins the names of the fields of another role.
+func otherRole(i int) string { return fmt.Sprint("other-", i, "-") }
+
+// fields are those of a row.
+type fields struct {
+	values url.Values
+	prefix string
+}
+
+func rowsOf(f url.Values, kind string) func(yield func(fields) bool) {
+	return func(yield func(fields) bool) {
+		for i := range mostRows {
+			of := fields{f, fmt.Sprint(kind, "-", i, "-")}
+			if !of.has("is") || !yield(of) {
+				return
+			}
+		}
+	}
+}
+
+func (f fields) has(name string) bool { return f.values.Has(f.prefix + name) }
+
+func (f fields) line(name string) string { return strings.TrimSpace(f.values.Get(f.prefix + name)) }
+
+// text returns a value with the ends of lines that XML has: browsers send others.
+func (f fields) text(name string) string { return lines(f.values.Get(f.prefix + name)) }
+
+func (f fields) row() row {
+	return row{Is: f.line("is"), Remove: f.has("remove"), Long: f.has("long")}
+}
+
+func lines(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+}
+
+// What tells a statement from all others of the topic is made of what a row shows of it. So a row that was not changed
+// can be told from one that was, also when the statement is there no more. Ends of lines are not what they were once a
+// browser has shown them.
+
+func nameIs(self fragment.Ref, n *fragment.Name) string {
+	shown := fragment.Name{Value: lines(n.Value), Type: n.Type, Scope: n.Scope}
+	return string(fragment.NameClaim("", self, &shown))
+}
+
+func occurrenceIs(self fragment.Ref, o *fragment.Occurrence) string {
+	shown := fragment.Occurrence{Value: lines(o.Value), Datatype: o.Datatype, Type: o.Type, Scope: o.Scope}
+	return string(fragment.OccurrenceClaim("", self, &shown))
+}
+
+func associationIs(a *fragment.Association) string {
+	key := a.Key()
+	return hex.EncodeToString(key[:])
+}
+
+// keyOf returns the key of the association that a row is of.
+func keyOf(is string) (key fragment.AssociationKey, ok bool) {
+	if len(is) != 2*len(key) {
+		return key, false
+	}
+	n, err := hex.Decode(key[:], []byte(is))
+	return key, err == nil && n == len(key)
+}
+
+// blank reports whether nothing is filled in but what forms have of themselves.
+func (r *nameRow) blank() bool { return r.Is == "" && r.Value == "" && r.Type == "" && r.Scope == "" }
+
+func (r *occurrenceRow) blank() bool {
+	return r.Is == "" && r.Value == "" && r.Type == "" && r.Datatype == "" && r.Scope == ""
+}
+
+func (r *typeRow) blank() bool { return r.Is == "" && r.Type == "" }
+
+func (r *associationRow) blank() bool {
+	blank := r.Is == "" && r.Type == "" && r.Role == "" && r.Scope == ""
+	for _, o := range r.Others {
+		blank = blank && o == roleRow{}
+	}
+	return blank
+}
+
+// wrongs reports whether a row cannot be taken.
+func (d *draft) wrongs() bool {
+	any := false
+	for _, r := range d.rows() {
+		any = any || r.Wrong.Kind != ""
+	}
+	return any
+}
+
+func (d *draft) rows() (all []*row) {
+	for i := range d.Names {
+		all = append(all, &d.Names[i].row)
+	}
+	for i := range d.Occurrences {
+		all = append(all, &d.Occurrences[i].row)
+	}
+	for i := range d.Types {
+		all = append(all, &d.Types[i].row)
+	}
+	for i := range d.Associations {
+		all = append(all, &d.Associations[i].row)
+	}
+	return all
+}

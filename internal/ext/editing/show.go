@@ -1,0 +1,387 @@
+package editing
+
+import (
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// A form shows a part of what is said of a large topic. The rest has forms of its own, and no form touches what it does
+// not show.
+const (
+	mostShown  = 50        // statements of a kind that are there
+	emptyRows  = 2         // for new ones
+	mostFilled = 256 << 10 // bytes of all values
+)
+
+// shown is a form that is to be shown.
+type shown struct {
+	draft *draft
+	more  []part // other parts of what is said of the topic
+}
+
+// part leads to the form of a part.
+type part struct{ What, URL string }
+
+// shown returns the form of a topic as it is: of the part that the request names, or the first one of all kinds.
+func (e *Editor) shown(r *http.Request, v *store.View, t *target) (*shown, error) {
+	s := &shown{draft: &draft{State: t.state}}
+	only, given, err := asked(r)
+	if err != nil {
+		return nil, err
+	}
+	if t.topic != nil {
+		if err := e.fill(s, v, t, only, given); err != nil {
+			return nil, err
+		}
+	}
+	for range emptyRows {
+		for _, kind := range []string{ofName, ofOccurrence, ofType, ofAssociation} {
+			if only == "" || only == kind {
+				s.draft.oneMore(kind)
+			}
+		}
+	}
+	return s, nil
+}
+
+// asked returns which part a request asks for, and behind what it begins.
+func asked(r *http.Request) (only, from string, err error) {
+	for _, kind := range []string{ofName, ofOccurrence, ofType, ofAssociation} {
+		if from := r.URL.Query().Get(kind); from != "" {
+			return kind, from, nil
+		}
+	}
+	return "", "", nil
+}
+
+func (e *Editor) fill(s *shown, v *store.View, t *target, only, given string) error {
+	begin := func(kind string, all int) (from, to int, err error) {
+		if only == kind {
+			if from, err = strconv.Atoi(given); err != nil || from < 0 {
+				return 0, 0, web.Problemf(http.StatusBadRequest, "?%s= is no number: follow the links of the form", kind)
+			}
+		} else if only != "" {
+			return 0, 0, nil
+		}
+		from = min(from, all)
+		if to = min(from+mostShown, all); to < all {
+			s.more = append(s.more, part{kind, "?" + kind + "=" + strconv.Itoa(to)})
+		}
+		return from, to, nil
+	}
+	left := mostFilled
+	fits := func(value string) bool {
+		left -= len(value)
+		return left >= 0
+	}
+	from, to, err := begin(ofName, len(t.topic.Names))
+	if err != nil {
+		return err
+	}
+	usual, err := v.Source().Topic(tmdm.PSIDefaultNameType)
+	if err != nil {
+		return err
+	}
+	for _, n := range t.topic.Names[from:to] {
+		row := nameRow{row: row{Is: nameIs(t.self, &n)}, Value: n.Value, Type: string(n.Type), Scope: linesOf(n.Scope)}
+		if usual != nil && n.Type == usual.TopicSI() {
+			row.Type = ""
+		}
+		if row.Long = !fits(n.Value + row.Scope); row.Long {
+			row.Value = ""
+		}
+		s.draft.Names = append(s.draft.Names, row)
+	}
+	if from, to, err = begin(ofOccurrence, len(t.topic.Occurrences)); err != nil {
+		return err
+	}
+	for _, o := range t.topic.Occurrences[from:to] {
+		row := occurrenceRow{row: row{Is: occurrenceIs(t.self, &o)}, Value: o.Value, Type: string(o.Type), Datatype: o.Datatype, Scope: linesOf(o.Scope)}
+		if o.Datatype == tmdm.XSDString {
+			row.Datatype = ""
+		}
+		if row.Long = !fits(o.Value + row.Scope); row.Long {
+			row.Value = ""
+		}
+		s.draft.Occurrences = append(s.draft.Occurrences, row)
+	}
+	for kind, part := range map[string]fragment.Part{ofType: fragment.AsInstance, ofAssociation: fragment.AsPlayer} {
+		if only != "" && only != kind {
+			continue
+		}
+		if err := e.relations(s, v, t, kind, part, given); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(s.more, func(a, b part) int { return strings.Compare(a.What, b.What) })
+	return nil
+}
+
+func linesOf(refs []fragment.Ref) string {
+	all := make([]string, len(refs))
+	for i, ref := range refs {
+		all[i] = string(ref)
+	}
+	return strings.Join(all, "\n")
+}
+
+// relations adds rows of associations of a topic in which it takes part in a way, from the one behind that which is
+// given on.
+func (e *Editor) relations(s *shown, v *store.View, t *target, kind string, as fragment.Part, given string) error {
+	var after *fragment.AssociationKey
+	if given != "" {
+		key, ok := keyOf(given)
+		if !ok {
+			return web.Problemf(http.StatusBadRequest, "?%s= names no association: follow the links of the form", kind)
+		}
+		after = &key
+	}
+	n, last := 0, fragment.AssociationKey{}
+	for a, err := range v.State().AssociationsAfter(t.self, as, after) {
+		if err != nil {
+			return err
+		}
+		if n == mostShown {
+			s.more = append(s.more, part{kind, "?" + kind + "=" + hex.EncodeToString(last[:])})
+			return nil
+		}
+		n, last = n+1, a.Key()
+		if kind == ofType {
+			s.draft.Types = append(s.draft.Types, typeRow{row: row{Is: associationIs(a)}})
+		} else {
+			s.draft.Associations = append(s.draft.Associations, associationRow{row: row{Is: associationIs(a)}})
+		}
+	}
+	return nil
+}
+
+// known is a topic that fields propose.
+type known struct {
+	SI    fragment.Ref
+	Title string
+}
+
+// formPage is what the page of a form shows.
+type formPage struct {
+	*draft
+	Code       string
+	Topic      *pages.Link // nil: it is new
+	SI         fragment.Ref
+	Delete     string
+	More       []part
+	Problems   []input
+	Taken      *pages.Link // the topic that has the identifier of the new one
+	Identify   input
+	By, Why    input
+	Known      []known
+	AuthorKnow bool // the token says who makes the change
+}
+
+// show answers with a form.
+func (e *Editor) show(w http.ResponseWriter, r *http.Request, status int, v *store.View, t *target, s *shown) error {
+	d := decorator{name: e.Pages.Naming(v), v: v, t: t, known: map[fragment.Ref]string{}}
+	if err := d.decorate(s.draft); err != nil {
+		return err
+	}
+	of := &formPage{draft: s.draft, Code: e.Sessions.Code(r), More: s.more, Problems: s.draft.problems()}
+	if token := e.Sessions.Of(r); token != nil && token.Name != "" {
+		of.AuthorKnow, of.Author = true, token.Name
+	}
+	of.Identify = inputOf("identifier", texts.Identifier, of.Identifier, 0, &s.draft.WrongName)
+	of.By = inputOf("author", texts.Author, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
+	of.Why = inputOf("note", texts.Note, of.Note, publish.MaxNote, &s.draft.WrongLine)
+	c, title := &t.collection, texts.NewTopic
+	path := e.Pages.Trail(c)
+	if t.topic != nil {
+		title = pages.Called(t.topic)
+		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
+		of.Delete = e.Pages.URLs.Topic(c, t.self) + "/delete" + pages.Ending
+		path = e.Pages.Trail(c, *of.Topic)
+	} else if s.draft.WrongName.Kind == "taken" {
+		l, err := d.name(fragment.Ref(s.draft.Identifier))
+		if err != nil {
+			return err
+		}
+		of.Taken = &l
+	}
+	for si, title := range d.known {
+		of.Known = append(of.Known, known{si, title})
+	}
+	slices.SortFunc(of.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
+	return e.Pages.WriteForm(w, r, status, "edit", title, path, of)
+}
+
+// decorator adds to rows what is shown of their statements beside the fields.
+type decorator struct {
+	name  func(fragment.Ref) (pages.Link, error)
+	v     *store.View
+	t     *target
+	known map[fragment.Ref]string // titles of topics that rows name
+}
+
+func (d *decorator) propose(ref fragment.Ref) error {
+	l, err := d.name(ref)
+	d.known[ref] = l.Title
+	return err
+}
+
+// names adds the topics that fields name, as far as they are there.
+func (d *decorator) names(r *row, fields ...string) error {
+	for _, text := range fields {
+		for line := range strings.SplitSeq(text, "\n") {
+			normal, err := iri.Normalize(strings.TrimSpace(line))
+			if err != nil || len(r.Names) >= mostRoles {
+				continue
+			}
+			t, err := d.v.Source().Topic(fragment.Ref(normal))
+			if err != nil {
+				return err
+			}
+			if t == nil {
+				continue
+			}
+			l, err := d.name(t.TopicSI())
+			if err != nil {
+				return err
+			}
+			r.Names = append(r.Names, l)
+			if err := d.propose(t.TopicSI()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *decorator) reifier(r *row, ref fragment.Ref) error {
+	if ref == "" {
+		return nil
+	}
+	l, err := d.name(ref)
+	r.Reifier = &l
+	return err
+}
+
+func (d *decorator) decorate(of *draft) error {
+	names, occurrences := map[string]*fragment.Name{}, map[string]*fragment.Occurrence{}
+	if d.t.topic != nil {
+		for i := range d.t.topic.Names {
+			names[nameIs(d.t.self, &d.t.topic.Names[i])] = &d.t.topic.Names[i]
+		}
+		for i := range d.t.topic.Occurrences {
+			occurrences[occurrenceIs(d.t.self, &d.t.topic.Occurrences[i])] = &d.t.topic.Occurrences[i]
+		}
+	}
+	for i := range of.Names {
+		r := &of.Names[i]
+		if n := names[r.Is]; n != nil {
+			r.Shown = pages.Cut(n.Value)
+			for _, variant := range n.Variants[:min(len(n.Variants), mostRoles)] {
+				r.Variants = append(r.Variants, pages.Cut(variant.Value))
+			}
+			if err := d.reifier(&r.row, n.Reifier); err != nil {
+				return err
+			}
+		}
+		if err := d.names(&r.row, r.Type, r.Scope); err != nil {
+			return err
+		}
+	}
+	for i := range of.Occurrences {
+		r := &of.Occurrences[i]
+		if o := occurrences[r.Is]; o != nil {
+			r.Shown = pages.Cut(o.Value)
+			if err := d.reifier(&r.row, o.Reifier); err != nil {
+				return err
+			}
+		}
+		if err := d.names(&r.row, r.Type, r.Scope); err != nil {
+			return err
+		}
+	}
+	for i := range of.Types {
+		r := &of.Types[i]
+		a, err := d.association(&r.row, fragment.AsInstance)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			class, _, _ := a.TypeInstance()
+			r.Type = string(class)
+		}
+		if err := d.names(&r.row, r.Type); err != nil {
+			return err
+		}
+	}
+	for i := range of.Associations {
+		r := &of.Associations[i]
+		a, err := d.association(&r.row, fragment.AsPlayer)
+		if err == nil && a != nil {
+			err = d.relation(r, a)
+		}
+		if err == nil && a == nil {
+			for _, o := range r.Others {
+				if err := d.names(&r.row, o.Type, o.Player); err != nil {
+					return err
+				}
+			}
+			err = d.names(&r.row, r.Type, r.Role, r.Scope)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// association returns the one of a row, nil where it is new, or gone.
+func (d *decorator) association(r *row, as fragment.Part) (*fragment.Association, error) {
+	key, ok := keyOf(r.Is)
+	if !ok {
+		return nil, nil
+	}
+	return (&applying{prior: d.v.State(), self: d.t.self}).associationOf(key, as)
+}
+
+// relation shows an association that is there.
+func (d *decorator) relation(r *associationRow, a *fragment.Association) error {
+	own := slices.IndexFunc(a.Roles, func(role fragment.Role) bool { return role.Player == d.t.self })
+	of := []fragment.Ref{a.Type, a.Roles[max(own, 0)].Type}
+	for _, ref := range append(of, a.Scope[:min(len(a.Scope), mostRoles)]...) {
+		l, err := d.name(ref)
+		if err != nil {
+			return err
+		}
+		r.Names = append(r.Names, l)
+		if err := d.propose(ref); err != nil {
+			return err
+		}
+	}
+	for i, other := range a.Roles[:min(len(a.Roles), mostRoles)] {
+		if i == own {
+			continue
+		}
+		typ, err := d.name(other.Type)
+		if err != nil {
+			return err
+		}
+		player, err := d.name(other.Player)
+		if err != nil {
+			return err
+		}
+		r.Of = append(r.Of, [2]pages.Link{typ, player})
+	}
+	return d.reifier(&r.row, a.Reifier)
+}

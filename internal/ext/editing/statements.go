@@ -1,0 +1,320 @@
+package editing
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// divided are the statements of a topic: those that rows take away, or say anew, and the others. What rows say comes
+// when all these are gone, so that two rows may exchange what they say.
+type divided[T any] struct {
+	kept  []T
+	known map[string]bool // what tells those apart that are kept, or are said
+	gone  map[string]T
+}
+
+func divide[T any](all []T, is func(*T) string, goes map[string]bool) divided[T] {
+	d := divided[T]{known: map[string]bool{}, gone: map[string]T{}}
+	for i := range all {
+		key := is(&all[i])
+		if goes[key] {
+			d.gone[key] = all[i]
+			continue
+		}
+		d.known[key] = true
+		d.kept = append(d.kept, all[i])
+	}
+	return d
+}
+
+// kindOf is what names and occurrences differ in when their rows are applied.
+type kindOf[T any] struct {
+	kind    string                        // of a double
+	read    func(i int) (T, wrong, error) // what row i says
+	empty   func(*T) bool                 // whether nobody would see it
+	key     func(*T) string               // what tells a statement from all others
+	value   func(*T) string
+	alone   func(T) *fragment.Topic  // a topic that says only this
+	only    func(*fragment.Topic) *T // what such a topic says
+	inherit func(from, to *T) wrong  // what the form has no room for stays with a statement that changes
+}
+
+// applyRows returns the statements of one kind after the rows: all are those before.
+func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) ([]T, error) {
+	goes, said := map[string]bool{}, map[*row]T{}
+	for i, r := range rows {
+		if r.Remove {
+			goes[r.Is] = true
+			continue
+		}
+		says, w, err := k.read(i)
+		if err != nil {
+			return nil, err
+		}
+		if r.Wrong = w; w.Kind != "" || r.Is != "" && k.key(&says) == r.Is {
+			continue // wrong, or as it was
+		}
+		if k.empty(&says) {
+			r.Wrong = wrong{Kind: "empty", Field: "value"}
+			continue
+		}
+		is, w, err := a.statement(k.alone(says))
+		if err != nil {
+			return nil, err
+		}
+		if r.Wrong = w; w.Kind == "" {
+			said[r], goes[r.Is] = *k.only(is), true
+		}
+	}
+	if len(goes) == 0 {
+		return all, nil
+	}
+	div := divide(all, k.key, goes)
+	for _, r := range rows {
+		says, there := said[r]
+		if !there {
+			continue
+		}
+		old, known := div.gone[r.Is]
+		if known {
+			if r.Wrong = k.inherit(&old, &says); r.Wrong.Kind != "" {
+				continue
+			}
+		}
+		is := k.key(&says)
+		if div.known[is] {
+			if known {
+				r.Wrong = wrong{Kind: "same", Field: "value"}
+			}
+			continue
+		}
+		if r.Is != "" && !known {
+			d.doubles = append(d.doubles, double{Kind: k.kind, Mine: pages.Cut(k.value(&says))})
+		}
+		div.known[is], div.kept = true, append(div.kept, says)
+	}
+	return div.kept, nil
+}
+
+// names applies the rows of names.
+func (a *applying) names(d *draft) (err error) {
+	var rows []*row
+	var fields []*nameRow
+	for i := range d.Names {
+		if r := &d.Names[i]; !r.blank() && (!r.Long || r.Remove) {
+			rows, fields = append(rows, &r.row), append(fields, r)
+		}
+	}
+	a.topic.Names, err = applyRows(a, d, kindOf[fragment.Name]{
+		kind:  ofName,
+		read:  func(i int) (fragment.Name, wrong, error) { return a.name(fields[i]) },
+		empty: func(n *fragment.Name) bool { return unseen(n.Value) },
+		key:   func(n *fragment.Name) string { return nameIs(a.self, n) },
+		value: func(n *fragment.Name) string { return n.Value },
+		alone: func(n fragment.Name) *fragment.Topic { return &fragment.Topic{Names: []fragment.Name{n}} },
+		only:  func(t *fragment.Topic) *fragment.Name { return &t.Names[0] },
+		inherit: func(from, to *fragment.Name) wrong {
+			to.Reifier, to.ItemIdentifiers = from.Reifier, from.ItemIdentifiers
+			var ok bool
+			if to.Variants, ok = variants(from, to.Scope); !ok {
+				return wrong{Kind: "variant", Field: "scope"}
+			}
+			return wrong{}
+		},
+	}, rows, a.topic.Names)
+	return err
+}
+
+// variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false
+// where one would have no theme of its own any more, or be the same as another.
+func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
+	for _, v := range of.Variants {
+		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool { return slices.Contains(of.Scope, theme) })
+		both := append(slices.Clone(scope), own...)
+		slices.Sort(both)
+		if v.Scope = slices.Compact(both); len(v.Scope) == len(scope) {
+			return nil, false
+		}
+		if slices.ContainsFunc(all, func(o fragment.Variant) bool {
+			return o.Value == v.Value && o.Datatype == v.Datatype && slices.Equal(o.Scope, v.Scope)
+		}) {
+			return nil, false
+		}
+		all = append(all, v)
+	}
+	return all, true
+}
+
+// occurrences applies the rows of occurrences.
+func (a *applying) occurrences(d *draft) (err error) {
+	var rows []*row
+	var fields []*occurrenceRow
+	for i := range d.Occurrences {
+		if r := &d.Occurrences[i]; !r.blank() && (!r.Long || r.Remove) {
+			rows, fields = append(rows, &r.row), append(fields, r)
+		}
+	}
+	a.topic.Occurrences, err = applyRows(a, d, kindOf[fragment.Occurrence]{
+		kind:  ofOccurrence,
+		read:  func(i int) (fragment.Occurrence, wrong, error) { return a.occurrence(fields[i]) },
+		empty: func(*fragment.Occurrence) bool { return false },
+		key:   func(o *fragment.Occurrence) string { return occurrenceIs(a.self, o) },
+		value: func(o *fragment.Occurrence) string { return o.Value },
+		alone: func(o fragment.Occurrence) *fragment.Topic {
+			return &fragment.Topic{Occurrences: []fragment.Occurrence{o}}
+		},
+		only: func(t *fragment.Topic) *fragment.Occurrence { return &t.Occurrences[0] },
+		inherit: func(from, to *fragment.Occurrence) wrong {
+			to.Reifier, to.ItemIdentifiers = from.Reifier, from.ItemIdentifiers
+			return wrong{}
+		},
+	}, rows, a.topic.Occurrences)
+	return err
+}
+
+// types applies the rows of types.
+func (a *applying) types(d *draft) error {
+	for i := range d.Types {
+		r := &d.Types[i]
+		switch {
+		case r.blank():
+			continue
+		case r.Is != "":
+			if err := a.takeAway(&r.row, fragment.AsInstance); err != nil {
+				return err
+			}
+			continue
+		}
+		class, w, err := a.ref(r.Type)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w.at("type"); w.Kind != "" {
+			continue
+		}
+		made := fragment.NewAssociation(2)
+		for _, ref := range []struct {
+			to *fragment.Ref
+			si fragment.Ref
+		}{{&made.Type, tmdm.PSITypeInstance}, {&made.Roles[0].Type, tmdm.PSIInstance}, {&made.Roles[1].Type, tmdm.PSIType}} {
+			if *ref.to, _, err = a.ref(string(ref.si)); err != nil {
+				return err
+			}
+		}
+		made.Roles[0].Player, made.Roles[1].Player = a.self, class
+		if err := a.add(made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeAway removes the association of a row, if that is to go and it is there.
+func (a *applying) takeAway(r *row, part fragment.Part) error {
+	key, ok := keyOf(r.Is)
+	if !r.Remove || !ok {
+		return nil
+	}
+	found, err := a.associationOf(key, part)
+	if found != nil {
+		a.removed = append(a.removed, found)
+	}
+	return err
+}
+
+// add adds an association unless it is there.
+func (a *applying) add(made *fragment.Association) error {
+	made.Canonical()
+	key := made.Key()
+	found, err := a.associationOf(key, made.Part(a.self))
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		a.added = append(a.added, made)
+		return nil
+	}
+	a.removed = slices.DeleteFunc(a.removed, func(r *fragment.Association) bool { return r.Key() == key }) // it stays as it is
+	return nil
+}
+
+// associations applies the rows of associations.
+func (a *applying) associations(d *draft) error {
+	for i := range d.Associations {
+		r := &d.Associations[i]
+		switch {
+		case r.blank():
+			continue
+		case r.Is != "":
+			if err := a.takeAway(&r.row, fragment.AsPlayer); err != nil {
+				return err
+			}
+			continue
+		}
+		made, w, err := a.association(r)
+		if err != nil {
+			return err
+		}
+		if r.Wrong = w; w.Kind == "" {
+			if err := a.add(made); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// association returns the one that a row says.
+func (a *applying) association(r *associationRow) (made *fragment.Association, w wrong, err error) {
+	if r.Type == "" {
+		return nil, wrong{Kind: "roles", Field: "type"}, nil
+	}
+	if r.Role == "" {
+		return nil, wrong{Kind: "roles", Field: "role"}, nil
+	}
+	made = &fragment.Association{}
+	if made.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
+		return nil, w.at("type"), err
+	}
+	if made.Scope, w, err = a.scope(r.Scope); w.Kind != "" || err != nil {
+		return nil, w, err
+	}
+	own := fragment.Role{Player: a.self}
+	if own.Type, w, err = a.ref(r.Role); w.Kind != "" || err != nil {
+		return nil, w.at("role"), err
+	}
+	made.Roles = append(made.Roles, own)
+	for i, o := range r.Others {
+		ofType, ofPlayer := otherRole(i)+"type", otherRole(i)+"player"
+		if o == (roleRow{}) {
+			continue
+		}
+		if o.Type == "" {
+			return nil, wrong{Kind: "roles", Field: ofType}, nil
+		}
+		if o.Player == "" {
+			return nil, wrong{Kind: "roles", Field: ofPlayer}, nil
+		}
+		var other fragment.Role
+		if other.Type, w, err = a.ref(o.Type); w.Kind != "" || err != nil {
+			return nil, w.at(ofType), err
+		}
+		if other.Player, w, err = a.ref(o.Player); w.Kind != "" || err != nil {
+			return nil, w.at(ofPlayer), err
+		}
+		if !slices.ContainsFunc(made.Roles, func(r fragment.Role) bool { return r.Type == other.Type && r.Player == other.Player }) {
+			made.Roles = append(made.Roles, other)
+		}
+	}
+	return made, wrong{}, nil
+}
+
+// unseen reports whether nothing of a text is seen.
+func unseen(text string) bool {
+	return strings.TrimFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) }) == ""
+}

@@ -1,0 +1,220 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/ext/since/position"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// change is an entry of the log.
+type change struct {
+	link                // to its page
+	Topic        string // page of the topic
+	SI           address
+	Kind         string
+	Updated      time.Time
+	Author, Note string
+	Then         string // page of the topic after the change, "" where it was gone
+	Shown        bool   // the page shows the topic as it was after this change
+	Forms        []link
+}
+
+func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
+	if err := v.SetTitle(e); err != nil {
+		return change{}, err
+	}
+	c := &v.Collection
+	made := change{
+		link: linkTo(e, p.URLs.Fragment(c, e)+Ending), Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
+		Kind: texts.Added, Updated: e.Updated, Author: e.Author, Note: e.Note,
+	}
+	switch {
+	case e.Deleted:
+		made.Kind = texts.Deleted
+	case e.Topic != "":
+		made.Kind = texts.Moved
+	case e.Modified:
+		made.Kind = texts.Changed
+	}
+	if e.Lives() {
+		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
+	}
+	made.Forms = append(data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
+	return made, nil
+}
+
+// linkTo leads to a page about an entry. Its title is what the topic is called; an identifier is shortened.
+func linkTo(e *store.Entry, url string) link {
+	l := link{Title: e.Label(), URL: url}
+	if l.Title == valueOf(string(e.TopicSI)).Text {
+		l.abbreviate(string(e.TopicSI))
+	}
+	return l
+}
+
+// abbreviate gives a link to what has no name a shortened locator as its title.
+func (l *link) abbreviate(locator string) {
+	if l.Title = short(locator); l.Title != locator {
+		l.Whole = Cut(locator)
+	}
+}
+
+// changes returns the last n changes behind one sequence and up to another, the newest first.
+func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, error) {
+	var all []change
+	if upTo > uint64(n) {
+		behind = max(behind, upTo-uint64(n))
+	}
+	for e, err := range v.Entries(behind + 1) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq > upTo {
+			break
+		}
+		made, err := p.changeOf(v, &e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made)
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// history returns the last changes of a topic up to an entry, the newest first, as far as they are kept.
+func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
+	var all []change
+	for {
+		made, err := p.changeOf(v, e)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, made); e.Prior <= v.Horizon || len(all) == newest {
+			return all, nil
+		}
+		if e, err = v.Entry(e.Prior); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
+// those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead here
+// with both.
+func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	before, err := web.Number(r, "before", v.Head+1)
+	if err != nil {
+		return err
+	}
+	asked, err := position.Parse(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	upTo, behind := min(v.Head, before-1), v.Horizon
+	var from *time.Time
+	if asked != nil {
+		from = &asked.From
+		if behind, err = history.Before(v, *from); err != nil {
+			return err
+		}
+		if asked.Epoch == v.Epoch {
+			behind = max(behind, asked.After)
+		}
+	}
+	c := &v.Collection
+	return p.write(w, r, c, "changes", func() (*page, error) {
+		all, err := p.changes(v, behind, upTo, most)
+		older := ""
+		if upTo > behind+most {
+			q := r.URL.Query()
+			q.Set("before", strconv.FormatUint(upTo-most+1, 10))
+			older = "?" + q.Encode()
+		}
+		return &page{Title: texts.Changes, Path: p.Trail(c), Of: struct {
+			Changes []change
+			Since   *time.Time // nil: they are all
+			Older   string
+			Newest  string // "" on the first page
+			Pruned  bool   // earlier changes are given up
+			Feed    string
+		}{all, from, older, newestOf(r), older == "" && v.Horizon > 0 && behind == v.Horizon, p.URLs.Fragments(c)}}, err
+	})
+}
+
+// Document leads from the page of an archive document of the feed to the page of its changes.
+func (p *Pages) Document(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	n, err := strconv.ParseUint(web.Var(r, "n"), 10, 63)
+	c := &v.Collection
+	if err != nil || n == 0 || n > c.OpenDocument() {
+		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", c.OpenDocument())
+	}
+	first, size := c.Document(n)
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10), http.StatusSeeOther)
+	return nil
+}
+
+// History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its
+// own.
+func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	if r.URL.Query().Has("si") {
+		return p.Find(w, r, v)
+	}
+	to, given := p.URLs.Fragments(&v.Collection)+Ending, url.Values{}
+	for _, name := range []string{"before", "since"} {
+		if value := r.URL.Query().Get(name); value != "" {
+			given.Set(name, value)
+		}
+	}
+	if len(given) > 0 {
+		to += "?" + given.Encode()
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// newestOf leads from a page of older changes to the first one.
+func newestOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Path
+}
+
+// Change answers with the page of a change.
+func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	id, err := uuid.Parse(web.Var(r, "id"))
+	if err != nil {
+		return web.Problemf(http.StatusNotFound, "there is no such change")
+	}
+	e, err := v.EntryOf(id)
+	if err != nil {
+		return err
+	}
+	c := &v.Collection
+	return p.write(w, r, c, "change", func() (*page, error) {
+		words, err := p.whatChanged(r, v, e)
+		if err != nil {
+			return nil, err
+		}
+		made, err := p.changeOf(v, e)
+		of := struct {
+			change
+			said
+		}{made, words}
+		return &page{Title: e.Label(), Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
+	})
+}

@@ -1,0 +1,63 @@
+// Package layout is what all pages have, those of a server and those of a client's folder: the frame, the style sheet,
+// the headers.
+package layout
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"html/template"
+	"io/fs"
+	"net/http"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+)
+
+// Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
+type Page struct {
+	Title string
+	Path  []Link // from the first page to here
+	Style string // URL of the style sheet
+	Of    any    // what the page is about
+}
+
+// Link leads to a page.
+type Link struct {
+	Title string
+	URL   string
+	Whole string // the locator that a shortened title stands for; "": the title is all
+}
+
+// MediaType is that of pages.
+const MediaType = "text/html; charset=utf-8"
+
+// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style
+// sheet.
+const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// SetHeaders sets the headers of a page.
+func SetHeaders(h http.Header) {
+	h.Set("Content-Type", MediaType)
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// Parse returns the template of a page: the frame, with what files define in it.
+func Parse(from fs.FS, funcs template.FuncMap, files ...string) *template.Template {
+	return template.Must(template.Must(template.New("layout").Funcs(funcs).Parse(texts.Layout)).ParseFS(from, files...))
+}
+
+// Style is the style sheet.
+//
+//go:embed style.css
+var Style []byte
+
+// StyleName changes with the style sheet, so that caches may keep it for good.
+var StyleName = func() string {
+	sum := sha256.Sum256(Style)
+	return "style-" + hex.EncodeToString(sum[:])[:12] + ".css"
+}()
+
+// StyleCaching is the Cache-Control of the style sheet under its name.
+const StyleCaching = "public, max-age=31536000, immutable"

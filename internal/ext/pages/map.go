@@ -1,0 +1,73 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// aboutMap is what the page of a map says.
+type aboutMap struct {
+	listed
+	SP, Types, Changes, AllSnapshots     string
+	Current                              []link // the map as of now
+	Feed, FeedOfChanges, FeedOfSnapshots string
+	New                                  string // form of a new topic; "": who asks may not fill it in
+	Links                                []feeds.Link
+	Origins                              []layout.Link
+	Replica                              bool      // they are the origin, else what the map is derived from
+	Hierarchies                          []link    // their pages
+	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
+	Newest                               []change
+	Snapshots                            []snapshot
+	Timelines                            timelines
+}
+
+// Counting the instances of types takes time in the size of a map. A page of one with more topics leads to its types.
+const showTypesUpTo = 50_000
+
+// Map answers with the page of a map.
+func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	c := &v.Collection
+	taken, err := p.snapshots(v)
+	if err != nil {
+		return err
+	}
+	origins, err := p.Origins(r, c)
+	if err != nil {
+		return err
+	}
+	tag := p.Tag(r, c) + fmt.Sprint(origins)
+	for _, s := range taken { // the state of a map does not say which there are
+		tag += s.Files[0].URL
+	}
+	return p.writeTagged(w, r, c, web.Digest([]byte(tag)), "map", func() (*page, error) {
+		of := aboutMap{
+			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
+			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c), Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
+			Current: data(p.URLs.Current(c), "", c.InRDF()), AllSnapshots: p.URLs.Snapshots(c) + Ending,
+			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
+			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
+		}
+		var err error
+		if of.Newest, err = p.changes(v, v.Horizon, v.Head, newest); err != nil {
+			return nil, err
+		}
+		if of.Timelines, err = timelinesOf(v); err != nil {
+			return nil, err
+		}
+		if of.Hierarchies, err = p.hierarchies(v); err != nil {
+			return nil, err
+		}
+		if c.Topics <= showTypesUpTo {
+			if of.Tree, err = p.typeTree(v); err != nil {
+				return nil, err
+			}
+		}
+		return &page{Title: titleOf(c), Path: p.Trail(nil), Of: of}, nil
+	})
+}

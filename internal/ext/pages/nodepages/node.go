@@ -1,0 +1,160 @@
+package nodepages
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/plot"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+)
+
+// published is a collection of the node.
+type published struct {
+	layout.Link // to its page; without URL where there is none
+	status.Published
+	Origin  *layout.Link // of a replica
+	Inputs  []layout.Link
+	Filling bool
+}
+
+// followed is a subscription.
+type followed struct {
+	layout.Link // to its page
+	*status.Status
+	From   layout.Link // the feed that was followed last
+	Seen   *status.Seen
+	Error  string
+	Trying bool       // a round is under way
+	Lag    *plot.Line // nil: it is on the page of the subscription only
+}
+
+// most is how many subscriptions the page of a node shows with their plots, and how many items of a list any page has.
+const (
+	mostPlots = 20
+	most      = 100
+)
+
+// node answers with the page of the node.
+func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
+	n, err := s.Source.Node(r.Context())
+	if err != nil {
+		return err
+	}
+	of := struct {
+		Publishes []published
+		Follows   []followed
+		Size      status.Size
+		Find      string
+		Programs  []layout.Link
+		Now       time.Time
+	}{Size: n.Size, Find: s.Find, Programs: s.Programs, Now: s.Now()}
+	pages := s.pagesOf(n)
+	for i := range n.Publishes {
+		of.Publishes = append(of.Publishes, s.published(&n.Publishes[i], pages))
+	}
+	for i := range n.Follows {
+		f := s.followed(&n.Follows[i])
+		if i < mostPlots && len(f.History) > 0 {
+			f.Lag = s.lag(f.Status, "lag-"+strconv.Itoa(i))
+		}
+		of.Follows = append(of.Follows, f)
+	}
+	return s.Write(w, http.StatusOK, nodeTemplate, texts.Node, s.Path, of)
+}
+
+// pagesOf returns the addresses of the pages of what is published and followed, by name.
+func (s *Site) pagesOf(n *status.Node) map[string]string {
+	pages := map[string]string{}
+	for i := range n.Follows {
+		pages[n.Follows[i].Name] = s.Root + SubscriptionPath(n.Follows[i].Name)
+	}
+	if s.Maps {
+		for i := range n.Publishes {
+			pages[n.Publishes[i].Name] = s.Root + "/topicmaps/" + n.Publishes[i].Name + ending
+		}
+	}
+	return pages
+}
+
+func (s *Site) published(p *status.Published, pages map[string]string) published {
+	of := published{Published: *p, Filling: p.BeingFilled, Link: layout.Link{Title: p.Name}}
+	if s.Maps {
+		of.URL = pages[p.Name]
+	}
+	if p.Origin != "" {
+		origin := layout.LinkTo(p.Origin)
+		of.Origin = &origin
+	}
+	for _, name := range p.DerivedFrom {
+		of.Inputs = append(of.Inputs, layout.Link{Title: name, URL: pages[name]})
+	}
+	return of
+}
+
+func (s *Site) followed(st *status.Status) followed {
+	f := followed{
+		Link: layout.Link{Title: st.Name, URL: s.Root + SubscriptionPath(st.Name)}, Status: st,
+		From: layout.LinkTo(st.Feed), Seen: s.Seen(st.Name), Error: layout.Message(st.LastError),
+	}
+	if st.Doubt != nil {
+		f.Error = layout.Message(st.Doubt.String())
+	}
+	f.Trying = f.Seen != nil && f.Seen.Running
+	return f
+}
+
+// day is how far plots go back.
+const day = 24 * time.Hour // as samples do
+
+// lag returns a plot of how old the copy was at most, up to now.
+func (s *Site) lag(st *status.Status, id string) *plot.Line {
+	now := s.Now()
+	p := &plot.Line{ID: id, Unit: plot.Seconds, From: now.Add(-day), To: now}
+	for i := range st.History {
+		if sample := &st.History[i]; sample.Lag != nil {
+			p.Points = append(p.Points, plot.Point{Time: sample.Last, Value: *sample.Lag})
+		}
+	}
+	if st.Lag != nil && len(p.Points) > 0 {
+		p.Points = append(p.Points, plot.Point{Time: now, Value: *st.Lag})
+	}
+	return p
+}
+
+// proof returns a plot of how long ago the copy had been proven equal when rounds ended. It has gaps where it was not
+// proven at all.
+func (s *Site) proof(st *status.Status, id string) *plot.Line {
+	now := s.Now()
+	p := &plot.Line{ID: id, Unit: plot.Seconds, From: now.Add(-day), To: now}
+	var last *time.Time
+	for i := range st.History {
+		sample := &st.History[i]
+		if sample.Proven != nil {
+			last = sample.Proven
+		}
+		if last != nil {
+			p.Points = append(p.Points, plot.Point{Time: sample.Last, Value: max(0, sample.Last.Sub(*last).Seconds())})
+		}
+	}
+	if last != nil {
+		p.Points = append(p.Points, plot.Point{Time: now, Value: max(0, now.Sub(*last).Seconds())})
+	}
+	return p
+}
+
+// applied returns a plot of how many entries were applied.
+func (s *Site) applied(st *status.Status, id string) *plot.Bars {
+	now := s.Now()
+	p := &plot.Bars{ID: id, Period: time.Hour, From: now.Add(-day), To: now}
+	for i := range st.History {
+		hour := st.History[i].From.UTC().Truncate(time.Hour)
+		if n := len(p.Points); n == 0 || !p.Points[n-1].Time.Equal(hour) {
+			p.Points = append(p.Points, plot.Point{Time: hour})
+		}
+		p.Points[len(p.Points)-1].Value += float64(st.History[i].Applied)
+	}
+	return p
+}

@@ -1,0 +1,194 @@
+// Package nodepages shows people what a node does, as HTML without scripts: what it publishes, and each source that it
+// follows.
+package nodepages
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/plot"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Source tells what the pages show.
+type Source interface {
+	// Node returns the picture of the node, with the history of some subscriptions at least.
+	Node(context.Context) (*status.Node, error)
+	// Subscription returns a subscription with its history, nil where there is none of the name.
+	Subscription(ctx context.Context, name string) (*status.Status, error)
+	// Log returns what was done lately with a subscription, the newest first.
+	Log(ctx context.Context, name string, most int) ([]store.Activity, error)
+	// Seen returns what was seen of a subscription since its rounds were begun, nil where nobody does them.
+	Seen(name string) *status.Seen
+}
+
+// Actions change what is in quarantine. Topics are named by subject identifiers; none means all.
+type Actions interface {
+	Retry(ctx context.Context, name string, topics ...string) error
+	Forget(ctx context.Context, name string, topics ...string) error
+}
+
+// Site answers with the pages of a node. Source and Root are required, if only by their zero value.
+type Site struct {
+	Source
+
+	Root     string        // begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
+	Path     []layout.Link // that leads to the page of the node
+	Maps     bool          // the maps that are published have pages, too
+	Find     string        // address of the page that finds topics; "": there is none
+	Programs []layout.Link // the same for programs
+
+	// Actions may be taken by whoever may see the pages; nil: none may. Token returns the hidden field that proves that
+	// a form is ours.
+	Actions Actions
+	Token   func(*http.Request) string
+
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Addresses of the pages, behind the Root.
+const (
+	NodePath    = "/node.html"
+	sourcesPath = "/node/"
+	stylePath   = "/pages/"
+	ending      = ".html"
+)
+
+// SubscriptionPath returns the address of the page of a subscription, behind the Root.
+func SubscriptionPath(name string) string { return sourcesPath + url.PathEscape(name) + ending }
+
+// funcs are what templates call.
+var funcs = template.FuncMap{
+	"at": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "cut": layout.Cut, "message": layout.Message, "seconds": plot.Seconds.Text, "line": line, "bars": bars, "bytes": size,
+}
+
+func line(l *plot.Line, title string) (template.HTML, error) {
+	l.Title = title
+	return l.HTML()
+}
+
+func bars(b *plot.Bars, title string) (template.HTML, error) {
+	b.Title = title
+	return b.HTML()
+}
+
+func size(n int64) string { return plot.Bytes.Text(float64(n)) }
+
+// Funcs returns what the templates of all pages of a client may call.
+func Funcs() template.FuncMap { return funcs }
+
+func parsed(name string) *template.Template {
+	return layout.Parse(texts.Pages, funcs, "node/parts.html", "node/"+name+".html")
+}
+
+var (
+	nodeTemplate         = parsed("node")
+	subscriptionTemplate = parsed("subscription")
+	problemTemplate      = parsed("problem")
+)
+
+// Problem is an error that is shown with a status.
+type Problem struct {
+	Status int
+	Text   string
+}
+
+func (p *Problem) Error() string { return p.Text }
+
+// Add adds the pages to routes.
+func (s *Site) Add(routes *http.ServeMux) {
+	routes.HandleFunc("GET "+NodePath, s.Shown(s.node))
+	routes.HandleFunc("GET "+sourcesPath+"{page}", s.Shown(s.subscription))
+	routes.HandleFunc("GET "+stylePath+"{name}", Style)
+	routes.HandleFunc("GET /node.json", s.Shown(s.json))
+	if s.Actions != nil {
+		routes.HandleFunc("POST "+sourcesPath+"{page}", s.Shown(s.act))
+	}
+}
+
+// Style answers with the style sheet.
+func Style(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("name") != layout.StyleName {
+		http.Error(w, "there is no such style sheet; reload the page", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	w.Header().Set("Cache-Control", layout.StyleCaching)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(layout.Style)
+}
+
+// StylePath is the address of the style sheet, behind the Root.
+func StylePath() string { return stylePath + layout.StyleName }
+
+// json answers with the picture of the node for programs.
+func (s *Site) json(w http.ResponseWriter, r *http.Request) error {
+	n, err := s.Source.Node(r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range n.Follows {
+		n.Follows[i].History = nil // there may be much of it, and no program has asked
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(n) // who is gone need not know
+	return nil
+}
+
+// ServeNode answers with the page of the node.
+func (s *Site) ServeNode(w http.ResponseWriter, r *http.Request) { s.Shown(s.node)(w, r) }
+
+// Shown makes a handler that shows the errors of h as pages.
+func (s *Site) Shown(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		if err == nil {
+			return
+		}
+		s.ShowProblem(w, r, err)
+	}
+}
+
+// ShowProblem answers with a page that says what is wrong.
+func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
+	var p *Problem
+	if !errors.As(err, &p) {
+		if r.Context().Err() == nil {
+			s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
+		}
+		p = &Problem{http.StatusServiceUnavailable, texts.FolderUnread}
+	}
+	title := http.StatusText(p.Status)
+	if err := s.Write(w, p.Status, problemTemplate, title, s.Path, layout.Cut(p.Text)); err != nil {
+		s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
+		http.Error(w, p.Text, p.Status)
+	}
+}
+
+// Write answers with a page that is as of now, and for who has asked alone.
+func (s *Site) Write(w http.ResponseWriter, status int, t *template.Template, title string, path []layout.Link, of any) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, &layout.Page{Title: layout.Cut(title), Path: path, Style: s.Root + StylePath(), Of: of}); err != nil {
+		return err
+	}
+	layout.SetHeaders(w.Header())
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // who is gone need not know
+	return nil
+}

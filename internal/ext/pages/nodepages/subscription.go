@@ -1,0 +1,159 @@
+package nodepages
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/plot"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// quarantined is a change that could not be applied.
+type quarantined struct {
+	store.Quarantined
+	Document *layout.Link // nil: not known
+	Why      string
+}
+
+// done is something that was done with a subscription.
+type done struct {
+	store.Activity
+	More int // entries beside those that are shown
+}
+
+// subscription is what its page shows.
+type subscription struct {
+	followed
+	Addresses          []layout.Link
+	Derived            []layout.Link
+	Proof              *plot.Line
+	Applied            *plot.Bars
+	Rounds             []store.Sample // the newest first
+	Quarantine         []quarantined
+	More               int // in quarantine beside those that are shown
+	Repairs, Activity  []done
+	Acts               bool   // there are buttons
+	Token              string // of their forms
+	Retried, Forgotten bool
+	Signer             string
+	Find               string
+	Now                time.Time
+}
+
+// mostEntries is how many entries of an activity are shown, mostActivities how many activities.
+const (
+	mostEntries    = 10
+	mostActivities = 50
+	mostRounds     = 24
+)
+
+// named returns the subscription of a request.
+func (s *Site) named(ctx context.Context, r *http.Request) (*status.Status, error) {
+	name, ok := strings.CutSuffix(r.PathValue("page"), ending)
+	if !ok {
+		return nil, &Problem{http.StatusNotFound, texts.NoPage}
+	}
+	st, err := s.Source.Subscription(ctx, name)
+	if st == nil && err == nil {
+		err = &Problem{http.StatusNotFound, fmt.Sprintf(texts.NoSubscription, layout.Cut(name))}
+	}
+	return st, err
+}
+
+// subscription answers with the page of a subscription.
+func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.named(r.Context(), r)
+	if err != nil {
+		return err
+	}
+	of := subscription{
+		followed: s.followed(st), Find: s.Find, Now: s.Now(),
+		Retried: r.URL.Query().Get("done") == "retry", Forgotten: r.URL.Query().Get("done") == "forget",
+	}
+	if s.Actions != nil {
+		of.Acts, of.Token = true, s.Token(r)
+	}
+	of.Signer, _, _ = strings.Cut(st.Key, "+")
+	for _, a := range st.Addresses {
+		of.Addresses = append(of.Addresses, layout.LinkTo(a))
+	}
+	for _, a := range st.DerivedFrom {
+		of.Derived = append(of.Derived, layout.LinkTo(a))
+	}
+	for i := range st.Quarantine[:min(len(st.Quarantine), most)] {
+		q := quarantined{Quarantined: st.Quarantine[i], Why: layout.Message(st.Quarantine[i].Error)}
+		if q.Quarantined.Document != "" {
+			a := layout.LinkTo(q.Quarantined.Document)
+			q.Document = &a
+		}
+		of.Quarantine = append(of.Quarantine, q)
+	}
+	of.More = len(st.Quarantine) - len(of.Quarantine)
+	of.Rounds = slices.Clone(st.History[max(0, len(st.History)-mostRounds):])
+	slices.Reverse(of.Rounds)
+	of.Lag, of.Proof, of.Applied = s.lag(st, "lag"), s.proof(st, "proof"), s.applied(st, "applied")
+	log, err := s.Log(r.Context(), st.Name, mostActivities)
+	if err != nil {
+		return err
+	}
+	for i, a := range log {
+		d := done{Activity: a, More: len(a.Entries) - min(len(a.Entries), mostEntries)}
+		d.Entries = a.Entries[:len(a.Entries)-d.More]
+		d.Note = layout.Message(a.Note)
+		of.Activity = append(of.Activity, d)
+		switch a.Kind {
+		case store.ActivityRepaired, store.ActivityMended:
+			of.Repairs = append(of.Repairs, d)
+		case store.ActivityReplaced:
+			first := !slices.ContainsFunc(log[i+1:], func(a store.Activity) bool { return a.Kind != store.ActivitySubscribed })
+			if !first || len(log) == mostActivities { // else the copy was loaded, not repaired
+				of.Repairs = append(of.Repairs, d)
+			}
+		}
+	}
+	path := append(slices.Clone(s.Path), layout.Link{Title: texts.Node, URL: s.Root + NodePath})
+	return s.Write(w, http.StatusOK, subscriptionTemplate, st.Name, path, of)
+}
+
+// maxForm bounds the length in bytes of a form.
+const maxForm = 1 << 20
+
+// act does what a form asks for, and leads back to the page.
+func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return &Problem{http.StatusBadRequest, texts.FormUnread}
+	}
+	st, err := s.named(r.Context(), r)
+	if err != nil {
+		return err
+	}
+	var topics []string
+	if r.PostForm.Get("all") == "" {
+		if topics = r.PostForm["topic"]; len(topics) == 0 || topics[0] == "" {
+			return &Problem{http.StatusBadRequest, texts.FormNoTopic}
+		}
+	}
+	what := r.PostForm.Get("do")
+	switch what {
+	case "retry":
+		err = s.Actions.Retry(r.Context(), st.Name, topics...)
+	case "forget":
+		err = s.Actions.Forget(r.Context(), st.Name, topics...)
+	default:
+		return &Problem{http.StatusBadRequest, texts.FormNoAction}
+	}
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, s.Root+SubscriptionPath(st.Name)+"?"+url.Values{"done": {what}}.Encode()+"#quarantine", http.StatusSeeOther)
+	return nil
+}

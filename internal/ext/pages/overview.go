@@ -1,0 +1,110 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// listed is a collection in the overview.
+type listed struct {
+	link
+	Summary string
+	Topics  int
+	Updated time.Time
+	Kind    string // where others write it
+	Problem string // of a derived one
+}
+
+// Overview answers with the page of all maps.
+func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
+	all, err := p.Visible(r)
+	if err != nil {
+		return err
+	}
+	conditionOf, err := p.Conditions(r.Context())
+	if err != nil {
+		return err
+	}
+	maps := make([]listed, len(all))
+	for i := range all {
+		c := &all[i]
+		maps[i] = listed{link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, c.Summary, c.Topics, c.Updated, kindOf(c), ""}
+		if condition, advice := conditionOf(c); condition != "" {
+			maps[i].Problem = condition + ": " + advice
+		}
+	}
+	return p.writeEachTime(w, r, "overview", &page{Title: texts.Maps, Of: struct {
+		Maps         []listed
+		Links        []feeds.Link
+		Feed, SignIn string
+		SignedIn     bool
+		Node         string // page of it; "": who asks may not see it
+	}{maps, p.Links(nil), p.URLs.Overview(), p.SignIn, p.signedIn(r), p.Node(r)}})
+}
+
+func kindOf(c *store.Collection) string {
+	switch {
+	case c.Replica != nil:
+		return texts.Replica
+	case len(c.DerivedFrom) > 0:
+		return texts.Derived
+	}
+	return ""
+}
+
+// newest is how many changes the page of a map shows, and most how many any page lists of anything.
+const (
+	newest = 20
+	most   = 100
+)
+
+// About leads from the address that the page of a map once had.
+func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	http.Redirect(w, r, p.URLs.Map(&v.Collection)+Ending, http.StatusMovedPermanently)
+	return nil
+}
+
+// Minted leads from an identifier that a server gave to a topic to that topic.
+func (p *Pages) Minted(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	t, err := v.Source().Topic(identifier(string(p.URLs) + r.URL.Path)) // an IRI, of which clients make a URI
+	if t == nil && err == nil {
+		t, err = v.Source().Topic(identifier(string(p.URLs) + r.URL.EscapedPath()))
+	}
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, string(p.URLs)+r.URL.Path)
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI()), http.StatusSeeOther)
+	return nil
+}
+
+// Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a
+// time.
+func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	si := identifier(r.URL.Query().Get("si"))
+	t, err := v.Source().Topic(si)
+	if err != nil {
+		return err
+	}
+	if t != nil {
+		si = t.TopicSI()
+	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
+		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, valueOf(string(si)).Text)))
+	}
+	to := p.URLs.Topic(&v.Collection, si) + Ending
+	if at := r.URL.Query().Get("at"); at != "" {
+		to += "?" + url.Values{"at": {at}}.Encode()
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}

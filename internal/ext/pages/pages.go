@@ -1,0 +1,237 @@
+// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML without
+// scripts. Each page has the address of a feed or a resource, with ".html" behind it. Programs never get one where they
+// ask for something else.
+package pages
+
+import (
+	"bytes"
+	"context"
+	"html/template"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Ending is that of the addresses of pages.
+const Ending = ".html"
+
+// MediaType is that of pages.
+const MediaType = layout.MediaType
+
+// Pages answers with pages. It is safe for concurrent use.
+type Pages struct {
+	URLs    addresses.Base
+	Answers *web.Answers
+
+	// Links returns what else the page of a collection leads to, for programs; that of all collections, where it is
+	// nil.
+	Links func(*store.Collection) []feeds.Link
+
+	// Visible returns the collections that a request may see.
+	Visible func(*http.Request) ([]store.Collection, error)
+
+	SearchWithin time.Duration // what a search may take; 0: [records.Within]
+
+	// Conditions returns what says of a collection that is derived what is in its way, and what to do about it.
+	Conditions func(context.Context) (of func(*store.Collection) (condition, advice string), err error)
+
+	// Node returns the address of the page of the node, "" for those who may not see it.
+	Node func(*http.Request) string
+
+	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who
+	// may not do so.
+	SayersOf func(r *http.Request, si string) string
+
+	// Origins returns links to what a collection is derived from, or a replica of.
+	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
+
+	// Claims returns what the inputs of a derived collection say of a topic, with its associations of these parts; nil:
+	// nobody asks.
+	Claims func(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (Claims, error)
+
+	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "":
+	// nobody may, there is none.
+	MayEdit func(*http.Request) bool
+	SignIn  string
+
+	// SignedIn reports whether a request is one of somebody who has signed in; nil: nobody can.
+	SignedIn func(*http.Request) bool
+
+	// Tag returns a tag for what is made of a state of a collection in answer to a request.
+	Tag func(*http.Request, *store.Collection) string
+}
+
+// templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
+// that it takes to parse them.
+var templates = sync.OnceValue(func() map[string]*template.Template {
+	all := map[string]*template.Template{}
+	files, err := fs.Glob(texts.Pages, "server/*.html")
+	if err != nil {
+		panic(err)
+	}
+	const parts, ofForms = "server/parts.html", "server/formparts.html"
+	for _, file := range files {
+		if file != parts && file != ofForms {
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			all[name] = layout.Parse(texts.Pages, template.FuncMap{"time": timeOf, "count": count, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
+		}
+	}
+	return all
+})
+
+// page is what all pages have.
+type page struct {
+	Title  string
+	Path   []link // from the overview to here
+	Style  string
+	Search *searchField // nil: the page is of no map
+	Of     any          // what the page is about
+}
+
+// link leads to a page.
+type link layout.Link
+
+// Policy is the content security policy of pages.
+const Policy = layout.Policy
+
+// write answers with a page that is made of a state of a collection, if the client does not have it.
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string, of func() (*page, error)) error {
+	return p.writeTagged(w, r, c, p.Tag(r, c), name, of)
+}
+
+// writeTagged answers with a page of a collection, if the client does not have the one with the tag.
+func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string, of func() (*page, error)) error {
+	head(w)
+	if p.edits(r) {
+		tag += "-edit" // there are links to forms on it
+	}
+	return p.Answers.WriteBytes(w, r, tag, "no-cache", func() ([]byte, error) {
+		made, err := of()
+		if err != nil {
+			return nil, err
+		}
+		if made.Search == nil {
+			made.Search = p.searchField(c, "")
+		}
+		var b bytes.Buffer
+		err = p.execute(&b, name, made)
+		return b.Bytes(), err
+	})
+}
+
+// writeEachTime answers with a page that depends on more than the state of a collection. Its ETag is made of its bytes.
+func (p *Pages) writeEachTime(w http.ResponseWriter, r *http.Request, name string, made *page) error {
+	head(w)
+	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error { return p.execute(w, name, made) })
+}
+
+func head(w http.ResponseWriter) {
+	layout.SetHeaders(w.Header())
+	w.Header().Set("Vary", "Accept-Encoding")
+}
+
+func (p *Pages) execute(w io.Writer, name string, made *page) error {
+	made.Style = p.styleURL()
+	return templates()[name].Execute(w, made)
+}
+
+func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + layout.StyleName }
+
+// Style answers with the style sheet.
+func (p *Pages) Style(w http.ResponseWriter, r *http.Request) error {
+	if web.Var(r, "name") != layout.StyleName {
+		return web.Problemf(http.StatusNotFound, "there is no such style sheet; reload the page")
+	}
+	return p.Answers.WriteSmall(w, r, "text/css; charset=utf-8", layout.StyleCaching, func(w io.Writer) error {
+		_, err := w.Write(layout.Style)
+		return err
+	})
+}
+
+// Home leads from the root of the server to the overview.
+func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
+	to := p.URLs.Overview()
+	if !forReaders(r) {
+		to += Ending
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
+// all others by h. So whoever copies the address from a browser can subscribe to it.
+func (p *Pages) Alone(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !forReaders(r) {
+			return h(w, r)
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending), http.StatusSeeOther)
+		return nil
+	}
+}
+
+// forReaders reports whether a request is that of a reader of feeds.
+func forReaders(r *http.Request) bool {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accept, "application/atom+xml") && !strings.Contains(accept, "text/html")
+}
+
+// Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
+// others by h.
+func (p *Pages) Beside(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs
+		if !ForPeople(r) || strings.HasSuffix(r.URL.Path, Ending) {
+			return h(w, r)
+		}
+		to := string(p.URLs) + r.URL.EscapedPath() + Ending
+		if r.URL.RawQuery != "" {
+			to += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Cache-Control", "no-store") // the answer to programs is another one
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
+	}
+}
+
+// navigation names the headers of a navigation.
+const navigation = "Sec-Fetch-Mode, Upgrade-Insecure-Requests"
+
+// ForPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not
+// tell: Java's HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send
+// the headers of a navigation: by HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else
+// the other.
+func ForPeople(r *http.Request) bool {
+	navigates := r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Upgrade-Insecure-Requests") == "1"
+	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
+}
+
+// Trail is the path from the overview to a page of a collection.
+func (p *Pages) Trail(c *store.Collection, more ...link) []link {
+	all := []link{{Title: texts.Maps, URL: p.URLs.Overview() + Ending}}
+	if c != nil {
+		all = append(all, link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending})
+	}
+	return append(all, more...)
+}
+
+func titleOf(c *store.Collection) string {
+	if t := strings.TrimSpace(c.Title); t != "" {
+		return t
+	}
+	return c.Name
+}

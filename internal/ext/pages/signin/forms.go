@@ -1,0 +1,192 @@
+package signin
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/web"
+)
+
+// MaxForm is how many bytes a form may have.
+const MaxForm = 4 << 20
+
+// Address is that of the page to sign in.
+const Address = "/sign-in" + pages.Ending
+
+// challenge is what answers with 401 must have (RFC 9110 §11.6.1, WWW-Authenticate). Browsers make nothing of it.
+const challenge = `Bearer realm="tmshare"`
+
+// Routes adds the page to sign in.
+func (s *Sessions) Routes(handle func(path string, h web.Handler, methods ...string)) {
+	anybody := func(*http.Request) error { return nil }
+	handle(Address, s.private(anybody, s.here(s.page)), "GET", "HEAD")
+	handle(Address, s.private(anybody, s.here(s.sent)), "POST")
+}
+
+// Form makes a handler of a page with a form. may says why a request may not use it. What is sent is there in PostForm,
+// and comes from a page of this server in the same session.
+func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handler {
+	return s.private(may, func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodPost {
+			if err := parse(w, r); err != nil {
+				return err
+			}
+			if err := s.check(r); err != nil {
+				return err
+			}
+		}
+		return h(w, r)
+	})
+}
+
+// here makes a handler that leads from another name of this machine, such as localhost, to the one that all pages lead
+// to: a cookie is of one name. Where a proxy may have changed the name, nobody is led, as that could go on for ever.
+func (s *Sessions) here(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		base, err := url.Parse(string(s.urls))
+		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) || portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
+			return h(w, r)
+		}
+		return seeOther(w, r, string(s.urls)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
+	}
+}
+
+func portOf(host string) string {
+	_, port, _ := strings.Cut(host[strings.LastIndex(host, "]")+1:], ":")
+	return port
+}
+
+// private makes a handler whose answers are for one person.
+func (s *Sessions) private(may func(*http.Request) error, h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		web.RecorderOf(r).Private = true
+		if err := may(r); err != nil {
+			var p *web.Problem
+			if !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
+				return err
+			}
+			if s.Leads(w, r) {
+				return nil
+			}
+			if kept, failed := s.keep(w, r); kept {
+				return failed
+			}
+			w.Header().Set("WWW-Authenticate", challenge)
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+func parse(w http.ResponseWriter, r *http.Request) error {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/x-www-form-urlencoded" {
+		return web.Problemf(http.StatusUnsupportedMediaType, "this address takes what its form sends; programs POST topics to the address of the topics instead")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
+	err := r.ParseForm()
+	var known *web.Problem
+	if large := new(http.MaxBytesError); errors.As(err, &large) || errors.As(err, &known) {
+		return err
+	}
+	if err != nil {
+		return web.Problemf(http.StatusBadRequest, "the form cannot be read: go back, and send it again")
+	}
+	return nil
+}
+
+// Leads leads a browser to the page to sign in, and from there back, and reports whether it did.
+func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
+	if len(s.byID) == 0 || !pages.ForPeople(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, string(s.urls)+Address+"?to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+	return true
+}
+
+// backTo returns where a page leads that has led to the page to sign in: an address of this server, whatever it is.
+func (s *Sessions) backTo(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\r\n") || len(path) > 8<<10 {
+		return s.urls.Overview() + pages.Ending
+	}
+	return string(s.urls) + u.RequestURI()
+}
+
+// form is what the page to sign in shows.
+type form struct {
+	Address     string // of the page itself
+	To          string // where it leads back to
+	Back        string // the same, absolute
+	Code        string
+	Signed      bool
+	Name        string // of whose session it is, "" where that is not known
+	Wrong       bool   // the token that was given
+	NoTokens    bool   // the server has none
+	Unencrypted bool
+
+	Kept             []field // of a form that was sent after the session had ended
+	Again, AgainCode string  // where that can be sent to now, and the code that it needs; "": not yet
+}
+
+func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of form) error {
+	if t := s.Of(r); t != nil {
+		of.Signed, of.Name = true, t.Name
+	}
+	of.Address = string(s.urls) + Address
+	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
+	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.urls), "http://"))
+	return s.Pages.WriteForm(w, r, status, "signin", texts.SignIn, nil, &of)
+}
+
+func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {
+	return s.show(w, r, http.StatusOK, form{To: r.URL.Query().Get("to")})
+}
+
+// sent begins a session, or ends it.
+func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
+	if err := s.checkSite(r); err != nil {
+		return err
+	}
+	if err := parse(w, r); err != nil {
+		return err
+	}
+	if r.PostForm.Has("out") {
+		return s.signOut(w, r)
+	}
+	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: fieldsOf(r.PostForm, keptPrefix)}
+	if t == nil {
+		if err := s.Guesses.Wrong(r); err != nil {
+			return err
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		of.Wrong = true
+		return s.show(w, r, http.StatusUnauthorized, of)
+	}
+	cookie, code := s.begin(t)
+	http.SetCookie(w, cookie)
+	if len(of.Kept) > 0 {
+		return s.again(w, r, of, code)
+	}
+	return seeOther(w, r, s.backTo(of.To))
+}
+
+func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
+	if err := s.check(r); err != nil {
+		return err
+	}
+	gone := s.cookieOf("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+	return seeOther(w, r, s.urls.Overview()+pages.Ending)
+}
+
+func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,198 @@
+// Package signin lets people use tokens in a browser: a page takes the token, and a cookie keeps who has given it.
+// Forms count only together with a value that pages of other sites cannot know. Programs know nothing of all this, and
+// the cookie opens nothing that they use to write.
+package signin
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/web"
+)
+
+// Sessions are those of the people who have given a token to the server in their browser. It is safe for concurrent
+// use. Nothing is kept of a session here: its cookie says which token it has, until when, and has a code that only
+// those can make who have the token. So sessions outlive the process, and end when the token is no longer one of the
+// server. The token cannot be got from the cookie.
+type Sessions struct {
+	Config
+	urls   addresses.Base
+	byID   map[[idLength]byte]*web.Token
+	cookie string // its name
+	secure bool   // browsers send the cookie over HTTPS only
+
+	local []byte // key of the forms of those who need no token
+}
+
+// Lifetime is how long a session lasts at most. Browsers forget it when they are closed.
+const Lifetime = 7 * 24 * time.Hour
+
+const (
+	idLength    = 12
+	nonceLength = 16
+	payload     = idLength + 8 + nonceLength // and the time at which the session ends
+)
+
+// Config is what sessions are of.
+type Config struct {
+	Pages   *pages.Pages
+	Writers web.Tokens
+	Known   web.Tokens                // Writers, and behind them those of readers
+	Guesses *web.Guesses              // of all that are not known
+	Local   func(*http.Request) error // says why a request may not write to a server without Writers
+	Now     func() time.Time
+}
+
+// New returns the sessions of the tokens of a server. Its pages know then who may edit.
+func New(c Config) *Sessions {
+	base := c.Pages.URLs
+	sum := sha256.Sum256([]byte(base))
+	s := &Sessions{
+		Config: c, urls: base, byID: map[[idLength]byte]*web.Token{},
+		// Servers on one host share its cookies, whatever their ports are.
+		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]), secure: strings.HasPrefix(string(base), "https:"),
+		local: make([]byte, 32),
+	}
+	if s.secure {
+		s.cookie = "__Host-" + s.cookie // browsers take it only with Secure and Path=/, and from this host alone
+	}
+	_, _ = rand.Read(s.local) // this never fails
+	for i := range s.Known {
+		if id := s.id(&s.Known[i]); s.byID[id] == nil {
+			s.byID[id] = &s.Known[i]
+		}
+	}
+	c.Pages.MayEdit = func(r *http.Request) bool { return s.MayEdit(r) == nil }
+	c.Pages.SignedIn = func(r *http.Request) bool { return s.Of(r) != nil }
+	if len(s.Known) > 0 {
+		c.Pages.SignIn = string(base) + Address
+	}
+	return s
+}
+
+// id returns what names a token in cookies.
+func (s *Sessions) id(t *web.Token) (id [idLength]byte) {
+	copy(id[:], t.Key("session id "+string(s.urls)))
+	return id
+}
+
+// begin returns the cookie of a new session, and the code of its forms.
+func (s *Sessions) begin(t *web.Token) (cookie *http.Cookie, code string) {
+	id, value := s.id(t), make([]byte, payload)
+	copy(value, id[:])
+	binary.BigEndian.PutUint64(value[idLength:], uint64(s.Now().Add(Lifetime).Unix()))
+	_, _ = rand.Read(value[idLength+8:])
+	code = base64.RawURLEncoding.EncodeToString(s.code(t, "form", value))
+	return s.cookieOf(base64.RawURLEncoding.EncodeToString(append(value, s.code(t, "session", value)...))), code
+}
+
+func (s *Sessions) cookieOf(value string) *http.Cookie {
+	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteStrictMode}
+}
+
+// code returns what says that who has the token has made a value for a purpose.
+func (s *Sessions) code(t *web.Token, purpose string, value []byte) []byte {
+	return codeOf(t.Key(purpose+" "+string(s.urls)), value)
+}
+
+func codeOf(key, value []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(value)
+	return mac.Sum(nil)
+}
+
+// Of returns the token of the session of a request, nil where it has none.
+func (s *Sessions) Of(r *http.Request) *web.Token {
+	t, _ := s.session(r)
+	return t
+}
+
+// session also returns what makes the session different from others of the token.
+func (s *Sessions) session(r *http.Request) (*web.Token, []byte) {
+	if len(s.byID) == 0 || r.Header["Cookie"] == nil {
+		return nil, nil
+	}
+	c, err := r.Cookie(s.cookie)
+	if err != nil {
+		return nil, nil
+	}
+	value, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil || len(value) != payload+sha256.Size {
+		return nil, nil
+	}
+	t := s.byID[[idLength]byte(value)]
+	if t == nil || !hmac.Equal(value[payload:], s.code(t, "session", value[:payload])) {
+		return nil, nil
+	}
+	if ends := int64(binary.BigEndian.Uint64(value[idLength:])); s.Now().Unix() >= ends {
+		return nil, nil
+	}
+	return t, value[:payload]
+}
+
+// Code returns what a form must have that is sent in the session of a request.
+func (s *Sessions) Code(r *http.Request) string {
+	var code []byte
+	if t, session := s.session(r); t != nil {
+		code = s.code(t, "form", session)
+	} else {
+		code = codeOf(s.local, []byte("form"))
+	}
+	return base64.RawURLEncoding.EncodeToString(code)
+}
+
+// CodeField is the name of the field of forms that has it.
+const CodeField = layout.CodeField
+
+// check refuses a form that a page of this server did not make for this session.
+func (s *Sessions) check(r *http.Request) error {
+	if err := s.checkSite(r); err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(r.PostForm.Get(CodeField)), []byte(s.Code(r))) {
+		return web.Problemf(http.StatusForbidden, "the form is not of this session, so nothing was done: go back, reload the page, and send it again")
+	}
+	return nil
+}
+
+// checkSite refuses a form that comes from a page of another site, as far as the browser says where it comes from.
+func (s *Sessions) checkSite(r *http.Request) error {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") { // W3C Fetch Metadata Request Headers
+		if site != "same-origin" {
+			return foreign(s.urls)
+		}
+	}
+	for _, origin := range r.Header.Values("Origin") { // RFC 6454 §7
+		if !s.isOwn(origin, r.Host) {
+			return foreign(s.urls)
+		}
+	}
+	return nil
+}
+
+func foreign(base addresses.Base) error {
+	return web.Problemf(http.StatusForbidden, "the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
+}
+
+// isOwn reports whether an origin is that of this server. One on this machine alone has several names.
+func (s *Sessions) isOwn(origin, host string) bool {
+	base, err := url.Parse(string(s.urls))
+	if err != nil {
+		return false
+	}
+	if iri.SameDocument(origin, base.Scheme+"://"+base.Host) {
+		return true
+	}
+	return web.IsLoopback(base.Host) && web.IsLoopback(host) && origin == base.Scheme+"://"+host
+}

@@ -1,0 +1,369 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// topic is all that a page says of a topic. Lists have [most] items at most.
+type topic struct {
+	SubjectIdentifiers []identifying
+	SubjectLocators    []identifying
+	Types              []typed
+	Names              []name
+	Occurrences        []occurrences
+	Associations       []associations
+	Instances          []link
+	Reifies            []reified // the statements that it is about
+	More               []string  // what there is more of than any page shows
+	Next               []link    // pages with more associations
+	History            []change  // the newest first
+	Picture            *picture  // nil: it has no neighbours
+
+	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
+	Edit   string     // the form to edit it; "": who asks may not
+	At     *time.Time // nil: now
+	When   string     // the time of the state that the page shows, for a field of a form
+	Now    string     // page of the topic as it is
+	Forms  []link
+	Graphs []alternate // the topic in RDF
+}
+
+// address is a locator, and where it leads to: nowhere, if that is no document of the web.
+type address struct{ Locator, URL string }
+
+type identifying struct {
+	address
+	By []string // the inputs of a derived map that say so; none elsewhere, and where who asks may not know them. So below
+}
+
+type typed struct {
+	link
+	By []string
+}
+
+type name struct {
+	Value    value
+	By       []string
+	Type     *link // nil: the default one
+	Scope    []link
+	Variants []variant
+	About    *link // the topic that reifies it (ISO 13250-2 §5.1); so below
+}
+
+type variant struct {
+	Value value
+	By    []string
+	Scope []link
+}
+
+// occurrences are those of a type.
+type occurrences struct {
+	Type  link
+	Items []occurrence
+}
+
+type occurrence struct {
+	Value    value
+	By       []string
+	URL      string // where a locator leads to
+	Datatype string // "": a string or a locator
+	Scope    []link
+	About    *link
+}
+
+// associations are those of a type in which the topic plays the same role.
+type associations struct {
+	Type, Role link
+	Other      *link // the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Items      []association
+}
+
+type association struct {
+	Others []role
+	By     []string
+	Scope  []link
+	About  *link
+}
+
+type role struct{ Type, Player link }
+
+// value is text of a map. It may be very long.
+type value struct {
+	Text string
+	Cut  int // bytes of the whole; 0: it is the whole
+}
+
+// longest is how many bytes of a value are shown.
+const longest = 2000
+
+func valueOf(text string) value {
+	if len(text) <= longest {
+		return value{Text: text}
+	}
+	return value{strings.ToValidUTF8(text[:longest], "") + "…", len(text)}
+}
+
+// Topic answers with the page of a topic.
+func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	key := web.Var(r, "key")
+	last, err := v.Last(key)
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if at := r.URL.Query().Get("at"); at != "" {
+		return p.topicAt(w, r, v, last, at)
+	}
+	if err := v.State().Expect([]fragment.Ref{last.TopicSI}, nil); err != nil {
+		return err
+	}
+	t, err := v.Source().Topic(last.TopicSI)
+	if err != nil {
+		return err
+	}
+	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
+		http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending, http.StatusSeeOther)
+		return nil
+	}
+	c := &v.Collection
+	if t == nil {
+		return p.write(w, r, c, "gone", func() (*page, error) {
+			history, err := p.history(v, last)
+			return &page{Title: last.Label(), Path: p.Trail(c), Of: struct {
+				SI      address
+				History []change
+			}{addressOf(string(last.TopicSI)), history}}, err
+		})
+	}
+	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+	if err := d.asked(r); err != nil {
+		return err
+	}
+	reject := ""
+	if kindOf(c) == texts.Derived {
+		reject = p.SayersOf(r, string(t.TopicSI()))
+	}
+	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
+	if kindOf(c) == texts.Derived {
+		write = func(of func() (*page, error)) error { return p.writeDerived(w, r, c, of) }
+	}
+	return write(func() (*page, error) {
+		if d.by, err = d.sayersOf(r, t); err != nil {
+			return nil, err
+		}
+		of, err := d.topic(t)
+		if err != nil {
+			return nil, err
+		}
+		of.Picture, of.When = pictureOf(Called(t), of), forField(v.Updated)
+		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
+		of.History, err = p.history(v, last)
+		return &page{Title: Called(t), Path: p.Trail(c), Of: of}, err
+	})
+}
+
+// describer describes topics of a view. It remembers what they are called.
+type describer struct {
+	*Pages
+	v      *store.View
+	titles map[fragment.Ref]link
+
+	by sayers // of the statements of the topic
+
+	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
+
+	// On the second page of a topic, and those behind it, are only associations of a part.
+	part  fragment.Part
+	after *fragment.AssociationKey
+	at    string // as the request has it
+}
+
+// query returns the query of another page of the topic.
+func (d *describer) query(name, value string) string {
+	q := url.Values{name: {value}}
+	if d.at != "" {
+		q.Set("at", d.at)
+	}
+	return "?" + q.Encode()
+}
+
+func (d *describer) topic(t *fragment.Topic) (*topic, error) {
+	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending}
+	for _, l := range t.SubjectIdentifiers {
+		of.SubjectIdentifiers = append(of.SubjectIdentifiers, identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
+	}
+	for _, l := range t.SubjectLocators {
+		of.SubjectLocators = append(of.SubjectLocators, identifying{addressOf(string(l)), d.by[keyOf("sl", string(l), "", "", nil)]})
+	}
+	topic, query := d.URLs.Topic(&d.v.Collection, t.TopicSI()), ""
+	if d.at != "" {
+		query = "?at=" + url.QueryEscape(d.at)
+	}
+	inRDF := d.past == nil && d.v.InRDF()
+	if of.Forms = data(topic, query, inRDF); inRDF {
+		of.Graphs = graphs(topic)
+	}
+	if d.past == nil {
+		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()
+		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"}, link{Title: texts.JSONChanges, URL: changes})
+	}
+	if d.after == nil {
+		if err := d.expect(t.Mentions); err != nil {
+			return nil, err
+		}
+		if err := d.statements(of, t); err != nil {
+			return nil, err
+		}
+		if d.past == nil {
+			if err := d.reifies(of, t.TopicSI()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return of, d.relations(of, t.TopicSI())
+}
+
+// statements adds names and occurrences.
+func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
+	for i := range atMost(of, texts.MoreNames, t.Names) {
+		n := &t.Names[i]
+		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
+		if typ := shownType(n.Type); typ != "" {
+			l, err := d.link(typ)
+			if err != nil {
+				return err
+			}
+			shown.Type = &l
+		}
+		if shown.About, err = d.reifier(n.Reifier); err != nil {
+			return err
+		}
+		if shown.Scope, err = d.links(n.Scope); err != nil {
+			return err
+		}
+		for _, variantOf := range atMost(of, texts.MoreVariants, n.Variants) {
+			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool { return slices.Contains(n.Scope, theme) })
+			scope, err := d.links(added)
+			if err != nil {
+				return err
+			}
+			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), d.by[variantKey(n, &variantOf)], scope})
+		}
+		of.Names = append(of.Names, shown)
+	}
+	all := slices.Clone(t.Occurrences) // of one type after the other
+	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
+	for i, o := range atMost(of, texts.MoreOccurrences, all) {
+		if i == 0 || all[i-1].Type != o.Type {
+			typ, err := d.link(o.Type)
+			if err != nil {
+				return err
+			}
+			of.Occurrences = append(of.Occurrences, occurrences{Type: typ})
+		}
+		shown := occurrence{Value: valueOf(o.Value), By: d.by[occurrenceKey(&o)]}
+		switch o.Datatype {
+		case tmdm.XSDAnyURI:
+			shown.URL = addressOf(o.Value).URL
+		case tmdm.XSDString:
+		default:
+			shown.Datatype = o.Datatype
+		}
+		if shown.Scope, err = d.links(o.Scope); err != nil {
+			return err
+		}
+		if shown.About, err = d.reifier(o.Reifier); err != nil {
+			return err
+		}
+		group := &of.Occurrences[len(of.Occurrences)-1]
+		group.Items = append(group.Items, shown)
+	}
+	return nil
+}
+
+// shownType returns the type of a name that is shown: not the default one.
+func shownType(typ fragment.Ref) fragment.Ref {
+	if typ == tmdm.PSIDefaultNameType {
+		return ""
+	}
+	return typ
+}
+
+// atMost returns the first [most] items of a list.
+func atMost[T any](of *topic, what string, list []T) []T {
+	if len(list) <= most {
+		return list
+	}
+	of.more(what)
+	return list[:most]
+}
+
+func (of *topic) more(what string) {
+	if !slices.Contains(of.More, what) {
+		of.More = append(of.More, what)
+	}
+}
+
+// expect says that there will be links to the topics that mentions yields: see [txn.Tx.Expect].
+func (d *describer) expect(mentions func(yield func(fragment.Ref))) error {
+	var refs []fragment.Ref
+	mentions(func(ref fragment.Ref) {
+		if _, known := d.titles[ref]; !known {
+			refs = append(refs, ref)
+		}
+	})
+	return d.v.State().ExpectNames(refs)
+}
+
+// link leads to the page of the topic that a reference names.
+func (d *describer) link(ref fragment.Ref) (link, error) {
+	if l, ok := d.titles[ref]; ok {
+		return l, nil
+	}
+	l := link{URL: d.URLs.Topic(&d.v.Collection, ref) + Ending}
+	if d.at != "" {
+		l.URL += "?at=" + url.QueryEscape(d.at)
+	}
+	t, err := d.v.Source().Topic(ref)
+	if named(t) {
+		l.Title = Called(t)
+	} else {
+		l.abbreviate(string(ref))
+	}
+	d.titles[ref] = l
+	return l, err
+}
+
+// reifier leads to the topic that reifies a statement; nil: none does.
+func (d *describer) reifier(ref fragment.Ref) (*link, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	l, err := d.link(ref)
+	return &l, err
+}
+
+func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
+	for _, ref := range refs[:min(len(refs), most)] {
+		l, err := d.link(ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

@@ -1,0 +1,251 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// A page of types shows this many classes, those with most instances, with what is above and below them, this many
+// lines, and as deep.
+const (
+	mostClasses = 500
+	mostLines   = 2000
+	deepest     = 20
+)
+
+// typeNode is a topic in the tree of types. A type with several supertypes is below each.
+type typeNode struct {
+	link
+	Instances int // not counting those of its subtypes; less than 0: they are not counted
+	Below     []*typeNode
+}
+
+// typeTree is what a map has of types.
+type typeTree struct {
+	Roots []*typeNode
+	More  bool // there are more than the page shows
+}
+
+// Types answers with the page of the types of a map: the tree of its classes, by their supertypes.
+func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	c := &v.Collection
+	return p.write(w, r, c, "types", func() (*page, error) {
+		tree, err := p.typeTree(v)
+		return &page{Title: texts.Types, Path: p.Trail(c), Of: tree}, err
+	})
+}
+
+func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
+	tree := &typeTree{}
+	all, err := largestClasses(v, tree)
+	if err != nil {
+		return nil, err
+	}
+	subtyping, err := subtypingOf(v)
+	if err != nil {
+		return nil, err
+	}
+	h := newHierarchy(v, subtyping)
+	h.instances = map[fragment.Ref]int{}
+	for _, c := range all {
+		h.instances[c.TopicSI] = c.Instances
+	}
+	if err := h.find(all); err != nil {
+		return nil, err
+	}
+	more := tree.More
+	tree, err = p.treeFrom(h)
+	if err == nil {
+		tree.More = tree.More || more || len(h.order) == mostLines
+	}
+	return tree, err
+}
+
+// treeFrom makes the tree of a hierarchy.
+func (p *Pages) treeFrom(h *hierarchy) (*typeTree, error) {
+	tree := &typeTree{}
+	b := treeBuilder{hierarchy: h, d: describer{Pages: p, v: h.v, titles: map[fragment.Ref]link{}}, left: mostLines, shown: map[fragment.Ref]bool{}}
+	if err := h.v.State().ExpectNames(h.order); err != nil {
+		return nil, err
+	}
+	for _, ref := range h.order {
+		if len(h.above[ref]) == 0 {
+			if err := b.add(&tree.Roots, ref, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, ref := range h.order { // what is above itself has no root
+		if !b.shown[ref] && !b.cut {
+			if err := b.add(&tree.Roots, ref, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	tree.More = b.cut
+	sortTypes(tree.Roots)
+	return tree, nil
+}
+
+// largestClasses returns the topics that have instances, those with most of them first.
+func largestClasses(v *store.View, tree *typeTree) (all []records.Class, err error) {
+	largestFirst := func(a, b records.Class) int {
+		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.TopicSI, b.TopicSI))
+	}
+	for c, err := range v.State().Classes() {
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, c); len(all) == 2*mostClasses {
+			slices.SortFunc(all, largestFirst)
+			all, tree.More = all[:mostClasses], true
+		}
+	}
+	slices.SortFunc(all, largestFirst)
+	if len(all) > mostClasses {
+		all, tree.More = all[:mostClasses], true
+	}
+	return all, nil
+}
+
+// hierarchy is what is above what.
+type hierarchy struct {
+	v            *store.View
+	by           relation             // what says so
+	instances    map[fragment.Ref]int // nil: they are not counted
+	order        []fragment.Ref       // all that were found
+	above, below map[fragment.Ref][]fragment.Ref
+	known        map[[2]fragment.Ref]bool // pairs of them
+}
+
+func newHierarchy(v *store.View, by relation) *hierarchy {
+	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{}, known: map[[2]fragment.Ref]bool{}}
+}
+
+// put puts a topic above another.
+func (h *hierarchy) put(above, below fragment.Ref) {
+	if pair := [2]fragment.Ref{above, below}; !h.known[pair] {
+		h.known[pair] = true
+		h.below[above] = append(h.below[above], below)
+		h.above[below] = append(h.above[below], above)
+	}
+}
+
+// subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype
+// relationship).
+func subtypingOf(v *store.View) (relation, error) {
+	var refs [3]fragment.Ref
+	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype}
+	if err := v.State().ExpectNames(psis); err != nil {
+		return relation{}, err
+	}
+	for i, psi := range psis {
+		t, err := v.Source().Topic(psi)
+		if err != nil {
+			return relation{}, err
+		}
+		if t != nil {
+			refs[i] = t.TopicSI()
+		}
+	}
+	return relation{refs[0], map[fragment.Ref]bool{refs[1]: true}, map[fragment.Ref]bool{refs[2]: true}}, nil
+}
+
+// find looks for supertypes and subtypes of classes, and for theirs.
+func (h *hierarchy) find(classes []records.Class) error {
+	found := map[fragment.Ref]bool{}
+	meet := func(ref fragment.Ref) {
+		if !found[ref] && len(h.order) < mostLines {
+			found[ref] = true
+			h.order = append(h.order, ref)
+		}
+	}
+	for _, c := range classes {
+		meet(c.TopicSI)
+	}
+	if h.by.typ == "" {
+		return nil
+	}
+	if err := h.v.State().Expect(h.order, nil); err != nil {
+		return err
+	}
+	for i := 0; i < len(h.order); i++ {
+		if err := h.around(h.order[i], meet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// around calls meet with the supertypes and subtypes of a topic. It reads a bounded number of associations.
+func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
+	n := 0
+	for a, err := range h.v.State().AssociationsOf(ref, fragment.AsPlayer) {
+		if err != nil {
+			return err
+		}
+		if n++; n > mostLines {
+			return nil
+		}
+		super, sub, ok := h.by.pair(a)
+		if !ok {
+			continue
+		}
+		h.put(super, sub)
+		meet(super)
+		meet(sub)
+	}
+	return nil
+}
+
+// treeBuilder makes a tree of a hierarchy.
+type treeBuilder struct {
+	*hierarchy
+	d     describer
+	left  int  // how many more lines the page may have
+	cut   bool // there is more
+	shown map[fragment.Ref]bool
+}
+
+// add adds a topic and what is below it to siblings. path is what is above it: nothing is below itself.
+func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragment.Ref) error {
+	if slices.Contains(path, ref) {
+		return nil
+	}
+	if b.left <= 0 || len(path) == deepest {
+		b.cut = true
+		return nil
+	}
+	b.left--
+	b.shown[ref] = true
+	l, err := b.d.link(ref)
+	if err != nil {
+		return err
+	}
+	node := &typeNode{link: l, Instances: -1}
+	if b.instances != nil {
+		node.Instances = b.instances[ref]
+	}
+	*siblings = append(*siblings, node)
+	for _, sub := range b.below[ref] {
+		if err := b.add(&node.Below, sub, append(path, ref)); err != nil {
+			return err
+		}
+	}
+	sortTypes(node.Below)
+	return nil
+}
+
+// sortTypes puts those with most instances first.
+func sortTypes(nodes []*typeNode) {
+	slices.SortStableFunc(nodes, func(a, b *typeNode) int {
+		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.Title, b.Title))
+	})
+}

@@ -1,0 +1,270 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// TopicPath is the address of the pages of topics, with ?si=, behind the Root of the site.
+const TopicPath = "/topic.html"
+
+// Topics shows topics of the merged map of a node, with who says what, and takes the forms by which what sources say is
+// rejected.
+type Topics struct {
+	folder
+	site *nodepages.Site // its Token proves that a form is of its pages
+}
+
+// NewTopics returns the pages of topics of the data folder that commands work on, as a part of a site, which leads to
+// them.
+func NewTopics(run Run, site *nodepages.Site) *Topics {
+	site.Find = site.Root + TopicPath
+	return &Topics{folder{run, make(chan struct{}, maxCommands)}, site}
+}
+
+// Add adds the pages to routes. Forms come with their PostForm.
+func (p *Topics) Add(routes *http.ServeMux) {
+	routes.HandleFunc("GET "+TopicPath, p.site.Shown(p.page))
+	routes.HandleFunc("POST "+TopicPath, p.site.Shown(p.reject))
+}
+
+var topicTemplate = layout.Parse(texts.Pages, nodepages.Funcs(), "ui/topic.html")
+
+// topic is what its page shows.
+type topic struct {
+	Identifiers, Locators, Names, Occurrences []stated
+	Types, Associations, Rejected             []stated
+	More                                      []string // what there is more of than the page shows
+	Instances                                 string   // the same page with them
+	Done, Undone                              bool
+	Find                                      string
+}
+
+// stated is something that sources say.
+type stated struct {
+	Text     string
+	To       string // page of the topic, or document, that it leads to
+	Cut      int    // bytes of the whole text; 0: it is the whole
+	Of       string // the name that a variant is of
+	Datatype string
+	Type     *layout.Link
+	Scope    []layout.Link
+	Roles    []role
+	By       []string
+
+	// Of the forms.
+	Claim             claim    // of no source
+	Sources           []string // of which it can be rejected
+	SI, Token, Action string
+
+	Reason   string // of what is rejected
+	Unstated bool   // the source does not say so any more
+}
+
+type role struct{ Type, Player layout.Link }
+
+// Most items of a list, and bytes of a value that a form names.
+const (
+	most      = 100
+	mostBytes = 4 << 10
+)
+
+// page answers with the page of a topic.
+func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	si := strings.TrimSpace(q.Get("si"))
+	if si == "" {
+		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
+	}
+	instances := q.Get("instances") != ""
+	t, err := p.topic(r.Context(), si, instances)
+	if err != nil {
+		return err
+	}
+	names, err := p.names(r.Context())
+	if err != nil {
+		return err
+	}
+	d := describer{func(name string) bool { return !slices.Contains(names, name) }, p.site.Find, t.TopicSI, p.site.Token(r)}
+	of := d.topic(t)
+	of.Find, of.Done, of.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
+	if !instances {
+		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
+	}
+	title := t.TopicSI
+	for i := range t.Names {
+		if name := strings.TrimSpace(t.Names[i].Value); name != "" {
+			title = name
+			break
+		}
+	}
+	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + nodepages.NodePath})
+	return p.site.Write(w, http.StatusOK, topicTemplate, title, path, of)
+}
+
+// describer makes pages of topics. own reports whether a source is not followed, but written here.
+type describer struct {
+	own       func(string) bool
+	address   string // of the page of topics
+	si, token string // of forms
+}
+
+func (d describer) topic(t *merged.Topic) *topic {
+	of := &topic{}
+	about := func(kind rejections.Kind, value string) claim {
+		return claim{Kind: kind, Topic: t.TopicSI, Value: value}
+	}
+	for _, l := range first(of, "identifiers", t.SubjectIdentifiers) {
+		of.Identifiers = append(of.Identifiers, d.stated(about(rejections.Identifier, l.Locator), l.By))
+	}
+	for _, l := range first(of, "locators", t.SubjectLocators) {
+		of.Locators = append(of.Locators, d.stated(about(rejections.Locator, l.Locator), l.By))
+	}
+	for i := range first(of, "names", t.Names) {
+		n := &t.Names[i]
+		of.Names = append(of.Names, d.value(about(rejections.Name, n.Value), &n.ClaimedValue))
+		for _, v := range first(of, "variants", n.Variants) {
+			c := about(rejections.Variant, v.Value)
+			c.Of = n.Value
+			of.Names = append(of.Names, d.value(c, &v))
+		}
+	}
+	for i := range first(of, "occurrences", t.Occurrences) {
+		of.Occurrences = append(of.Occurrences, d.value(about(rejections.Occurrence, t.Occurrences[i].Value), &t.Occurrences[i]))
+	}
+	for i := range first(of, "associations", t.Associations) {
+		a := &t.Associations[i]
+		c := claim{Kind: rejections.Association, Type: a.Type, Scope: a.Scope}
+		for _, r := range a.Roles {
+			c.RoleTypes, c.Play = append(c.RoleTypes, r.Type), append(c.Play, r.Player)
+		}
+		s := d.stated(c, a.By)
+		if isType(&c, t) {
+			s.Roles = slices.DeleteFunc(s.Roles, func(r role) bool { return r.Type != d.topicLink(string(tmdm.PSIType)) })
+			s.Type = nil // the heading says it
+			of.Types = append(of.Types, s)
+		} else {
+			of.Associations = append(of.Associations, s)
+		}
+	}
+	for i := range first(of, "rejections", t.Rejected) {
+		of.Rejected = append(of.Rejected, d.rejected(&t.Rejected[i]))
+	}
+	return of
+}
+
+// isType reports whether an association says what a topic is an instance of.
+func isType(c *claim, t *merged.Topic) bool {
+	if c.Type != string(tmdm.PSITypeInstance) {
+		return false
+	}
+	at := slices.Index(c.RoleTypes, string(tmdm.PSIInstance))
+	return at >= 0 && slices.ContainsFunc(t.SubjectIdentifiers, func(l merged.ClaimedLocator) bool { return l.Locator == c.Play[at] })
+}
+
+// first returns the first [most] items of a list.
+func first[T any](of *topic, what string, list []T) []T {
+	if len(list) <= most {
+		return list
+	}
+	if !slices.Contains(of.More, what) {
+		of.More = append(of.More, what)
+	}
+	return list[:most]
+}
+
+func (d describer) value(c claim, v *merged.ClaimedValue) stated {
+	c.Type, c.Datatype, c.Scope = v.Type, v.Datatype, v.Scope
+	return d.stated(c, v.By)
+}
+
+// stated describes a claim and who says so.
+func (d describer) stated(c claim, by []string) stated {
+	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token, Action: d.address}
+	if s.Text != c.Value {
+		s.Cut = len(c.Value)
+	}
+	switch {
+	case c.Kind == rejections.Identifier || c.Kind == rejections.Locator || c.Datatype == tmdm.XSDAnyURI:
+		s.To = layout.LinkTo(c.Value).URL
+	case c.Datatype != tmdm.XSDString:
+		s.Datatype = layout.Cut(c.Datatype)
+	}
+	if c.Type != "" && c.Type != defaultType {
+		typ := d.topicLink(c.Type)
+		s.Type = &typ
+	}
+	for _, theme := range c.Scope[:min(len(c.Scope), most)] {
+		s.Scope = append(s.Scope, d.topicLink(theme))
+	}
+	for i := range c.RoleTypes[:min(len(c.RoleTypes), most)] {
+		s.Roles = append(s.Roles, role{d.topicLink(c.RoleTypes[i]), d.topicLink(c.Play[i])})
+	}
+	if len(c.Value) <= mostBytes && len(c.Of) <= mostBytes && len(c.RoleTypes) <= most && len(c.Scope) <= most {
+		for _, name := range by {
+			if !d.own(name) {
+				s.Sources = append(s.Sources, name)
+			}
+		}
+	}
+	return s
+}
+
+func (d describer) rejected(r *merged.Rejected) stated {
+	c := claim{Kind: r.Kind, Topic: string(r.Topic), Value: r.Value, Type: string(r.Type), Datatype: r.Datatype}
+	if r.Of != nil {
+		c.Of = r.Of.Value
+	}
+	for _, theme := range r.Scope {
+		c.Scope = append(c.Scope, string(theme))
+	}
+	for _, one := range r.Roles {
+		c.RoleTypes, c.Play = append(c.RoleTypes, string(one.Type)), append(c.Play, string(one.Player))
+	}
+	s := d.stated(c, []string{r.By})
+	s.Reason, s.Unstated = layout.Cut(r.Reason), !r.Stated
+	return s
+}
+
+// topicLink leads to the page of a topic.
+func (d describer) topicLink(si string) layout.Link {
+	return layout.Link{Title: shorten(si), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
+}
+
+// shorten returns the telling part of a locator.
+func shorten(locator string) string {
+	if _, rest, found := strings.Cut(locator, "://"); found {
+		locator = rest
+	}
+	if len(locator) <= 80 {
+		return locator
+	}
+	return strings.ToValidUTF8(locator[:30], "") + "…" + strings.ToValidUTF8(locator[len(locator)-48:], "")
+}
+
+// reject hides a claim of a source, or shows it again, and leads back to the topic.
+func (p *Topics) reject(w http.ResponseWriter, r *http.Request) error {
+	f := r.PostForm
+	c := claim{
+		Kind: rejections.Kind(f.Get("kind")), Topic: f.Get("topic"), Value: f.Get("value"), Of: f.Get("of"), Type: f.Get("type"),
+		Datatype: f.Get("datatype"), Scope: f["scope"], RoleTypes: f["role"], Play: f["player"], Source: f.Get("source"),
+	}
+	do := f.Get("do")
+	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" && do != "unreject" {
+		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
+	}
+	if err := p.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
+		return err
+	}
+	http.Redirect(w, r, p.site.Find+"?"+url.Values{"si": {f.Get("si")}, "done": {do}}.Encode(), http.StatusSeeOther)
+	return nil
+}

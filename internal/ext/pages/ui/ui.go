@@ -1,0 +1,104 @@
+// Package ui shows the data folder of a client in a browser of the same machine: the node, each subscription, and the
+// topics of the merged view with who says what. It works by commands of tmshare-client, whoever holds the folder.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+)
+
+// UI answers requests for the pages of a data folder.
+type UI struct {
+	guard *guard
+	site  *nodepages.Site
+	root  string
+	serve http.Handler
+}
+
+// New returns the pages of the data folder that commands work on, to be served at a loopback address.
+func New(run Run, address net.Addr, log *slog.Logger) (*UI, error) {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("%s is no loopback address: others could reach it. Give one as 127.0.0.1:0", address)
+	}
+	_, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return nil, err
+	}
+	u := &UI{guard: newGuard(port), root: "http://" + address.String()}
+	u.site = &nodepages.Site{Token: func(*http.Request) string { return u.guard.form }, Logger: log, Now: time.Now}
+	topics := NewTopics(run, u.site)
+	u.site.Source, u.site.Actions = &topics.folder, &topics.folder
+	routes := http.NewServeMux()
+	u.site.Add(routes)
+	topics.Add(routes)
+	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, nodepages.NodePath, http.StatusSeeOther)
+	})
+	u.serve = routes
+	return u, nil
+}
+
+// Address returns the address that opens the pages. Whoever knows it may see and change all.
+func (u *UI) Address() string { return u.guard.address(u.root) }
+
+// AddressOnce returns one that opens the pages once, soon.
+func (u *UI) AddressOnce() string { return u.guard.addressOnce(u.root) }
+
+// maxForm bounds the length in bytes of a form.
+const maxForm = 1 << 20
+
+// ServeHTTP implements [http.Handler].
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == openPath && r.Method == http.MethodGet:
+		u.site.Shown(u.guard.open)(w, r)
+		return
+	case r.URL.Path == nodepages.StylePath() && u.guard.named(r.Host): // also of the page that says what is wrong
+		u.serve.ServeHTTP(w, r)
+		return
+	}
+	err := u.guard.check(r)
+	if err == nil && r.Method == http.MethodPost {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err = r.ParseForm(); err == nil {
+			err = u.guard.checkForm(r.PostForm)
+		} else if large := new(http.MaxBytesError); errors.As(err, &large) {
+			err = &nodepages.Problem{Status: http.StatusRequestEntityTooLarge, Text: texts.FormTooLarge}
+		} else {
+			err = &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormUnread}
+		}
+	}
+	if err != nil {
+		u.site.ShowProblem(w, r, err)
+		return
+	}
+	u.serve.ServeHTTP(w, r)
+}
+
+// Serve serves the pages until ctx ends.
+func (u *UI) Serve(ctx context.Context, listener net.Listener) error {
+	s := &http.Server{
+		Handler: u, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(u.site.Logger.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() {
+		soon, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer end()
+		if s.Shutdown(soon) != nil {
+			s.Close()
+		}
+	})()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
