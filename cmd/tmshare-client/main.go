@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/ext"
 )
 
-func main() { os.Exit(clientcmd.Main()) }
+func main() { os.Exit(clientcmd.Main(ext.All)) }

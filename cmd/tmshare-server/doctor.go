@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/doctor"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
-func doctorCommand(program string) *cobra.Command {
+func doctorCommand(a *extension.App) *cobra.Command {
 	var s doctor.Serving
-	cmd := clientcmd.DoctorCommand(program, cli.StateDir("server"), `Look at a server: whether its data folder is whole, of this format, closed to others
+	cmd := clientcmd.DoctorCommand(a, `Look at a server: whether its data folder is whole, of this format, closed to others
 and on a disk with space; whether it runs, and answers under its own address; whether
 its settings let others read tokens or write; whether collections lack inputs; how
 what it follows is, as "tmshare-client doctor" says.

@@ -8,12 +8,14 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
 // follow does the rounds of the subscriptions of a data folder, until ctx ends and the last one has: wait waits for
 // that. SIGHUP begins a round of each.
-func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *slog.Logger) (begin, wait func(), err error) {
+func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *slog.Logger) (begin, wait func(), err error) {
 	var running sync.WaitGroup
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // also where nothing is followed: the signal must not end the program
@@ -22,19 +24,19 @@ func (f *serveFlags) follow(ctx context.Context, held *clientcmd.Holding, log *s
 		signal.Stop(hup)
 	}
 	if f.interval == 0 {
-		f.config.Node = held.NodePages(f.config.BaseURL, nil, log)
+		f.config.Node = clientcmd.NodePages(held, f.config.BaseURL, nil, log)
 		return func() {}, wait, nil
 	}
-	w, err := held.Follow(clientcmd.Following{Interval: f.interval, ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log})
+	w, err := clientcmd.Follow(held, client.Config{ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log}, f.interval)
 	if err != nil {
 		return nil, nil, err
 	}
 	f.run.addStatus = w.AddStatus
-	f.config.Node = held.NodePages(f.config.BaseURL, w, log)
+	f.config.Node = clientcmd.NodePages(held, f.config.BaseURL, w, log)
 	f.config.Collectors = append(f.config.Collectors, w.Collector())
 	begin = func() {
 		running.Go(func() {
-			held.Lease(ctx, "subscriptions", func(ctx context.Context) {
+			held.DB.Lease(ctx, "subscriptions", func(ctx context.Context) {
 				if err := w.Run(ctx); err != nil && ctx.Err() == nil {
 					log.Error("the subscriptions are not followed", "error", err)
 				}

@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -188,7 +187,7 @@ appears when it is complete.
 	}
 	formatOf := clientcmd.FormatFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&rdf.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
-	files.LabelFlag(cmd.Flags(), &rdf)
+	formats.LabelFlag(cmd.Flags(), &rdf)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if err := rdf.Validate(); err != nil {
@@ -209,7 +208,7 @@ appears when it is complete.
 			return r.export(ctx, args[0], f, at.first(), rdf, w)
 		})
 		if err == nil {
-			files.Output{}.ReportLosses(os.Stderr, f, losses)
+			formats.ReportLosses(os.Stderr, f, losses)
 		}
 		if err != nil || !r.json {
 			return err

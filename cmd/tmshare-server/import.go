@@ -8,7 +8,6 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
@@ -50,7 +49,7 @@ anew, a warning says so.`,
 	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
 	fl.StringVar(&rdf.Graph, "graph", "", "`IRI` of the graph that is read of a FILE in RDF with several, or \"default\" for the one without a name")
-	files.RDFFlags(fl, &rdf)
+	formats.RDFFlags(fl, &rdf)
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{}, "lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)

@@ -8,14 +8,16 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// extensions are all that the program has beside its core.
-func extensions() []extension.Extension { return ext.All() }
+func main() { os.Exit(execute(ext.All)) }
 
-func main() {
+// execute runs the command line of this process, with extensions that are made anew for each command line. It returns the
+// exit code.
+func execute(all func() []extension.Extension) int {
 	root := &cobra.Command{
 		Use:   "tmshare-server",
 		Short: "Publish topic maps, so that others can keep in step with them",
@@ -25,9 +27,10 @@ snapshots and of fragments, one for each topic that changes.
 Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
-	root.AddCommand(serveCommand(extensions()), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand(), migrateCommand(), demoCommand())
-	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), clientcmd.VersionCommand(root.Name()), doctorCommand(root.Name()))
-	root.AddCommand(clientcmd.FolderCommands(root.Name(), cli.StateDir("server"))...)
+	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(), Execute: clientcmd.Executing(all), Serves: true}
+	root.AddCommand(serveCommand(a), importCommand(), topicsCommand(), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand())
+	root.AddCommand(historyCommand(), logCommand(), exportCommand(), diffCommand(), revertCommand(), doctorCommand(a))
+	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)
-	os.Exit(cli.Run(root))
+	return cli.Run(root)
 }

@@ -35,7 +35,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tmshare-server": main, "tmshare-client": func() { os.Exit(clientcmd.Main()) }})
+	testscript.Main(m, map[string]func(){
+		"tmshare-server": func() { os.Exit(execute(without)) }, "tmshare-client": func() { os.Exit(clientcmd.Main(without)) },
+	})
 }
 
 // TestScripts runs the scripts in testdata/script. They have commands besides

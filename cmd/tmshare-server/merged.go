@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/tmshare/tmshare/internal/admin"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -33,7 +32,7 @@ func openMap(ctx context.Context, path, root string, rdf formats.RDFOptions) (*a
 		if err != nil {
 			return nil, err
 		}
-		files.Output{}.Warn(os.Stderr, &tolerated)
+		formats.WriteWarnings(os.Stderr, &tolerated)
 		go func() {
 			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, formats.WriteOptions{}))
 			w.CloseWithError(err)

@@ -30,6 +30,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -332,7 +334,7 @@ func TestFlagsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 // A 0 that somebody has typed is not taken for the default.
 func TestNumbersThatMustBeGreaterThanZero(t *testing.T) {
 	t.Parallel()
-	flags := serveCommand(extensions()).Flags()
+	flags := serveCommand(&extension.App{Extensions: ext.All()}).Flags()
 	checked := 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		if t := f.Value.Type(); t != "int" && t != "int64" && t != "duration" || slices.Contains(maybeZero, f.Name) {

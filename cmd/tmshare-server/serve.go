@@ -19,19 +19,17 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/clientcmd"
-	"github.com/tmshare/tmshare/internal/database"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 type serveFlags struct {
+	app                            *extension.App
 	maps, prefixes, titles, graphs []string
-	data, listen, baseURL          string
-	store                          database.Place
+	listen, baseURL                string
 	root                           string
 	lenient, strict                bool
 	tokenFile                      string
@@ -45,9 +43,9 @@ type serveFlags struct {
 	hosts                          []string
 }
 
-func serveCommand(extensions []extension.Extension) *cobra.Command {
-	var f serveFlags
-	f.config.Parts = extension.Parts(extensions)
+func serveCommand(a *extension.App) *cobra.Command {
+	f := serveFlags{app: a}
+	f.config.Parts = extension.Parts(a.Extensions)
 	cmd := &cobra.Command{
 		Use:   "serve [--map NAME=FILE]... [flags]",
 		Short: "Serve the topic maps of a data folder",
@@ -90,9 +88,10 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 			ctx, end := context.WithCancel(cmd.Context())
 			defer end()
 			context.AfterFunc(told, func() { stop(); end() }) // from then on a second signal ends the program at once
-			if f.store.Given() && !cmd.Flags().Changed("data") {
-				f.data = "" // another for each process
+			if a.Store != "" && !cmd.Flags().Changed("data") {
+				a.Data = "" // another for each process
 			}
+			a.Command = cmd
 			return f.serve(ctx)
 		},
 	}
@@ -101,10 +100,10 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
 	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringArrayVar(&f.graphs, "graph", nil, "`NAME=IRI` of the graph that is read of a --map in RDF with several, or NAME=default for the one without a name")
-	files.RDFFlags(fl, &f.config.RDF)
+	formats.RDFFlags(fl, &f.config.RDF)
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
-	fl.StringVar(&f.data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
-	f.store.AddFlags(fl)
+	fl.StringVar(&a.Data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
+	a.AddStoreFlag(fl)
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
@@ -138,7 +137,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.DurationVar(&f.config.KeepFor, "keep-for", 0, "give up changes older than this `time` (0: keep all)")
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100, "`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
-	extension.AddFlags(extensions, fl)
+	extension.AddFlags(a.Extensions, fl)
 	return cmd
 }
 
@@ -162,8 +161,8 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 const leastPublication = 256 << 20
 
 func (f *serveFlags) serve(ctx context.Context) (err error) {
-	if f.data == "" && !f.store.Given() {
-		return cli.ErrNoData
+	if _, err := f.app.Place(); err != nil {
+		return err
 	}
 	maps, err := pairs("map", f.maps)
 	if err != nil {
@@ -247,30 +246,19 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	db, err := f.open(ctx, store.Options{Dir: f.data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	err = f.app.OpenAlone(ctx, store.Options{Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}
-	serving := false
-	defer func() {
-		if !serving { // a folder that was made for nothing looks like one that matters
-			err = errors.Join(err, db.Discard(context.WithoutCancel(ctx)))
-		}
-		err = errors.Join(err, db.Close())
-	}()
-	held, err := clientcmd.Hold(db, "tmshare-server serve")
-	if err != nil {
-		log.Warn("commands of tmshare-client do not work on the data folder while it is served", "error", err)
-	}
-	defer func() { held.Close(ctx) }()
+	held, serving := f.app.Held, false
+	defer func() { err = errors.Join(err, held.End(ctx, !serving)) }()
 	ctx, stopped := context.WithCancel(ctx) // also where serving fails
 	defer stopped()
 	follow, following, err := f.follow(ctx, held, log)
 	if err != nil {
 		return err
 	}
-	f.config.Store = db
-	f.config.Collectors = append(f.config.Collectors, f.store.Collectors()...)
+	f.config.Store = held.DB
 	s, err := server.New(f.config)
 	if err != nil {
 		return cli.UsageError(err)
@@ -302,23 +290,6 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		following()
 	}()
 	return f.run.serve(ctx, s, listener)
-}
-
-// patience is how long a data folder is waited for that another process has: a command that is about to end.
-const patience = 3 * time.Second
-
-// open opens the database or the data folder. It waits a moment for one that another process has.
-func (f *serveFlags) open(ctx context.Context, o store.Options) (*store.DB, error) {
-	if f.store.Given() {
-		return f.store.Open(ctx, o)
-	}
-	for deadline := time.Now().Add(patience); ; {
-		db, err := store.Open(ctx, o)
-		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || time.Now().After(deadline) {
-			return db, err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 }
 
 // importFile creates a collection, unless it is there already. prefix is the

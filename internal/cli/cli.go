@@ -42,6 +42,14 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
+// Exit is the end of a command that has said all that there is to say.
+func Exit(code int) error {
+	if code == OK {
+		return nil
+	}
+	return &ExitError{Code: code}
+}
+
 // UsageError says that a command line makes no sense.
 func UsageError(err error) error { return &ExitError{Code: Usage, Err: err} }
 

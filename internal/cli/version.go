@@ -20,21 +20,20 @@ var version string
 
 // About says what a program is.
 type About struct {
-	Version  string  `json:"version"`
-	Commit   string  `json:"commit,omitempty"` // "": not known
-	Time     string  `json:"time,omitempty"`   // of the commit
-	Modified bool    `json:"modified"`         // it was built from more than the commit
-	Go       string  `json:"go"`
-	Platform string  `json:"platform"`
-	Formats  Formats `json:"formats"`
+	Version  string         `json:"version"`
+	Commit   string         `json:"commit,omitempty"` // "": not known
+	Time     string         `json:"time,omitempty"`   // of the commit
+	Modified bool           `json:"modified"`         // it was built from more than the commit
+	Go       string         `json:"go"`
+	Platform string         `json:"platform"`
+	Formats  map[string]any `json:"formats"`
 }
 
-// Formats are the versions of what a program writes and exchanges. docs/compatibility.md says what each promises.
-type Formats struct {
-	DataFolder  int    `json:"dataFolder"`
-	Backup      int    `json:"backup"`
-	StateDigest string `json:"stateDigest"`
-	Extensions  string `json:"extensions"` // namespace of what is our own in feeds; its last part is the version
+// Format is a format that a program writes, or exchanges, with its version. docs/compatibility.md says what each promises.
+type Format struct {
+	Key     string // for programs
+	Title   string // for people, before the version
+	Version any
 }
 
 func about() (a About) {
@@ -60,7 +59,7 @@ func about() (a About) {
 }
 
 // VersionCommand says what the program is, and of which versions the formats are that it writes.
-func VersionCommand(program string, formats Formats) *cobra.Command {
+func VersionCommand(program string, formats ...Format) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -68,7 +67,10 @@ func VersionCommand(program string, formats Formats) *cobra.Command {
 		Args:  Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a := about()
-			a.Formats = formats
+			a.Formats = map[string]any{}
+			for _, f := range formats {
+				a.Formats[f.Key] = f.Version
+			}
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
@@ -84,8 +86,11 @@ func VersionCommand(program string, formats Formats) *cobra.Command {
 			if a.Modified {
 				commit += ", with changes"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\ncommit       %s\nbuilt with   %s for %s\ndata folders format %d\nbackups      format %d\nstate digest version %s\nextensions   %s\n",
-				program, a.Version, commit, a.Go, a.Platform, formats.DataFolder, formats.Backup, formats.StateDigest, formats.Extensions)
+			out := cmd.OutOrStdout()
+			_, err := fmt.Fprintf(out, "%s %s\ncommit       %s\nbuilt with   %s for %s\n", program, a.Version, commit, a.Go, a.Platform)
+			for _, f := range formats {
+				fmt.Fprintf(out, "%s %v\n", f.Title, f.Version)
+			}
 			return err
 		},
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -24,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	kill.Main(m, kill.Tasks{
-		"client": func([]string) error { return kill.Exit(clientcmd.Main()) },
+		"client": func([]string) error { return kill.Exit(clientcmd.Main(ext.All)) },
 		"round":  func(args []string) error { return roundIn(args[0]) },
 		"verify": func(args []string) error { return verifyIn(args[0]) },
 	})

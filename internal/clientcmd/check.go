@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/ext/backup"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -23,17 +22,21 @@ type checked struct {
 func (a *app) check() *cobra.Command {
 	var repair bool
 	check := func(ctx context.Context, _ []string) error {
-		c := checked{Data: a.data, Findings: []store.Finding{}}
+		c := checked{Data: a.Data, Findings: []store.Finding{}}
 		report := func(f store.Finding) {
 			c.Findings = append(c.Findings, f)
-			if !a.json {
-				a.printf("%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
+			if !a.JSON {
+				a.Printf("%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
 			}
 		}
-		progress := func(what string) { a.folderProgress(backup.Progress{Phase: "checking " + what}) }
-		err := a.db.Check(ctx, repair, report, progress)
-		if err == nil {
-			err = resources.Check(ctx, a.db, repair, report, progress)
+		progress := func(what string) {
+			a.Display.Progress(client.Progress{Source: a.Data, Phase: "checking " + what, Unit: client.Bytes})
+		}
+		err := a.DB.Check(ctx, repair, report, progress)
+		for _, e := range a.Extensions {
+			if err == nil && e.Check != nil {
+				err = e.Check(ctx, a.DB, repair, report, progress)
+			}
 		}
 		if err != nil {
 			return err
@@ -62,8 +65,8 @@ so that a backup is needed.`,
 				access = store.Write
 			}
 			err := a.runWith(access, check)(cmd, args)
-			if errors.Is(err, store.ErrDamaged) && a.json { // for programs it is a finding
-				return errors.Join(a.print(checked{Data: a.data, Findings: []store.Finding{{Where: "files", What: err.Error(), Remedy: "restore the data folder from a backup"}}}), exit(cli.Failed))
+			if errors.Is(err, store.ErrDamaged) && a.JSON { // for programs it is a finding
+				return errors.Join(a.Print(checked{Data: a.Data, Findings: []store.Finding{{Where: "files", What: err.Error(), Remedy: "restore the data folder from a backup"}}}), cli.Exit(cli.Failed))
 			}
 			return err
 		},
@@ -86,20 +89,20 @@ func (a *app) tellChecked(c *checked) error {
 	}
 	lost := len(c.Findings) - repaired - repairable
 	c.Sound = lost+repairable == 0
-	if a.json {
-		if err := a.print(c); err != nil {
+	if a.JSON {
+		if err := a.Print(c); err != nil {
 			return err
 		}
 	}
 	switch {
-	case c.Sound && !a.json && repaired > 0:
-		a.printf("%s is sound; repaired: %d\n", a.data, repaired)
-	case c.Sound && !a.json:
-		a.printf("%s is sound\n", a.data)
+	case c.Sound && !a.JSON && repaired > 0:
+		a.Printf("%s is sound; repaired: %d\n", a.Data, repaired)
+	case c.Sound && !a.JSON:
+		a.Printf("%s is sound\n", a.Data)
 	case lost > 0:
-		return fmt.Errorf("%s is damaged; findings: %d, of which \"check --repair\" does not mend %d: do what each of them says", a.data, len(c.Findings), lost)
+		return fmt.Errorf("%s is damaged; findings: %d, of which \"check --repair\" does not mend %d: do what each of them says", a.Data, len(c.Findings), lost)
 	case repairable > 0:
-		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d", a.data, repairable)}
+		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d", a.Data, repairable)}
 	}
 	return nil
 }

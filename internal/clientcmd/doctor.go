@@ -1,30 +1,29 @@
 package clientcmd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/clientcmd/display"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/doctor"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// DoctorCommand returns the command that looks at a node as a whole, for another program than tmshare-client.
-func DoctorCommand(program, data, long, example string, serving *doctor.Serving) *cobra.Command {
-	a := &app{request: control.Local(program, os.Args[1:])}
-	cmd := a.doctor(long, example, serving)
-	a.addFolderFlags(cmd.Flags(), data)
-	return cmd
+// DoctorCommand returns the command of tmshare-server that looks at a node as a whole.
+func DoctorCommand(of *extension.App, long, example string, serving *doctor.Serving) *cobra.Command {
+	a := &app{App: of}
+	return a.OnFolder(a.doctor(long, example, serving))
 }
 
 func (a *app) doctor(long, example string, serving *doctor.Serving) *cobra.Command {
-	n := doctor.Node{Program: a.request.Program, Serving: serving, Now: time.Now}
+	n := doctor.Node{Program: a.Request.Program, Serving: serving, Now: time.Now}
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what is not as it should be, and what mends it", Example: example,
 		Long: long + `
@@ -33,26 +32,25 @@ Each finding is printed with what is to be done. Nothing is changed.
 
 Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: a.onFolder(func([]string) error {
-			if a.store.Given() {
+		RunE: a.Apart(func(ctx context.Context, _ []string) error {
+			if a.Store != "" {
 				return cli.UsageError(errors.New("doctor looks at a data folder, not at a database: leave --store out. To look at a store in a database, run \"tmshare-server check --store URL\" and \"tmshare-client status --store URL\", and ask /readyz of its servers"))
 			}
-			if a.data == "" {
+			if a.Data == "" {
 				return cli.ErrNoData
 			}
-			n.Data, a.display = a.data, display.New(a.request, a.quiet, a.json)
-			n.Run = a.captured
-			ctx, stop := cli.UntilInterrupted(a.command.Context())
+			n.Data, n.Run = a.Data, a.captured
+			ctx, stop := cli.UntilInterrupted(ctx)
 			defer stop()
 			r := doctor.Look(ctx, &n)
 			err := ctx.Err()
-			if err == nil && a.json {
-				err = a.print(r)
+			if err == nil && a.JSON {
+				err = a.Print(r)
 			} else if err == nil {
-				err = r.Print(a.command.OutOrStdout())
+				err = r.Print(a.Command.OutOrStdout())
 			}
 			if err == nil && len(r.Findings) > 0 {
-				err = exit(cli.Differs)
+				err = cli.Exit(cli.Differs)
 			}
 			return err
 		}),
@@ -66,9 +64,33 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 
 // captured executes a command of tmshare-client on the data folder.
 func (a *app) captured(ctx context.Context, args ...string) doctor.Outcome {
-	r := *a.request
-	r.Program, r.Args = program, append(args, "--data", a.data)
-	return capture(&r, func() int { return execute(ctx, &r, nil) })
+	r := *a.Request
+	r.Program, r.Args = program, append(args, "--data", a.Data)
+	return capture(&r, func() int { return a.Execute(ctx, &r, nil) })
+}
+
+// capture executes a command for what it prints. It has nothing to read, and no terminal.
+func capture(r *control.Request, run func() int) doctor.Outcome {
+	var out, errs limited
+	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
+	r.Stdout, r.Stderr = &out, &errs
+	code := run()
+	return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
+}
+
+// maxPrinted bounds what is kept of what a captured command prints.
+const maxPrinted = 64 << 20
+
+// limited is a buffer that takes [maxPrinted] bytes.
+type limited struct{ bytes.Buffer }
+
+var errTooMuch = errors.New("it prints too much to be shown here: use the command")
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxPrinted {
+		return 0, errTooMuch
+	}
+	return l.Buffer.Write(p)
 }
 
 // subscriptionNames returns the names of the subscriptions, for shells that complete them.

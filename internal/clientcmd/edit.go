@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/local"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -57,7 +56,7 @@ than half of 20 topics or more: then --max-delete must say so.
 			var tolerated xtm.Tally
 			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
-					Path: a.request.Path(args[0]), Stdin: a.request.Stdin, Base: base, Root: a.request.Dir, Lenient: a.readsLeniently(),
+					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir, Lenient: a.ReadsLeniently(),
 					Tolerated: tolerated.Add,
 				}.Read(ctx)
 				if err != nil {
@@ -72,7 +71,9 @@ than half of 20 topics or more: then --max-delete must say so.
 			if err != nil {
 				return err
 			}
-			files.Output{Quiet: a.quiet}.Warn(a.command.ErrOrStderr(), &tolerated)
+			if !a.Quiet {
+				formats.WriteWarnings(a.Command.ErrOrStderr(), &tolerated)
+			}
 			return a.edited(e)
 		}),
 	}
@@ -87,28 +88,28 @@ func prefixFlag(cmd *cobra.Command, sp *string) {
 }
 
 // local are the local statements of the open store.
-func (a *app) local() local.Statements { return local.Statements{Store: a.db} }
+func (a *app) local() local.Statements { return local.Statements{Store: a.DB} }
 
 // stated says what adding or removing one statement did. cmd is the command: its
 // name is what was added or removed.
 func (a *app) stated(cmd *cobra.Command, e *local.Edit) error {
-	if a.json || e.Added+e.Updated+e.Deleted == 0 {
+	if a.JSON || e.Added+e.Updated+e.Deleted == 0 {
 		return a.edited(e)
 	}
 	done := map[string]string{"add": "added", "remove": "removed"}[cmd.Parent().Name()]
-	a.printf("local: 1 %s %s\n", cmd.Name(), done)
+	a.Printf("local: 1 %s %s\n", cmd.Name(), done)
 	return nil
 }
 
 // edited says what a change of many topics did.
 func (a *app) edited(e *local.Edit) error {
-	if a.json {
-		return a.print(e)
+	if a.JSON {
+		return a.Print(e)
 	}
 	if e.Added+e.Updated+e.Deleted == 0 {
-		a.printf("local: nothing changed\n")
+		a.Printf("local: nothing changed\n")
 		return nil
 	}
-	a.printf("local: topics added %d, updated %d, deleted %d\n", e.Added, e.Updated, e.Deleted)
+	a.Printf("local: topics added %d, updated %d, deleted %d\n", e.Added, e.Updated, e.Deleted)
 	return nil
 }

@@ -115,7 +115,7 @@ func (a *app) addClaims(to *cobra.Command, verb string, reason bool, do func(con
 
 // rejectNamed rejects the claims that are named.
 func (a *app) rejectNamed(ctx context.Context, r *rejecting, n reject.Named) error {
-	found, near, err := reject.Stated(ctx, a.db, n)
+	found, near, err := reject.Stated(ctx, a.DB, n)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *app) rejectNamed(ctx context.Context, r *rejecting, n reject.Named) err
 		return ownStatement(found)
 	}
 	err = bySource(chosen, func(source string, claims []rejections.Claim) error {
-		return a.db.Reject(ctx, source, r.reason, claims...)
+		return a.DB.Reject(ctx, source, r.reason, claims...)
 	})
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *app) rejectNamed(ctx context.Context, r *rejecting, n reject.Named) err
 
 // unrejectNamed takes the rejections of the claims back that are named.
 func (a *app) unrejectNamed(ctx context.Context, r *rejecting, n reject.Named) error {
-	found, err := reject.Rejected(ctx, a.db, n)
+	found, err := reject.Rejected(ctx, a.DB, n)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *app) unrejectNamed(ctx context.Context, r *rejecting, n reject.Named) e
 	if len(chosen) == 0 {
 		return fmt.Errorf("it is rejected of %s only: leave out --source", strings.Join(sayersBut(found, nil), ", "))
 	}
-	err = bySource(chosen, func(source string, claims []rejections.Claim) error { return a.db.Unreject(ctx, source, claims...) })
+	err = bySource(chosen, func(source string, claims []rejections.Claim) error { return a.DB.Unreject(ctx, source, claims...) })
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (a *app) unrejectNamed(ctx context.Context, r *rejecting, n reject.Named) e
 // chosen returns the claims of the sources that are named, or of the only one there is beside the node's own.
 func (a *app) chosen(ctx context.Context, found []reject.Found, sources []string) (chosen []reject.Found, err error) {
 	for _, name := range sources {
-		own, err := a.db.Collections(ctx)
+		own, err := a.DB.Collections(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -243,14 +243,14 @@ func sayersBut(found, others []reject.Found) (names []string) {
 }
 
 func (a *app) tellRejections(changed []reject.Found, done string, still []string) error {
-	if a.json {
-		return a.print(changed)
+	if a.JSON {
+		return a.Print(changed)
 	}
 	for _, f := range changed {
-		a.printf("%s: %s %s\n", f.Source, &f.Claim, done)
+		a.Printf("%s: %s %s\n", f.Source, &f.Claim, done)
 	}
 	if len(still) > 0 {
-		a.printf("it shows all the same, because others say so too: %s\n", strings.Join(still, ", "))
+		a.Printf("it shows all the same, because others say so too: %s\n", strings.Join(still, ", "))
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (a *app) rejections() *cobra.Command {
 				if _, err := a.client.Subscription(ctx, name); err != nil {
 					return err
 				}
-				all, err := a.db.Rejections(ctx, name)
+				all, err := a.DB.Rejections(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -284,19 +284,19 @@ func (a *app) rejections() *cobra.Command {
 					list = append(list, listed{name, r})
 				}
 			}
-			if a.json {
-				return a.print(list)
+			if a.JSON {
+				return a.Print(list)
 			}
 			if len(list) == 0 {
-				a.printf("nothing is rejected\n")
+				a.Printf("nothing is rejected\n")
 			}
 			for i := range list {
 				r := &list[i]
-				a.printf("%s: %s%s\n", r.Source, &r.Claim, noLonger(r.Stated))
+				a.Printf("%s: %s%s\n", r.Source, &r.Claim, noLonger(r.Stated))
 				if about := r.Claim.String(); r.Kind != rejections.Association && !strings.HasSuffix(about, string(r.Topic)) {
-					a.printf("  of %s\n", r.Topic)
+					a.Printf("  of %s\n", r.Topic)
 				}
-				a.printf("  since %s%s\n", feeds.FormatTime(r.Time), because(r.Reason))
+				a.Printf("  since %s%s\n", feeds.FormatTime(r.Time), because(r.Reason))
 			}
 			return nil
 		}),

@@ -252,7 +252,7 @@ func (a *app) editCommand(use, short string, args int, typed, datatype bool, cha
 			if err != nil {
 				return err
 			}
-			return a.stated(a.command, e)
+			return a.stated(a.Command, e)
 		}),
 	}
 	if typed {
@@ -291,7 +291,7 @@ func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, ty
 			if err != nil {
 				return err
 			}
-			return a.stated(a.command, e)
+			return a.stated(a.Command, e)
 		}),
 	}
 	st.flags(cmd, true, false)

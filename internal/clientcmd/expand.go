@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/expand"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
 func (a *app) expand() *cobra.Command {
@@ -28,15 +29,15 @@ stands for itself. The derived sources stay subscribed to.`,
 		RunE: a.run(func(ctx context.Context, names []string) error {
 			e, err := expand.Inputs(ctx, a.client, names)
 			for _, s := range e.Added {
-				a.display.Line(fmt.Sprintf("subscribed to %s as %q", s.Feed, s.Name))
+				a.Display.Line(fmt.Sprintf("subscribed to %s as %q", s.Feed, s.Name))
 			}
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.print(e)
+			if a.JSON {
+				return a.Print(e)
 			}
-			a.printf("%s\n", strings.Join(e.Names, ","))
+			a.Printf("%s\n", strings.Join(e.Names, ","))
 			return nil
 		}),
 	}
@@ -45,7 +46,7 @@ stands for itself. The derived sources stay subscribed to.`,
 // Expand has the process that holds a data folder do "expand", and returns the names.
 func Expand(ctx context.Context, program, data string, names []string) ([]string, error) {
 	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
-	r.Env[dataVariable] = data
+	r.Env[extension.DataVariable] = data
 	var err error
 	of := capture(r, func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {

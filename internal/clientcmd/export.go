@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -48,21 +47,23 @@ ending .gz gzips it.`,
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			file := "-"
 			if len(args) > 0 {
-				file = a.request.Path(args[0])
+				file = a.Request.Path(args[0])
 			}
-			target := formats.Target{Path: file, Stdout: a.command.OutOrStdout()}
+			target := formats.Target{Path: file, Stdout: a.Command.OutOrStdout()}
 			losses, err := target.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
 				losses, err := a.merged().Export(ctx, w, format, claims, sources...)
-				return losses, cmp.Or(err, a.db.Damage(ctx)) // before a file is replaced
+				return losses, cmp.Or(err, a.DB.Damage(ctx)) // before a file is replaced
 			})
 			if err != nil {
 				return err
 			}
-			files.Output{Quiet: a.quiet}.ReportLosses(a.command.ErrOrStderr(), format, losses)
-			if !a.json || file == "-" { // the map is there
+			if !a.Quiet {
+				formats.ReportLosses(a.Command.ErrOrStderr(), format, losses)
+			}
+			if !a.JSON || file == "-" { // the map is there
 				return nil
 			}
-			return a.print(exported{args[0], format, losses})
+			return a.Print(exported{args[0], format, losses})
 		}),
 	}
 	formatOf = FormatFlag(cmd.Flags())

@@ -41,7 +41,7 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			list := []store.Activity{}
-			err := a.db.Activity(ctx, func(act store.Activity) bool {
+			err := a.DB.Activity(ctx, func(act store.Activity) bool {
 				if act.Time.Before(from) {
 					return false
 				}
@@ -63,10 +63,10 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.print(list)
+			if a.JSON {
+				return a.Print(list)
 			}
-			return a.report(func(w io.Writer) { writeLog(w, list) })
+			return a.Report(func(w io.Writer) { writeLog(w, list) })
 		}),
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")

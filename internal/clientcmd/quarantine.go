@@ -55,13 +55,13 @@ them, until the next change of the topic or a replace; verify will tell.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.print(struct {
+			if a.JSON {
+				return a.Print(struct {
 					Name      string `json:"name"`
 					Forgotten int    `json:"forgotten"`
 				}{args[0], n})
 			}
-			a.printf("%s: changes given up: %d\n", args[0], n)
+			a.Printf("%s: changes given up: %d\n", args[0], n)
 			return nil
 		}),
 	}
@@ -74,7 +74,7 @@ func (a *app) areQuarantined(ctx context.Context, name string, topics []string) 
 	if _, err := a.client.Subscription(ctx, name); err != nil {
 		return err
 	}
-	list, err := a.db.Quarantine(ctx, name)
+	list, err := a.DB.Quarantine(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,9 @@ cannot be reached.`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error { return checkKey(o.Key) },
 		RunE: a.subscribing(&o, func(s *store.Subscription) {
-			a.printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
+			a.Printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
 			if s.TokenFile != "" {
-				a.printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has --read-token-file %s=FILE\n", s.Name)
+				a.Printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has --read-token-file %s=FILE\n", s.Name)
 			}
 		}),
 	}

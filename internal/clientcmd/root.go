@@ -13,22 +13,31 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/ext/backup"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Main runs the command line of this process and returns the exit code.
-func Main() int {
+// Main runs the command line of this process, with extensions that are made anew for each command line. It returns the
+// exit code.
+func Main(all func() []extension.Extension) int {
 	log.SetOutput(io.Discard) // net/http says there that a server has sent more than it announced
-	return execute(context.Background(), control.Local(program, os.Args[1:]), nil)
+	return Executing(all)(context.Background(), control.Local(program, os.Args[1:]), nil)
 }
 
 const program = "tmshare-client"
 
-// execute runs a command line and returns the exit code. held is the store that
-// this process holds already, where the command line comes from another one.
-func execute(ctx context.Context, r *control.Request, held *Holding) int {
+// Executing returns what executes command lines of tmshare-client with extensions.
+func Executing(all func() []extension.Extension) (execute extension.Execute) {
+	execute = func(ctx context.Context, r *control.Request, held *extension.Holding) int {
+		return run(ctx, &extension.App{Request: r, Held: held, Extensions: all(), Execute: execute})
+	}
+	return execute
+}
+
+// run runs a command line and returns the exit code.
+func run(ctx context.Context, of *extension.App) int {
+	a, r := &app{App: of}, of.Request
 	root := &cobra.Command{
 		Use:   cmp.Or(r.Program, program), // that of whoever has sent the command line
 		Short: "Keep in step with topic maps that others publish",
@@ -50,9 +59,8 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
   tmshare-client export egov.xtm
   tmshare-client validate egov.xtm`,
 	}
-	a := &app{request: r, held: held}
 	a.addCommands(root)
-	if held == nil {
+	if a.Held == nil {
 		cli.CompleteArguments(root, r.Getenv, a.subscriptionNames)
 	}
 	root.SetArgs(append([]string{}, r.Args...)) // never those of this process
@@ -63,7 +71,19 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 	return cli.RunWith(root, r.Getenv)
 }
 
-// VersionCommand says what a program is.
-func VersionCommand(program string) *cobra.Command {
-	return cli.VersionCommand(program, cli.Formats{DataFolder: keys.FormatVersion, Backup: backup.Format, StateDigest: statedigest.Version, Extensions: feeds.NamespaceOwn})
+// ServerCommands returns the commands of tmshare-server that look after its data folder, and those of its extensions. A
+// process that holds the folder executes some, as it does the commands of tmshare-client.
+func ServerCommands(of *extension.App) []*cobra.Command {
+	a := &app{App: of}
+	return append(a.Commands(), a.OnFolder(a.check()), a.version())
+}
+
+// version says what a program is.
+func (a *app) version() *cobra.Command {
+	formats := []cli.Format{{Key: "dataFolder", Title: "data folders format", Version: keys.FormatVersion}}
+	for _, e := range a.Extensions {
+		formats = append(formats, e.Writes...)
+	}
+	return cli.VersionCommand(a.Request.Program, append(formats, cli.Format{Key: "stateDigest", Title: "state digest version", Version: statedigest.Version},
+		cli.Format{Key: "extensions", Title: "extensions  ", Version: feeds.NamespaceOwn})...) // the namespace; its last part is the version
 }

@@ -40,7 +40,7 @@ round that failed is no error of this command: it is in the output.`,
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {
-			n, err := status.OfNode(ctx, a.db, a.client.Now())
+			n, err := status.OfNode(ctx, a.DB, a.client.Now())
 			if err != nil {
 				return err
 			}
@@ -52,19 +52,19 @@ round that failed is no error of this command: it is in the output.`,
 			}
 			list = slices.DeleteFunc(list, func(st status.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
 			if history {
-				if err := status.AddHistory(ctx, a.db, list); err != nil {
+				if err := status.AddHistory(ctx, a.DB, list); err != nil {
 					return err
 				}
 			}
-			if node && !a.json {
+			if node && !a.JSON {
 				a.printPublished(n.Publishes)
 			}
-			if node && a.json {
-				err = a.print(n)
-			} else if a.json {
-				err = a.print(list)
+			if node && a.JSON {
+				err = a.Print(n)
+			} else if a.JSON {
+				err = a.Print(list)
 			} else if len(list) == 0 {
-				a.printf("no subscriptions in %s\n", a.data)
+				a.Printf("no subscriptions in %s\n", a.Data)
 			}
 			var quarantined []string
 			differs := false
@@ -76,18 +76,18 @@ round that failed is no error of this command: it is in the output.`,
 				if list[i].Quarantined > 0 {
 					quarantined = append(quarantined, quarantineOf(list[i].Name, list[i].Quarantined))
 				}
-				if !a.json {
+				if !a.JSON {
 					a.printStatus(&list[i])
 				}
 			}
 			if err != nil {
 				return err
 			}
-			if node && !a.json {
-				a.printf("on disk\n  records      %d bytes\n  snapshots    %d bytes\n", n.Size.Records, n.Size.Snapshots)
+			if node && !a.JSON {
+				a.Printf("on disk\n  records      %d bytes\n  snapshots    %d bytes\n", n.Size.Records, n.Size.Snapshots)
 			}
 			if differs {
-				return exit(cli.Differs)
+				return cli.Exit(cli.Differs)
 			}
 			return a.inQuarantine(quarantined)
 		}),
@@ -118,9 +118,9 @@ func (a *app) printPublished(all []status.Published) {
 		if c.BeingFilled {
 			filling = ", being filled: nobody is served before it is whole"
 		}
-		a.printf("%s, %s\n  prefix       %s\n  topics       %d%s\n", c.Name, how, c.SP, c.Topics, filling)
+		a.Printf("%s, %s\n  prefix       %s\n  topics       %d%s\n", c.Name, how, c.SP, c.Topics, filling)
 		if c.Advice != "" {
-			a.printf("  input missing: %s\n", c.Advice)
+			a.Printf("  input missing: %s\n", c.Advice)
 		}
 		signed := ""
 		if c.Signed {
@@ -130,7 +130,7 @@ func (a *app) printPublished(all []status.Published) {
 		if c.LastChange != nil {
 			changed = feeds.FormatTime(*c.LastChange)
 		}
-		a.printf("  entries      %d%s\n  last change  %s\n", c.Entries, signed, changed)
+		a.Printf("  entries      %d%s\n  last change  %s\n", c.Entries, signed, changed)
 	}
 }
 
@@ -151,7 +151,7 @@ func (a *app) inQuarantine(list []string) error {
 		return nil
 	}
 	end := &cli.ExitError{Code: cli.Quarantined}
-	if a.quiet && !a.json { // nothing else has said it
+	if a.Quiet && !a.JSON { // nothing else has said it
 		end.Err = fmt.Errorf("%s", strings.Join(list, "; "))
 	}
 	return end
@@ -164,9 +164,9 @@ func (a *app) printStatus(st *status.Status) {
 		}
 		return feeds.FormatTime(*t)
 	}
-	a.printf("%s\n", st.Name)
+	a.Printf("%s\n", st.Name)
 	row := func(name, format string, args ...any) {
-		a.printf("  %-12s "+format+"\n", append([]any{name}, args...)...)
+		a.Printf("  %-12s "+format+"\n", append([]any{name}, args...)...)
 	}
 	row("feed", "%s", st.Feed)
 	for _, at := range st.Addresses {
@@ -229,7 +229,7 @@ func (a *app) printStatus(st *status.Status) {
 	if st.Quarantined == 0 {
 		return
 	}
-	if !a.verbose {
+	if !a.Verbose {
 		row("quarantine", "%s (--verbose lists them)", countTopics(st.Quarantined))
 		return
 	}
@@ -239,7 +239,7 @@ func (a *app) printStatus(st *status.Status) {
 		if q.Title != "" {
 			title = fmt.Sprintf(" %q", q.Title)
 		}
-		a.printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title, feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
+		a.Printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title, feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
 	}
 }
 
@@ -248,7 +248,7 @@ func (a *app) printSample(s *store.Sample) {
 	if s.Lag != nil {
 		lag = ", lag " + lagText(*s.Lag)
 	}
-	a.printf("  %s  rounds %d, failed %d, entries %d%s\n", feeds.FormatTime(s.From), s.Rounds, s.Failed, s.Applied, lag)
+	a.Printf("  %s  rounds %d, failed %d, entries %d%s\n", feeds.FormatTime(s.From), s.Rounds, s.Failed, s.Applied, lag)
 }
 
 func lagText(seconds float64) string {

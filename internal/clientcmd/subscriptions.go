@@ -38,7 +38,7 @@ type subscription struct {
 }
 
 func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (subscription, error) {
-	quarantine, err := a.db.Quarantine(ctx, s.Name)
+	quarantine, err := a.DB.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
 		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
@@ -91,15 +91,15 @@ Other ways to follow a source:
 			return nil
 		},
 		RunE: a.subscribing(&o, func(s *store.Subscription) {
-			a.printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
+			a.Printf("subscribed to %s as %q; its statements begin with %s\n", s.FragmentsFeed, s.Name, s.SP)
 			if len(s.DerivedFrom) > 0 {
-				a.printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
+				a.Printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
 			}
 			if len(s.Duplicates) > 0 && len(o.Replicas) == 0 {
-				a.printf("others serve it as well: %s (\"unsubscribe\", and \"subscribe\" with these after the first address, to go on while it is away)\n", strings.Join(s.Duplicates, " "))
+				a.Printf("others serve it as well: %s (\"unsubscribe\", and \"subscribe\" with these after the first address, to go on while it is away)\n", strings.Join(s.Duplicates, " "))
 			}
 			if s.Key != "" {
-				a.printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
+				a.Printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
 			}
 		}),
 	}
@@ -124,19 +124,19 @@ func subscribeFlags(fl *pflag.FlagSet, o *client.SubscribeOptions, what string) 
 
 // subscribing makes the body of a command that subscribes. say tells people of the subscription.
 func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscription)) func(*cobra.Command, []string) error {
-	return a.runCreating(func(ctx context.Context, args []string) error {
-		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.request.Path(o.TokenFile), a.hosts, a.strictly(), args[1:]
+	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
+		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts, a.strictly(), args[1:]
 		s, err := a.client.Subscribe(ctx, args[0], *o)
 		var choice *discover.ChoiceError
 		switch {
-		case errors.As(err, &choice) && a.json:
-			return errors.Join(a.print(choice.Collections), &cli.ExitError{Code: cli.Usage})
+		case errors.As(err, &choice) && a.JSON:
+			return errors.Join(a.Print(choice.Collections), &cli.ExitError{Code: cli.Usage})
 		case errors.As(err, &choice):
 			return cli.UsageError(err)
 		case err != nil:
 			return err
-		case a.json:
-			return a.print(status.Of(s, nil, a.client.Now()))
+		case a.JSON:
+			return a.Print(status.Of(s, nil, a.client.Now()))
 		}
 		say(s)
 		return nil
@@ -146,7 +146,7 @@ func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscripti
 // strictly returns what the flags say of how XTM is read, nil where they say nothing.
 func (a *app) strictly() *bool {
 	for name, strict := range map[string]bool{"strict": true, "lenient": false} {
-		if f := a.command.Flags().Lookup(name); f != nil && f.Changed {
+		if f := a.Command.Flags().Lookup(name); f != nil && f.Changed {
 			strict = strict == (f.Value.String() == "true")
 			return &strict
 		}
@@ -162,7 +162,7 @@ func (a *app) subscriptions() *cobra.Command {
 of how far each has come.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.runReading(func(ctx context.Context, _ []string) error {
-			all, err := a.db.Subscriptions(ctx)
+			all, err := a.DB.Subscriptions(ctx)
 			if err != nil {
 				return err
 			}
@@ -174,13 +174,13 @@ of how far each has come.`,
 				}
 				list = append(list, s)
 			}
-			if a.json {
-				return a.print(list)
+			if a.JSON {
+				return a.Print(list)
 			}
 			if len(list) == 0 {
-				a.printf("no subscriptions in %s\n", a.data)
+				a.Printf("no subscriptions in %s\n", a.Data)
 			}
-			return a.report(func(w io.Writer) {
+			return a.Report(func(w io.Writer) {
 				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 				for _, s := range list {
 					fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.State, s.Feed)
@@ -205,16 +205,16 @@ waited for, one of "watch" is ended.`,
 			if err != nil {
 				return err
 			}
-			if w := a.held.watcher.Load(); w != nil {
+			if w := a.Held.Watcher.Load(); w != nil {
 				w.Yield(args[0]) // a round of a dead source may take minutes
 			}
 			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
 				return err
 			}
-			if a.json {
-				return a.print(map[string]string{"name": s.Name, "feed": s.FragmentsFeed})
+			if a.JSON {
+				return a.Print(map[string]string{"name": s.Name, "feed": s.FragmentsFeed})
 			}
-			a.printf("%s: unsubscribed from %s\n", s.Name, s.FragmentsFeed)
+			a.Printf("%s: unsubscribed from %s\n", s.Name, s.FragmentsFeed)
 			return nil
 		}),
 	}
@@ -252,11 +252,11 @@ Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
 			if err != nil {
 				return err
 			}
-			if w := a.held.watcher.Load(); w != nil && t.Accepted {
+			if w := a.Held.Watcher.Load(); w != nil && t.Accepted {
 				w.Now()
 			}
-			if a.json {
-				err = a.print(t)
+			if a.JSON {
+				err = a.Print(t)
 			} else {
 				a.printTrust(t)
 			}
@@ -285,22 +285,22 @@ func checkKey(key string) error {
 func (a *app) printTrust(t *client.Trust) {
 	show := func(what, key, signed string) {
 		if signed == "" {
-			a.printf("  %s: none\n", what)
+			a.Printf("  %s: none\n", what)
 			return
 		}
-		a.printf("  %s, by the key %s\n    %s\n", what, key, strings.ReplaceAll(strings.TrimSpace(signed), "\n", "\n    "))
+		a.Printf("  %s, by the key %s\n    %s\n", what, key, strings.ReplaceAll(strings.TrimSpace(signed), "\n", "\n    "))
 	}
-	a.printf("%s\n", t.Name)
+	a.Printf("%s\n", t.Name)
 	show("accepted last", t.Key, t.Checkpoint)
 	show("stated now", t.StatedKey, t.StatedCheckpoint)
 	switch {
 	case t.Accepted:
-		a.printf("  what is stated now is accepted\n")
+		a.Printf("  what is stated now is accepted\n")
 	case t.Refused != "":
-		a.printf("  what is stated now is refused: %s\n", t.Refused)
+		a.Printf("  what is stated now is refused: %s\n", t.Refused)
 	case t.StatedCheckpoint == "":
-		a.printf("  the source is not signed\n")
+		a.Printf("  the source is not signed\n")
 	default:
-		a.printf("  what is stated now goes on from what was accepted\n")
+		a.Printf("  what is stated now goes on from what was accepted\n")
 	}
 }

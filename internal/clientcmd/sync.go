@@ -7,15 +7,13 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
@@ -30,7 +28,7 @@ What could not be applied stays for the next round; nothing is skipped. A change
 that is broken by itself goes into quarantine, does not keep the others back, and
 is tried again in each round.
 
-` + doubtHelp("topics", "Two readings of a server of this program confirm it, of others three,") + `
+` + extension.DoubtHelp("topics", "Two readings of a server of this program confirm it, of others three,") + `
 
 Exit codes: 0 in step; 3 in doubt, or in step but for what is in quarantine; 4 a copy is
 not what its source states; 1 error.`,
@@ -38,7 +36,7 @@ not what its source states; 1 error.`,
   tmshare-client sync egov --confirm            # what the doubt about egov would take away is gone
   tmshare-client sync egov --max-delete all     # however much that is`,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if a.confirm && len(args) == 0 {
+			if a.Confirm && len(args) == 0 {
 				return cli.UsageError(errors.New("--confirm: name the subscriptions whose doubts you have seen"))
 			}
 			a.spareMemory(cmd, args)
@@ -46,27 +44,16 @@ not what its source states; 1 error.`,
 		},
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			round := a.client.Sync
-			if a.confirm {
+			if a.Confirm {
 				round = a.client.Confirm
 			}
 			return a.rounds(args, round, ctx)
 		}),
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&a.confirm, "confirm", false, "what the last round was in doubt about is right")
-	a.judging.flags(fl, "topics")
+	a.AddConfirm(fl)
+	a.AddFlags(fl, "topics")
 	return cmd
-}
-
-// judging says how what readings would take away is confirmed.
-type judging struct {
-	confirmAfter time.Duration
-	maxDelete    losses.Limit
-}
-
-func (j *judging) flags(fl *pflag.FlagSet, things string) {
-	fl.DurationVar(&j.confirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss")
-	fl.TextVar(&j.maxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most so many "+things+": `N`, N% or all (default: half, and any number of fewer than 20)")
 }
 
 func (a *app) replace() *cobra.Command {
@@ -91,7 +78,7 @@ const GCPercent = 50
 // spareMemory is for commands of this process, not for those that it executes for
 // others.
 func (a *app) spareMemory(*cobra.Command, []string) {
-	if a.held == nil && os.Getenv("GOGC") == "" {
+	if a.Held == nil && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(GCPercent)
 	}
 }
@@ -129,18 +116,18 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 		if r.Quarantined > 0 {
 			quarantined = append(quarantined, quarantineOf(name, r.Quarantined))
 		}
-		if a.quiet && r.Reason != "" && r.Reason != client.AskedFor { // cron's mail should say it
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: replaced as a whole: %s\n", name, r.Reason)
+		if a.Quiet && r.Reason != "" && r.Reason != client.AskedFor { // cron's mail should say it
+			fmt.Fprintf(a.Command.ErrOrStderr(), "%s: replaced as a whole: %s\n", name, r.Reason)
 		}
-		if a.quiet && r.Unproven != "" && r.Quarantined == 0 {
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: not proven: %s\n", name, r.Unproven)
+		if a.Quiet && r.Unproven != "" && r.Quarantined == 0 {
+			fmt.Fprintf(a.Command.ErrOrStderr(), "%s: not proven: %s\n", name, r.Unproven)
 		}
-		if !a.json {
-			a.printf("%s: %s\n", name, describe(r))
+		if !a.JSON {
+			a.Printf("%s: %s\n", name, describe(r))
 		}
 	}
-	if a.json {
-		failed = append(failed, a.print(done))
+	if a.JSON {
+		failed = append(failed, a.Print(done))
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
@@ -148,7 +135,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	if len(different) > 0 {
 		return &cli.ExitError{Code: cli.Differs}
 	}
-	if quarantined = append(doubted, quarantined...); len(doubted) > 0 && !a.json {
+	if quarantined = append(doubted, quarantined...); len(doubted) > 0 && !a.JSON {
 		return &cli.ExitError{Code: cli.Quarantined, Err: errors.New(strings.Join(quarantined, "\n"))}
 	}
 	return a.inQuarantine(quarantined)

@@ -29,8 +29,8 @@ not the map.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.print(t)
+			if a.JSON {
+				return a.Print(t)
 			}
 			a.printTopic(t)
 			return nil
@@ -75,8 +75,8 @@ With --server and --map, a server is asked; it needs no subscription.`,
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.print(found)
+		if a.JSON {
+			return a.Print(found)
 		}
 		a.printFound(found)
 		return nil
@@ -87,9 +87,9 @@ With --server and --map, a server is asked; it needs no subscription.`,
 				return show(a.merged().Find(ctx, strings.Join(args, " "), limit, sources...))
 			})(cmd, args)
 		}
-		return a.onFolder(func(args []string) error {
+		return a.Apart(func(ctx context.Context, args []string) error {
 			at := strings.TrimSuffix(server, "/") + "/topicmaps/" + url.PathEscape(name)
-			f, err := a.fetcher(at, tokenFile)
+			f, err := a.Fetcher(at, tokenFile)
 			if err != nil {
 				return err
 			}
@@ -111,19 +111,19 @@ const mostFound = 100
 func (a *app) printFound(found *merged.Found) {
 	for i := range found.Results {
 		r := &found.Results[i]
-		a.printf("%s\n  %s\n", oneLine(r.Title), r.TopicSI)
+		a.Printf("%s\n  %s\n", oneLine(r.Title), r.TopicSI)
 		switch {
 		case r.Value != r.Title || len(r.Scope) > 0:
-			a.printf("  %-12s %s%s%s\n", r.Kind, oneLine(r.Value), themes(r.Scope), said(r.By))
+			a.Printf("  %-12s %s%s%s\n", r.Kind, oneLine(r.Value), themes(r.Scope), said(r.By))
 		case len(r.By) > 0:
-			a.printf("  %s\n", strings.TrimSpace(said(r.By)))
+			a.Printf("  %s\n", strings.TrimSpace(said(r.By)))
 		}
 	}
 	switch {
 	case found.More:
-		a.printf("there are more: write more words, or --limit NUMBER\n")
+		a.Printf("there are more: write more words, or --limit NUMBER\n")
 	case len(found.Results) == 0:
-		a.printf("no topic is called so: write fewer words, or only how they begin\n")
+		a.Printf("no topic is called so: write fewer words, or only how they begin\n")
 	}
 }
 
@@ -136,38 +136,38 @@ func said(by []string) string {
 }
 
 // merged is the merged view of the sources of the open store.
-func (a *app) merged() merged.View { return merged.View{Store: a.db, Report: a.client.Report} }
+func (a *app) merged() merged.View { return merged.View{Store: a.DB, Report: a.client.Report} }
 
 func (a *app) printTopic(t *merged.Topic) {
-	a.printf("%s\n", t.TopicSI)
+	a.Printf("%s\n", t.TopicSI)
 	for _, l := range t.SubjectIdentifiers {
-		a.printf("  identifier   %s%s\n", l.Locator, sayers(l.By))
+		a.Printf("  identifier   %s%s\n", l.Locator, sayers(l.By))
 	}
 	for _, l := range t.SubjectLocators {
-		a.printf("  locator      %s%s\n", l.Locator, sayers(l.By))
+		a.Printf("  locator      %s%s\n", l.Locator, sayers(l.By))
 	}
 	for _, n := range t.Names {
 		kind := ""
 		if n.Type != string(tmdm.PSIDefaultNameType) {
 			kind = " : " + n.Type
 		}
-		a.printf("  name         %s%s%s%s%s\n", oneLine(n.Value), kind, themes(n.Scope), reifiedBy(n.Reifier), sayers(n.By))
+		a.Printf("  name         %s%s%s%s%s\n", oneLine(n.Value), kind, themes(n.Scope), reifiedBy(n.Reifier), sayers(n.By))
 		for _, v := range n.Variants {
-			a.printf("    variant    %s%s%s%s%s\n", oneLine(v.Value), datatype(v.Datatype), themes(v.Scope), reifiedBy(v.Reifier), sayers(v.By))
+			a.Printf("    variant    %s%s%s%s%s\n", oneLine(v.Value), datatype(v.Datatype), themes(v.Scope), reifiedBy(v.Reifier), sayers(v.By))
 		}
 	}
 	for _, o := range t.Occurrences {
-		a.printf("  occurrence   %s : %s%s%s%s%s\n", oneLine(o.Value), o.Type, datatype(o.Datatype), themes(o.Scope), reifiedBy(o.Reifier), sayers(o.By))
+		a.Printf("  occurrence   %s : %s%s%s%s%s\n", oneLine(o.Value), o.Type, datatype(o.Datatype), themes(o.Scope), reifiedBy(o.Reifier), sayers(o.By))
 	}
 	for _, r := range t.Associations {
-		a.printf("  association  %s%s%s%s\n", r.Type, themes(r.Scope), reifiedBy(r.Reifier), sayers(r.By))
+		a.Printf("  association  %s%s%s%s\n", r.Type, themes(r.Scope), reifiedBy(r.Reifier), sayers(r.By))
 		for _, role := range r.Roles {
-			a.printf("    %s = %s\n", role.Type, role.Player)
+			a.Printf("    %s = %s\n", role.Type, role.Player)
 		}
 	}
 	for i := range t.Rejected {
 		r := &t.Rejected[i]
-		a.printf("  rejected     %s%s%s%s\n", &r.Claim, sayers([]string{r.By}), noLonger(r.Stated), because(r.Reason))
+		a.Printf("  rejected     %s%s%s%s\n", &r.Claim, sayers([]string{r.By}), noLonger(r.Stated), because(r.Reason))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/ext/pages/ui"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
 func (a *app) ui() *cobra.Command {
@@ -37,7 +38,7 @@ address, can see and do all that. It ends with the program.`,
   tmshare-client ui --listen 127.0.0.1:8099 --no-open`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.command = cmd
+			a.Command = cmd
 			return a.serveUI(cmd.Context(), listen, !noOpen)
 		},
 	}
@@ -57,11 +58,11 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	defer listener.Close()
-	pages, err := ui.New(a.commandOnFolder, listener.Addr(), a.logger())
+	pages, err := ui.New(a.commandOnFolder, listener.Addr(), a.Logger())
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
-	fmt.Fprintln(a.command.OutOrStdout(), pages.Address())
+	fmt.Fprintln(a.Command.OutOrStdout(), pages.Address())
 	if open {
 		openBrowser(pages.AddressOnce())
 	}
@@ -70,20 +71,20 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 
 // commandOnFolder executes a command on the data folder, as if it were typed.
 func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, error) {
-	r := *a.request
+	r := *a.Request
 	r.Args = append(a.folderFlags(), args...)
 	r.Env = map[string]string{}
-	for name, value := range a.request.Env {
+	for name, value := range a.Request.Env {
 		if name != "TMSHARE_JSON" && name != "TMSHARE_QUIET" && name != "TMSHARE_VERBOSE" {
 			r.Env[name] = value
 		}
 	}
-	return printed(ctx, &r, nil)
+	return printed(ctx, &r, nil, a.Execute)
 }
 
 // printed executes a command for a page and returns what it prints. held is the store that it works on in this process;
 // nil: it opens one.
-func printed(ctx context.Context, r *control.Request, held *Holding) ([]byte, error) {
+func printed(ctx context.Context, r *control.Request, held *extension.Holding, execute extension.Execute) ([]byte, error) {
 	of := capture(r, func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -97,17 +98,17 @@ func printed(ctx context.Context, r *control.Request, held *Holding) ([]byte, er
 
 // folderFlags are those of this command line that others need, too.
 func (a *app) folderFlags() []string {
-	flags := []string{"--data=" + a.request.Path(a.data)}
-	if a.store.Given() {
-		flags = append(flags, "--store="+a.store.URL)
+	flags := []string{"--data=" + a.Request.Path(a.Data)}
+	if a.Store != "" {
+		flags = append(flags, "--store="+a.Store)
 	}
-	for _, host := range a.hosts {
+	for _, host := range a.Hosts {
 		flags = append(flags, "--host="+host)
 	}
-	if a.strict {
+	if a.Strict {
 		flags = append(flags, "--strict")
 	}
-	return append(flags, fmt.Sprintf("--lenient=%t", a.lenient), fmt.Sprintf("--max-entries=%d", a.maxEntries))
+	return append(flags, fmt.Sprintf("--lenient=%t", a.Lenient), fmt.Sprintf("--max-entries=%d", a.MaxEntries))
 }
 
 // openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that

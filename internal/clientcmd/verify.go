@@ -30,7 +30,7 @@ removed. What is missing then is fetched anew, if the server states digests. If 
 
 Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quarantine.`,
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := a.db.Damage(ctx); err != nil {
+			if err := a.DB.Damage(ctx); err != nil {
 				return err
 			}
 			names, err := a.names(ctx, args)
@@ -51,7 +51,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 					continue
 				}
 				verdicts = append(verdicts, v)
-				left, err := a.db.Quarantine(ctx, name)
+				left, err := a.DB.Quarantine(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -61,12 +61,12 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 				if !v.Equal {
 					different = append(different, name)
 				}
-				if !a.json {
+				if !a.JSON {
 					a.printVerdict(v, a.inRDF(ctx, name))
 				}
 			}
-			if a.json {
-				failed = append(failed, a.print(verdicts))
+			if a.JSON {
+				failed = append(failed, a.Print(verdicts))
 			}
 			if err := errors.Join(failed...); err != nil {
 				return err
@@ -75,7 +75,7 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 				return a.inQuarantine(quarantined)
 			}
 			exit := &cli.ExitError{Code: cli.Differs}
-			if a.quiet { // nothing else has said it
+			if a.Quiet { // nothing else has said it
 				exit.Err = fmt.Errorf("different from the server's map: %s", strings.Join(different, ", "))
 			}
 			return exit
@@ -111,34 +111,34 @@ func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 	}
 	switch {
 	case v.Equal && v.Full:
-		a.printf("%s: equal to the server's map of %s: %d topics, %d associations, state digest %s%s\n",
+		a.Printf("%s: equal to the server's map of %s: %d topics, %d associations, state digest %s%s\n",
 			v.Name, feeds.FormatTime(v.AsOf), v.Topics, v.Associations, v.Digest, repaired)
 		return
 	case v.Equal:
-		a.printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
+		a.Printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
 		return
 	}
 	if v.Unproven != "" && len(v.Differences) == 0 {
-		a.printf("%s: says the same as the server's map of %s, but neither is what the source states: %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Unproven, repaired)
+		a.Printf("%s: says the same as the server's map of %s, but neither is what the source states: %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Unproven, repaired)
 		return
 	}
-	a.printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
+	a.Printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
 	for i, d := range v.Differences {
 		if i == maxDifferences {
-			a.printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
+			a.Printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
 			break
 		}
-		a.printf("%s\n", d.TopicSI)
+		a.Printf("%s\n", d.TopicSI)
 		for _, line := range d.Here {
-			a.printf("  - %s\n", line)
+			a.Printf("  - %s\n", line)
 		}
 		for _, line := range d.Server {
-			a.printf("  + %s\n", line)
+			a.Printf("  + %s\n", line)
 		}
 	}
 	if inRDF {
-		a.printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, to have all\n", v.Name)
+		a.Printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, to have all\n", v.Name)
 		return
 	}
-	a.printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)
+	a.Printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)
 }

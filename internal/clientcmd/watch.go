@@ -19,7 +19,6 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
-	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/systemd"
@@ -65,7 +64,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.command = cmd
+			a.Command = cmd
 			a.spareMemory(cmd, args)
 			return a.keepWatch(cmd.Context(), &f, args)
 		},
@@ -73,7 +72,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 	fl := cmd.Flags()
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a source")
 	fl.Float64Var(&f.jitter, "jitter", someJitter, "vary it by this `fraction`, so that not all clients ask at once")
-	a.judging.flags(fl, "topics")
+	a.AddFlags(fl, "topics")
 	fl.StringVar(&f.listen, "listen", "", "`address` to serve the status at (default: none)")
 	return cmd
 }
@@ -95,12 +94,12 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 		}
 		defer listener.Close()
 	}
-	if err := a.openAlone(ctx, log); err != nil {
+	if err := a.OpenAlone(ctx, store.Options{Access: store.Write, Logger: log}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.held.close(ctx, false)) }()
-	a.db = a.held.db
-	w, err := a.held.follow(client.Config{ConfirmAfter: a.confirmAfter, MaxDelete: a.maxDelete, Hosts: a.hosts, MaxEntries: a.maxEntries, Lenient: a.readsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	defer func() { err = errors.Join(err, a.Held.End(ctx, false)) }()
+	a.DB = a.Held.DB
+	w, err := watcher(a.Held, client.Config{ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}
@@ -121,26 +120,14 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 				systemd.Ready()
 			case <-ctx.Done():
 				systemd.Stopping()
-				a.held.Close(ctx) // those of others end, too, while the watcher does
+				a.Held.Close(ctx) // those of others end, too, while the watcher does
 				return
 			}
 		}
 	})
-	a.held.Lease(ctx, "subscriptions", func(ctx context.Context) { err = w.Run(ctx) })
+	a.DB.Lease(ctx, "subscriptions", func(ctx context.Context) { err = w.Run(ctx) })
 	if err == nil {
 		log.Info("stopped")
-	}
-	return err
-}
-
-// openAlone opens the store, and waits for a moment if another process has it:
-// a short command, or the one that this one replaces.
-func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
-	err := a.openOr(ctx, log, store.Write, func() error { return control.ErrNobody })
-	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
-		if who, unknown := control.Holder(a.data); unknown == nil {
-			return fmt.Errorf("%w: %s is in use by %s", store.ErrLocked, a.data, who)
-		}
 	}
 	return err
 }
@@ -148,15 +135,15 @@ func (a *app) openAlone(ctx context.Context, log *slog.Logger) error {
 func (a *app) watchLog() *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	switch {
-	case a.verbose:
+	case a.Verbose:
 		o.Level = slog.LevelDebug
-	case a.quiet:
+	case a.Quiet:
 		o.Level = slog.LevelWarn
 	}
-	if a.json {
-		return slog.New(slog.NewJSONHandler(a.command.ErrOrStderr(), o))
+	if a.JSON {
+		return slog.New(slog.NewJSONHandler(a.Command.ErrOrStderr(), o))
 	}
-	return slog.New(slog.NewTextHandler(a.command.ErrOrStderr(), o))
+	return slog.New(slog.NewTextHandler(a.Command.ErrOrStderr(), o))
 }
 
 func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.Options {
@@ -165,7 +152,7 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 	return watch.Options{
 		Names: names, Interval: f.interval, Jitter: f.jitter,
 		Scheduled: func() {
-			log.Info("watching", "data", a.data, "interval", f.interval)
+			log.Info("watching", "data", a.Data, "interval", f.interval)
 			systemd.Ready()
 		},
 		Alive: systemd.Alive, Beat: systemd.Beat(),

@@ -14,6 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
@@ -29,14 +31,12 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	importMap(t, origin, "libraries", maps.Libraries)
 
 	db := openStore(t)
-	held, err := clientcmd.Hold(db, "test")
-	require.NoError(t, err)
-	t.Cleanup(func() { held.Close(t.Context()) })
+	held := &extension.Holding{DB: db, Execute: clientcmd.Executing(ext.All)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	base := "http://" + listener.Addr().String()
 	s, err := server.New(server.Config{
-		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Node: held.NodePages(base, nil, quiet),
+		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Node: clientcmd.NodePages(held, base, nil, quiet),
 	})
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}

@@ -2,6 +2,11 @@
 package ext
 
 import (
+	"github.com/tmshare/tmshare/internal/ext/backup"
+	"github.com/tmshare/tmshare/internal/ext/demo"
+	"github.com/tmshare/tmshare/internal/ext/files"
+	"github.com/tmshare/tmshare/internal/ext/folder"
+	"github.com/tmshare/tmshare/internal/ext/postgres"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/since"
 	"github.com/tmshare/tmshare/internal/ext/websub"
@@ -11,7 +16,9 @@ import (
 
 // All returns all extensions, for one command.
 func All() []extension.Extension {
-	return []extension.Extension{resourcesync.Extension(), since.Extension(), websub.Extension()}
+	return []extension.Extension{
+		backup.Extension(), demo.Extension(), files.Extension(), folder.Extension(), postgres.Extension(), resourcesync.Extension(), since.Extension(), websub.Extension(),
+	}
 }
 
 // Parts returns what makes the parts of a server that has all extensions, as they are without flags.

@@ -1,10 +1,17 @@
-// Package extension says what an extension is: what may be left out of a program.
+// Package extension says what an extension is: what may be left out of a program; and it has what all commands of a
+// program share.
 package extension
 
 import (
+	"context"
+
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Extension is what a program has beside its core. Fields that are nil add nothing. It is made anew for each command,
@@ -16,6 +23,15 @@ type Extension struct {
 	Flags func(*pflag.FlagSet)
 	// Serve makes its part of a server, once the flags are parsed. An error says what is wrong with them.
 	Serve func(*server.Server) (*server.Part, error)
+
+	// Commands returns its commands for a program, which may be either: see [App.Serves].
+	Commands func(*App) []*cobra.Command
+	// Engines are those in which a store may be, beside a data folder.
+	Engines []kv.Opener
+	// Check does its share of the command "check", as [store.DB.Check] does that of the store.
+	Check func(ctx context.Context, db *store.DB, repair bool, report func(store.Finding), progress func(what string)) error
+	// Writes are the versions of the formats that it writes, which the command "version" shows.
+	Writes []cli.Format
 }
 
 // Parts returns what makes the parts of a server, in the order of the extensions.

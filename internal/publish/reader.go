@@ -47,7 +47,7 @@ func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name, 
 
 func (d *Reader) readAlone(ctx context.Context, src formats.Source, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	tolerated := &xtm.Tally{}
-	src.Alone = true
+	src.Alone, src.RDF = true, d.RDF
 	tm, err := d.from(ctx, src, src.Name, sp, tolerated)
 	if err != nil {
 		return nil, nil, err
@@ -68,9 +68,11 @@ type fileRead struct {
 // the files that it has looked at are known.
 func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead, error) {
 	f := &fileRead{seen: looks{}}
+	rdf := d.RDF
+	rdf.Graph = w.Graph
 	var err error
 	f.tm, err = d.from(ctx, formats.Source{
-		Path: w.File, Root: w.Root, RDF: formats.RDFOptions{Graph: w.Graph}, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
+		Path: w.File, Root: w.Root, RDF: rdf, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
 	}, w.File, sp, &f.tolerated)
 	if err == nil {
 		f.content, err = f.seen.read(ctx)
@@ -80,9 +82,6 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 
 func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
 	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
-	graph := src.RDF.Graph
-	src.RDF = d.RDF
-	src.RDF.Graph = graph
 	src.Lenient, src.Limits, src.DropClashes = d.Lenient, d.Limits, true
 	document, err := src.Read(ctx)
 	var large *formats.TooLargeError

@@ -16,12 +16,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// Checked is what Check needs of the store.
-type Checked interface {
-	Files() files.Store
-	Collections(ctx context.Context) ([]store.Collection, error)
-}
-
 // What is to be done about a group that is damaged.
 const (
 	repairRemedy = "\"check --repair\" removes it with the files that belong to it; they are made again when somebody asks for them"
@@ -30,7 +24,7 @@ const (
 
 // Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged.
 // Where repair is set it removes that. Others may make and remove groups meanwhile.
-func Check(ctx context.Context, s Checked, repair bool, report func(store.Finding), progress func(string)) error {
+func Check(ctx context.Context, s *store.DB, repair bool, report func(store.Finding), progress func(string)) error {
 	all, err := groups(ctx, s.Files(), root)
 	if err != nil || len(all) == 0 {
 		return err

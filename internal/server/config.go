@@ -55,6 +55,7 @@ type Reader interface {
 	Files() files.Store
 	Extend(ctx context.Context, name string, f func(*store.View) error) error
 	Touch(ctx context.Context) error
+	Jobs() map[string]bool
 }
 
 // Publisher changes what is published.

@@ -35,7 +35,7 @@ func (n *node) resourceFiles() (paths []string) {
 // checkResources returns what a check finds of files of ResourceSync.
 func (n *node) checkResources(repair bool) (all []store.Finding) {
 	n.T.Helper()
-	require.NoError(n.T, resources.Check(n.T.Context(), n.Store, repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
+	require.NoError(n.T, resources.Check(n.T.Context(), n.Store.(*store.DB), repair, func(f store.Finding) { all = append(all, f) }, func(string) {}))
 	return all
 }
 

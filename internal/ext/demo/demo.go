@@ -1,4 +1,4 @@
-// Package demo walks through the whole system on example maps: publish, clean
+// Package demo is an extension: a command that walks through the whole system on example maps: publish, clean
 // start, change, partial update, deletion, aggregation, proof of equality. All
 // of it is real: a server on a loopback socket, stores on disk, HTTP.
 package demo
@@ -20,7 +20,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
-	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -32,6 +31,7 @@ import (
 
 // Options say how the demo runs.
 type Options struct {
+	Parts  []func(*server.Server) (*server.Part, error) // of the server
 	Out    io.Writer
 	Listen string // address of the server, "127.0.0.1:0" for a free port
 	Once   bool   // end after the walk instead of serving on
@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer os.RemoveAll(dir)
 	d := &demo{out: o.Out, dir: dir}
 	defer d.close()
-	if err := d.start(ctx, o.Listen); err != nil {
+	if err := d.start(ctx, o); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
@@ -99,18 +99,18 @@ func (d *demo) open(ctx context.Context, name string, log *slog.Logger) (*store.
 }
 
 // start starts the server and makes the two clients.
-func (d *demo) start(ctx context.Context, listen string) error {
+func (d *demo) start(ctx context.Context, o Options) error {
 	log := slog.New(slog.NewTextHandler(d.out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	db, err := d.open(ctx, "server", log)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", listen)
+	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return err
 	}
 	d.server, err = server.New(server.Config{
-		Parts: ext.Parts(),
+		Parts: o.Parts,
 		Store: db, BaseURL: "http://" + listener.Addr().String(), Logger: log,
 		OnLoopback: listener.Addr().(*net.TCPAddr).IP.IsLoopback(),
 	})

@@ -1,4 +1,4 @@
-package demo
+package demo_test
 
 import (
 	"bytes"
@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/demo"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 func TestDemoEndsWithProof(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Run(context.Background(), Options{Out: &out, Listen: "127.0.0.1:0", Once: true}), "%s", &out)
+	require.NoError(t, demo.Run(context.Background(), demo.Options{Parts: ext.Parts(), Out: &out, Listen: "127.0.0.1:0", Once: true}), "%s", &out)
 	for _, want := range []string{
 		"2 added, 1 updated, 0 deleted",
 		"0 added, 0 updated, 0 deleted",
@@ -28,7 +30,7 @@ func TestDemoServesUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &notifier{until: "Still serving", seen: make(chan struct{})}
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, Options{Out: out, Listen: "127.0.0.1:0"}) }()
+	go func() { done <- demo.Run(ctx, demo.Options{Parts: ext.Parts(), Out: out, Listen: "127.0.0.1:0"}) }()
 	select {
 	case <-out.seen:
 	case err := <-done:

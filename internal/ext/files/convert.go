@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -59,7 +60,7 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
   tmshare-client convert voc.ttl voc.xtm
   tmshare-client convert --to xtm1.0 --name-types ontopia egov.xtm - | gzip > egov.gz`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: c.onFiles(func(args []string) error { return c.convertFile(&f, args[0], o) }),
+		RunE: c.Apart(func(_ context.Context, args []string) error { return c.convertFile(&f, args[0], o) }),
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of OUT)")
@@ -105,28 +106,30 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		return err
 	}
 	// From here on there may be a temporary file to remove.
-	ctx, stop := cli.UntilInterrupted(c.command.Context())
+	ctx, stop := cli.UntilInterrupted(c.Command.Context())
 	defer stop()
 	target := o.target
-	target.Stdout = c.command.OutOrStdout()
+	target.Stdout = c.Command.OutOrStdout()
 	lost, err := target.Write(ctx, d.As(o.format, o.writing))
 	var loss *formats.LossError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted; %s is as it was", target.Path)
 	case errors.As(err, &loss):
-		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name, describeLosses(lost))
+		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name, formats.DescribeLosses(lost))
 	case err != nil:
 		return err
 	}
-	c.ReportLosses(c.command.ErrOrStderr(), o.format, lost)
+	if !c.Quiet {
+		formats.ReportLosses(c.Command.ErrOrStderr(), o.format, lost)
+	}
 	if target.Path == "-" { // the map is there
 		return nil
 	}
 	topics, associations := count(d.Map)
 	if c.JSON {
-		return c.print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
+		return c.Print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
 	}
-	c.printf("%s (%s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
+	c.Printf("%s (%s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 	return nil
 }

@@ -28,12 +28,12 @@ Exit codes: 0 done, 1 error, 2 usage.`,
   tmshare-client cxtm egov.xtm | sha256sum
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current | tmshare-client cxtm -`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: c.onFiles(func(args []string) error {
+		RunE: c.Apart(func(_ context.Context, args []string) error {
 			d, err := c.read(&f, args[0])
 			if err != nil {
 				return err
 			}
-			_, err = formats.Target{Path: "-", Stdout: c.command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, formats.WriteOptions{}))
+			_, err = formats.Target{Path: "-", Stdout: c.Command.OutOrStdout()}.Write(context.Background(), d.As(formats.CXTM, formats.WriteOptions{}))
 			return err
 		}),
 	}

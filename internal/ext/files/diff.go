@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
   tmshare-client diff --json old.xtm.gz new.xtm.gz | jq '.differences[].topic'
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current.xtm21 | tmshare-client diff egov.xtm -`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: c.onFiles(func(args []string) error { return c.diffFiles(&f, args[0], args[1], limit) }),
+		RunE: c.Apart(func(_ context.Context, args []string) error { return c.diffFiles(&f, args[0], args[1], limit) }),
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&limit, "limit", maxDifferences, "list this `number` of topics at most, 0: all; --json lists all anyway")
@@ -88,9 +89,9 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 		return err
 	}
 	if c.JSON {
-		err = c.print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
+		err = c.Print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
 	} else {
-		err = c.report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
+		err = c.Report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
 	}
 	if err != nil || len(differences) == 0 {
 		return err

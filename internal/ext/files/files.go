@@ -1,45 +1,32 @@
-// Package files holds those commands of tmshare-client that work on files alone: convert, cxtm, validate,
+// Package files is an extension: those commands of tmshare-client that work on files alone: convert, cxtm, validate,
 // stats and diff. They need no data folder.
 package files
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Output says how commands print, and how strictly they read.
-type Output struct {
-	JSON    bool // for programs
-	Quiet   bool // errors only
-	Verbose bool
-	Lenient bool // XTM that breaks the rules of its version is read where what is meant is plain
+// Extension returns it: the commands.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "files", Commands: func(a *extension.App) []*cobra.Command {
+		if a.Serves || a.Held != nil {
+			return nil
+		}
+		c := &commands{a}
+		return []*cobra.Command{c.convert(), c.cxtm(), c.validate(), c.stats(), c.diff()}
+	}}
 }
 
-// commands is what the commands share.
-type commands struct {
-	Output
-	output  func() Output // once the flags are read
-	command *cobra.Command
-}
-
-// Commands returns the commands. They ask output how to print when they are executed.
-func Commands(output func() Output) []*cobra.Command {
-	c := &commands{output: output}
-	return []*cobra.Command{c.convert(), c.cxtm(), c.validate(), c.stats(), c.diff()}
-}
+type commands struct{ *extension.App }
 
 // aboutFiles is what the help of each command on files says of them.
 const aboutFiles = `The ending of a file says whether it is RDF: .ttl, .nt, .rdf, .owl, .trig or .nq, and
@@ -65,19 +52,8 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
 	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
 	fl.StringVar(&f.rdf.Graph, "graph", "", "`IRI` of the graph that is read of a document in RDF with several, or \"default\" for the one without a name")
-	RDFFlags(fl, &f.rdf)
+	formats.RDFFlags(fl, &f.rdf)
 	cmd.PreRunE = f.check
-}
-
-// RDFFlags adds the flags that say how RDF becomes a topic map.
-func RDFFlags(fl *pflag.FlagSet, o *formats.RDFOptions) {
-	fl.BoolVar(&o.MergeSameAs, "merge-same-as", false, "make one topic of the resources of RDF that owl:sameAs joins")
-	LabelFlag(fl, o)
-}
-
-// LabelFlag adds the flag that says which properties name things. What writes RDF needs it too.
-func LabelFlag(fl *pflag.FlagSet, o *formats.RDFOptions) {
-	fl.StringArrayVar(&o.Labels, "label", nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
 }
 
 // check finds what makes no sense before anything is read.
@@ -102,25 +78,15 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 	return nil
 }
 
-// onFiles makes the body of a command that works on files and leaves the store
-// alone. Output that nobody reads any more is an error like any other.
-func (c *commands) onFiles(body func(args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		c.command, c.Output = cmd, c.output()
-		signal.Ignore(syscall.SIGPIPE)
-		return body(args)
-	}
-}
-
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.Lenient, RDF: f.rdf,
+		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.ReadsLeniently(), RDF: f.rdf,
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) {
 			if !c.Quiet {
-				fmt.Fprintf(c.command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
+				fmt.Fprintf(c.Command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
 			}
 		}
 	}
@@ -148,32 +114,14 @@ func (c *commands) read(f *fileFlags, path string) (*formats.Document, error) {
 func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
 	var tolerated xtm.Tally
 	s.Tolerated = tolerated.Add
-	d, err := s.Read(c.command.Context())
+	d, err := s.Read(c.Command.Context())
 	if err != nil {
 		return nil, err
 	}
-	c.Warn(c.command.ErrOrStderr(), &tolerated)
+	if !c.Quiet {
+		formats.WriteWarnings(c.Command.ErrOrStderr(), &tolerated)
+	}
 	return d, nil
-}
-
-// Warn says how a document was read although it breaks the rules of XTM.
-func (o Output) Warn(w io.Writer, tolerated *xtm.Tally) {
-	if o.Quiet {
-		return
-	}
-	for _, c := range tolerated.Counts() {
-		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
-	}
-}
-
-// report prints for people, unless they want to hear of errors only.
-func (c *commands) report(write func(io.Writer)) error {
-	if c.Quiet {
-		return nil
-	}
-	w := bufio.NewWriter(c.command.OutOrStdout())
-	write(w)
-	return w.Flush()
 }
 
 // count returns how many topics and associations a map has, type-instance
@@ -188,16 +136,4 @@ func count(tm *tmdm.TopicMap) (topics, associations int) {
 		}
 	}
 	return topics, associations
-}
-
-func (c *commands) printf(format string, args ...any) {
-	if !c.Quiet {
-		fmt.Fprintf(c.command.OutOrStdout(), format, args...)
-	}
-}
-
-func (c *commands) print(value any) error {
-	e := json.NewEncoder(c.command.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }

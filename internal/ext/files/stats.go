@@ -2,6 +2,7 @@ package files
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -85,16 +86,16 @@ Exit codes: 0 done, 1 error, 2 usage.`,
   tmshare-client stats --top 0 GCL-2-1.xtm
   tmshare-client stats --json mondial.xtm.gz | jq .topics`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: c.onFiles(func(args []string) error {
+		RunE: c.Apart(func(_ context.Context, args []string) error {
 			d, err := c.read(&f, args[0])
 			if err != nil {
 				return err
 			}
 			st := statisticsOf(d, top)
 			if c.JSON {
-				return c.print(st)
+				return c.Print(st)
 			}
-			return c.report(st.write)
+			return c.Report(st.write)
 		}),
 	}
 	f.add(cmd)

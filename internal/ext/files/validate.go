@@ -2,6 +2,7 @@ package files
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ warnings, and the "rule" that is broken where there is a name for it.`,
   tmshare-client validate new.xtm --previous published.xtm
   tmshare-client validate --json egov.xtm | jq -r '.[].problem'`,
 		Args: cli.Args(cobra.ExactArgs(1)),
-		RunE: c.onFiles(func(args []string) error { return c.validateFile(&f, args[0], previous) }),
+		RunE: c.Apart(func(_ context.Context, args []string) error { return c.validateFile(&f, args[0], previous) }),
 	}
 	cmd.Flags().StringVar(&previous, "previous", "", "`file` with the version before, to warn of ids that were numbered anew")
 	f.add(cmd)
@@ -90,7 +91,7 @@ func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 		p.Warning = true
 		list = append(list, p)
 	}
-	d, err := s.Read(c.command.Context())
+	d, err := s.Read(c.Command.Context())
 	var syntax *xtm.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -113,9 +114,9 @@ func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 		list, found = append(list, renumbered...), found+len(renumbered)
 	}
 	if c.JSON {
-		err = errors.Join(err, c.print(list))
+		err = errors.Join(err, c.Print(list))
 	} else {
-		err = errors.Join(err, c.report(func(w io.Writer) { writeProblems(w, list) }))
+		err = errors.Join(err, c.Report(func(w io.Writer) { writeProblems(w, list) }))
 	}
 	switch {
 	case err != nil:
@@ -123,7 +124,7 @@ func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 	case wrong > 0:
 		return c.invalid(path, wrong)
 	case !c.JSON:
-		return c.report(func(w io.Writer) { writeValid(w, d, found) })
+		return c.Report(func(w io.Writer) { writeValid(w, d, found) })
 	}
 	return nil
 }
@@ -138,19 +139,19 @@ func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string
 		return nil, err
 	}
 	s.Base = versions
-	was, err := s.Read(c.command.Context())
+	was, err := s.Read(c.Command.Context())
 	if err != nil {
 		return nil, fmt.Errorf("--previous: %w", err)
 	}
-	prior, err := fragment.NameTopics(c.command.Context(), was.Map, versions, nil)
+	prior, err := fragment.NameTopics(c.Command.Context(), was.Map, versions, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", was.Name, err)
 	}
-	next, err := fragment.NameTopics(c.command.Context(), d.Map, versions, prior)
+	next, err := fragment.NameTopics(c.Command.Context(), d.Map, versions, prior)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	change, err := losses.Diff(c.command.Context(), prior, next, losses.All())
+	change, err := losses.Diff(c.Command.Context(), prior, next, losses.All())
 	if err != nil || change.Renumbered == 0 {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func Extension() extension.Extension {
 			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", 100_000_000, "largest package of a resource dump, in `bytes`")
 		},
 		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, o) }, // once the flags are parsed
+		Check: resources.Check,
 	}
 }
 

@@ -1,19 +1,19 @@
-package main
+package postgres
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
-func migrateCommand() *cobra.Command {
-	var at database.Place
+func migrate(a *extension.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --store URL",
 		Short: "Make the tables of a store in a database, or bring them to this version",
@@ -30,13 +30,24 @@ leads to a Unix socket.`,
   tmshare-server serve --store postgres://tmshare@db.example.org/tmshare --listen :8080 --base-url https://maps.example.org`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !at.Given() {
-				return cli.UsageError(errors.New("no database is named: give its address with --store postgres://USER@HOST:PORT/NAME"))
+			if a.Store == "" {
+				return cli.UsageError(errors.New("no database is named: give its address with --store " + form))
 			}
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
-			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			made, err := at.Migrate(ctx, log)
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+			at, err := options(a.Store, log)
+			if err != nil {
+				return err
+			}
+			made, err := postgres.Migrate(ctx, at)
+			if err != nil {
+				return err
+			}
+			db, err := a.OpenAt(ctx, a.Store, store.Options{Access: store.Create, Logger: log})
+			if err == nil {
+				err = db.Close()
+			}
 			if err != nil {
 				return err
 			}
@@ -44,10 +55,10 @@ leads to a Unix socket.`,
 			if made {
 				was = "is new, and"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the store in %s %s has the layout of this version\n", &at, was)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the store in %s %s has the layout of this version\n", a.Store, was)
 			return err
 		},
 	}
-	at.AddFlags(cmd.Flags())
+	a.AddStoreFlag(cmd.Flags())
 	return cmd
 }

@@ -1,14 +1,24 @@
-package main
+package demo
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/ext/demo"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
-func demoCommand() *cobra.Command {
-	var o demo.Options
+// Extension returns it: the command of tmshare-server.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "demo", Commands: func(a *extension.App) []*cobra.Command {
+		if !a.Serves {
+			return nil
+		}
+		return []*cobra.Command{command(a)}
+	}}
+}
+
+func command(a *extension.App) *cobra.Command {
+	o := Options{Parts: extension.Parts(a.Extensions)}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Walk through publishing, syncing and verifying on example maps",
@@ -23,7 +33,7 @@ It ends with a proof of equality, and goes on serving until it is stopped; with
 			ctx, stop := cli.UntilInterrupted(cmd.Context())
 			defer stop()
 			o.Out = cmd.OutOrStdout()
-			return demo.Run(ctx, o)
+			return Run(ctx, o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Once, "once", false, "end after the walk")

@@ -1,4 +1,4 @@
-package display
+package extension
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type screen struct {
 
 func newScreen(terminal, quiet, json bool) *screen {
 	s := &screen{clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.Display = New(&control.Request{Stderr: &s.Buffer, StderrTerminal: terminal, Width: 120}, quiet, json)
+	s.Display = NewDisplay(&control.Request{Stderr: &s.Buffer, StderrTerminal: terminal, Width: 120}, quiet, json)
 	s.now = func() time.Time { return s.clock }
 	return s
 }

@@ -1,13 +1,14 @@
-package clientcmd
+// Package folder is an extension: the commands of tmshare-client that keep what a source has in a folder of files.
+package folder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
-	"github.com/tmshare/tmshare/internal/clientcmd/display"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/atompmh"
@@ -26,6 +27,19 @@ import (
 
 // harvestLimits bound a document of a feed: a complete feed is one document.
 var harvestLimits = feeds.Limits{MaxBytes: 1 << 30, MaxEntries: 2_000_000}
+
+// Extension returns it: the commands.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "folder", Commands: func(of *extension.App) []*cobra.Command {
+		if of.Serves || of.Held != nil {
+			return nil
+		}
+		a := &app{of}
+		return []*cobra.Command{a.harvest(), a.mirror()}
+	}}
+}
+
+type app struct{ *extension.App }
 
 func (a *app) harvest() *cobra.Command {
 	f := folderRound{
@@ -54,7 +68,7 @@ or killed, goes on the next time.
 A record that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
-` + doubtHelp("records", "Three readings confirm it,") + `
+` + extension.DoubtHelp("records", "Three readings confirm it,") + `
 
 Exit codes: 0 done, 3 done but for some records that could not be had, or in doubt, 1 error,
 2 usage.`,
@@ -68,8 +82,8 @@ Exit codes: 0 done, 3 done but for some records that could not be had, or in dou
   tmshare-client harvest --json rifcs                             # the next round, for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
-		RunE: a.onFolder(func(args []string) error {
-			return a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
+		RunE: a.Apart(func(ctx context.Context, args []string) error {
+			return a.roundInto(ctx, args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
 				check := func(d *follow.Document) error { return discover.RecordsOnly(d.Feed, d.From) }
 				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Check: check, Progress: read}
 			})
@@ -84,23 +98,12 @@ Exit codes: 0 done, 3 done but for some records that could not be had, or in dou
 	return cmd
 }
 
-// doubtHelp says what a doubt is, in the help of a command that keeps things of a kind.
-func doubtHelp(things, readings string) string {
-	return `No single reading takes ` + things + ` away: a cache, or a server that was restored, may have
-answered. A round that lacks some, or shows an older state, is in doubt: it keeps what is
-there, and says why. The next right reading ends the doubt.
-` + readings + `
-the first and the last --confirm-after apart. Where the state is an old one, that takes up to a day. --confirm confirms what the last round has shown. Where confirmed losses are more
-than --max-delete allows, they are held back.`
-}
-
 // doubtFlags adds the flags that say what becomes of a doubt.
 func (f *folderRound) doubtFlags(fl *pflag.FlagSet) {
-	fl.DurationVar(&f.ConfirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss")
-	fl.BoolVar(&f.Confirm, "confirm", false, "what the last round was in doubt about is right")
-	fl.TextVar(&f.maxDelete, "max-delete", losses.Limit{}, "let confirmed losses remove at most so many "+f.record+"s: `N`, N% or all (default: half, and any number of fewer than 20)")
+	f.doubts.AddFlags(fl, f.record+"s")
+	f.doubts.AddConfirm(fl)
 	f.MaxLoss = func(lost, held int) error {
-		if f.maxDelete.Allows(&losses.Measure{Topics: held, Deleted: lost}) {
+		if f.doubts.MaxDelete.Allows(&losses.Measure{Topics: held, Deleted: lost}) {
 			return nil
 		}
 		return fmt.Errorf("%d of %s would be removed. If that is right, --max-delete all lets it through", lost, countOf(held, f.record))
@@ -111,7 +114,7 @@ func (f *folderRound) doubtFlags(fl *pflag.FlagSet) {
 type folderRound struct {
 	folder.Options
 	tokenFile string
-	maxDelete losses.Limit
+	doubts    extension.Doubts
 
 	command string
 	record  string // what a file holds
@@ -130,6 +133,7 @@ type harvested struct {
 // check finds what makes no sense about the arguments, before anything is asked for.
 func (f *folderRound) check(args []string) error {
 	o := &f.Options
+	o.ConfirmAfter, o.Confirm = f.doubts.ConfirmAfter, f.doubts.Confirm
 	if last := args[len(args)-1]; strings.HasPrefix(last, "http://") || strings.HasPrefix(last, "https://") {
 		return cli.UsageError(fmt.Errorf("into which folder? Use \"tmshare-client %s URL FOLDER\"", f.command))
 	}
@@ -161,20 +165,18 @@ func (f *folderRound) split(args []string) (dir, ref string) {
 // told returns what shows how far a phase of a round into a folder has come.
 func (a *app) told(dir, phase string, unit client.Unit) func(done, total int64) {
 	return func(done, total int64) {
-		a.display.Progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
+		a.Display.Progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
 	}
 }
 
 // roundInto does a round of the source that make returns, and says how it has gone.
-func (a *app) roundInto(args []string, f *folderRound, source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
+func (a *app) roundInto(ctx context.Context, args []string, f *folderRound, source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
 	dir, ref := f.split(args)
 	if _, err := os.Stat(dir); err != nil && ref == "" {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client %s URL %s\"", err, f.command, dir)
 	}
-	ctx, stop := cli.UntilInterrupted(a.command.Context())
+	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
-	a.display = display.New(a.request, a.quiet, a.json)
-	defer a.display.Clear()
 	fetching := a.told(dir, "fetching", client.Unit(f.record+"s"))
 	f.Progress = func(done, total int) { fetching(int64(done), int64(total)) }
 	into, err := folder.Open(dir, f.Options)
@@ -185,7 +187,7 @@ func (a *app) roundInto(args []string, f *folderRound, source func(dir string, f
 	if ref == "" {
 		ref = into.State().URL
 	}
-	if into.Fetcher, err = a.fetcher(ref, f.tokenFile); err != nil {
+	if into.Fetcher, err = a.Fetcher(ref, f.tokenFile); err != nil {
 		return err
 	}
 	read := a.told(dir, f.reading, client.Documents)
@@ -210,15 +212,7 @@ func noneWanted(r *folder.Round, wanted []string) error {
 
 // scratch is where a round into a folder keeps what the source says of its records.
 func (a *app) scratch(dir string) follow.Scratch {
-	return follow.Scratch{Path: filepath.Join(dir, follow.OwnPrefix), MaxEntries: a.maxEntries}
-}
-
-// fetcher returns what fetches from the server of a URL.
-func (a *app) fetcher(ref, tokenFile string) (*fetch.Fetcher, error) {
-	f := fetch.Fetcher{Hosts: a.hosts, Logger: a.logger()}.WithDefaults()
-	var err error
-	f.HTTP, err = fetch.BearerFrom(f.HTTP, ref, tokenFile)
-	return f, err
+	return follow.Scratch{Path: filepath.Join(dir, follow.OwnPrefix), MaxEntries: a.MaxEntries}
 }
 
 // tellOfRound says how a round has gone.
@@ -226,19 +220,19 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 	switch {
 	case r == nil:
 		return err
-	case a.json:
+	case a.JSON:
 		h := harvested{Folder: dir, Round: r}
 		if err != nil {
 			h.Error = err.Error()
 		}
-		err = errors.Join(err, a.print(h))
+		err = errors.Join(err, a.Print(h))
 	default:
-		a.display.Clear()
+		a.Display.Clear()
 		if r.Reason != "" && (f.Mirror || r.Changed+r.Removed > 0) { // cron's mail should say it
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s: %s\n", dir, f.again, r.Reason)
+			fmt.Fprintf(a.Command.ErrOrStderr(), "%s: %s: %s\n", dir, f.again, r.Reason)
 		}
 		if err == nil || r.New+r.Changed+r.Removed > 0 {
-			a.printf("%s: %s\n", dir, f.describe(r))
+			a.Printf("%s: %s\n", dir, f.describe(r))
 		}
 		a.listProblems(f.gone, r.Gone)
 		a.listProblems("failed", r.Failed)
@@ -247,7 +241,7 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 		return &cli.ExitError{Code: cli.Quarantined, Err: fmt.Errorf("%s: %w. %s", dir, doubt, f.advice(dir, doubt))}
 	}
 	if err == nil && len(r.Gone)+len(r.Failed) > 0 {
-		return exit(cli.Quarantined)
+		return cli.Exit(cli.Quarantined)
 	}
 	return err
 }
@@ -287,7 +281,7 @@ func countOf(n int, thing string) string {
 const maxProblems = 10
 
 func (a *app) listProblems(what string, all []folder.Problem) {
-	w := a.command.ErrOrStderr()
+	w := a.Command.ErrOrStderr()
 	for i, p := range all {
 		if i == maxProblems {
 			fmt.Fprintf(w, "%s: … and %d more; --json lists them all\n", what, len(all)-maxProblems)

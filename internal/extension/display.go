@@ -1,5 +1,4 @@
-// Package display shows people how far long work has come: on a terminal by a bar, else by a line now and then.
-package display
+package extension
 
 import (
 	"fmt"
@@ -20,7 +19,8 @@ const (
 	linesEvery = 5 * time.Second
 )
 
-// Display is what the person sees who has typed a command. It is safe for concurrent use; nil shows nothing.
+// Display shows the person who has typed a command how far long work has come: on a terminal by a bar, else by a line now
+// and then. It is safe for concurrent use; nil shows nothing.
 type Display struct {
 	w        io.Writer
 	terminal bool
@@ -36,8 +36,8 @@ type Display struct {
 	bar   bool      // there is one on the terminal's last line
 }
 
-// New returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows nothing.
-func New(r *control.Request, quiet, json bool) *Display {
+// NewDisplay returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows nothing.
+func NewDisplay(r *control.Request, quiet, json bool) *Display {
 	return &Display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
 }
 

@@ -1,7 +1,8 @@
-package clientcmd
+package folder
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/clientcmd/display"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/folder"
@@ -55,7 +56,7 @@ Links to other hosts, mirrors too, are followed with --host only. No host gets m
 A resource that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.
 
-` + doubtHelp("resources", "Three readings confirm it,") + `
+` + extension.DoubtHelp("resources", "Three readings confirm it,") + `
 
 With --audit nothing is fetched or changed: the files are compared, by the hashes that they
 have now, with what the Source lists. They are not called equal where the Source does not
@@ -73,12 +74,12 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
   tmshare-client mirror --no-dumps --parallel 2 --json data       # gently, and for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
-		RunE: a.onFolder(func(args []string) error {
+		RunE: a.Apart(func(ctx context.Context, args []string) error {
 			if audit {
-				return a.auditMirror(args, &f)
+				return a.auditMirror(ctx, args, &f)
 			}
 			var source *rs.Source
-			err := a.roundInto(args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
+			err := a.roundInto(ctx, args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
 				source = a.resourceSync(dir, fetcher, &f, read)
 				if !noDumps {
 					source.Temp = dir
@@ -107,8 +108,8 @@ func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, r
 		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
 		Downloading: a.told(dir, "fetching a package", client.Bytes),
 		Report: func(line string) {
-			a.display.Clear()
-			fmt.Fprintf(a.command.ErrOrStderr(), "%s: %s\n", dir, line)
+			a.Display.Clear()
+			fmt.Fprintf(a.Command.ErrOrStderr(), "%s: %s\n", dir, line)
 		},
 	}
 	s.Packages.MaxResource = f.MaxSize
@@ -123,17 +124,15 @@ func choice(err error) error {
 	return err
 }
 
-func (a *app) auditMirror(args []string, f *folderRound) error {
+func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) error {
 	dir, ref := f.split(args)
 	held, err := folder.URLOf(dir)
 	if err != nil {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client mirror URL %s\"", err, dir)
 	}
-	ctx, stop := cli.UntilInterrupted(a.command.Context())
+	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
-	a.display = display.New(a.request, a.quiet, a.json)
-	defer a.display.Clear()
-	fetcher, err := a.fetcher(cmp.Or(ref, held), f.tokenFile)
+	fetcher, err := a.Fetcher(cmp.Or(ref, held), f.tokenFile)
 	if err != nil {
 		return err
 	}
@@ -150,25 +149,25 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 	if err != nil {
 		return choice(err)
 	}
-	if a.json {
-		err = a.print(struct {
+	if a.JSON {
+		err = a.Print(struct {
 			Folder string `json:"folder"`
 			*folder.Audit
 			Equal bool `json:"equal"`
 		}{dir, audit, audit.Equal()})
 	} else {
-		a.display.Clear()
-		a.printf("%s: %s\n", dir, describeAudit(audit))
+		a.Display.Clear()
+		a.Printf("%s: %s\n", dir, describeAudit(audit))
 		for _, list := range []struct {
 			what string
 			all  []folder.Difference
 		}{{"missing", audit.Missing}, {"different", audit.Different}, {"superfluous", audit.Superfluous}, {"unsure", audit.Unsure}} {
 			for i, d := range list.all {
 				if i == maxProblems {
-					a.printf("%s: … and %d more; --json lists them all\n", list.what, len(list.all)-i)
+					a.Printf("%s: … and %d more; --json lists them all\n", list.what, len(list.all)-i)
 					break
 				}
-				a.printf("%s: %.200s: %s\n", list.what, d.ID, d.Reason)
+				a.Printf("%s: %.200s: %s\n", list.what, d.ID, d.Reason)
 			}
 		}
 	}
@@ -176,7 +175,7 @@ func (a *app) auditMirror(args []string, f *folderRound) error {
 		return err
 	}
 	exit := &cli.ExitError{Code: cli.Differs}
-	if a.quiet && !a.json { // nothing else has said it
+	if a.Quiet && !a.JSON { // nothing else has said it
 		exit.Err = fmt.Errorf("%s: %s", dir, describeAudit(audit))
 	}
 	return exit

@@ -1,0 +1,139 @@
+package clientcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
+	"github.com/tmshare/tmshare/internal/ext/pages/ui"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// app is what the commands of tmshare-client share, beside what those of extensions have too.
+type app struct {
+	*extension.App
+	extension.Doubts
+	client *client.Client
+}
+
+func (a *app) addCommands(root *cobra.Command) {
+	fl := root.PersistentFlags()
+	a.AddFolderFlags(fl, cli.StateDir("client"))
+	fl.StringArrayVar(&a.Hosts, "host", nil, "follow links to this `host` too, besides the one subscribed to (repeatable)")
+	fl.BoolVar(&a.Strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
+	fl.BoolVar(&a.Lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
+	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
+	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
+	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
+	root.AddCommand(a.topic(), a.find(), a.edit(), a.check())
+	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
+		root.AddCommand(a.watch(), a.ui(), a.doctor(clientDoctor, clientDoctorExample, nil), a.version())
+	}
+	root.AddCommand(a.Commands()...)
+}
+
+// run makes the body of a command that changes the store.
+func (a *app) run(body extension.Body) func(*cobra.Command, []string) error {
+	return a.runWith(store.Write, body)
+}
+
+// runReading makes the body of a command that only reads the store.
+func (a *app) runReading(body extension.Body) func(*cobra.Command, []string) error {
+	return a.runWith(store.Read, body)
+}
+
+// runWith is [extension.App.Run] with a client.
+func (a *app) runWith(access store.Access, body extension.Body) func(*cobra.Command, []string) error {
+	return a.Run(access, func(ctx context.Context, args []string) (err error) {
+		a.client, err = client.New(client.Config{
+			ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Store: a.DB, Locks: &a.Held.Locks, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: a.Logger(),
+			Report: a.Display.Line, Progress: a.Display.Progress,
+		})
+		if err != nil {
+			return err
+		}
+		err = body(ctx, args)
+		if errors.As(err, new(*follow.DoubtError)) && !errors.As(err, new(*cli.ExitError)) {
+			err = &cli.ExitError{Code: cli.Quarantined, Err: err}
+		}
+		return err
+	})
+}
+
+// names returns the subscriptions that args name, or all.
+func (a *app) names(ctx context.Context, args []string) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
+	all, err := a.DB.Subscriptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there are no subscriptions in %s: use \"tmshare-client subscribe URL\" first", a.Data)
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names, nil
+}
+
+// Follow returns what keeps the subscriptions of a store up to date, those to come too. Commands that change one wait
+// for a round of it. c says how its rounds are, and has the log.
+func Follow(h *extension.Holding, c client.Config, interval time.Duration) (*watch.Watcher, error) {
+	return watcher(h, c, watch.Options{
+		Interval: interval, Jitter: someJitter,
+		Done: func(name string, r *client.Round, err error) { logRound(c.Logger, name, r, err) },
+	})
+}
+
+func watcher(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watcher, error) {
+	c.Store, c.Locks, o.Store = h.DB, &h.Locks, h.DB
+	c.Report = func(line string) { c.Logger.Info(line) }
+	of, err := client.New(c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := watch.New(of, o)
+	if err == nil {
+		h.Watcher.Store(w)
+	}
+	return w, err
+}
+
+// NodePages answers requests for the pages of the node, on a server at an address that publishes it. w does its rounds;
+// nil: nobody does.
+func NodePages(h *extension.Holding, root string, w *watch.Watcher, log *slog.Logger) http.Handler {
+	site := &nodepages.Site{Source: &nodepages.Stored{DB: h.DB, Now: time.Now}, Logger: log, Now: time.Now}
+	if w != nil {
+		site = w.Site()
+		site.Actions = w.Actions()
+	}
+	site.Root, site.Maps = root, true
+	site.Path = []layout.Link{{Title: "Topic maps", URL: root + "/topicmaps.html"}}
+	site.Programs = []layout.Link{{Title: "node.json", URL: root + "/node.json"}}
+	site.Token = func(r *http.Request) string { return layout.Code(r.Context()) }
+	topics := ui.NewTopics(func(ctx context.Context, args ...string) ([]byte, error) {
+		out, err := printed(ctx, &control.Request{Args: args, Env: map[string]string{}}, h, h.Execute)
+		h.Refresh() // what sources say may be rejected now
+		return out, err
+	}, site)
+	routes := http.NewServeMux()
+	site.Add(routes)
+	topics.Add(routes)
+	return routes
+}

@@ -1,0 +1,270 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// App is what the commands of a program share, for one command line. The first fields are set by the program.
+type App struct {
+	Request    *control.Request // never os.Args, os.Stdout and their like
+	Extensions []Extension
+	Serves     bool     // the program is tmshare-server
+	Execute    Execute  // a command line of tmshare-client
+	Held       *Holding // nil: the store is not open
+
+	Data                 string // the data folder; where the store is in a database, what messages call it
+	Store                string // the address of an engine where the store is in none
+	JSON, Quiet, Verbose bool
+
+	// Flags of tmshare-client.
+	Hosts           []string // that links may lead to
+	MaxEntries      int
+	Lenient, Strict bool
+
+	// While a command runs.
+	DB      *store.DB // open, for [App.Run]
+	Command *cobra.Command
+	Display *Display
+	waited  bool // for commands that read, which was said
+}
+
+// Execute executes a command line of tmshare-client and returns the exit code. held is the store that this process
+// holds already, where the command line comes from another one.
+type Execute func(ctx context.Context, r *control.Request, held *Holding) int
+
+// AddFolderFlags adds the flags of commands that work on a data folder, which is data by default.
+func (a *App) AddFolderFlags(fl *pflag.FlagSet, data string) {
+	fl.StringVar(&a.Data, "data", data, "data `folder`")
+	a.AddStoreFlag(fl)
+	cli.InPlaceOf(fl, "store", "data")
+	fl.BoolVar(&a.JSON, "json", false, "print JSON for programs")
+	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "print errors only")
+	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "say more")
+}
+
+// OnFolder returns a command that works on a data folder, with the flags for it. All commands of tmshare-client have
+// these.
+func (a *App) OnFolder(cmd *cobra.Command) *cobra.Command {
+	if a.Serves {
+		a.AddFolderFlags(cmd.Flags(), cli.StateDir("server"))
+	}
+	return cmd
+}
+
+// Commands returns the commands of the extensions.
+func (a *App) Commands() (all []*cobra.Command) {
+	for _, e := range a.Extensions {
+		if e.Commands != nil {
+			all = append(all, e.Commands(a)...)
+		}
+	}
+	return all
+}
+
+// patience is how long a command waits for a data folder that another process
+// holds without taking commands: because it has just begun, or is about to end.
+const patience = 3 * time.Second
+
+// Body is what a command that works on the store does.
+type Body func(ctx context.Context, args []string) error
+
+// Run makes the body of a command that works on the store. If another process holds that, the command is executed there;
+// else the store is open to others, in the same way, until the command is done. A store that is only read can be read by
+// others at the same time, and who wants to write waits; with [store.Create], a data folder is made where there is none.
+func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		a.Command = cmd
+		if a.Held != nil {
+			return a.work(cmd.Context(), args, body)
+		}
+		ctx, stop := cli.UntilInterrupted(cmd.Context())
+		defer stop()
+		code, err := a.reach(ctx, access)
+		if err != nil {
+			return err
+		}
+		if a.Held == nil {
+			return cli.Exit(code)
+		}
+		defer func() {
+			if n := a.Held.busy(); n > 0 && !a.Quiet {
+				fmt.Fprintf(a.Command.ErrOrStderr(), "waiting for commands that others have sent: %d\n", n)
+			}
+			err = errors.Join(err, a.Held.End(ctx, err != nil))
+		}()
+		return a.work(ctx, args, body)
+	}
+}
+
+// Apart makes the body of a command that leaves the store alone, or opens it in its own way. Output that nobody reads
+// any more is an error like any other.
+func (a *App) Apart(body Body) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.Command = cmd
+		signal.Ignore(syscall.SIGPIPE)
+		a.show()
+		defer a.Display.Clear()
+		return body(cmd.Context(), args)
+	}
+}
+
+// reach opens the store, or has the process that holds it execute the command
+// and returns the exit code.
+func (a *App) reach(ctx context.Context, access store.Access) (code int, err error) {
+	sent := *a.Request
+	sent.Env = map[string]string{DataVariable: a.Data} // the default may be another there
+	for name, value := range a.Request.Env {
+		if name != DataVariable {
+			sent.Env[name] = value
+		}
+	}
+	o := store.Options{Access: access, Logger: a.Logger(), Damage: func(error) {}} // withDamage tells it
+	err = a.openOr(ctx, o, func() (err error) {
+		code, err = control.Call(ctx, a.Data, &sent)
+		return err
+	})
+	return code, err
+}
+
+// OpenAlone opens the store for a command that runs until it is told to stop. It waits for a moment if another process
+// has it: a short command, or the one that this one replaces.
+func (a *App) OpenAlone(ctx context.Context, o store.Options) error {
+	err := a.openOr(ctx, o, func() error { return control.ErrNobody })
+	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
+		if who, unknown := control.Holder(a.Data); unknown == nil {
+			return fmt.Errorf("%w. It is in use by %s", err, who)
+		}
+	}
+	return err
+}
+
+// openOr opens the store. If it is in a folder, elsewhere is tried first, again and again, unless it finds nobody. It
+// waits a moment for a process that holds the folder without taking commands, and for commands that read as long as
+// they do.
+func (a *App) openOr(ctx context.Context, o store.Options, elsewhere func() error) error {
+	place, err := a.Place()
+	if err != nil {
+		return err
+	}
+	if a.Store != "" {
+		return a.open(ctx, place, o)
+	}
+	for deadline := time.Now().Add(patience); ; {
+		if err := elsewhere(); !errors.Is(err, control.ErrNobody) {
+			return err
+		}
+		err := a.open(ctx, place, o)
+		switch {
+		case !errors.Is(err, store.ErrLocked) || ctx.Err() != nil:
+			return err
+		case errors.Is(err, store.ErrBeingRead):
+			a.waitForReaders(ctx)
+		case time.Now().After(deadline):
+			return err
+		}
+	}
+}
+
+// waitForReaders waits a moment for commands that only read: they take none of others.
+func (a *App) waitForReaders(ctx context.Context) {
+	if !a.waited && !a.Quiet {
+		a.waited = true
+		fmt.Fprintf(a.Command.ErrOrStderr(), "waiting for commands that read %s\n", a.Data)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// DataVariable names the data folder in the environment.
+const DataVariable = control.Prefix + "DATA"
+
+// open opens the store at a place.
+func (a *App) open(ctx context.Context, place string, o store.Options) error {
+	db, err := a.OpenAt(ctx, place, o)
+	if err != nil {
+		return err
+	}
+	a.Data, a.Held = place, &Holding{DB: db, Execute: a.Execute}
+	if o.Access != store.Read && (a.Store == "" || a.Serves) { // else others need not find this process
+		if err := a.Held.serve(a.Command.CommandPath()); err != nil {
+			o.Logger.Warn("other commands will not find this one, and have to wait", "error", err)
+		}
+	}
+	a.Held.owned = true
+	return nil
+}
+
+// Logger returns the log of commands.
+func (a *App) Logger() *slog.Logger {
+	level := slog.LevelError
+	if a.Verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.Command.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+}
+
+// show makes the display of a command.
+func (a *App) show() { a.Display = NewDisplay(a.Request, a.Quiet, a.JSON) }
+
+// work does what is to be done with an open store.
+func (a *App) work(ctx context.Context, args []string, body Body) (err error) {
+	a.DB = a.Held.DB
+	a.show()
+	defer a.Display.Clear()
+	defer func() { err = a.withDamage(ctx, err) }()
+	if err = body(ctx, args); err != nil && ctx.Err() != nil {
+		why := "interrupted"
+		if cause := context.Cause(ctx); errors.Is(cause, control.ErrStopping) {
+			why = cause.Error()
+		}
+		return errors.New(why + "; what is applied stays, and the next sync goes on from there")
+	}
+	return err
+}
+
+// withDamage adds to the outcome of a command that rows of the store are damaged: what it has
+// said may be wrong.
+func (a *App) withDamage(ctx context.Context, err error) error {
+	wait := time.Second / 4
+	if !a.DB.DamageSoon() {
+		wait = 0 // a large database is compared piece by piece, by one command after the other
+	}
+	ctx, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	damage := a.DB.Damage(ctx)
+	var said *cli.ExitError
+	switch {
+	case damage == nil || errors.Is(err, store.ErrDamaged):
+		return err
+	case err == nil, errors.As(err, &said) && said.Err == nil:
+		return damage
+	}
+	return errors.Join(err, damage)
+}
+
+// ReadsLeniently reports whether XTM that breaks rules is read as it is meant.
+func (a *App) ReadsLeniently() bool { return a.Lenient && !a.Strict }
+
+// Fetcher returns what fetches from the server of a URL, with the token in a file ("": none).
+func (a *App) Fetcher(url, tokenFile string) (*fetch.Fetcher, error) {
+	f := fetch.Fetcher{Hosts: a.Hosts, Logger: a.Logger()}.WithDefaults()
+	var err error
+	f.HTTP, err = fetch.BearerFrom(f.HTTP, url, tokenFile)
+	return f, err
+}

@@ -1,0 +1,68 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/locks"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Holding is a store that this process holds. The commands of tmshare-client on
+// it work in other processes too: they are executed here.
+type Holding struct {
+	DB      *store.DB
+	Locks   locks.Locks                   // of all commands that are executed here
+	Watcher atomic.Pointer[watch.Watcher] // nil: none is at work
+	Execute Execute
+
+	owned  bool // End closes the store as well
+	server *control.Server
+}
+
+// serve takes the commands of other processes. program is the name that they are told.
+func (h *Holding) serve(program string) (err error) {
+	h.server, err = control.Serve(h.DB.Dir(), program, func(ctx context.Context, r *control.Request) int {
+		code := h.Execute(ctx, r, h)
+		h.Refresh()
+		return code
+	})
+	return err
+}
+
+// Refresh has the watcher look at the subscriptions anew: some may have come and gone.
+func (h *Holding) Refresh() {
+	if w := h.Watcher.Load(); w != nil {
+		w.Refresh()
+	}
+}
+
+// Close takes no more commands and waits for those that are under way. When ctx
+// ends, they are interrupted, and say why. The store stays open.
+func (h *Holding) Close(ctx context.Context) {
+	if h.server != nil {
+		h.server.Close(ctx)
+	}
+}
+
+// End is Close, and closes the store where it was opened for one command.
+func (h *Holding) End(ctx context.Context, failed bool) (err error) {
+	h.Close(ctx)
+	if h.owned {
+		if failed { // a folder that was made for nothing looks like one that matters
+			err = h.DB.Discard(context.WithoutCancel(ctx))
+		}
+		err = errors.Join(err, h.DB.Close())
+	}
+	return err
+}
+
+func (h *Holding) busy() int {
+	if h.server == nil {
+		return 0
+	}
+	return h.server.Busy()
+}

@@ -1,0 +1,101 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// silence is after how long a process that shares a store is taken for dead. It shows that it lives five times as often.
+const silence = 5 * time.Second
+
+// AddStoreFlag adds the flag that says in which engine a store is, in place of a data folder.
+func (a *App) AddStoreFlag(fl *pflag.FlagSet) {
+	fl.StringVar(&a.Store, "store", "", "`URL` of a database that several processes share, in place of a data folder; "+a.forms())
+}
+
+// forms says how the addresses of engines are written.
+func (a *App) forms() string {
+	var all []string
+	for _, e := range a.Extensions {
+		for _, o := range e.Engines {
+			all = append(all, o.Form)
+		}
+	}
+	return cmp.Or(strings.Join(all, ", or "), "this program has no extension that opens one")
+}
+
+// opener returns what opens an address.
+func (a *App) opener(address string) (*kv.Opener, error) {
+	scheme, _, _ := strings.Cut(address, "://")
+	for _, e := range a.Extensions {
+		for i := range e.Engines {
+			if IsAddress(address) && slices.Contains(e.Engines[i].Schemes, scheme) {
+				return &e.Engines[i], nil
+			}
+		}
+	}
+	return nil, cli.UsageError(fmt.Errorf("%.20s… is no address of a database (--store): %s. Name a folder with --data", scheme, a.forms()))
+}
+
+// IsAddress reports whether a place is the address of an engine, not a folder.
+func IsAddress(place string) bool { return strings.Contains(place, "://") }
+
+// Place returns where the store is: the address of an engine, or the data folder.
+func (a *App) Place() (string, error) {
+	switch {
+	case a.Store != "":
+		_, err := a.opener(a.Store)
+		return a.Store, err
+	case a.Data == "":
+		return "", cli.ErrNoData
+	}
+	return a.Data, nil
+}
+
+// OpenAt opens the store at a place. Where that is the address of an engine, o.Dir is the folder of this process alone,
+// for its socket and its temporary files; where it is "" there is one until the store is closed.
+func (a *App) OpenAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
+	if !IsAddress(place) {
+		o.Dir = place
+		return store.Open(ctx, o)
+	}
+	by, err := a.opener(place)
+	if err != nil {
+		return nil, err
+	}
+	removed := func() error { return nil }
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "tmshare-*"); err != nil {
+			return nil, err
+		}
+		removed = func() error { return os.RemoveAll(o.Dir) }
+	} else if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	} else if who, err := control.Holder(o.Dir); err == nil {
+		return nil, fmt.Errorf("%s is the folder of another process, %s: give each process a folder of its own with --data", o.Dir, who)
+	}
+	o.Engine, err = by.Open(ctx, place, kv.OpenOptions{Logger: o.Logger, ReadOnly: o.Access == store.Read, Make: o.Access == store.Restore})
+	if err != nil {
+		return nil, errors.Join(err, removed())
+	}
+	o.Silence = silence
+	o.Closed = func() error { return errors.Join(o.Engine.Close(), removed()) }
+	db, err := store.Open(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, o.Closed())
+	}
+	return db, nil
+}

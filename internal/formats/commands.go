@@ -1,0 +1,55 @@
+package formats
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// RDFFlags adds the flags that say how RDF becomes a topic map.
+func RDFFlags(fl *pflag.FlagSet, o *RDFOptions) {
+	fl.BoolVar(&o.MergeSameAs, "merge-same-as", false, "make one topic of the resources of RDF that owl:sameAs joins")
+	LabelFlag(fl, o)
+}
+
+// LabelFlag adds the flag that says which properties name things. What writes RDF needs it too.
+func LabelFlag(fl *pflag.FlagSet, o *RDFOptions) {
+	fl.StringArrayVar(&o.Labels, "label", nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
+}
+
+// WriteWarnings says how a document was read although it breaks the rules of XTM.
+func WriteWarnings(w io.Writer, tolerated *xtm.Tally) {
+	for _, c := range tolerated.Counts() {
+		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
+	}
+}
+
+// ReportLosses says what a format could not carry.
+func ReportLosses(w io.Writer, format *Format, lost xtm.Losses) {
+	if lost.Total() > 0 {
+		fmt.Fprintf(w, "left out, because %s cannot carry it: %s\n", format, DescribeLosses(lost))
+	}
+}
+
+// DescribeLosses returns how many things of each kind are lost.
+func DescribeLosses(l xtm.Losses) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
+		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants"}, {l.Associations, "associations without roles"},
+		{l.Scopes, "scopes that are no language"}, {l.Reifiers, "topics that reify statements"},
+		{l.SubjectLocators, "subject locators"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
