@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -96,7 +97,7 @@ func serveHere(b *testing.B, place string) (*httptest.Server, *store.DB) {
 	b.Cleanup(func() { db.Close() })
 	h := httptest.NewServer(nil)
 	b.Cleanup(h.Close)
-	s, err := server.New(server.Config{Store: db, BaseURL: h.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
+	s, err := server.New(server.Config{Parts: ext.Parts(), Store: db, BaseURL: h.URL, OnLoopback: true, Logger: silent, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
 	require.NoError(b, err)
 	b.Cleanup(s.Close)
 	h.Config.Handler = s

@@ -36,7 +36,7 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	require.NoError(t, err)
 	base := "http://" + listener.Addr().String()
 	s, err := server.New(server.Config{
-		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Node: clientcmd.NodePages(held, base, nil, quiet),
+		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Parts: ext.Parts(), Node: clientcmd.NodePages(held, base, nil, quiet),
 	})
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}

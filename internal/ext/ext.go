@@ -4,8 +4,10 @@ package ext
 import (
 	"github.com/tmshare/tmshare/internal/ext/backup"
 	"github.com/tmshare/tmshare/internal/ext/demo"
+	"github.com/tmshare/tmshare/internal/ext/editing"
 	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/ext/folder"
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/postgres"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/since"
@@ -14,10 +16,12 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 )
 
-// All returns all extensions, for one command.
+// All returns all extensions, for one command. What answers in place of documents goes before what comes later here.
 func All() []extension.Extension {
+	shown, site := pages.Extension()
 	return []extension.Extension{
-		backup.Extension(), demo.Extension(), files.Extension(), folder.Extension(), postgres.Extension(), resourcesync.Extension(), since.Extension(), websub.Extension(),
+		backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(),
+		resourcesync.Extension(), since.Extension(), websub.Extension(),
 	}
 }
 

@@ -65,6 +65,25 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			for _, about := range []string{"", "/fragments", "/records", "/snapshots/current"} {
 				assert.Equal(t, http.StatusOK, o.Ask(http.MethodGet, "/topicmaps/egov"+about, "", "").Code, about)
 			}
+			browser := func(path string) *http.Response {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+path, nil)
+				require.NoError(t, err)
+				r.Header.Set("Accept", "text/html, */*;q=0.1")
+				r.Header.Set("Sec-Fetch-Mode", "navigate")
+				answer, err := http.DefaultClient.Do(r)
+				require.NoError(t, err)
+				answer.Body.Close()
+				return answer
+			}
+			types := []string{"text/html; charset=utf-8", "text/html; charset=utf-8"}
+			if missing == "all" || missing == "pages" {
+				types = []string{"application/atom+xml", "text/plain; charset=utf-8"}
+			}
+			assert.Equal(t, types[0], browser("/topicmaps/egov/fragments").Header.Get("Content-Type"))
+			assert.Equal(t, types[1], browser("/topicmaps/nothing").Header.Get("Content-Type"))
+			form := browser("/topicmaps/egov/topics/new.html")
+			assert.Equal(t, missing != "all" && missing != "pages" && missing != "editing", form.StatusCode == http.StatusOK, form.Status)
+
 			round, err := c.Sync(t.Context(), "egov")
 			require.NoError(t, err)
 			assert.Equal(t, 5, round.Applied)

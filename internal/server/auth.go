@@ -5,24 +5,19 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/derive"
-	"github.com/tmshare/tmshare/internal/ext/pages"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server/dated"
-	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // authorized lets h answer requests that may write.
 func (s *Server) authorized(h web.Handler) web.Handler {
-	return s.guesses.Guard(func(w http.ResponseWriter, r *http.Request) error {
-		if len(s.writers) > 0 {
-			if !s.writers.Holds(r) {
+	return s.Guesses.Guard(func(w http.ResponseWriter, r *http.Request) error {
+		if len(s.Writers) > 0 {
+			if !s.Writers.Holds(r) {
 				return web.Refused(w, r, "writing")
 			}
-		} else if err := s.mayWrite(r); err != nil {
+		} else if err := s.MayWriteHere(r); err != nil {
 			return err
 		}
 		return h(w, r)
@@ -31,22 +26,22 @@ func (s *Server) authorized(h web.Handler) web.Handler {
 
 // isWriter reports whether a request may write.
 func (s *Server) isWriter(r *http.Request) bool {
-	return s.writers.Holds(r) || len(s.writers) == 0 && s.mayWrite(r) == nil
+	return s.Writers.Holds(r) || len(s.Writers) == 0 && s.MayWriteHere(r) == nil
 }
 
 // readable lets h answer requests that may read the collection in their URL. Any
 // may that has no read tokens; who may write, may read.
 func (s *Server) readable(h web.Handler) web.Handler {
 	read := func(w http.ResponseWriter, r *http.Request) error {
-		if collection := web.Var(r, "map"); collection != "" && !s.mayRead(r, collection) {
-			if s.sessions.Leads(w, r) {
+		if collection := web.Var(r, "map"); collection != "" && !s.MayRead(r, collection) {
+			if s.challenge(w, r) {
 				return nil
 			}
 			return web.Refused(w, r, "reading this map")
 		}
 		return h(w, r.WithContext(store.Once(r.Context())))
 	}
-	guarded := s.guesses.Guard(read)
+	guarded := s.Guesses.Guard(read)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		collection := web.Var(r, "map")
 		x := web.RecorderOf(r)
@@ -57,12 +52,14 @@ func (s *Server) readable(h web.Handler) web.Handler {
 	}
 }
 
-func (s *Server) mayRead(r *http.Request, collection string) bool {
+// MayRead reports whether a request may read a collection.
+func (s *Server) MayRead(r *http.Request, collection string) bool {
 	readers := s.readers[collection]
-	if len(readers) == 0 || readers.Holds(r) || s.writers.Holds(r) {
+	if len(readers) == 0 || readers.Holds(r) || s.Writers.Holds(r) {
 		return true
 	}
-	return s.sessions.MayRead(r, readers)
+	t := s.authenticate(r)
+	return readers.Has(t) || s.Writers.Has(t)
 }
 
 // Visible returns the collections that the request may read. The others are not
@@ -89,7 +86,7 @@ func (s *Server) listing(r *http.Request) (*store.Listing, error) {
 // hidden returns the names of collections that the request may not read, in their order.
 func (s *Server) hidden(r *http.Request) (names []string) {
 	for name := range s.readers {
-		if !s.mayRead(r, name) {
+		if !s.MayRead(r, name) {
 			names = append(names, name)
 		}
 	}
@@ -97,33 +94,8 @@ func (s *Server) hidden(r *http.Request) (names []string) {
 	return names
 }
 
-// origins returns what a collection is derived from, or a replica of, as its feed says too; of this server what the
-// request may see.
-func (s *Server) origins(r *http.Request, c *store.Collection) ([]layout.Link, error) {
-	return inputs.Origins(r.Context(), s.Store, c, func(own *store.Collection) string {
-		if !s.mayRead(r, own.Name) {
-			return ""
-		}
-		return s.URLs.Map(own) + pages.Ending
-	})
-}
-
-// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
-// names.
-func (s *Server) claims(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (of pages.Claims, err error) {
-	claims, from, err := derive.ClaimsOf(r.Context(), s.Store, c, topic, as...)
-	of.Claims = claims
-	for _, in := range from {
-		if in.Own && !s.mayRead(r, in.Name) {
-			in.Name = ""
-		}
-		of.Inputs = append(of.Inputs, in.Name)
-	}
-	return of, err
-}
-
-// mayWrite says whether a request may write to a server that has no tokens.
-func (s *Server) mayWrite(r *http.Request) error {
+// MayWriteHere says whether a request may write to a server that has no tokens.
+func (s *Server) MayWriteHere(r *http.Request) error {
 	base, err := url.Parse(s.BaseURL)
 	if err != nil || !s.OnLoopback || !web.FromLoopback(r) || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) {
 		return web.Problemf(http.StatusForbidden, "this server has no write tokens (--token-file), so only requests from its own machine, to a loopback address, may write; its --base-url must be such an address too")

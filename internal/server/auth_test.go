@@ -16,11 +16,6 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-const (
-	token = "correct-horse-battery"
-	other = "another-long-token-of-this-server"
-)
-
 // writes are the requests that change something.
 func (n *node) writes(headers ...string) []served.Answer {
 	n.T.Helper()
@@ -32,7 +27,7 @@ func (n *node) writes(headers ...string) []served.Answer {
 
 func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 	t.Parallel()
-	n := start(t, func(c *server.Config) { c.Tokens = []string{token, other} })
+	n := start(t, func(c *server.Config) { c.Tokens = []string{served.Token, served.OtherToken} })
 	n.AnswerGuessesAfter(time.Millisecond)
 	n.Publish("small", served.Small())
 	before := n.State("small") // reading needs none
@@ -42,20 +37,20 @@ func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 		"no token":        {"Authorization", "Bearer"},
 		"empty token":     {"Authorization", "Bearer "},
 		"wrong":           {"Authorization", "Bearer wrong-horse-battery"},
-		"beginning":       {"Authorization", "Bearer " + token[:16]},
-		"more":            {"Authorization", "Bearer " + token + "x"},
-		"other case":      {"Authorization", "Bearer " + strings.ToUpper(token)},
-		"both":            {"Authorization", "Bearer " + token + " " + other},
-		"another scheme":  {"Authorization", "Basic " + token},
-		"only the token":  {"Authorization", token},
-		"another header":  {"X-Authorization", "Bearer " + token},
+		"beginning":       {"Authorization", "Bearer " + served.Token[:16]},
+		"more":            {"Authorization", "Bearer " + served.Token + "x"},
+		"other case":      {"Authorization", "Bearer " + strings.ToUpper(served.Token)},
+		"both":            {"Authorization", "Bearer " + served.Token + " " + served.OtherToken},
+		"another scheme":  {"Authorization", "Basic " + served.Token},
+		"only the token":  {"Authorization", served.Token},
+		"another header":  {"X-Authorization", "Bearer " + served.Token},
 		"of the loopback": {"X-Forwarded-For", "127.0.0.1"},
-		"second header":   {"Authorization", "Bearer x", "Authorization", "Bearer " + token},
+		"second header":   {"Authorization", "Bearer x", "Authorization", "Bearer " + served.Token},
 	} {
 		for _, a := range n.writes(authorization...) {
 			assert.Equal(t, http.StatusUnauthorized, a.StatusCode, name)
 			assert.Equal(t, `Bearer realm="tmshare"`, a.Header.Get("WWW-Authenticate"))
-			assert.NotContains(t, string(a.Bytes), token[:5])
+			assert.NotContains(t, string(a.Bytes), served.Token[:5])
 		}
 		a := n.Put("small", served.Small("Oslo", "Christiania"), append(authorization, "Accept", "application/json")...)
 		assert.Equal(t, "application/problem+json", a.Header.Get("Content-Type"))
@@ -64,11 +59,11 @@ func TestWritingNeedsATokenOfTheServer(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, n.Put("none", served.Small()).StatusCode)
 	assert.Equal(t, before, n.State("small"))
 
-	for i, authorization := range []string{"Bearer " + token, "bearer  " + other} {
+	for i, authorization := range []string{"Bearer " + served.Token, "bearer  " + served.OtherToken} {
 		assert.Equal(t, 1, served.Published(t, n.Put("small", served.Small("Oslo", []string{"A", "B"}[i]), "Authorization", authorization, "Origin", "http://elsewhere.example")).Updated)
 	}
-	assert.Equal(t, 1, served.Published(t, n.Delete("small", "http://psi.example.org/tromsø", "Authorization", "Bearer "+token)).Deleted)
-	assert.NotContains(t, n.Logs.String(), token)
+	assert.Equal(t, 1, served.Published(t, n.Delete("small", "http://psi.example.org/tromsø", "Authorization", "Bearer "+served.Token)).Deleted)
+	assert.NotContains(t, n.Logs.String(), served.Token)
 }
 
 func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
@@ -97,7 +92,7 @@ func TestWithoutTokensOnlyThisMachineWrites(t *testing.T) {
 		{"Sec-Fetch-Site", "same-site"},
 		{"Sec-Fetch-Site", ""},
 		{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"},
-		{"Authorization", "Bearer " + token, "Origin", "http://elsewhere.example"},
+		{"Authorization", "Bearer " + served.Token, "Origin", "http://elsewhere.example"},
 	} {
 		for _, a := range n.writes(header...) {
 			assert.Equal(t, http.StatusForbidden, a.StatusCode, header)
@@ -159,7 +154,7 @@ func TestWithoutTokensAServerForOthersTakesNoWrites(t *testing.T) {
 
 func TestRefusedUploadIsNotRead(t *testing.T) {
 	t.Parallel()
-	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
+	n := start(t, func(c *server.Config) { c.Tokens = []string{served.Token} })
 	n.Publish("small", served.Small())
 	read := false
 	r := httptest.NewRequest(http.MethodPut, "/topicmaps/small", readerFunc(func([]byte) (int, error) {
@@ -176,26 +171,9 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-const (
-	readToken   = "reader-of-the-secret-map"
-	otherReader = "reader-of-the-other-map-only"
-)
-
-// guarded starts a server with an open map and two that only some may read.
-func guarded(t testing.TB, configure ...func(*server.Config)) *node {
-	n := start(t, append(configure, func(c *server.Config) {
-		c.Tokens = []string{token}
-		c.ReadTokens = map[string][]string{"secret": {"first-reader-of-the-secret", readToken}, "other": {otherReader}}
-	})...)
-	n.Publish("open", served.Small())
-	n.Publish("secret", served.Small("Oslo", "Hidden place"))
-	n.Publish("other", served.Small())
-	return n
-}
-
 // addresses returns an address of each kind that a collection has, for one who
 // may read it.
-func (n *node) addresses(name string, headers ...string) []string {
+func addresses(n *served.Node, name string, headers ...string) []string {
 	n.T.Helper()
 	base := "/topicmaps/" + name
 	d := n.Feed(base+"/fragments", headers...)
@@ -216,22 +194,22 @@ func (n *node) addresses(name string, headers ...string) []string {
 
 func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
+	n := served.Guarded(t)
 	n.AnswerGuessesAfter(time.Millisecond)
-	urls := n.addresses("secret", "Authorization", "Bearer "+readToken)
+	urls := addresses(n, "secret", "Authorization", "Bearer "+served.ReadToken)
 	for _, url := range append(urls, "/topicmaps/secret/snapshots/none", "/topicmaps/secret/fragments/archive/00000000-0000-4000-8000-000000000000-1") {
 		for name, headers := range map[string][]string{
 			"none":           nil,
 			"wrong":          {"Authorization", "Bearer wrong-horse-battery"},
-			"of another map": {"Authorization", "Bearer " + otherReader},
-			"beginning":      {"Authorization", "Bearer " + readToken[:16]},
-			"another scheme": {"Authorization", "Basic " + readToken},
+			"of another map": {"Authorization", "Bearer " + served.OtherReader},
+			"beginning":      {"Authorization", "Bearer " + served.ReadToken[:16]},
+			"another scheme": {"Authorization", "Basic " + served.ReadToken},
 			"in the URL":     {},
 			"known":          {"If-None-Match", "*"},
 		} {
 			at := url
 			if name == "in the URL" {
-				at += map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + "access_token=" + readToken
+				at += map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + "access_token=" + served.ReadToken
 			}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				a := n.Do(method, at, nil, headers...)
@@ -246,7 +224,7 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	for _, good := range []string{readToken, "first-reader-of-the-secret", token} {
+	for _, good := range []string{served.ReadToken, "first-reader-of-the-secret", served.Token} {
 		for _, url := range urls {
 			for _, coding := range []string{"identity", "gzip"} {
 				a := n.Get(url, "Authorization", "Bearer "+good, "Accept-Encoding", coding)
@@ -264,13 +242,13 @@ func TestGuardedMapIsForThoseWithATokenOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	assert.NotContains(t, n.Logs.String(), readToken[:10])
+	assert.NotContains(t, n.Logs.String(), served.ReadToken[:10])
 }
 
 func TestOpenMapBesideGuardedOnesIsForAll(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
-	for _, url := range n.addresses("open") {
+	n := served.Guarded(t)
+	for _, url := range addresses(n, "open") {
 		a := n.Get(url, "Authorization", "Bearer wrong-horse-battery")
 		assert.Contains(t, []int{http.StatusOK, http.StatusSeeOther}, a.StatusCode, url)
 		assert.NotContains(t, a.Header.Get("Cache-Control"), "private", url)
@@ -280,14 +258,14 @@ func TestOpenMapBesideGuardedOnesIsForAll(t *testing.T) {
 
 func TestOverviewShowsWhatOneMayRead(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
+	n := served.Guarded(t)
 	tags := map[string]bool{}
 	for authorization, want := range map[string][]string{
-		"":                           {"open"},
-		"Bearer wrong-horse-battery": {"open"},
-		"Bearer " + readToken:        {"open", "secret"},
-		"Bearer " + otherReader:      {"open", "other"},
-		"Bearer " + token:            {"open", "other", "secret"},
+		"":                             {"open"},
+		"Bearer wrong-horse-battery":   {"open"},
+		"Bearer " + served.ReadToken:   {"open", "secret"},
+		"Bearer " + served.OtherReader: {"open", "other"},
+		"Bearer " + served.Token:       {"open", "other", "secret"},
 	} {
 		a := n.MustGet("/topicmaps", "Authorization", authorization)
 		var titles []string
@@ -304,15 +282,15 @@ func TestOverviewShowsWhatOneMayRead(t *testing.T) {
 
 func TestReadTokenIsNoWriteToken(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
+	n := served.Guarded(t)
 	for _, a := range []served.Answer{
-		n.Put("secret", served.Small(), "Authorization", "Bearer "+readToken),
-		n.Put("open", served.Small(), "Authorization", "Bearer "+readToken),
-		n.post("/topicmaps/secret/snapshots", "Authorization", "Bearer "+readToken),
+		n.Put("secret", served.Small(), "Authorization", "Bearer "+served.ReadToken),
+		n.Put("open", served.Small(), "Authorization", "Bearer "+served.ReadToken),
+		n.Do(http.MethodPost, "/topicmaps/secret/snapshots", nil, "Authorization", "Bearer "+served.ReadToken),
 	} {
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	}
-	assert.Equal(t, http.StatusOK, n.Put("secret", served.Small(), "Authorization", "Bearer "+token).StatusCode)
+	assert.Equal(t, http.StatusOK, n.Put("secret", served.Small(), "Authorization", "Bearer "+served.Token).StatusCode)
 }
 
 func TestReadTokensMustBeGood(t *testing.T) {
@@ -321,12 +299,12 @@ func TestReadTokensMustBeGood(t *testing.T) {
 	for name, readers := range map[string]map[string][]string{
 		"short":        {"small": {"short"}},
 		"none at all":  {"small": nil},
-		"no such name": {"a/b": {readToken}},
+		"no such name": {"a/b": {served.ReadToken}},
 	} {
 		c.ReadTokens = readers
 		_, err := server.New(c)
 		require.Error(t, err, name)
-		assert.NotContains(t, err.Error(), readToken)
+		assert.NotContains(t, err.Error(), served.ReadToken)
 	}
 }
 

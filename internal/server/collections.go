@@ -128,7 +128,7 @@ func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 		if !s.isWriter(r) { // nobody else need know where files are
 			shown.Sign = nil
 			if from := shown.DerivedFrom; from != nil { // nor which maps there are that they may not read
-				seen := slices.DeleteFunc(slices.Clone(*from), func(name string) bool { return !s.mayRead(r, name) })
+				seen := slices.DeleteFunc(slices.Clone(*from), func(name string) bool { return !s.MayRead(r, name) })
 				shown.DerivedFrom = &seen
 			}
 		}

@@ -32,7 +32,7 @@ func TestConfigNamesTheFieldThatIsWrong(t *testing.T) {
 		"BaseURL with fragment":   {func(c *server.Config) { c.BaseURL = "http://a/#x" }, "the base URL "},
 		"BaseURL, empty fragment": {func(c *server.Config) { c.BaseURL = "http://a#" }, "the base URL "},
 		"BaseURL with a space":    {func(c *server.Config) { c.BaseURL = "http://a b/" }, "the base URL "},
-		"token":                   {func(c *server.Config) { c.Tokens = []string{token, "short"} }, "a token has 5 characters"},
+		"token":                   {func(c *server.Config) { c.Tokens = []string{served.Token, "short"} }, "a token has 5 characters"},
 		"empty token":             {func(c *server.Config) { c.Tokens = []string{""} }, "a token has 0 characters"},
 		"SnapshotEvery":           {func(c *server.Config) { c.SnapshotEvery = -1 }, "SnapshotEvery is negative"},
 		"SnapshotsKept":           {func(c *server.Config) { c.SnapshotsKept = -1 }, "SnapshotsKept is negative"},

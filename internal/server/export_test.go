@@ -5,9 +5,6 @@ import "time"
 // Idle waits until the keeper has looked after all collections that have changed.
 func (s *Server) Idle() { s.keeper.Wait() }
 
-// SearchWithin bounds the time of searches.
-func (s *Server) SearchWithin(d time.Duration) { s.pages.SearchWithin = d }
-
 // Addresses returns the methods of each route, by its path.
 func (s *Server) Addresses() map[string][]string {
 	all := map[string][]string{}
@@ -21,4 +18,4 @@ func (s *Server) Addresses() map[string][]string {
 }
 
 // AnswerGuessesAfter says how long those wait who give a wrong token.
-func (s *Server) AnswerGuessesAfter(d time.Duration) { s.guesses.Slowness = d }
+func (s *Server) AnswerGuessesAfter(d time.Duration) { s.Guesses.Slowness = d }

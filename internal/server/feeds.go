@@ -44,8 +44,8 @@ func (s *Server) View(r *http.Request, f func(*store.View) error) error {
 	})
 }
 
-// viewed makes a handler of one that answers from the state of the collection that the URL names.
-func (s *Server) viewed(f func(http.ResponseWriter, *http.Request, *store.View) error) web.Handler {
+// Viewed makes a handler of one that answers from the state of the collection that the URL names.
+func (s *Server) Viewed(f func(http.ResponseWriter, *http.Request, *store.View) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return s.View(r, func(v *store.View) error { return f(w, r, v) })
 	}

@@ -105,7 +105,7 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
 	n := startAt(t, c, served.DocumentSize(1))
-	key, times := publishVersions(n, c, 5)
+	key, times := served.PublishVersions(n.Node, c, 5)
 	for path, want := range map[string]int{
 		"/snapshots/current?at=2020-01-01":                             http.StatusNotFound,
 		"/snapshots/current?at=yesterday":                              http.StatusBadRequest,

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -22,22 +21,6 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
-
-// publishVersions publishes so many versions of a map, an hour apart, and returns the path of one of
-// its topics, without the part that says what of it.
-func publishVersions(n *node, c *served.Clock, count int) (key string, times []time.Time) {
-	for i := range count {
-		doc := served.Cities(1, fmt.Sprint("version ", i))
-		if i == 0 {
-			n.Publish("m", doc)
-		} else {
-			n.MustPut("m", doc)
-		}
-		times = append(times, c.Now())
-		c.Advance(time.Hour)
-	}
-	return fragment.Key(served.PSI + "city-0"), times
-}
 
 func accept(t time.Time) []string {
 	return []string{"Accept-Datetime", t.UTC().Format(http.TimeFormat)}
@@ -48,7 +31,7 @@ func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
 	n := startAt(t, c)
-	key, times := publishVersions(n, c, 4)
+	key, times := served.PublishVersions(n.Node, c, 4)
 	gate := "/topicmaps/m/timegate/" + key
 	for name, want := range map[string]struct {
 		headers []string
@@ -84,7 +67,7 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
 	n := startAt(t, c, served.DocumentSize(1))
-	key, times := publishVersions(n, c, 5)
+	key, times := served.PublishVersions(n.Node, c, 5)
 	timeMap := "/topicmaps/m/timemap/" + key
 	a := n.MustGet(timeMap)
 	assert.Equal(t, "application/link-format", a.MediaType())

@@ -29,7 +29,7 @@ func newMetrics(s *Server) *metrics {
 			r.MustRegister(p.Metrics...)
 		}
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_http_requests_waiting", Help: "Requests that wait for a change, as they prefer."}, func() float64 { return float64(s.waiting.Waiting()) }))
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tmshare_wrong_tokens_total", Help: "Wrong tokens that were given, in requests and at the form to sign in."}, func() float64 { return float64(s.guesses.Tried()) }))
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tmshare_wrong_tokens_total", Help: "Wrong tokens that were given, in requests and at the form to sign in."}, func() float64 { return float64(s.Guesses.Tried()) }))
 		return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{s}})
 	}
 	m.public = handler(func(collection string) bool { return len(s.readers[collection]) == 0 })
@@ -40,7 +40,7 @@ func newMetrics(s *Server) *metrics {
 // publicMetrics does not show the collections that only some may read. It is for programs on this
 // machine, and for those who may write: what a server does is nobody else's business.
 func (s *Server) publicMetrics(w http.ResponseWriter, r *http.Request) error {
-	if !web.IsLocal(r) && !s.writers.Holds(r) {
+	if !web.IsLocal(r) && !s.Writers.Holds(r) {
 		return web.Problemf(http.StatusForbidden, "metrics are for programs on the server's own machine, and with a write token; --metrics-listen gives them an address of their own")
 	}
 	w.Header().Set("Cache-Control", "no-store")

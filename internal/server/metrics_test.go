@@ -79,7 +79,7 @@ func TestMetricsSayWhatPrometheusWants(t *testing.T) {
 
 func TestMetricsOfGuardedMapsAreNotForAll(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
+	n := served.Guarded(t)
 	text := string(n.MustGet("/metrics").Bytes)
 	sample(t, text, `tmshare_collection_topics{collection="open"}`)
 	assert.NotContains(t, text, "secret")

@@ -64,9 +64,9 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 
 func TestAccessLogHasOneLineForEachRequest(t *testing.T) {
 	t.Parallel()
-	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
+	n := start(t, func(c *server.Config) { c.Tokens = []string{served.Token} })
 	n.Publish("small", served.Small())
-	a := n.MustGet("/topicmaps/small/fragments?access_token="+token, "X-Request-Id", "one", "Authorization", "Bearer "+token)
+	a := n.MustGet("/topicmaps/small/fragments?access_token="+served.Token, "X-Request-Id", "one", "Authorization", "Bearer "+served.Token)
 	line := n.lines("request=one")
 	require.Len(t, line, 1)
 	for _, piece := range []string{
@@ -84,7 +84,7 @@ func TestAccessLogHasOneLineForEachRequest(t *testing.T) {
 	assert.Contains(t, n.lines("request=five")[0], "level=DEBUG")
 	n.Get("/"+strings.Repeat("a", 100_000), "X-Request-Id", "six")
 	assert.Less(t, len(n.lines("request=six")[0]), 1500)
-	assert.NotContains(t, n.Logs.String(), token)
+	assert.NotContains(t, n.Logs.String(), served.Token)
 	assert.NotContains(t, n.Logs.String(), "wrong-horse")
 }
 

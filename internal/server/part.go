@@ -22,6 +22,17 @@ import (
 type Part struct {
 	// Routes adds paths, with what answers to GET and HEAD. Who may not read a collection is answered before.
 	Routes func(get func(path string, h web.Handler))
+	// Forms adds paths with their methods. Their handlers say who may do what.
+	Forms func(handle func(path string, h web.Handler, methods ...string))
+
+	// About returns the address of what people read in place of a document of the server.
+	About func(document string) string
+	// Authenticate returns the token that a request shows otherwise than by its header Authorization; nil: none.
+	Authenticate func(*http.Request) *web.Token
+	// Challenge leads who lacks a token for reading to where one is taken, and reports whether it did.
+	Challenge func(http.ResponseWriter, *http.Request) bool
+	// Problem says what is wrong otherwise than programs are told, and reports whether it did.
+	Problem func(http.ResponseWriter, *http.Request, *web.Problem) bool
 
 	// Beside returns what answers to GET and HEAD in place of the handler of a document, which it may call.
 	Beside func(Document, web.Handler) web.Handler
@@ -71,6 +82,36 @@ func (s *Server) beside(d Document, h web.Handler) web.Handler {
 	return h
 }
 
+// About returns the address of what people read in place of a document: the document itself, where there is nothing else.
+func (s *Server) About(document string) string {
+	for _, p := range s.parts {
+		if p.About != nil {
+			return p.About(document)
+		}
+	}
+	return document
+}
+
+// authenticate returns the token that a part knows a request to have, nil where there is none.
+func (s *Server) authenticate(r *http.Request) *web.Token {
+	for _, p := range s.parts {
+		if p.Authenticate != nil {
+			if t := p.Authenticate(r); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) challenge(w http.ResponseWriter, r *http.Request) bool {
+	return slices.ContainsFunc(s.parts, func(p *Part) bool { return p.Challenge != nil && p.Challenge(w, r) })
+}
+
+func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, problem *web.Problem) bool {
+	return slices.ContainsFunc(s.parts, func(p *Part) bool { return p.Problem != nil && p.Problem(w, r, problem) })
+}
+
 // Job is work in the background. Where processes share the store, one of them does it.
 type Job struct {
 	Name string // unique among all jobs
@@ -109,8 +150,8 @@ func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
 	return links
 }
 
-// partLinks returns the links that parts add to all that belongs to a collection; for a nil one, to the overview.
-func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
+// Links returns the links that parts add to all that belongs to a collection; for a nil one, to the overview.
+func (s *Server) Links(c *store.Collection) (links []feeds.Link) {
 	for _, p := range s.parts {
 		if p.Links != nil {
 			links = append(links, p.Links(c)...)
@@ -121,7 +162,7 @@ func (s *Server) partLinks(c *store.Collection) (links []feeds.Link) {
 
 // addPartLinks adds these links to a header.
 func (s *Server) addPartLinks(h http.Header, c *store.Collection) {
-	for _, l := range s.partLinks(c) {
+	for _, l := range s.Links(c) {
 		web.AddLink(h, l.Href, string(l.Rel))
 	}
 }

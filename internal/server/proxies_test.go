@@ -59,7 +59,7 @@ func TestTheLogHasTheAddressOfTheClient(t *testing.T) {
 // Metrics are for this machine, and for who may write.
 func TestMetricsAreNotPublic(t *testing.T) {
 	t.Parallel()
-	n := start(t, func(c *server.Config) { c.Tokens = []string{token} })
+	n := start(t, func(c *server.Config) { c.Tokens = []string{served.Token} })
 	for _, c := range []struct {
 		peer, host string
 		headers    []string
@@ -71,7 +71,7 @@ func TestMetricsAreNotPublic(t *testing.T) {
 		{"127.0.0.1:99", "maps.example.org", nil, http.StatusForbidden}, // through a proxy that says nothing
 		{"127.0.0.1:99", "127.0.0.1:8080", []string{"X-Forwarded-For", "192.0.2.7"}, http.StatusForbidden},
 		{"127.0.0.1:99", "127.0.0.1:8080", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
-		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer " + token}, http.StatusOK},
+		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer " + served.Token}, http.StatusOK},
 		{"192.0.2.7:99", "maps.example.org", []string{"Authorization", "Bearer x"}, http.StatusForbidden},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -189,8 +189,8 @@ func TestRecordDocumentsOfADeletedMapAreGone(t *testing.T) {
 // Records of a map that only some may read are for them, and for no cache between.
 func TestRecordsOfAGuardedMapArePrivate(t *testing.T) {
 	t.Parallel()
-	n := guarded(t, served.DocumentSize(4))
-	reader := []string{"Authorization", "Bearer " + readToken}
+	n := served.Guarded(t, served.DocumentSize(4))
+	reader := []string{"Authorization", "Bearer " + served.ReadToken}
 	d := n.Feed("/topicmaps/secret/records", reader...)
 	previous := d.Link(t, "prev-archive")
 	urls := []string{"/topicmaps/secret/records", "/topicmaps/secret/records/complete", d.Link(t, "via"), previous,

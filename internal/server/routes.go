@@ -12,13 +12,12 @@ import (
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: problems.Explain, ShowProblem: s.pages.Problem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Explain: problems.Explain, ShowProblem: s.showProblem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Echo:   web.Echo{Parameter: feeds.AskedParameter, Header: feeds.AskedHeader},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest, TrustedProxies: s.TrustedProxies,
 	}, s.URLs.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
-	beside := func(d Document, h web.Handler) web.Handler { return s.pages.Beside(s.beside(d, h)) }
 	write := func(method, path string, h web.Handler) { r.Handle(path, s.authorized(h), method) }
 
 	// A server that does not know dry runs has nothing at their addresses, and so does nothing.
@@ -27,19 +26,23 @@ func (s *Server) routes() *web.Router {
 		write(method, path+"/dry-run", dryRun(h))
 	}
 
-	s.pages.Routes(get, s.viewed)
-	s.sessions.Routes(r.Handle)
-	s.editor.Routes(r.Handle)
-	s.operator.Routes(r.Handle)
-	followed("/topicmaps", beside(Overview, s.topicMapsFeed))
+	for _, p := range s.parts {
+		if p.Routes != nil {
+			p.Routes(get)
+		}
+		if p.Forms != nil {
+			p.Forms(r.Handle)
+		}
+	}
+	followed("/topicmaps", s.beside(Overview, s.topicMapsFeed))
 	get("/topicmaps/{map}.atom", s.topicMapEntry)
-	get("/topicmaps/{map}", beside(MapFeed, s.topicMapFeed))
+	get("/topicmaps/{map}", s.beside(MapFeed, s.topicMapFeed))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
-	get("/topicmaps/{map}/settings", s.guesses.Guard(s.getSettings))
+	get("/topicmaps/{map}/settings", s.Guesses.Guard(s.getSettings))
 
-	followed("/topicmaps/{map}/snapshots", beside(SnapshotsFeed, s.snapshotsFeed))
+	followed("/topicmaps/{map}/snapshots", s.beside(SnapshotsFeed, s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
 	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(currentForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
@@ -48,47 +51,43 @@ func (s *Server) routes() *web.Router {
 	write("POST", "/topicmaps/{map}/snapshots", s.postSnapshot)
 	dryRunToo("POST", "/topicmaps/{map}/gc", s.postGC)
 
-	get("/topicmaps/{map}/checkpoint", s.viewed(checkpoints.Serve))
-	get("/topicmaps/{map}/checkpoint/consistency", s.viewed(checkpoints.ServeProof))
-	get("/topicmaps/{map}/openings", s.viewed(dated.ServeOpenings))
+	get("/topicmaps/{map}/checkpoint", s.Viewed(checkpoints.Serve))
+	get("/topicmaps/{map}/checkpoint/consistency", s.Viewed(checkpoints.ServeProof))
+	get("/topicmaps/{map}/openings", s.Viewed(dated.ServeOpenings))
 	get("/topicmaps/{map}/digest/topic", s.findTopic)
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
-	followed("/topicmaps/{map}/fragments", beside(FragmentsFeed, s.fragmentsFeed))
+	followed("/topicmaps/{map}/fragments", s.beside(FragmentsFeed, s.fragmentsFeed))
 	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.beside(FragmentsFeed, s.fragmentsFeed))
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
-	get(archived, beside(FragmentsArchive, s.archiveDocument))
+	get(archived, s.beside(FragmentsArchive, s.archiveDocument))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
-	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), beside(Fragment, s.fragmentData))
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.beside(Fragment, s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}", s.recordsArchiveDocument)
 	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
-	get("/topicmaps/{map}/topics", beside(TopicsFound, s.findTopic))
-	dryRunToo("POST", "/topicmaps/{map}/topics", s.fewUploads(s.postTopics))
+	get("/topicmaps/{map}/topics", s.beside(TopicsFound, s.findTopic))
+	dryRunToo("POST", "/topicmaps/{map}/topics", s.FewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), beside(Topic, s.topicData))
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.beside(Topic, s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
-	get("/topicmaps/{map}/history", beside(History, s.history))
+	get("/topicmaps/{map}/"+minted, s.Viewed(s.mintedTopic))
+
+	get("/topicmaps/{map}/history", s.beside(History, s.history))
 	dryRunToo("POST", "/topicmaps/{map}/revert", s.inTurn(s.revert))
 	get("/topicmaps/{map}/differences", s.differences)
-
-	for _, p := range s.parts {
-		if p.Routes != nil {
-			p.Routes(get)
-		}
-	}
 
 	get("/healthz", s.healthy)
 	get("/readyz", s.ready)
 	if !s.MetricsElsewhere {
-		get("/metrics", s.guesses.Guard(s.publicMetrics))
+		get("/metrics", s.Guesses.Guard(s.publicMetrics))
 	}
 	return r
 }

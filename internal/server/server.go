@@ -13,13 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/ext/editing"
-	"github.com/tmshare/tmshare/internal/ext/pages"
-	"github.com/tmshare/tmshare/internal/ext/pages/operate"
-	"github.com/tmshare/tmshare/internal/ext/pages/signin"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/waiting"
@@ -34,29 +29,25 @@ type Server struct {
 	URLs    addresses.Base
 	program string // see StateTag
 
-	writers web.Tokens
+	Writers web.Tokens
 	readers map[string]web.Tokens // by collection
-	known   web.Tokens            // all of them
-	guesses *web.Guesses
+	Known   web.Tokens            // all of them, those of Writers first
+	Guesses *web.Guesses
 
 	keeper       *upkeep.Keeper
 	Answers      *web.Answers
 	renderings   *renderings.Files // of snapshots, in forms that are not stored
 	large        *renderings.Files // fragments and records that are not made in memory
 	overviews    web.Made[*store.Listing]
-	pages        *pages.Pages
-	sessions     *signin.Sessions
-	editor       editing.Editor
-	operator     operate.Node
 	waiting      waiting.Room
 	parts        []*Part
 	uploads      chan struct{} // holds one for each that is under way
 	smallUploads chan struct{} // likewise
 	metrics      *metrics
 	stopping     atomic.Bool
-	reader       *publish.Reader
+	Reader       *publish.Reader
 	watcher      *publish.Watcher
-	publisher    *publish.Publisher
+	Publisher    *publish.Publisher
 }
 
 // recentLimit is how many bytes of documents are kept in memory.
@@ -82,32 +73,25 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
-		writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
+		Writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
 	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
 	s.large = renderings.New(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
-	s.known = slices.Clone(s.writers) // before those without names
+	s.Known = slices.Clone(s.Writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
-		s.known = append(s.known, s.readers[collection]...)
+		s.Known = append(s.Known, s.readers[collection]...)
 	}
-	s.guesses = web.NewGuesses(s.known)
+	s.Guesses = web.NewGuesses(s.Known)
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Logger: c.Logger, Now: c.Now})
-	s.reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
-	s.publisher = &publish.Publisher{
+	s.Reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
+	s.Publisher = &publish.Publisher{
 		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
 		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,
 	}
-	s.watcher = publish.NewWatcher(s.publisher, s.reader, c.MaxDelete, c.WatchEvery)
-	s.pages = &pages.Pages{
-		URLs: s.URLs, Answers: s.Answers, Visible: s.Visible, Tag: s.pageTag,
-		Conditions: inputs.Node{Store: c.Store}.Conditions,
-		Links:      s.partLinks,
-		Origins:    s.origins, Claims: s.claims,
-	}
-	s.letEdit()
+	s.watcher = publish.NewWatcher(s.Publisher, s.Reader, c.MaxDelete, c.WatchEvery)
 	for _, make := range c.Parts {
 		p, err := make(s)
 		if err != nil {
@@ -121,17 +105,6 @@ func New(c Config) (*Server, error) {
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s, nil
-}
-
-// letEdit lets people sign in, and use forms.
-func (s *Server) letEdit() {
-	s.sessions = signin.New(signin.Config{Pages: s.pages, Writers: s.writers, Known: s.known, Guesses: s.guesses, Local: s.mayWrite, Now: s.Now})
-	s.editor = editing.Editor{
-		Pages: s.pages, Sessions: s.sessions, Publisher: s.publisher, Reader: s.reader, View: s.View, Few: s.fewUploads,
-		MayRead: func(r *http.Request) bool { return s.mayRead(r, web.Var(r, "map")) },
-	}
-	s.operator = operate.Node{Pages: s.Config.Node, URLs: s.URLs, Sessions: s.sessions}
-	s.pages.Node, s.pages.SayersOf = s.operator.Page, s.operator.Topic
 }
 
 // Close stops what runs in the background and waits for it. The store stays

@@ -24,11 +24,6 @@ func (s *Server) StateTag(r *http.Request, state string) string {
 	return web.Digest(append(b, s.program...))
 }
 
-// pageTag is StateTag for pages, which also depend on the query.
-func (s *Server) pageTag(r *http.Request, c *store.Collection) string {
-	return s.StateTag(r, StateOf(c)+"\x00"+r.URL.RawQuery)
-}
-
 // StateOf says all that may change of a collection, but for its snapshots.
 func StateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail

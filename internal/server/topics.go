@@ -200,3 +200,27 @@ func (s *Server) revertCommit(w http.ResponseWriter, r *http.Request) error {
 		},
 	})
 }
+
+// minted matches the identifiers that a server gives to topics (see [fragment.NameTopics]), behind the address of a
+// map.
+const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"
+
+// mintedTopic leads from an identifier that the server gave to a topic to that topic.
+func (s *Server) mintedTopic(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	for _, path := range []string{r.URL.Path, r.URL.EscapedPath()} { // an IRI, of which clients make a URI
+		si, err := iri.Normalize(string(s.URLs) + path)
+		if err != nil {
+			continue
+		}
+		t, err := v.Source().Topic(fragment.Ref(si))
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			w.Header().Set("Cache-Control", "no-cache")
+			http.Redirect(w, r, s.URLs.Topic(&v.Collection, t.TopicSI()), http.StatusSeeOther)
+			return nil
+		}
+	}
+	return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, string(s.URLs)+r.URL.Path)
+}

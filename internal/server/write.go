@@ -33,7 +33,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.putCollection(w, r)
 	}
-	return s.fewUploads(s.putVersion)(w, r)
+	return s.FewUploads(s.putVersion)(w, r)
 }
 
 // putVersion publishes the document in the body as the whole map.
@@ -61,7 +61,7 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 		if err := checkContent(w, r); err != nil {
 			return nil, nil, err
 		}
-		return s.reader.ReadTyped(r.Context(), r.Body, r.Header.Get("Content-Type"), requestBody, sp)
+		return s.Reader.ReadTyped(r.Context(), r.Body, r.Header.Get("Content-Type"), requestBody, sp)
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Pub
 	pub.Collection, pub.DryRun = web.Var(r, "map"), isDryRun(r)
 	pub.RDF = formats.ToRead(r.Header.Get("Content-Type")).Statements != nil
 	pub.Allowed = func(c *store.Collection) error { return s.ifMatch(r, c) }
-	p, err := s.publisher.Publish(r.Context(), pub)
+	p, err := s.Publisher.Publish(r.Context(), pub)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Pub
 // c needs Name and SP. uri names the document in errors.
 func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, uri string) (*store.Collection, error) {
 	return s.create(ctx, c, uri, false, func(sp string) (*tmdm.TopicMap, error) {
-		tm, _, err := s.reader.Read(ctx, r, formats.Default, uri, sp)
+		tm, _, err := s.Reader.Read(ctx, r, formats.Default, uri, sp)
 		return tm, err
 	})
 }
@@ -95,7 +95,7 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 // ImportFile does the same with a file and those that it merges in. file is what
 // [Server.Watch] is to follow then.
 func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
-	return s.create(ctx, c, file.File, file.IsGraph(), func(sp string) (*tmdm.TopicMap, error) { return s.reader.First(ctx, file, sp) })
+	return s.create(ctx, c, file.File, file.IsGraph(), func(sp string) (*tmdm.TopicMap, error) { return s.Reader.First(ctx, file, sp) })
 }
 
 func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
@@ -103,7 +103,7 @@ func (s *Server) create(ctx context.Context, c store.Collection, uri string, gra
 		return nil, err
 	}
 	c.DocumentSize = s.DocumentSize
-	return s.publisher.Create(ctx, c, uri, graph, read)
+	return s.Publisher.Create(ctx, c, uri, graph, read)
 }
 
 // maxDelete returns how many topics the version in a request may delete.
@@ -134,7 +134,7 @@ func (s *Server) attribution(r *http.Request) (author, note string, err error) {
 		given[name] = text
 	}
 	author = given[authorHeader]
-	if name := s.writers.NameOf(r); name != "" {
+	if name := s.Writers.NameOf(r); name != "" {
 		if author != "" && author != name {
 			return "", "", web.Problemf(http.StatusForbidden, "the token is that of %s: leave the author out (%s)", name, authorHeader)
 		}
@@ -166,16 +166,16 @@ func (s *Server) missing(r *http.Request) (store.Collection, error) {
 	return store.Collection{Name: name, SP: sp}, err
 }
 
-// fewUploads keeps the number of documents that are read into memory at the same
+// FewUploads keeps the number of documents that are read into memory at the same
 // time small. Others wait for their turn, unread, but not for long. A small one waits for
 // no large one. Nothing is read of a body that says of itself that it is too large: net/http
 // closes the connection rather than read so much in vain.
-func (s *Server) fewUploads(h web.Handler) web.Handler {
+func (s *Server) FewUploads(h web.Handler) web.Handler {
 	large := s.inTurn(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case r.ContentLength > s.MaxBody:
-			return s.reader.TooLarge(requestBody)
+			return s.Reader.TooLarge(requestBody)
 		case !readSmall(r):
 			return large(w, r)
 		}
@@ -183,7 +183,7 @@ func (s *Server) fewUploads(h web.Handler) web.Handler {
 	}
 }
 
-// inTurn is fewUploads of what is as much work as a large document, whatever the size of its body.
+// inTurn is FewUploads of what is as much work as a large document, whatever the size of its body.
 func (s *Server) inTurn(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return web.InTurn(r, s.uploads, s.SlowClientTimeout/3, "uploads", func() error { return h(w, r) })

@@ -37,7 +37,7 @@ type applying struct {
 }
 
 // begin returns what a draft is applied to: a topic as it is, or one that is new where it is nil.
-func (e *Editor) begin(ctx context.Context, sp string, prior fragment.Published, self fragment.Ref) (*applying, error) {
+func (e *editor) begin(ctx context.Context, sp string, prior fragment.Published, self fragment.Ref) (*applying, error) {
 	a := &applying{ctx: ctx, reader: e.Reader, sp: sp, prior: prior, self: self, stubs: map[fragment.Ref]bool{}}
 	t, err := prior.Topic(self)
 	if err != nil {

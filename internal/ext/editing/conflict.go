@@ -50,7 +50,7 @@ type theirs struct {
 const mostTheirs = 20
 
 // conflict answers with what has changed since the form was made. Nothing is published.
-func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
+func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
 	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note, Doubles: d.doubles}
 	if p == nil {
 		of.plan, of.Gone = &plan{}, true
@@ -64,7 +64,7 @@ func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 		if err != nil {
 			return err
 		}
-		name := e.Pages.Naming(v)
+		name := e.Naming(v)
 		for _, c := range list.Changes {
 			if c.Entry <= base {
 				break
@@ -85,7 +85,7 @@ func (e *Editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 	}); err != nil {
 		return err
 	}
-	return e.Pages.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", texts.Conflict, e.trail(t), of)
+	return e.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", texts.Conflict, e.trail(t), of)
 }
 
 // baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.
@@ -99,7 +99,7 @@ func baseOf(v *store.View, state string) uint64 {
 }
 
 // mine adds what the draft changes in the state that its form was made of.
-func (e *Editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, of *conflictPage) error {
+func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, of *conflictPage) error {
 	self := t.self
 	of.Unknown = true
 	if base <= v.Horizon {

@@ -26,7 +26,7 @@ type deletePage struct {
 }
 
 // deletion shows what goes with a topic, or deletes it if that was shown before.
-func (e *Editor) deletion(w http.ResponseWriter, r *http.Request) error {
+func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	d, sent := &draft{}, r.Method == http.MethodPost
 	var t *target
 	var p *plan
@@ -55,7 +55,7 @@ func (e *Editor) deletion(w http.ResponseWriter, r *http.Request) error {
 		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic), URL: e.page(t)},
 		Author: d.Author, Note: d.Note, Other: other || t.state != d.State,
 	}
-	token := e.Sessions.Of(r)
+	token := e.Of(r)
 	if of.AuthorKnow = token != nil && token.Name != ""; of.AuthorKnow {
 		of.Author = token.Name
 	}
@@ -68,7 +68,7 @@ func (e *Editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	case of.Other:
 		status = http.StatusPreconditionFailed
 	}
-	return e.Pages.WriteForm(w, r, status, "delete", of.Topic.Title, e.trail(t), of)
+	return e.WriteForm(w, r, status, "delete", of.Topic.Title, e.trail(t), of)
 }
 
 // without decides that a topic goes.
@@ -78,7 +78,7 @@ func without(ctx context.Context, sp string, prior merge.State, self fragment.Re
 
 // wouldDelete says what goes with a topic. It is not tried as far as other publications would have to wait for it: the
 // topic may play in many associations, and all their players change.
-func (e *Editor) wouldDelete(r *http.Request) (t *target, p *plan, err error) {
+func (e *editor) wouldDelete(r *http.Request) (t *target, p *plan, err error) {
 	p = &plan{}
 	err = e.View(r, func(v *store.View) (err error) {
 		if t, err = find(r, v, ""); err != nil {

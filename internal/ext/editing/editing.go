@@ -14,49 +14,51 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
-	"github.com/tmshare/tmshare/internal/ext/pages/signin"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Editor answers with forms, and publishes what is sent by them. It is safe for concurrent use.
-type Editor struct {
-	Pages     *pages.Pages
-	Sessions  *signin.Sessions
-	Publisher *publish.Publisher
-	Reader    *publish.Reader
+// Extension returns the extension. site returns the pages of the server that it is made a part of, where its forms are;
+// nil: there are none.
+func Extension(site func() *pages.Pages) extension.Extension {
+	return extension.Extension{Name: "editing", Serve: func(s *server.Server) (*server.Part, error) {
+		p := site()
+		if p == nil || p.Server != s {
+			return &server.Part{}, nil
+		}
+		p.Forms = true
+		return &server.Part{Forms: (&editor{Sessions: p.Sessions}).routes}, nil
+	}}
+}
 
-	View    func(*http.Request, func(*store.View) error) error // opens the collection that the address of a request names
-	MayRead func(*http.Request) bool                           // reports whether a request may read it
-	Few     func(web.Handler) web.Handler                      // keeps the number of requests small that take memory at the same time
-
+// editor answers with forms, and publishes what is sent by them. It is safe for concurrent use.
+type editor struct {
+	*pages.Sessions
 	published publications
 }
 
-// Routes adds the addresses of forms.
-func (e *Editor) Routes(handle func(path string, h web.Handler, methods ...string)) {
+// routes adds the addresses of forms.
+func (e *editor) routes(handle func(path string, h web.Handler, methods ...string)) {
 	form := func(path string, shown, sent web.Handler) {
-		handle(path+pages.Ending, e.Sessions.Form(e.may, shown), "GET", "HEAD")
-		handle(path+pages.Ending, e.Sessions.Form(e.may, e.few(sent)), "POST")
+		handle(path+pages.Ending, e.Form(e.may, shown), "GET", "HEAD")
+		handle(path+pages.Ending, e.Form(e.may, e.FewUploads(sent)), "POST")
 	}
 	form("/topicmaps/{map}/topics/new", e.form, e.sent)
 	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/edit", e.form, e.sent)
-	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/delete", e.few(e.deletion), e.deletion)
+	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/delete", e.FewUploads(e.deletion), e.deletion)
 }
 
 // may says why a request may not use the forms of a collection, which show what that says.
-func (e *Editor) may(r *http.Request) error {
-	err := e.Sessions.MayEdit(r)
-	if err == nil && !e.MayRead(r) {
-		err = e.Sessions.Missing("reading this map")
+func (e *editor) may(r *http.Request) error {
+	err := e.MayEdit(r)
+	if err == nil && !e.MayRead(r, web.Var(r, "map")) {
+		err = e.Missing("reading this map")
 	}
 	return err
-}
-
-func (e *Editor) few(h web.Handler) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error { return e.Few(h)(w, r) }
 }
 
 // target is the topic that a form is about, as it is.
@@ -110,8 +112,8 @@ func writable(c *store.Collection) error {
 }
 
 // page returns the address of the page of the topic.
-func (e *Editor) page(t *target) string {
-	return e.Pages.URLs.Topic(&t.collection, t.self) + pages.Ending
+func (e *editor) page(t *target) string {
+	return e.URLs.Topic(&t.collection, t.self) + pages.Ending
 }
 
 func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
@@ -121,7 +123,7 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
 }
 
 // form answers with the form of a topic as it is, or of a new one.
-func (e *Editor) form(w http.ResponseWriter, r *http.Request) error {
+func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, "")
 		if errors.Is(err, errGone) {
@@ -140,7 +142,7 @@ func (e *Editor) form(w http.ResponseWriter, r *http.Request) error {
 }
 
 // sent does what the button says by which a form was sent.
-func (e *Editor) sent(w http.ResponseWriter, r *http.Request) error {
+func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 	d := read(r.PostForm)
 	if d.WrongLine = e.checkAttribution(r, d); d.WrongLine.Kind != "" {
 		return e.refused(w, r, fragment.Ref(d.Identifier), d)
@@ -200,8 +202,8 @@ func (d *draft) oneMore(kind string) {
 
 // checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes
 // it under that.
-func (e *Editor) checkAttribution(r *http.Request, d *draft) wrong {
-	if t := e.Sessions.Of(r); t != nil && t.Name != "" {
+func (e *editor) checkAttribution(r *http.Request, d *draft) wrong {
+	if t := e.Of(r); t != nil && t.Name != "" {
 		d.Author = t.Name
 	}
 	for _, line := range []struct {
@@ -232,7 +234,7 @@ func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
 }
 
 // again answers with the form of the topic as it is now, with what a draft has changed in it.
-func (e *Editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t *target, d *draft) error {
+func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t *target, d *draft) error {
 	if t.topic == nil {
 		return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
 	}

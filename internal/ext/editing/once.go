@@ -53,7 +53,7 @@ func (p *publications) end(form string, of *publication, page string) {
 }
 
 // once publishes what a form says, if the same form was not published before.
-func (e *Editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
+func (e *editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
 	form := web.Digest([]byte(r.URL.Path + "\x00" + r.PostForm.Encode())) // with the code of the session
 	of, first := e.published.begin(form)
 	if first {

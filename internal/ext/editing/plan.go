@@ -27,7 +27,7 @@ const (
 )
 
 // planOf puts a change of a state of a collection into words.
-func (e *Editor) planOf(ctx context.Context, of *store.Collection, prior merge.State, c *fragment.Change) (p plan, err error) {
+func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.State, c *fragment.Change) (p plan, err error) {
 	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
 	put := map[fragment.Ref]*fragment.Topic{}
 	for _, t := range c.PutTopics {
@@ -49,7 +49,7 @@ func (e *Editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 
 // naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have
 // pages.
-func (e *Editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
+func (e *editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
 	known := map[fragment.Ref]pages.Link{}
 	return func(ref fragment.Ref) (pages.Link, error) {
 		l, ok := known[ref]
@@ -58,7 +58,7 @@ func (e *Editor) naming(c *store.Collection, prior merge.State, put map[fragment
 		}
 		t, err := prior.Topic(ref)
 		if t != nil {
-			l.URL = e.Pages.URLs.Topic(c, t.TopicSI()) + pages.Ending
+			l.URL = e.URLs.Topic(c, t.TopicSI()) + pages.Ending
 		}
 		if now := put[ref]; now != nil {
 			t = now

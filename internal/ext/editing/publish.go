@@ -40,7 +40,7 @@ const mostAttempts = 50
 
 // attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
 // the state that is given, and the change the one with the tag: "" is any. It returns the topic as it was before.
-func (e *Editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool, decide decision) (*target, *plan, error) {
+func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool, decide decision) (*target, *plan, error) {
 	for range mostAttempts {
 		var t *target
 		if err := e.View(r, func(v *store.View) (err error) { t, err = find(r, v, self); return err }); err != nil {
@@ -80,7 +80,7 @@ func (e *Editor) attempt(r *http.Request, self fragment.Ref, state, tag string, 
 }
 
 // carryOut shows what a draft would publish, or publishes it if that was shown before.
-func (e *Editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry bool) error {
+func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry bool) error {
 	var self fragment.Ref
 	isNew := web.Var(r, "key") == ""
 	if isNew {
@@ -128,7 +128,7 @@ func (e *Editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 }
 
 // refused shows the form again, with what is wrong.
-func (e *Editor) refused(w http.ResponseWriter, r *http.Request, self fragment.Ref, d *draft) error {
+func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.Ref, d *draft) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, self)
 		if errors.Is(err, errGone) {
@@ -149,8 +149,8 @@ type resent struct {
 	Plan   string
 }
 
-func (e *Editor) resent(r *http.Request, t *target, p *plan) resent {
-	of := resent{Fields: fieldsOf(r.PostForm, "do", "code", "state", "plan"), Code: e.Sessions.Code(r), State: t.state}
+func (e *editor) resent(r *http.Request, t *target, p *plan) resent {
+	of := resent{Fields: fieldsOf(r.PostForm, "do", "code", "state", "plan"), Code: e.Code(r), State: t.state}
 	if p != nil {
 		of.Plan = p.tag
 	}
@@ -166,16 +166,16 @@ type previewPage struct {
 	Topic        string
 }
 
-func (e *Editor) preview(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft, other bool) error {
-	return e.Pages.WriteForm(w, r, http.StatusOK, "preview", texts.Preview, e.trail(t), &previewPage{
+func (e *editor) preview(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft, other bool) error {
+	return e.WriteForm(w, r, http.StatusOK, "preview", texts.Preview, e.trail(t), &previewPage{
 		resent: e.resent(r, t, p), plan: p, Author: d.Author, Note: d.Note, Other: other, Topic: e.page(t),
 	})
 }
 
 // trail leads from the overview to the topic of a form.
-func (e *Editor) trail(t *target) []pages.Link {
+func (e *editor) trail(t *target) []pages.Link {
 	if t.topic == nil {
-		return e.Pages.Trail(&t.collection)
+		return e.Trail(&t.collection)
 	}
-	return e.Pages.Trail(&t.collection, pages.Link{Title: pages.Called(t.topic), URL: e.page(t)})
+	return e.Trail(&t.collection, pages.Link{Title: pages.Called(t.topic), URL: e.page(t)})
 }

@@ -35,7 +35,7 @@ type shown struct {
 type part struct{ What, URL string }
 
 // shown returns the form of a topic as it is: of the part that the request names, or the first one of all kinds.
-func (e *Editor) shown(r *http.Request, v *store.View, t *target) (*shown, error) {
+func (e *editor) shown(r *http.Request, v *store.View, t *target) (*shown, error) {
 	s := &shown{draft: &draft{State: t.state}}
 	only, given, err := asked(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func asked(r *http.Request) (only, from string, err error) {
 	return "", "", nil
 }
 
-func (e *Editor) fill(s *shown, v *store.View, t *target, only, given string) error {
+func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) error {
 	begin := func(kind string, all int) (from, to int, err error) {
 		if only == kind {
 			if from, err = strconv.Atoi(given); err != nil || from < 0 {
@@ -139,7 +139,7 @@ func linesOf(refs []fragment.Ref) string {
 
 // relations adds rows of associations of a topic in which it takes part in a way, from the one behind that which is
 // given on.
-func (e *Editor) relations(s *shown, v *store.View, t *target, kind string, as fragment.Part, given string) error {
+func (e *editor) relations(s *shown, v *store.View, t *target, kind string, as fragment.Part, given string) error {
 	var after *fragment.AssociationKey
 	if given != "" {
 		key, ok := keyOf(given)
@@ -190,25 +190,25 @@ type formPage struct {
 }
 
 // show answers with a form.
-func (e *Editor) show(w http.ResponseWriter, r *http.Request, status int, v *store.View, t *target, s *shown) error {
-	d := decorator{name: e.Pages.Naming(v), v: v, t: t, known: map[fragment.Ref]string{}}
+func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *store.View, t *target, s *shown) error {
+	d := decorator{name: e.Naming(v), v: v, t: t, known: map[fragment.Ref]string{}}
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
-	of := &formPage{draft: s.draft, Code: e.Sessions.Code(r), More: s.more, Problems: s.draft.problems()}
-	if token := e.Sessions.Of(r); token != nil && token.Name != "" {
+	of := &formPage{draft: s.draft, Code: e.Code(r), More: s.more, Problems: s.draft.problems()}
+	if token := e.Of(r); token != nil && token.Name != "" {
 		of.AuthorKnow, of.Author = true, token.Name
 	}
 	of.Identify = inputOf("identifier", texts.Identifier, of.Identifier, 0, &s.draft.WrongName)
 	of.By = inputOf("author", texts.Author, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
 	of.Why = inputOf("note", texts.Note, of.Note, publish.MaxNote, &s.draft.WrongLine)
 	c, title := &t.collection, texts.NewTopic
-	path := e.Pages.Trail(c)
+	path := e.Trail(c)
 	if t.topic != nil {
 		title = pages.Called(t.topic)
 		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
-		of.Delete = e.Pages.URLs.Topic(c, t.self) + "/delete" + pages.Ending
-		path = e.Pages.Trail(c, *of.Topic)
+		of.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
+		path = e.Trail(c, *of.Topic)
 	} else if s.draft.WrongName.Kind == "taken" {
 		l, err := d.name(fragment.Ref(s.draft.Identifier))
 		if err != nil {
@@ -220,7 +220,7 @@ func (e *Editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 		of.Known = append(of.Known, known{si, title})
 	}
 	slices.SortFunc(of.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
-	return e.Pages.WriteForm(w, r, status, "edit", title, path, of)
+	return e.WriteForm(w, r, status, "edit", title, path, of)
 }
 
 // decorator adds to rows what is shown of their statements beside the fields.

@@ -51,7 +51,7 @@ func Cut(text string) string { return valueOf(text).Text }
 
 // edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.
 func (p *Pages) edits(r *http.Request) bool {
-	if p.MayEdit == nil || !p.MayEdit(r) {
+	if !p.Forms || p.Sessions.MayEdit(r) != nil {
 		return false
 	}
 	web.RecorderOf(r).Private = true
@@ -68,9 +68,17 @@ func (p *Pages) toEdit(r *http.Request, c *store.Collection, form string) string
 
 // signedIn reports whether who asks has signed in. What they are shown is theirs alone.
 func (p *Pages) signedIn(r *http.Request) bool {
-	if p.SignedIn == nil || !p.SignedIn(r) {
+	if p.Sessions.Of(r) == nil {
 		return false
 	}
 	web.RecorderOf(r).Private = true
 	return true
+}
+
+// signInAt returns the address of the page to sign in, "" where there is nothing to sign in with.
+func (p *Pages) signInAt() string {
+	if len(p.Known) == 0 {
+		return ""
+	}
+	return string(p.URLs) + Address
 }

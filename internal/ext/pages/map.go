@@ -37,11 +37,11 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 	if err != nil {
 		return err
 	}
-	origins, err := p.Origins(r, c)
+	origins, err := p.origins(r, c)
 	if err != nil {
 		return err
 	}
-	tag := p.Tag(r, c) + fmt.Sprint(origins)
+	tag := p.tag(r, c) + fmt.Sprint(origins)
 	for _, s := range taken { // the state of a map does not say which there are
 		tag += s.Files[0].URL
 	}
@@ -70,4 +70,32 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		}
 		return &page{Title: titleOf(c), Path: p.Trail(nil), Of: of}, nil
 	})
+}
+
+// origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs,
+// named as they are here. Those of this server that the request must not see are not so much as named.
+func (p *Pages) origins(r *http.Request, c *store.Collection) ([]layout.Link, error) {
+	if c.Replica != nil {
+		return []layout.Link{layout.LinkTo(c.Replica.Origin)}, nil
+	}
+	if len(c.DerivedFrom) == 0 {
+		return nil, nil
+	}
+	node, err := p.Store.Listing(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var links []layout.Link
+	for _, in := range node.Of(c) {
+		switch {
+		case in.URL != "":
+			links = append(links, layout.LinkTo(in.URL))
+		case !p.MayRead(r, in.Name):
+		case in.Missing != "":
+			links = append(links, layout.Link{Title: in.Name})
+		default:
+			links = append(links, layout.Link{Title: in.Name, URL: p.URLs.Map(&store.Collection{Name: in.Name}) + Ending})
+		}
+	}
+	return links, nil
 }

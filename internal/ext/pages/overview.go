@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -28,7 +29,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	conditionOf, err := p.Conditions(r.Context())
+	conditionOf, err := inputs.Conditions(r.Context(), p.Store)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 		Feed, SignIn string
 		SignedIn     bool
 		Node         string // page of it; "": who asks may not see it
-	}{maps, p.Links(nil), p.URLs.Overview(), p.SignIn, p.signedIn(r), p.Node(r)}})
+	}{maps, p.Links(nil), p.URLs.Overview(), p.signInAt(), p.signedIn(r), p.nodeAt(r)}})
 }
 
 func kindOf(c *store.Collection) string {
@@ -68,23 +69,6 @@ const (
 // About leads from the address that the page of a map once had.
 func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	http.Redirect(w, r, p.URLs.Map(&v.Collection)+Ending, http.StatusMovedPermanently)
-	return nil
-}
-
-// Minted leads from an identifier that a server gave to a topic to that topic.
-func (p *Pages) Minted(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	t, err := v.Source().Topic(identifier(string(p.URLs) + r.URL.Path)) // an IRI, of which clients make a URI
-	if t == nil && err == nil {
-		t, err = v.Source().Topic(identifier(string(p.URLs) + r.URL.EscapedPath()))
-	}
-	if err != nil {
-		return err
-	}
-	if t == nil {
-		return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, string(p.URLs)+r.URL.Path)
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI()), http.StatusSeeOther)
 	return nil
 }
 

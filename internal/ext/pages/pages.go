@@ -5,7 +5,6 @@ package pages
 
 import (
 	"bytes"
-	"context"
 	"html/template"
 	"io"
 	"io/fs"
@@ -15,11 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -32,45 +29,18 @@ const MediaType = layout.MediaType
 
 // Pages answers with pages. It is safe for concurrent use.
 type Pages struct {
-	URLs    addresses.Base
-	Answers *web.Answers
-
-	// Links returns what else the page of a collection leads to, for programs; that of all collections, where it is
-	// nil.
-	Links func(*store.Collection) []feeds.Link
-
-	// Visible returns the collections that a request may see.
-	Visible func(*http.Request) ([]store.Collection, error)
+	*server.Server
+	Sessions *Sessions
 
 	SearchWithin time.Duration // what a search may take; 0: [records.Within]
+	Forms        bool          // there are forms by which topics are changed
 
-	// Conditions returns what says of a collection that is derived what is in its way, and what to do about it.
-	Conditions func(context.Context) (of func(*store.Collection) (condition, advice string), err error)
+	node http.Handler // answers with the pages of the node; nil: there are none
+}
 
-	// Node returns the address of the page of the node, "" for those who may not see it.
-	Node func(*http.Request) string
-
-	// SayersOf returns the address of the page on which what sources say of a topic can be rejected, "" for those who
-	// may not do so.
-	SayersOf func(r *http.Request, si string) string
-
-	// Origins returns links to what a collection is derived from, or a replica of.
-	Origins func(*http.Request, *store.Collection) ([]layout.Link, error)
-
-	// Claims returns what the inputs of a derived collection say of a topic, with its associations of these parts; nil:
-	// nobody asks.
-	Claims func(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (Claims, error)
-
-	// MayEdit reports whether a request may use the forms, and SignIn is the URL of the page to sign in; nil and "":
-	// nobody may, there is none.
-	MayEdit func(*http.Request) bool
-	SignIn  string
-
-	// SignedIn reports whether a request is one of somebody who has signed in; nil: nobody can.
-	SignedIn func(*http.Request) bool
-
-	// Tag returns a tag for what is made of a state of a collection in answer to a request.
-	Tag func(*http.Request, *store.Collection) string
+// tag returns one for what is made of a state of a collection in answer to a request.
+func (p *Pages) tag(r *http.Request, c *store.Collection) string {
+	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery)
 }
 
 // templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
@@ -108,7 +78,7 @@ const Policy = layout.Policy
 
 // write answers with a page that is made of a state of a collection, if the client does not have it.
 func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string, of func() (*page, error)) error {
-	return p.writeTagged(w, r, c, p.Tag(r, c), name, of)
+	return p.writeTagged(w, r, c, p.tag(r, c), name, of)
 }
 
 // writeTagged answers with a page of a collection, if the client does not have the one with the tag.
@@ -190,12 +160,15 @@ func forReaders(r *http.Request) bool {
 	return strings.Contains(accept, "application/atom+xml") && !strings.Contains(accept, "text/html")
 }
 
-// Beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
+// beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
 // others by h.
-func (p *Pages) Beside(h web.Handler) web.Handler {
+func (p *Pages) beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if web.Var(r, web.EndingVar) != "" || strings.HasSuffix(r.URL.Path, Ending) { // a form that was asked for
+			return h(w, r)
+		}
 		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs
-		if !ForPeople(r) || strings.HasSuffix(r.URL.Path, Ending) {
+		if !ForPeople(r) {
 			return h(w, r)
 		}
 		to := string(p.URLs) + r.URL.EscapedPath() + Ending

@@ -6,15 +6,30 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Claims are what the inputs of a derived collection say of a topic.
-type Claims struct {
+// claims are what the inputs of a derived collection say of a topic.
+type claims struct {
 	*merge.Claims          // nil: nothing
-	Inputs        []string // as claims name them; "" where who asks must not see one
+	inputs        []string // as claims name them; "" where who asks must not see one
+}
+
+// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
+// names.
+func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (of claims, err error) {
+	claims, from, err := derive.ClaimsOf(r.Context(), p.Store, c, topic, as...)
+	of.Claims = claims
+	for _, in := range from {
+		if in.Own && !p.MayRead(r, in.Name) {
+			in.Name = ""
+		}
+		of.inputs = append(of.inputs, in.Name)
+	}
+	return of, err
 }
 
 // sayers are the inputs that say each statement of a topic, by what the statement says.
@@ -24,7 +39,7 @@ type sayers map[string][]string
 // only if the page has all of them: a topic may have very many.
 func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error) {
 	c := &d.v.Collection
-	if len(c.DerivedFrom) == 0 || d.Claims == nil || d.past != nil {
+	if len(c.DerivedFrom) == 0 || d.past != nil {
 		return nil, nil
 	}
 	var parts []fragment.Part
@@ -42,7 +57,7 @@ func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error)
 			parts = append(parts, part)
 		}
 	}
-	said, err := d.Claims(r, c, t.TopicSI(), parts...)
+	said, err := d.claims(r, c, t.TopicSI(), parts...)
 	if err != nil || said.Claims == nil {
 		return nil, err
 	}
@@ -78,10 +93,10 @@ func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error)
 func (s sayers) add(key string, names []string) { s[key] = append(s[key], names...) }
 
 // names are those of inputs that may be seen.
-func (c *Claims) names(by []int) (names []string) {
+func (c *claims) names(by []int) (names []string) {
 	for _, i := range by {
-		if c.Inputs[i] != "" {
-			names = append(names, c.Inputs[i])
+		if c.inputs[i] != "" {
+			names = append(names, c.inputs[i])
 		}
 	}
 	return names

@@ -252,7 +252,7 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 	c := &v.Collection
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Vary", "Accept-Encoding")
-	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
+	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
 		found, err := p.find(v, a)
 		if err != nil {
 			return nil, err
@@ -319,7 +319,7 @@ func (p *Pages) Description(w http.ResponseWriter, r *http.Request, v *store.Vie
 	}
 	w.Header().Set("Content-Type", "application/opensearchdescription+xml")
 	w.Header().Set("Vary", "Accept-Encoding")
-	return p.Answers.WriteBytes(w, r, p.Tag(r, c), "no-cache", func() ([]byte, error) {
+	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
 		return xml.Marshal(description{
 			ShortName: string(short), Description: texts.TopicsOf + short1024(titleOf(c)), Encoding: "UTF-8",
 			URLs: []searchURL{

@@ -155,7 +155,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	}
 	reject := ""
 	if kindOf(c) == texts.Derived {
-		reject = p.SayersOf(r, string(t.TopicSI()))
+		reject = p.sayersAt(r, string(t.TopicSI()))
 	}
 	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
 	if kindOf(c) == texts.Derived {

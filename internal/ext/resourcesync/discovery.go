@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -38,7 +37,7 @@ func (p *part) description(r *http.Request) (*resources.Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &resources.Description{Server: p.server.BaseURL, About: p.server.URLs.Overview() + pages.Ending, Most: p.Sizes.DescribedItems}
+	d := &resources.Description{Server: p.server.BaseURL, About: p.server.About(p.server.URLs.Overview()), Most: p.Sizes.DescribedItems}
 	for i := range all {
 		d.Sites = append(d.Sites, p.site(&all[i]))
 	}

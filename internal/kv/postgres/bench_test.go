@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/server"
@@ -68,7 +69,7 @@ func measure(b testing.TB, o store.Options, topics int) *measured {
 	m.db, err = store.Open(b.Context(), o)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, m.db.Close()) })
-	s, err := server.New(server.Config{Store: m.db, BaseURL: m.http.URL, OnLoopback: true, Logger: o.Logger, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
+	s, err := server.New(server.Config{Parts: ext.Parts(), Store: m.db, BaseURL: m.http.URL, OnLoopback: true, Logger: o.Logger, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
 	require.NoError(b, err)
 	b.Cleanup(s.Close)
 	m.http.Config.Handler = s

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -43,33 +42,6 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 			in.URL = own(&store.Collection{Name: in.Name})
 		}
 		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: in.URL})
-	}
-	return links, nil
-}
-
-// Origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs,
-// named as they are here. page is the page of a collection of this server, "" where it must not be so much as named.
-func Origins(ctx context.Context, db Store, c *store.Collection, page func(*store.Collection) string) ([]layout.Link, error) {
-	if c.Replica != nil {
-		return []layout.Link{layout.LinkTo(c.Replica.Origin)}, nil
-	}
-	if len(c.DerivedFrom) == 0 {
-		return nil, nil
-	}
-	node, err := db.Listing(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var links []layout.Link
-	for _, in := range node.Of(c) {
-		switch to := page(&store.Collection{Name: in.Name}); {
-		case in.URL != "":
-			links = append(links, layout.LinkTo(in.URL))
-		case to != "" && in.Missing != "":
-			links = append(links, layout.Link{Title: in.Name})
-		case to != "":
-			links = append(links, layout.Link{Title: in.Name, URL: to})
-		}
 	}
 	return links, nil
 }
@@ -122,12 +94,9 @@ func Condition(node *store.Listing, c *store.Collection) (condition, advice stri
 	return "", ""
 }
 
-// Node is that of a store.
-type Node struct{ Store }
-
 // Conditions returns what says of a collection in which condition it is, and what to do about that.
-func (n Node) Conditions(ctx context.Context) (of func(*store.Collection) (condition, advice string), err error) {
-	node, err := n.Listing(ctx)
+func Conditions(ctx context.Context, db Store) (of func(*store.Collection) (condition, advice string), err error) {
+	node, err := db.Listing(ctx)
 	return func(c *store.Collection) (condition, advice string) { return Condition(node, c) }, err
 }
 

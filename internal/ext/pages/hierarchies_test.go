@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // concepts.
 func TestHierarchies(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	for name, by := range map[string]struct{ typ, above, below, marks string }{
 		"ontopia": {"http://x/tree", "http://x/broad", "http://x/narrow", `
 			<topic id="m1"><subjectIdentifier href="http://x/tree"/><instanceOf><topicRef href="#m2"/></instanceOf><name><value>Broader/Narrower</value></name></topic>
@@ -41,11 +41,11 @@ func TestHierarchies(t *testing.T) {
 		doc += `<association><type><subjectIdentifierRef href="` + by.typ + `"/></type><role><type><topicRef href="#Arts"/></type><topicRef href="#Alone"/></role></association></topicMap>`
 		n.Publish(name, []byte(doc))
 		at := n.URL("/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref(by.typ)) + pages.Ending)
-		require.Contains(t, n.page("/topicmaps/"+name+".html").links, at)
+		require.Contains(t, n.Page("/topicmaps/"+name+".html").Links, at)
 		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport", " Dance"}, lists(t, bytes.NewReader(n.MustGet(strings.TrimPrefix(at, n.BaseURL)).Bytes)), name)
-		n.page(at)
+		n.Page(at)
 		assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/"+name+"/hierarchies/"+fragment.Key("http://x/c/Arts")+pages.Ending).StatusCode)
 	}
 	n.Publish("none", served.Small())
-	assert.NotContains(t, n.page("/topicmaps/none.html").text, "Hierarchies")
+	assert.NotContains(t, n.Page("/topicmaps/none.html").Text, "Hierarchies")
 }

@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
@@ -33,43 +32,11 @@ var (
 	script   = []string{"Accept", "*/*", "Sec-Fetch-Mode", "cors"}
 )
 
-// parsed is a page that is as all pages are.
-type parsed struct {
-	title string
-	links []string // of all elements, absolute
-	text  string
-}
-
-func (n *node) page(path string) parsed {
-	n.T.Helper()
-	a := n.MustGet(path)
-	if !strings.HasPrefix(path, "http") {
-		path = n.URL(path)
-	}
-	p := webpage.Read(n.T, path, a.Header, a.Bytes)
-	return parsed{p.Title, p.Links, p.Text}
-}
-
-// topicSIs returns those of all topics of a collection.
-func (n *node) topicSIs(name string) (all []fragment.Ref) {
-	n.T.Helper()
-	require.NoError(n.T, n.Store.View(n.T.Context(), name, func(v *store.View) error {
-		for t, err := range v.Source().Topics() {
-			if err != nil {
-				return err
-			}
-			all = append(all, t.TopicSI())
-		}
-		return nil
-	}))
-	return all
-}
-
 // Every page leads on, and all that pages lead to on this server is there.
 func TestAllPagesAreLinked(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("lib", examples.Libraries)
 	n.MustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
 	n.Publish("small", served.Small())
@@ -90,9 +57,9 @@ func TestAllPagesAreLinked(t *testing.T) {
 			continue
 		}
 		shown++
-		p := n.page(at)
-		assert.NotEmpty(t, p.title)
-		todo = append(todo, p.links...)
+		p := n.Page(at)
+		assert.NotEmpty(t, p.Title)
+		todo = append(todo, p.Links...)
 	}
 	assert.Greater(t, shown, 40)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib/fragments", "/topicmaps/lib/types.html"} {
@@ -103,10 +70,10 @@ func TestAllPagesAreLinked(t *testing.T) {
 // Browsers are led to pages, programs get what they got before.
 func TestPagesAreForBrowsers(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("lib", examples.Libraries)
 	e := n.Feed("/topicmaps/lib/fragments").Entries[0]
-	topic := "/topicmaps/lib/topics/" + fragment.Key(n.topicSIs("lib")[0])
+	topic := "/topicmaps/lib/topics/" + fragment.Key(n.TopicSIs("lib")[0])
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", topic, strings.TrimPrefix(served.DataURL(t, e), n.BaseURL)} {
 		for _, browser := range [][]string{chromium, firefox} {
 			a := n.Get(path, browser...)
@@ -121,13 +88,13 @@ func TestPagesAreForBrowsers(t *testing.T) {
 			assert.Equal(t, without.Header.Get("Content-Type"), a.Header.Get("Content-Type"), "%s for %s", path, program)
 		}
 		assert.NotContains(t, without.Header.Get("Content-Type"), "html")
-		n.page(path + pages.Ending)
+		n.Page(path + pages.Ending)
 	}
 	assert.Equal(t, n.URL("/topicmaps.html"), n.Get("/", firefox...).Header.Get("Location"))
 	require.Equal(t, http.StatusOK, n.Do(http.MethodPost, "/topicmaps/lib/snapshots", nil).StatusCode)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", "/topicmaps/lib/snapshots"} {
 		assert.Equal(t, n.URL(path)+pages.Ending, n.Get(path, firefox...).Header.Get("Location"))
-		n.page(path + pages.Ending)
+		n.Page(path + pages.Ending)
 		a := n.Get(path+pages.Ending, "Accept", "application/atom+xml, application/xml;q=0.5")
 		assert.Equal(t, n.URL(path), a.Header.Get("Location"), "whoever copies the address of a page can subscribe to it")
 	}
@@ -137,10 +104,10 @@ func TestPagesAreForBrowsers(t *testing.T) {
 // Identifiers that the server gives to topics lead to these.
 func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="ü"><name><value>U</value></name></topic></topicMap>`))
 	var minted string
-	for _, si := range n.topicSIs("m") {
+	for _, si := range n.TopicSIs("m") {
 		if strings.HasPrefix(string(si), n.BaseURL) {
 			minted = string(si)
 		}
@@ -150,7 +117,7 @@ func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	topic := a.Header.Get("Location")
 	assert.Equal(t, n.URL("/topicmaps/m/topics/")+fragment.Key(fragment.Ref(minted)), topic)
-	assert.Equal(t, "U", n.page(topic+pages.Ending).title)
+	assert.Equal(t, "U", n.Page(topic+pages.Ending).Title)
 	assert.Equal(t, http.StatusNotFound, n.Get(minted+"x").StatusCode)
 	a = n.Get("/topicmaps/m/topics.html?si=" + url.QueryEscape(minted))
 	assert.Equal(t, topic+pages.Ending, a.Header.Get("Location"))
@@ -159,7 +126,7 @@ func TestMintedIdentifiersLeadToTheirTopics(t *testing.T) {
 // A page is one of a state of its map: it changes with that, and is not sent again before.
 func TestPagesAreConditional(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
 	for i, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html"} {
 		tag := n.MustGet(path).Header.Get("Etag")
@@ -176,13 +143,13 @@ func TestPagesAreConditional(t *testing.T) {
 func TestPagesOfAPrivateMap(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) {
+	n := served.Start(t, func(c *server.Config) {
 		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"m": {token}}
 	})
 	n.Publish("m", examples.Libraries)
 	changed := []byte(strings.ReplaceAll(string(examples.Libraries), "Fjordstad", "Secretville"))
 	require.Equal(t, http.StatusOK, n.Put("m", changed, "Authorization", "Bearer the-token-of-a-writer").StatusCode)
-	topic := topicPath("m", "https://psi.libraries.example.org/library/fjordstad")
+	topic := served.TopicPath("m", "https://psi.libraries.example.org/library/fjordstad")
 	below := n.URL("/topicmaps/m")
 	queue := []string{
 		below + ".html", below + "/search.html?q=secretville", below + "/search?q=secretville", below + "/topics.html?si=http://x", below + "/topic/x", below + "/about",
@@ -220,13 +187,13 @@ func TestPagesOfAPrivateMap(t *testing.T) {
 	}
 	assert.Greater(t, pagesSeen, 30)
 	assert.Greater(t, secrets, 10)
-	assert.NotContains(t, n.page("/topicmaps.html").links, n.URL("/topicmaps/m.html"))
+	assert.NotContains(t, n.Page("/topicmaps.html").Links, n.URL("/topicmaps/m.html"))
 }
 
 // Nothing that a map says runs, leads to a script, or makes a page large.
 func TestPagesOfHostileMaps(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	var doc strings.Builder
 	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/><subjectIdentifier href="javascript:alert(1)"/><subjectLocator href="data:text/html,x"/>`)
 	for i := range 10_000 {
@@ -237,20 +204,20 @@ func TestPagesOfHostileMaps(t *testing.T) {
 	doc.WriteString(`<occurrence><type><topicRef href="#t"/></type><resourceData>` + "\u202e\u2066right to left" + `</resourceData></occurrence></topic></topicMap>`)
 	n.Publish("m", []byte(doc.String()))
 	topic := "/topicmaps/m/topics/" + fragment.Key("http://x/t") + pages.Ending
-	p := n.page(topic)
-	assert.Contains(t, p.text, "<script>alert(", "shown as text")
-	assert.Contains(t, p.text, "There are more names than this page shows")
-	assert.Contains(t, p.text, "1,000,000 bytes")
+	p := n.Page(topic)
+	assert.Contains(t, p.Text, "<script>alert(", "shown as text")
+	assert.Contains(t, p.Text, "There are more names than this page shows")
+	assert.Contains(t, p.Text, "1,000,000 bytes")
 	assert.Less(t, len(n.MustGet(topic).Bytes), 64<<10)
 	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/fragments.html", "/topicmaps/m/types.html"} {
-		n.page(path)
+		n.Page(path)
 	}
 }
 
 // What a topic takes part in has as many pages as it needs; together they have all, each once.
 func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	const many = 333
 	var doc strings.Builder
 	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="hub"><subjectIdentifier href="http://x/hub"/></topic>`)
@@ -265,8 +232,8 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 		shown, pagesShown := map[string]int{}, 0
 		for at := hub; at != ""; pagesShown++ {
 			require.Less(t, pagesShown, 10)
-			p := n.page(at)
-			before, behind, _ := strings.Cut(p.text, "\nAround it\n")
+			p := n.Page(at)
+			before, behind, _ := strings.Cut(p.Text, "\nAround it\n")
 			_, behind, _ = strings.Cut(behind, "There are more than this picture shows.") // which has some again
 			text := before + behind
 			if at == hub { // the first page has some of both
@@ -280,7 +247,7 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 				shown[title]++
 			}
 			at = ""
-			for _, l := range p.links {
+			for _, l := range p.Links {
 				if strings.Contains(l, "?"+what+"=") && !strings.Contains(l, "#") {
 					at = l
 				}
@@ -293,61 +260,61 @@ func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 		}
 	}
 	assert.Equal(t, http.StatusBadRequest, n.Get(hub+"?instances=nonsense").StatusCode)
-	assert.Contains(t, n.page("/topicmaps/m/types.html").text, fmt.Sprint(many))
+	assert.Contains(t, n.Page("/topicmaps/m/types.html").Text, fmt.Sprint(many))
 }
 
 // A topic that is gone has a page that says so, and what became of it.
 func TestPageOfATopicThatIsGone(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Cities(3, "a"))
 	var si string
-	for _, s := range n.topicSIs("m") {
+	for _, s := range n.TopicSIs("m") {
 		if strings.Contains(string(s), "city") {
 			si = string(s)
 		}
 	}
 	require.NotEmpty(t, si)
 	require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(si), nil).StatusCode)
-	p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(si)) + pages.Ending)
-	assert.Contains(t, p.text, "any more")
-	assert.Contains(t, p.text, "deleted")
-	assert.Contains(t, p.text, "added", "the whole history")
+	p := n.Page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref(si)) + pages.Ending)
+	assert.Contains(t, p.Text, "any more")
+	assert.Contains(t, p.Text, "deleted")
+	assert.Contains(t, p.Text, "added", "the whole history")
 	found := n.Get("/topicmaps/m/topics.html?si=" + url.QueryEscape(si))
 	assert.Equal(t, http.StatusSeeOther, found.StatusCode, "it is found by its identifier")
-	assert.Equal(t, p.text, n.page(found.Header.Get("Location")).text)
+	assert.Equal(t, p.Text, n.Page(found.Header.Get("Location")).Text)
 }
 
 // A change says what it has changed, and leads to what the topic was after it.
 func TestPagesOfThePast(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
 	n.MustPut("m", served.Small("Oslo", "Christiania"))
 	n.MustPut("m", served.Small("Oslo", "Kristiania"))
 	e := n.Feed("/topicmaps/m/fragments").Entries[0]
-	p := n.page(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending)
-	assert.Regexp(t, `(?s)New\s.*Kristiania.*No longer said\s.*Christiania`, p.text)
-	then := slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "?at=") })
+	p := n.Page(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending)
+	assert.Regexp(t, `(?s)New\s.*Kristiania.*No longer said\s.*Christiania`, p.Text)
+	then := slices.IndexFunc(p.Links, func(l string) bool { return strings.Contains(l, "?at=") })
 	require.GreaterOrEqual(t, then, 0)
-	assert.Equal(t, "Kristiania", n.page(p.links[then]).title)
+	assert.Equal(t, "Kristiania", n.Page(p.Links[then]).Title)
 
 	var before string
-	now, _, _ := strings.Cut(p.links[then], "?")
-	for _, l := range n.page(now).links { // the change before leads to the name before
+	now, _, _ := strings.Cut(p.Links[then], "?")
+	for _, l := range n.Page(now).Links { // the change before leads to the name before
 		if strings.Contains(l, "/fragments/") && strings.HasSuffix(l, pages.Ending) && !strings.HasPrefix(l, served.DataURL(t, e)) {
 			before = l
 			break
 		}
 	}
-	p = n.page(before)
-	then = slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "?at=") })
-	past := n.page(p.links[then])
-	assert.Equal(t, "Christiania", past.title)
-	assert.Contains(t, past.text, "As it was at")
-	assert.Contains(t, past.links, now)
-	assert.Regexp(t, `(?s)History.*changed \(as it was then\).*changed \(shown here\).*added \(as it was then\)`, past.text, "from one time to another")
-	for _, l := range past.links {
+	p = n.Page(before)
+	then = slices.IndexFunc(p.Links, func(l string) bool { return strings.Contains(l, "?at=") })
+	past := n.Page(p.Links[then])
+	assert.Equal(t, "Christiania", past.Title)
+	assert.Contains(t, past.Text, "As it was at")
+	assert.Contains(t, past.Links, now)
+	assert.Regexp(t, `(?s)History.*changed \(as it was then\).*changed \(shown here\).*added \(as it was then\)`, past.Text, "from one time to another")
+	for _, l := range past.Links {
 		if strings.Contains(l, "?at=") {
 			assert.Equal(t, http.StatusOK, n.Get(l).StatusCode, l)
 		}

@@ -1,4 +1,4 @@
-package signin
+package pages
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -15,13 +14,13 @@ import (
 const MaxForm = 4 << 20
 
 // Address is that of the page to sign in.
-const Address = "/sign-in" + pages.Ending
+const Address = "/sign-in" + Ending
 
 // challenge is what answers with 401 must have (RFC 9110 §11.6.1, WWW-Authenticate). Browsers make nothing of it.
 const challenge = `Bearer realm="tmshare"`
 
-// Routes adds the page to sign in.
-func (s *Sessions) Routes(handle func(path string, h web.Handler, methods ...string)) {
+// routes adds the page to sign in.
+func (s *Sessions) routes(handle func(path string, h web.Handler, methods ...string)) {
 	anybody := func(*http.Request) error { return nil }
 	handle(Address, s.private(anybody, s.here(s.page)), "GET", "HEAD")
 	handle(Address, s.private(anybody, s.here(s.sent)), "POST")
@@ -47,11 +46,11 @@ func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handle
 // to: a cookie is of one name. Where a proxy may have changed the name, nobody is led, as that could go on for ever.
 func (s *Sessions) here(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		base, err := url.Parse(string(s.urls))
+		base, err := url.Parse(string(s.URLs))
 		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) || portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
 			return h(w, r)
 		}
-		return seeOther(w, r, string(s.urls)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
+		return seeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
 	}
 }
 
@@ -100,11 +99,11 @@ func parse(w http.ResponseWriter, r *http.Request) error {
 
 // Leads leads a browser to the page to sign in, and from there back, and reports whether it did.
 func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
-	if len(s.byID) == 0 || !pages.ForPeople(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, string(s.urls)+Address+"?to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+	http.Redirect(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 	return true
 }
 
@@ -112,9 +111,9 @@ func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
 func (s *Sessions) backTo(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\r\n") || len(path) > 8<<10 {
-		return s.urls.Overview() + pages.Ending
+		return s.URLs.Overview() + Ending
 	}
-	return string(s.urls) + u.RequestURI()
+	return string(s.URLs) + u.RequestURI()
 }
 
 // form is what the page to sign in shows.
@@ -137,10 +136,10 @@ func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of f
 	if t := s.Of(r); t != nil {
 		of.Signed, of.Name = true, t.Name
 	}
-	of.Address = string(s.urls) + Address
+	of.Address = string(s.URLs) + Address
 	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
-	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.urls), "http://"))
-	return s.Pages.WriteForm(w, r, status, "signin", texts.SignIn, nil, &of)
+	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.URLs), "http://"))
+	return s.WriteForm(w, r, status, "signin", texts.SignIn, nil, &of)
 }
 
 func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {
@@ -182,7 +181,7 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	gone := s.cookieOf("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
-	return seeOther(w, r, s.urls.Overview()+pages.Ending)
+	return seeOther(w, r, s.URLs.Overview()+Ending)
 }
 
 func seeOther(w http.ResponseWriter, r *http.Request, to string) error {

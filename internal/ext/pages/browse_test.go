@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -24,7 +26,7 @@ import (
 // Errors are pages for people, and what they were for programs.
 func TestErrorsArePagesForBrowsers(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
 	for path, status := range map[string]int{
 		"/topicmaps/nope": 404, "/topicmaps/nope.html": 404, "/nothing/here": 404, "/topicmaps/m/topics.html?si=http://x/none": 404,
@@ -51,37 +53,37 @@ func TestErrorsArePagesForBrowsers(t *testing.T) {
 func TestChangesSinceATimeInABrowser(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
-	n := startAt(t, c, served.DocumentSize(2))
-	_, times := publishVersions(n, c, 110)
-	changes := func(p parsed) int { return strings.Count(strings.Join(p.links, " "), "/topics/") }
+	n := served.StartOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, served.DocumentSize(2), func(cfg *server.Config) { cfg.Now = c.Now })
+	_, times := served.PublishVersions(n, c, 110)
+	changes := func(p served.Page) int { return strings.Count(strings.Join(p.Links, " "), "/topics/") }
 	since := func(i int) string { return "?since=" + times[i].Format(time.RFC3339) }
-	led := func(path string) parsed {
+	led := func(path string) served.Page {
 		a := n.Get(path, firefox...)
 		for a.StatusCode == http.StatusSeeOther {
 			path = a.Header.Get("Location")
 			a = n.Get(path, firefox...)
 		}
-		return n.page(path)
+		return n.Page(path)
 	}
 	for _, address := range []string{"/topicmaps/m/fragments", "/topicmaps/m/history"} {
 		p := led(address + since(108))
 		assert.Equal(t, 2, changes(p), address)
-		assert.Contains(t, p.text, "Changes since "+times[108].Format("2006-01-02 15:04:05 UTC"))
+		assert.Contains(t, p.Text, "Changes since "+times[108].Format("2006-01-02 15:04:05 UTC"))
 	}
-	assert.Contains(t, led("/topicmaps/m/fragments?since="+times[109].Add(time.Second).Format(time.RFC3339)).text, "Nothing has changed since then.")
+	assert.Contains(t, led("/topicmaps/m/fragments?since="+times[109].Add(time.Second).Format(time.RFC3339)).Text, "Nothing has changed since then.")
 
 	p := led("/topicmaps/m/fragments" + since(5))
 	assert.Equal(t, 100, changes(p))
-	i := slices.IndexFunc(p.links, func(l string) bool { return strings.Contains(l, "before=") })
+	i := slices.IndexFunc(p.Links, func(l string) bool { return strings.Contains(l, "before=") })
 	require.GreaterOrEqual(t, i, 0)
-	p = n.page(p.links[i])
+	p = n.Page(p.Links[i])
 	assert.Equal(t, 5, changes(p), "the filter holds for what is older")
-	assert.NotContains(t, p.text, "Older changes")
+	assert.NotContains(t, p.Text, "Older changes")
 
 	n.Publish("large", served.Cities(10, "new"))
 	next, ok := n.Decoded("/topicmaps/large/fragments?since=2020-01-01").Link("next")
 	require.True(t, ok)
-	assert.Equal(t, changes(n.page("/topicmaps/large/fragments.html"))-2, changes(led(next.Href)), "behind the two of the first page")
+	assert.Equal(t, changes(n.Page("/topicmaps/large/fragments.html"))-2, changes(led(next.Href)), "behind the two of the first page")
 	for _, wrong := range []string{"?since=yesterday", "?page=x"} {
 		assert.Equal(t, http.StatusBadRequest, n.Get("/topicmaps/m/fragments.html"+wrong, firefox...).StatusCode)
 	}
@@ -94,7 +96,7 @@ func TestChangesSinceATimeInABrowser(t *testing.T) {
 // Numbers may be as large as anybody writes them: what is more than there is means all that there is.
 func TestNumbersInQueries(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
 	for _, path := range []string{"/search?q=Oslo&limit=", "/history?limit=", "/history?before=", "/fragments.html?before="} {
 		for _, large := range []string{"1", "99999999999", "99999999999999999999999999"} {
@@ -152,7 +154,7 @@ func lists(t *testing.T, page io.Reader) (all []string) {
 // Types are below their supertypes: below each that they have, and once where a circle leads back to them.
 func TestTypesAreATree(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", hierarchyOf([2]string{"Work", "Opera"}, [2]string{"Work", "Play"}, [2]string{"Staged", "Opera"}, [2]string{"Opera", "Buffa"}))
 	shown := lists(t, bytes.NewReader(n.MustGet("/topicmaps/m/types.html").Bytes))
 	assert.Equal(t, []string{"Staged", " Opera", "  Buffa", "Work", " Opera", "  Buffa", " Play"}, shown)
@@ -168,16 +170,16 @@ func TestTypesAreATree(t *testing.T) {
 	n.Publish("deep", hierarchyOf(deep...))
 	a := n.MustGet("/topicmaps/deep/types.html")
 	assert.Contains(t, string(a.Bytes), "There are more")
-	n.page("/topicmaps/deep/types.html")
+	n.Page("/topicmaps/deep/types.html")
 
 	n.Publish("flat", served.Small())
-	n.page("/topicmaps/flat/types.html")
+	n.Page("/topicmaps/flat/types.html")
 }
 
 // A map in which types have many supertypes at many levels has more lines than memory: the page has some of them.
 func TestTreeOfTypesIsBounded(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	var pairs [][2]string
 	for level := range 12 {
 		for a := range 8 {
@@ -195,10 +197,10 @@ func TestTreeOfTypesIsBounded(t *testing.T) {
 // The picture of a topic leads to all that it shows, and a statement to the topic that is about it.
 func TestPictureAndReifiers(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("lib", examples.Libraries)
 	shown := 0
-	for _, si := range n.topicSIs("lib") {
+	for _, si := range n.TopicSIs("lib") {
 		a := n.MustGet("/topicmaps/lib/topics/" + fragment.Key(si) + pages.Ending)
 		if !bytes.Contains(a.Bytes, []byte("<svg")) {
 			continue
@@ -218,23 +220,23 @@ func TestPictureAndReifiers(t *testing.T) {
 		<topic id="r3"><subjectIdentifier href="http://x/r3"/><name><value>The tie</value></name></topic>
 		<association reifier="#r3"><type><topicRef href="#a"/></type><role><type><topicRef href="#a"/></type><topicRef href="#a"/></role><role><type><topicRef href="#a"/></type><topicRef href="#r"/></role></association>
 		</topicMap>`))
-	p := n.page("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending)
+	p := n.Page("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending)
 	for _, title := range []string{"The naming", "The saying", "The tie"} {
-		assert.Contains(t, p.text, "about this: "+title)
+		assert.Contains(t, p.Text, "about this: "+title)
 	}
-	assert.Contains(t, p.text, "A <b> name that is far t…")
+	assert.Contains(t, p.Text, "A <b> name that is far t…")
 	const a = "A <b> name that is far too long for a box"
 	for id, says := range map[string]string{"r": "Name: " + a + " of " + a, "r2": "Occurrence: v of " + a + " " + a, "r3": "Association: " + a + " (" + a + ": " + a + "; " + a + ": The naming)"} {
-		p := n.page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+id)) + pages.Ending)
-		assert.Contains(t, strings.Join(strings.Fields(p.text), " "), "What it is about "+says)
-		assert.Contains(t, p.links, n.URL("/topicmaps/m/topics/"+fragment.Key("http://x/a")+pages.Ending))
+		p := n.Page("/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+id)) + pages.Ending)
+		assert.Contains(t, strings.Join(strings.Fields(p.Text), " "), "What it is about "+says)
+		assert.Contains(t, p.Links, n.URL("/topicmaps/m/topics/"+fragment.Key("http://x/a")+pages.Ending))
 	}
 }
 
 // Every address of a history leads a browser to a page.
 func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Cities(250, "a"))
 	archived := ""
 	for _, l := range n.Feed("/topicmaps/m/fragments").Links {
@@ -243,49 +245,49 @@ func TestPagesOfArchiveDocumentsAndHistories(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, archived)
-	follow := func(path string) parsed {
+	follow := func(path string) served.Page {
 		t.Helper()
 		for range 4 {
 			a := n.Get(path, chromium...)
 			if a.StatusCode != http.StatusSeeOther {
 				require.Equal(t, http.StatusOK, a.StatusCode, path)
-				return n.page(path)
+				return n.Page(path)
 			}
 			path = a.Header.Get("Location")
 		}
 		t.Fatal("led on and on")
-		return parsed{}
+		return served.Page{}
 	}
-	assert.Equal(t, "Changes", follow(archived).title)
-	assert.Equal(t, "Changes", follow("/topicmaps/m/history").title)
-	assert.Equal(t, "Changes", follow("/topicmaps/m/history?before=7").title)
-	si := n.topicSIs("m")[0]
-	assert.Contains(t, follow("/topicmaps/m/history?si="+url.QueryEscape(string(si))).text, "History")
+	assert.Equal(t, "Changes", follow(archived).Title)
+	assert.Equal(t, "Changes", follow("/topicmaps/m/history").Title)
+	assert.Equal(t, "Changes", follow("/topicmaps/m/history?before=7").Title)
+	si := n.TopicSIs("m")[0]
+	assert.Contains(t, follow("/topicmaps/m/history?si="+url.QueryEscape(string(si))).Text, "History")
 }
 
 // The page of a map says how many changes there were since its first publication, and how many topics it had.
 func TestPlotsOfAMap(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Cities(20, "a"))
 	assert.NotContains(t, string(n.MustGet("/topicmaps/m.html").Bytes), "<svg", "nothing has changed yet")
 	for i := range 5 {
 		n.MustPut("m", served.Cities(20, fmt.Sprint("b", i)))
 	}
-	before := n.page("/topicmaps/m.html")
-	assert.Contains(t, before.text, "Changes over time")
-	assert.Contains(t, before.text, "greatest 100")
+	before := n.Page("/topicmaps/m.html")
+	assert.Contains(t, before.Text, "Changes over time")
+	assert.Contains(t, before.Text, "greatest 100")
 	require.Equal(t, http.StatusCreated, n.Do(http.MethodPost, "/topicmaps/m/snapshots", nil).StatusCode)
-	after := n.page("/topicmaps/m.html")
-	assert.NotEqual(t, before.text, after.text, "a snapshot is shown, although the state is the same")
+	after := n.Page("/topicmaps/m.html")
+	assert.NotEqual(t, before.Text, after.Text, "a snapshot is shown, although the state is the same")
 	require.Equal(t, http.StatusOK, n.Do(http.MethodPost, "/topicmaps/m/gc", nil).StatusCode)
-	n.page("/topicmaps/m.html")
+	n.Page("/topicmaps/m.html")
 }
 
 // Languages and datatypes are shown as people know them; the title of each is the whole IRI.
 func TestLanguagesAndDatatypesAreShort(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	const language, xsd = "https://github.com/tmshare/tmshare/ns/1/language/de-ch", "http://www.w3.org/2001/XMLSchema#"
 	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="de"><subjectIdentifier href="`+language+`"/></topic>
 <topic id="made"><subjectIdentifier href="http://x/made"/></topic><topic id="a"><subjectIdentifier href="http://x/a"/>

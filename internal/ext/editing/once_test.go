@@ -1,4 +1,4 @@
-package server_test
+package editing_test
 
 import (
 	"net/http"
@@ -14,17 +14,17 @@ import (
 // A form that is sent more than once, as by a second click, leads to what came of it each time, and is published once.
 func TestFormsSentTwice(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	for name, f := range map[string]form{"new": newTopic(t, b), "edit": changedName(t, b)} {
-		a := b.send(f, "preview")
+	n, b := served.Editor(t, served.Small())
+	for name, f := range map[string]served.Form{"new": newTopic(t, b), "edit": changedName(t, b)} {
+		a := b.Send(f, "preview")
 		require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
-		preview, before := formOf(t, f.at, a), len(n.Feed("/topicmaps/m/fragments").Entries)
+		preview, before := served.FormOf(t, f.At, a), len(n.Feed("/topicmaps/m/fragments").Entries)
 		var sending sync.WaitGroup
 		led := make([]string, 4)
-		fields := preview.set("do", "publish").fields
+		fields := preview.Set("do", "publish").Fields
 		for i := range led {
 			sending.Go(func() {
-				if a := b.do(preview.at, fields); assert.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", name, a.Bytes) {
+				if a := b.Do(preview.At, fields); assert.Equal(t, http.StatusSeeOther, a.StatusCode, "%s: %s", name, a.Bytes) {
 					led[i] = a.Header.Get("Location")
 				}
 			})
@@ -35,36 +35,36 @@ func TestFormsSentTwice(t *testing.T) {
 	}
 }
 
-func newTopic(t *testing.T, b *browser) form {
-	f, _ := b.open("/topicmaps/m/topics/new.html")
-	return f.set(f.row(t, "name", "value", "")+"value", "Twice")
+func newTopic(t *testing.T, b *served.Browser) served.Form {
+	f, _ := b.Open("/topicmaps/m/topics/new.html")
+	return f.Set(f.Row(t, "name", "value", "")+"value", "Twice")
 }
 
-func changedName(t *testing.T, b *browser) form {
-	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
-	return f.set(f.row(t, "name", "value", "Oslo")+"value", "Twice, too")
+func changedName(t *testing.T, b *served.Browser) served.Form {
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	return f.Set(f.Row(t, "name", "value", "Oslo")+"value", "Twice, too")
 }
 
 // What nobody could see or find again is not taken.
 func TestFormsWithNothingInThem(t *testing.T) {
 	t.Parallel()
-	_, b := editor(t, served.Small())
-	f, _ := b.open("/topicmaps/m/topics/new.html")
-	a := b.send(f, "preview")
+	_, b := served.Editor(t, served.Small())
+	f, _ := b.Open("/topicmaps/m/topics/new.html")
+	a := b.Send(f, "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	assert.Contains(t, textOf(t, a), "Nothing is filled in")
+	assert.Contains(t, served.TextOf(t, a), "Nothing is filled in")
 	for _, blank := range []string{" ", "\u00a0\u200b", "\u2066\u2069"} {
-		f, _ = b.open("/topicmaps/m/topics/new.html")
-		a = b.send(f.set(f.row(t, "name", "value", "")+"value", blank), "preview")
+		f, _ = b.Open("/topicmaps/m/topics/new.html")
+		a = b.Send(f.Set(f.Row(t, "name", "value", "")+"value", blank), "preview")
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-		assert.Contains(t, textOf(t, a), "The name is empty")
+		assert.Contains(t, served.TextOf(t, a), "The name is empty")
 	}
 }
 
 // Whoever signs in by another name of the machine is led to the one that pages lead to, as cookies are of one name.
 func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
+	n, b := served.Editor(t, served.Small())
 	port := n.BaseURL[len("http://127.0.0.1:"):]
 	a := served.Record(n.Server, "/sign-in.html?to=%2Ftopicmaps%2Fm.html", "Host", "localhost:"+port)
 	assert.Equal(t, http.StatusSeeOther, a.Code)
@@ -72,6 +72,6 @@ func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
 	for _, host := range []string{"maps.example.org", "localhost:1", "localhost"} {
 		assert.Equal(t, http.StatusOK, served.Record(n.Server, "/sign-in.html", "Host", host).Code, host)
 	}
-	assert.Contains(t, textOf(t, b.do("/topicmaps.html", nil)), "You are signed in")
-	assert.NotContains(t, n.page("/topicmaps.html").text, "You are signed in")
+	assert.Contains(t, served.TextOf(t, b.Do("/topicmaps.html", nil)), "You are signed in")
+	assert.NotContains(t, n.Page("/topicmaps.html").Text, "You are signed in")
 }

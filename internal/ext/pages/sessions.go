@@ -1,7 +1,4 @@
-// Package signin lets people use tokens in a browser: a page takes the token, and a cookie keeps who has given it.
-// Forms count only together with a value that pages of other sites cannot know. Programs know nothing of all this, and
-// the cookie opens nothing that they use to write.
-package signin
+package pages
 
 import (
 	"crypto/hmac"
@@ -14,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/addresses"
@@ -24,10 +20,10 @@ import (
 // Sessions are those of the people who have given a token to the server in their browser. It is safe for concurrent
 // use. Nothing is kept of a session here: its cookie says which token it has, until when, and has a code that only
 // those can make who have the token. So sessions outlive the process, and end when the token is no longer one of the
-// server. The token cannot be got from the cookie.
+// server. The token cannot be got from the cookie. Forms count only together with a value that pages of other sites
+// cannot know. Programs know nothing of all this, and the cookie opens nothing that they use to write.
 type Sessions struct {
-	Config
-	urls   addresses.Base
+	*Pages
 	byID   map[[idLength]byte]*web.Token
 	cookie string // its name
 	secure bool   // browsers send the cookie over HTTPS only
@@ -44,24 +40,13 @@ const (
 	payload     = idLength + 8 + nonceLength // and the time at which the session ends
 )
 
-// Config is what sessions are of.
-type Config struct {
-	Pages   *pages.Pages
-	Writers web.Tokens
-	Known   web.Tokens                // Writers, and behind them those of readers
-	Guesses *web.Guesses              // of all that are not known
-	Local   func(*http.Request) error // says why a request may not write to a server without Writers
-	Now     func() time.Time
-}
-
-// New returns the sessions of the tokens of a server. Its pages know then who may edit.
-func New(c Config) *Sessions {
-	base := c.Pages.URLs
-	sum := sha256.Sum256([]byte(base))
+// newSessions returns the sessions of the tokens of a server.
+func newSessions(p *Pages) *Sessions {
+	sum := sha256.Sum256([]byte(p.URLs))
 	s := &Sessions{
-		Config: c, urls: base, byID: map[[idLength]byte]*web.Token{},
+		Pages: p, byID: map[[idLength]byte]*web.Token{},
 		// Servers on one host share its cookies, whatever their ports are.
-		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]), secure: strings.HasPrefix(string(base), "https:"),
+		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]), secure: strings.HasPrefix(string(p.URLs), "https:"),
 		local: make([]byte, 32),
 	}
 	if s.secure {
@@ -73,17 +58,12 @@ func New(c Config) *Sessions {
 			s.byID[id] = &s.Known[i]
 		}
 	}
-	c.Pages.MayEdit = func(r *http.Request) bool { return s.MayEdit(r) == nil }
-	c.Pages.SignedIn = func(r *http.Request) bool { return s.Of(r) != nil }
-	if len(s.Known) > 0 {
-		c.Pages.SignIn = string(base) + Address
-	}
 	return s
 }
 
 // id returns what names a token in cookies.
 func (s *Sessions) id(t *web.Token) (id [idLength]byte) {
-	copy(id[:], t.Key("session id "+string(s.urls)))
+	copy(id[:], t.Key("session id "+string(s.URLs)))
 	return id
 }
 
@@ -103,7 +83,7 @@ func (s *Sessions) cookieOf(value string) *http.Cookie {
 
 // code returns what says that who has the token has made a value for a purpose.
 func (s *Sessions) code(t *web.Token, purpose string, value []byte) []byte {
-	return codeOf(t.Key(purpose+" "+string(s.urls)), value)
+	return codeOf(t.Key(purpose+" "+string(s.URLs)), value)
 }
 
 func codeOf(key, value []byte) []byte {
@@ -170,12 +150,12 @@ func (s *Sessions) check(r *http.Request) error {
 func (s *Sessions) checkSite(r *http.Request) error {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") { // W3C Fetch Metadata Request Headers
 		if site != "same-origin" {
-			return foreign(s.urls)
+			return foreign(s.URLs)
 		}
 	}
 	for _, origin := range r.Header.Values("Origin") { // RFC 6454 §7
 		if !s.isOwn(origin, r.Host) {
-			return foreign(s.urls)
+			return foreign(s.URLs)
 		}
 	}
 	return nil
@@ -187,7 +167,7 @@ func foreign(base addresses.Base) error {
 
 // isOwn reports whether an origin is that of this server. One on this machine alone has several names.
 func (s *Sessions) isOwn(origin, host string) bool {
-	base, err := url.Parse(string(s.urls))
+	base, err := url.Parse(string(s.URLs))
 	if err != nil {
 		return false
 	}
@@ -195,4 +175,24 @@ func (s *Sessions) isOwn(origin, host string) bool {
 		return true
 	}
 	return web.IsLoopback(base.Host) && web.IsLoopback(host) && origin == base.Scheme+"://"+host
+}
+
+// MayEdit says why a request may not use forms: they take the session of a token that may write, or a browser on this
+// machine where the server has no such token.
+func (s *Sessions) MayEdit(r *http.Request) error {
+	if len(s.Writers) == 0 {
+		without := *r
+		without.Header = r.Header.Clone()
+		without.Header.Del("Origin") // browsers send it with forms; it is compared with that of the server
+		return s.MayWriteHere(&without)
+	}
+	if !s.Writers.Has(s.Of(r)) {
+		return s.Missing("editing")
+	}
+	return nil
+}
+
+// Missing is the error of a request that lacks a session for something.
+func (s *Sessions) Missing(what string) error {
+	return web.Problemf(http.StatusUnauthorized, "%s needs a token: sign in at %s%s", what, s.URLs, Address)
 }

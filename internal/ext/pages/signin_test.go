@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"net/http"
@@ -16,24 +16,14 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// session returns the cookie that a browser has of the server.
-func (b *browser) session() *http.Cookie {
-	u, err := url.Parse(b.n.BaseURL)
-	require.NoError(b.n.T, err)
-	for _, c := range b.jar.Cookies(u) {
-		return c
-	}
-	return nil
-}
-
 // The cookie is for the server alone, and has no token in it.
 func TestSessionCookie(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
-	b := n.browser()
-	f, a := b.open("/sign-in.html")
+	n := served.Guarded(t)
+	b := n.Browser()
+	f, a := b.Open("/sign-in.html")
 	assert.Empty(t, a.Cookies(), "nobody has given a token")
-	a = b.do(f.at, f.set("token", " "+token+" ", "to", "/topicmaps/secret.html").fields)
+	a = b.Do(f.At, f.Set("token", " "+served.Token+" ", "to", "/topicmaps/secret.html").Fields)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	assert.Equal(t, n.URL("/topicmaps/secret.html"), a.Header.Get("Location"))
 	require.Len(t, a.Cookies(), 1)
@@ -44,17 +34,17 @@ func TestSessionCookie(t *testing.T) {
 	assert.Empty(t, c.Domain)
 	assert.Zero(t, c.MaxAge)
 	assert.False(t, c.Secure, "it would not come back over HTTP")
-	assert.NotContains(t, c.Value, token)
+	assert.NotContains(t, c.Value, served.Token)
 	assert.Contains(t, a.Header.Get("Cache-Control"), "no-store")
-	a = b.do("/topicmaps/secret.html", nil)
+	a = b.Do("/topicmaps/secret.html", nil)
 	assert.Equal(t, http.StatusOK, a.StatusCode)
 	assert.Contains(t, a.Header.Get("Cache-Control"), "private")
 	assert.Contains(t, strings.Join(a.Header.Values("Vary"), ","), "Cookie")
-	assert.NotContains(t, n.Logs.String(), token)
+	assert.NotContains(t, n.Logs.String(), served.Token)
 
-	secure := start(t, func(c *server.Config) { c.Tokens, c.BaseURL = []string{token}, "https://maps.example.org" })
+	secure := served.Start(t, func(c *server.Config) { c.Tokens, c.BaseURL = []string{served.Token}, "https://maps.example.org" })
 	secure.DialAll()
-	a = secure.Do(http.MethodPost, "http://maps.example.org/sign-in.html", strings.NewReader("token="+token),
+	a = secure.Do(http.MethodPost, "http://maps.example.org/sign-in.html", strings.NewReader("token="+served.Token),
 		"Content-Type", "application/x-www-form-urlencoded", "Origin", "https://maps.example.org")
 	require.Len(t, a.Cookies(), 1, "%s", a.Bytes)
 	c = a.Cookies()[0]
@@ -66,111 +56,111 @@ func TestSessionCookie(t *testing.T) {
 // A wrong token is told so, slowly, and begins no session.
 func TestWrongToken(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
-	b := n.browser()
-	f, _ := b.open("/sign-in.html")
-	for _, wrong := range []string{"", "wrong", token[:16], token + "x", "Bearer " + token} {
+	n := served.Guarded(t)
+	b := n.Browser()
+	f, _ := b.Open("/sign-in.html")
+	for _, wrong := range []string{"", "wrong", served.Token[:16], served.Token + "x", "Bearer " + served.Token} {
 		begun := time.Now()
-		a := b.do(f.at, f.set("token", wrong).fields)
+		a := b.Do(f.At, f.Set("token", wrong).Fields)
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 		assert.GreaterOrEqual(t, time.Since(begun), 900*time.Millisecond)
 		assert.Empty(t, a.Cookies())
-		assert.Contains(t, textOf(t, a), "no token of this server")
+		assert.Contains(t, served.TextOf(t, a), "no token of this server")
 	}
 	assert.Contains(t, n.Logs.String(), "path=/sign-in.html status=401")
-	assert.NotContains(t, n.Logs.String(), token[:16])
+	assert.NotContains(t, n.Logs.String(), served.Token[:16])
 }
 
 // Whoever opens a page of a map that is not for all is led to the page to sign in, and back; to nowhere else.
 func TestSigningInLeadsBack(t *testing.T) {
 	t.Parallel()
-	n := guarded(t)
-	var b *browser
-	for _, path := range []string{"/topicmaps/secret.html", "/topicmaps/secret/fragments.html?before=9", "/topicmaps/secret", topicPath("open", osloSI) + "/edit.html"} {
-		b = n.browser()
-		a := b.do(path, nil)
+	n := served.Guarded(t)
+	var b *served.Browser
+	for _, path := range []string{"/topicmaps/secret.html", "/topicmaps/secret/fragments.html?before=9", "/topicmaps/secret", served.TopicPath("open", served.Oslo) + "/edit.html"} {
+		b = n.Browser()
+		a := b.Do(path, nil)
 		require.Equal(t, http.StatusSeeOther, a.StatusCode, path)
 		assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		f, _ := b.open(a.Header.Get("Location"))
-		a = b.do(f.at, f.set("token", token).fields)
+		f, _ := b.Open(a.Header.Get("Location"))
+		a = b.Do(f.At, f.Set("token", served.Token).Fields)
 		assert.Equal(t, n.URL(path), a.Header.Get("Location"))
-		b.open(path)
+		b.Open(path)
 	}
 	assert.Equal(t, http.StatusUnauthorized, n.Get("/topicmaps/secret.html").StatusCode, "programs are told")
 	for _, to := range []string{"//evil.example", "https://evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil.example", "", "/x\r\nSet-Cookie: a=b", "http:evil", "/" + strings.Repeat("x", 9000)} {
-		b = n.browser()
-		a := b.do("/sign-in.html", url.Values{"token": {token}, "to": {to}})
+		b = n.Browser()
+		a := b.Do("/sign-in.html", url.Values{"token": {served.Token}, "to": {to}})
 		at, err := url.Parse(a.Header.Get("Location"))
 		require.NoError(t, err)
 		assert.Equal(t, strings.TrimPrefix(n.BaseURL, "http://"), at.Host, to)
 		assert.Equal(t, "http", at.Scheme)
 	}
 	// A reader's token opens its map, and no form.
-	b = n.browser()
-	b.signIn(readToken)
-	assert.Equal(t, http.StatusOK, b.do("/topicmaps/secret.html", nil).StatusCode)
-	assert.Contains(t, textOf(t, b.do("/topicmaps.html", nil)), "secret")
-	for _, path := range []string{"/topicmaps/other.html", topicPath("secret", osloSI) + "/edit.html"} {
-		f, a := b.open(path)
-		assert.Contains(t, f.at, "/sign-in.html", path)
-		assert.Contains(t, textOf(t, a), "You are signed in")
+	b = n.Browser()
+	b.SignIn(served.ReadToken)
+	assert.Equal(t, http.StatusOK, b.Do("/topicmaps/secret.html", nil).StatusCode)
+	assert.Contains(t, served.TextOf(t, b.Do("/topicmaps.html", nil)), "secret")
+	for _, path := range []string{"/topicmaps/other.html", served.TopicPath("secret", served.Oslo) + "/edit.html"} {
+		f, a := b.Open(path)
+		assert.Contains(t, f.At, "/sign-in.html", path)
+		assert.Contains(t, served.TextOf(t, a), "You are signed in")
 	}
-	assert.NotContains(t, string(b.do(topicPath("secret", osloSI)+pages.Ending, nil).Bytes), "/edit.html")
+	assert.NotContains(t, string(b.Do(served.TopicPath("secret", served.Oslo)+pages.Ending, nil).Bytes), "/edit.html")
 }
 
 // The cookie opens nothing that programs use to write, and what is not of a form of this session does nothing.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
+	n, b := served.Editor(t, served.Small())
 	before := n.State("m")
-	cookie := b.session().Name + "=" + b.session().Value
+	cookie := b.Session().Name + "=" + b.Session().Value
 	for _, a := range []served.Answer{
-		n.Put("m", served.Small("Oslo", "X"), "Cookie", cookie), n.Delete("m", osloSI, "Cookie", cookie),
+		n.Put("m", served.Small("Oslo", "X"), "Cookie", cookie), n.Delete("m", served.Oslo, "Cookie", cookie),
 		n.Do(http.MethodPost, "/topicmaps/m/topics", strings.NewReader(string(served.Small("Oslo", "X"))), "Cookie", cookie),
 		n.Do(http.MethodPost, "/topicmaps/m/snapshots", nil, "Cookie", cookie), n.Do(http.MethodPost, "/topicmaps/m/gc", nil, "Cookie", cookie),
 		n.Do(http.MethodDelete, "/topicmaps/m", nil, "Cookie", cookie), n.Do(http.MethodPut, "/topicmaps/new", strings.NewReader("{}"), "Cookie", cookie, "Content-Type", "application/json"),
 	} {
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode, "%s %s", a.Request.Method, a.Request.URL)
 	}
-	at := topicPath("m", osloSI) + "/edit.html"
-	f, _ := b.open(at)
-	f = formOf(t, f.at, b.send(f.set("name-0-value", "Forged"), "preview")).set("do", "publish")
-	code := f.fields.Get("code")
-	stranger := n.browser()
-	stranger.signIn(token) // another session, of the same token
-	other, _ := stranger.open(at)
+	at := served.TopicPath("m", served.Oslo) + "/edit.html"
+	f, _ := b.Open(at)
+	f = served.FormOf(t, f.At, b.Send(f.Set("name-0-value", "Forged"), "preview")).Set("do", "publish")
+	code := f.Fields.Get("code")
+	stranger := n.Browser()
+	stranger.SignIn(served.Token) // another session, of the same token
+	other, _ := stranger.Open(at)
 	for why, send := range map[string]func() served.Answer{
-		"no code":                 func() served.Answer { f.fields.Del("code"); return b.do(at, f.fields) },
-		"a wrong one":             func() served.Answer { return b.do(at, f.set("code", altered(code)).fields) },
-		"of another session":      func() served.Answer { return b.do(at, f.set("code", other.fields.Get("code")).fields) },
-		"another origin":          func() served.Answer { return b.do(at, f.set("code", code).fields, "Origin", "http://evil.example") },
-		"no origin that is known": func() served.Answer { return b.do(at, f.set("code", code).fields, "Origin", "null") },
-		"another site":            func() served.Answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "cross-site") },
-		"another host of it":      func() served.Answer { return b.do(at, f.set("code", code).fields, "Sec-Fetch-Site", "same-site") },
+		"no code":                 func() served.Answer { f.Fields.Del("code"); return b.Do(at, f.Fields) },
+		"a wrong one":             func() served.Answer { return b.Do(at, f.Set("code", altered(code)).Fields) },
+		"of another session":      func() served.Answer { return b.Do(at, f.Set("code", other.Fields.Get("code")).Fields) },
+		"another origin":          func() served.Answer { return b.Do(at, f.Set("code", code).Fields, "Origin", "http://evil.example") },
+		"no origin that is known": func() served.Answer { return b.Do(at, f.Set("code", code).Fields, "Origin", "null") },
+		"another site":            func() served.Answer { return b.Do(at, f.Set("code", code).Fields, "Sec-Fetch-Site", "cross-site") },
+		"another host of it":      func() served.Answer { return b.Do(at, f.Set("code", code).Fields, "Sec-Fetch-Site", "same-site") },
 	} {
 		a := send()
 		assert.Equal(t, http.StatusForbidden, a.StatusCode, why)
 	}
-	for why, value := range map[string]string{"none": "", "cut": b.session().Value[:20], "altered": altered(b.session().Value), "no cookie of ours": "x"} {
-		a := b.do(at, f.set("code", code).fields, "Cookie", b.session().Name+"="+value)
+	for why, value := range map[string]string{"none": "", "cut": b.Session().Value[:20], "altered": altered(b.Session().Value), "no cookie of ours": "x"} {
+		a := b.Do(at, f.Set("code", code).Fields, "Cookie", b.Session().Name+"="+value)
 		assert.Equal(t, http.StatusUnauthorized, a.StatusCode, why)
 	}
-	assert.Equal(t, http.StatusForbidden, b.do("/sign-in.html", url.Values{"token": {token}}, "Sec-Fetch-Site", "cross-site").StatusCode)
-	assert.Equal(t, http.StatusForbidden, b.do("/sign-in.html", url.Values{"out": {"1"}}).StatusCode, "nobody else signs people out")
+	assert.Equal(t, http.StatusForbidden, b.Do("/sign-in.html", url.Values{"token": {served.Token}}, "Sec-Fetch-Site", "cross-site").StatusCode)
+	assert.Equal(t, http.StatusForbidden, b.Do("/sign-in.html", url.Values{"out": {"1"}}).StatusCode, "nobody else signs people out")
 	assert.Equal(t, before, n.State("m"))
-	assert.Equal(t, http.StatusSeeOther, b.do(at, f.set("code", code).fields, "Origin", "", "Sec-Fetch-Site", "").StatusCode, "a browser that says neither")
+	assert.Equal(t, http.StatusSeeOther, b.Do(at, f.Set("code", code).Fields, "Origin", "", "Sec-Fetch-Site", "").StatusCode, "a browser that says neither")
 
-	f, _ = b.open("/sign-in.html")
+	f, _ = b.Open("/sign-in.html")
 	out, a := formOfAll(t, b), served.Answer{}
-	a = b.do("/sign-in.html", out)
+	a = b.Do("/sign-in.html", out)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s", a.Bytes)
-	assert.Nil(t, b.session())
-	assert.Equal(t, http.StatusSeeOther, b.do(at, nil).StatusCode)
+	assert.Nil(t, b.Session())
+	assert.Equal(t, http.StatusSeeOther, b.Do(at, nil).StatusCode)
 }
 
 // formOfAll returns the form that signs out.
-func formOfAll(t *testing.T, b *browser) url.Values {
-	a := b.do("/sign-in.html", nil)
+func formOfAll(t *testing.T, b *served.Browser) url.Values {
+	a := b.Do("/sign-in.html", nil)
 	_, rest, found := strings.Cut(string(a.Bytes), `name="code" value="`)
 	require.True(t, found)
 	code, _, _ := strings.Cut(rest, `"`)
@@ -187,95 +177,95 @@ func TestSessionsEnd(t *testing.T) {
 			c.Tokens, c.BaseURL, c.Now = tokens, "http://127.0.0.1:8080", func() time.Time { return now }
 		}
 	}
-	reach := func(n *node, cookie string) int {
+	reach := func(n *served.Node, cookie string) int {
 		n.DialAll()
-		return n.Get("http://127.0.0.1:8080"+topicPath("m", osloSI)+"/edit.html", "Cookie", cookie).StatusCode
+		return n.Get("http://127.0.0.1:8080"+served.TopicPath("m", served.Oslo)+"/edit.html", "Cookie", cookie).StatusCode
 	}
-	n := startOn(t, store.Options{Dir: dir}, with(token, other))
+	n := served.StartOn(t, store.Options{Dir: dir}, with(served.Token, served.OtherToken))
 	n.Publish("m", served.Small())
 	n.DialAll()
-	a := n.Do(http.MethodPost, "http://127.0.0.1:8080/sign-in.html", strings.NewReader("token="+token), "Content-Type", "application/x-www-form-urlencoded")
+	a := n.Do(http.MethodPost, "http://127.0.0.1:8080/sign-in.html", strings.NewReader("token="+served.Token), "Content-Type", "application/x-www-form-urlencoded")
 	require.Len(t, a.Cookies(), 1)
 	cookie := a.Cookies()[0].Name + "=" + a.Cookies()[0].Value
 	assert.Equal(t, http.StatusOK, reach(n, cookie))
 	n.Stop()
-	n = startOn(t, store.Options{Dir: dir}, with(token, other))
+	n = served.StartOn(t, store.Options{Dir: dir}, with(served.Token, served.OtherToken))
 	assert.Equal(t, http.StatusOK, reach(n, cookie))
 	now = now.Add(8 * 24 * time.Hour)
 	assert.Equal(t, http.StatusUnauthorized, reach(n, cookie))
 	now = now.Add(-8 * 24 * time.Hour)
 	n.Stop()
-	n = startOn(t, store.Options{Dir: dir}, with(other))
+	n = served.StartOn(t, store.Options{Dir: dir}, with(served.OtherToken))
 	assert.Equal(t, http.StatusUnauthorized, reach(n, cookie))
 }
 
 // Pages of those who may not edit are what they were, for all the same, and no answer sets a cookie.
 func TestReadersGetNoCookie(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	for _, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", topicPath("m", osloSI) + ".html", "/topicmaps/m/fragments.html", "/topicmaps/m", "/sign-in.html"} {
+	n, b := served.Editor(t, served.Small())
+	for _, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", served.TopicPath("m", served.Oslo) + ".html", "/topicmaps/m/fragments.html", "/topicmaps/m", "/sign-in.html"} {
 		a := n.Get(path, chromium...)
 		assert.Empty(t, a.Header.Values("Set-Cookie"), path)
 		if path != "/sign-in.html" {
 			assert.NotContains(t, a.Header.Get("Cache-Control"), "private", path)
 			assert.NotContains(t, strings.Join(a.Header.Values("Vary"), ","), "Cookie", path)
 		}
-		again := n.Get(path, append([]string{"Cookie", "other=1; " + b.session().Name + "=wrong"}, chromium...)...)
+		again := n.Get(path, append([]string{"Cookie", "other=1; " + b.Session().Name + "=wrong"}, chromium...)...)
 		assert.Equal(t, a.Bytes, again.Bytes, path)
 		assert.Equal(t, a.Header.Get("ETag"), again.Header.Get("ETag"), path)
 	}
-	topic := topicPath("m", osloSI) + ".html"
-	mine, theirs := b.do(topic, nil), n.Get(topic)
+	topic := served.TopicPath("m", served.Oslo) + ".html"
+	mine, theirs := b.Do(topic, nil), n.Get(topic)
 	assert.Contains(t, string(mine.Bytes), "/edit.html")
 	assert.NotContains(t, string(theirs.Bytes), "/edit.html")
 	assert.NotEqual(t, mine.Header.Get("ETag"), theirs.Header.Get("ETag"))
 	assert.Contains(t, mine.Header.Get("Cache-Control"), "private")
-	assert.Equal(t, http.StatusOK, b.do(topic, nil, "If-None-Match", theirs.Header.Get("ETag")).StatusCode)
+	assert.Equal(t, http.StatusOK, b.Do(topic, nil, "If-None-Match", theirs.Header.Get("ETag")).StatusCode)
 }
 
 // Without tokens, a browser on the machine may edit, under an address of the machine alone.
 func TestEditingWithoutTokens(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
-	b := n.browser()
-	at := topicPath("m", osloSI) + "/edit.html"
-	f, _ := b.open(at)
-	assert.Nil(t, b.session())
+	b := n.Browser()
+	at := served.TopicPath("m", served.Oslo) + "/edit.html"
+	f, _ := b.Open(at)
+	assert.Nil(t, b.Session())
 	for why, headers := range map[string][]string{
 		"another origin": {"Origin", "http://evil.example"}, "another site": {"Sec-Fetch-Site", "cross-site"}, "a proxy": {"X-Forwarded-For", "127.0.0.1"},
 		"another server here": {"Origin", "http://127.0.0.1:1"}, "HTTPS": {"Origin", strings.Replace(n.BaseURL, "http:", "https:", 1)},
 	} {
-		assert.Equal(t, http.StatusForbidden, b.do(at, f.set("do", "preview").fields, headers...).StatusCode, why)
+		assert.Equal(t, http.StatusForbidden, b.Do(at, f.Set("do", "preview").Fields, headers...).StatusCode, why)
 	}
 	n.DialAll()
 	rebound := "http://evil.example:" + n.BaseURL[strings.LastIndex(n.BaseURL, ":")+1:]
-	assert.Equal(t, http.StatusForbidden, b.do(rebound+at, f.fields, "Origin", rebound).StatusCode, "a name that leads to this machine")
-	assert.Equal(t, http.StatusForbidden, b.do(rebound+at, nil).StatusCode)
-	code := f.fields.Get("code")
-	assert.Equal(t, http.StatusForbidden, b.do(at, f.set("code", "").fields).StatusCode)
-	b.publish(f.set("code", code, "name-0-value", "Here", "author", "me"))
+	assert.Equal(t, http.StatusForbidden, b.Do(rebound+at, f.Fields, "Origin", rebound).StatusCode, "a name that leads to this machine")
+	assert.Equal(t, http.StatusForbidden, b.Do(rebound+at, nil).StatusCode)
+	code := f.Fields.Get("code")
+	assert.Equal(t, http.StatusForbidden, b.Do(at, f.Set("code", "").Fields).StatusCode)
+	b.Publish(f.Set("code", code, "name-0-value", "Here", "author", "me"))
 	local := strings.Replace(n.BaseURL, "127.0.0.1", "localhost", 1)
-	f, _ = b.open(at)
-	assert.Equal(t, http.StatusOK, b.do(local+at, f.set("do", "preview").fields, "Origin", local).StatusCode, "this machine has several names")
-	assert.Contains(t, textOf(t, b.do("/sign-in.html", nil)), "has no tokens")
-	assert.Contains(t, textOf(t, b.do(topicPath("m", osloSI)+".html", nil)), "by me")
+	f, _ = b.Open(at)
+	assert.Equal(t, http.StatusOK, b.Do(local+at, f.Set("do", "preview").Fields, "Origin", local).StatusCode, "this machine has several names")
+	assert.Contains(t, served.TextOf(t, b.Do("/sign-in.html", nil)), "has no tokens")
+	assert.Contains(t, served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+".html", nil)), "by me")
 }
 
 // Where only reading needs a token, a form of a closed map needs it too: it shows what the map says.
 func TestFormsOfClosedMaps(t *testing.T) {
 	t.Parallel()
-	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {readToken}} })
+	n := served.Start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {served.ReadToken}} })
 	n.Publish("m", served.Small("Oslo", "Hidden place"))
-	at := topicPath("m", osloSI) + "/edit.html"
-	b := n.browser()
-	assert.Contains(t, b.do(at, nil).Header.Get("Location"), "/sign-in.html")
-	a := b.do(at, url.Values{"do": {"preview"}})
+	at := served.TopicPath("m", served.Oslo) + "/edit.html"
+	b := n.Browser()
+	assert.Contains(t, b.Do(at, nil).Header.Get("Location"), "/sign-in.html")
+	a := b.Do(at, url.Values{"do": {"preview"}})
 	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	assert.NotContains(t, string(a.Bytes), "Hidden")
-	b.signIn(readToken)
-	f, _ := b.open(at)
-	b.publish(f.set("name-0-value", "Known place"))
+	b.SignIn(served.ReadToken)
+	f, _ := b.Open(at)
+	b.Publish(f.Set("name-0-value", "Known place"))
 }
 
 // altered returns a text with another first letter.

@@ -1,4 +1,4 @@
-package server_test
+package editing_test
 
 import (
 	"bytes"
@@ -16,45 +16,29 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/ext/pages"
-	"github.com/tmshare/tmshare/internal/publish"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
 )
 
-const osloSI = "http://psi.example.org/oslo"
-
-// editor starts a server with a map, and a browser in which somebody has signed in to edit it.
-func editor(t *testing.T, doc []byte, configure ...func(*server.Config)) (*node, *browser) {
-	n := start(t, append(configure, func(c *server.Config) {
-		c.Tokens = []string{token, other}
-		c.TokenNames = map[string]string{token: "Ada"}
-	})...)
-	n.Publish("m", doc)
-	b := n.browser()
-	b.signIn(token)
-	return n, b
-}
-
 // What is previewed is what is published: an entry of the feed with its author and note, and the same words on the page
 // of the change.
 func TestEditingATopic(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	f, a := b.open(topicPath("m", osloSI) + "/edit.html")
+	n, b := served.Editor(t, served.Small())
+	f, a := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
 	assert.Equal(t, pages.Policy, a.Header.Get("Content-Security-Policy"))
 	assert.Contains(t, a.Header.Get("Cache-Control"), "private")
-	assert.Contains(t, textOf(t, a), "By Ada")
-	name := f.row(t, "name", "value", "Oslo")
-	f.set(name+"value", "Christiania", f.row(t, "name", "value", "")+"value", "Oslove")
-	occurrence := f.row(t, "occurrence", "value", "")
-	f.set(occurrence+"value", "https://oslo.example.org/", occurrence+"type", "http://psi.example.org/homepage", occurrence+"datatype", "http://www.w3.org/2001/XMLSchema#anyURI")
-	f.set(f.row(t, "type", "type", "")+"type", "http://psi.example.org/city", "note", "Two names & a <type>")
-	as := f.row(t, "association", "type", "")
-	f.set(as+"type", "http://psi.example.org/near", as+"role", "http://psi.example.org/role-1", as+"other-0-type", "http://psi.example.org/role-2", as+"other-0-player", "http://psi.example.org/tromsø")
-	preview := b.publish(f)
-	words := textOf(t, preview)
+	assert.Contains(t, served.TextOf(t, a), "By Ada")
+	name := f.Row(t, "name", "value", "Oslo")
+	f.Set(name+"value", "Christiania", f.Row(t, "name", "value", "")+"value", "Oslove")
+	occurrence := f.Row(t, "occurrence", "value", "")
+	f.Set(occurrence+"value", "https://oslo.example.org/", occurrence+"type", "http://psi.example.org/homepage", occurrence+"datatype", "http://www.w3.org/2001/XMLSchema#anyURI")
+	f.Set(f.Row(t, "type", "type", "")+"type", "http://psi.example.org/city", "note", "Two names & a <type>")
+	as := f.Row(t, "association", "type", "")
+	f.Set(as+"type", "http://psi.example.org/near", as+"role", "http://psi.example.org/role-1", as+"other-0-type", "http://psi.example.org/role-2", as+"other-0-player", "http://psi.example.org/tromsø")
+	preview := b.Publish(f)
+	words := served.TextOf(t, preview)
 	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near added", "tromsø, updated"} {
 		assert.Contains(t, words, said)
 	}
@@ -67,16 +51,16 @@ func TestEditingATopic(t *testing.T) {
 	for _, e := range entries {
 		if strings.Contains(served.DataURL(t, e), "/fragments/") && e.Titles[0] != "" && strings.Contains(e.Titles[0], "Christiania") {
 			found = true
-			change := b.do(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL)+pages.Ending, nil)
-			assert.Equal(t, statementsOf(t, preview)[osloSI+", updated"], statementsOf(t, change)[""], "the same words")
+			change := b.Do(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL)+pages.Ending, nil)
+			assert.Equal(t, statementsOf(t, preview)[served.Oslo+", updated"], statementsOf(t, change)[""], "the same words")
 			assert.Len(t, statementsOf(t, change)[""], 6)
-			page := textOf(t, change)
+			page := served.TextOf(t, change)
 			assert.Contains(t, page, "Two names & a <type>")
 			assert.Contains(t, page, "Ada")
 		}
 	}
 	assert.True(t, found)
-	topic := textOf(t, b.do(topicPath("m", osloSI)+pages.Ending, nil))
+	topic := served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+pages.Ending, nil))
 	for _, said := range []string{"Christiania", "Oslove", "City", "Tromsø"} {
 		assert.Contains(t, topic, said)
 	}
@@ -92,7 +76,7 @@ func statementsOf(t *testing.T, a served.Answer) map[string][]string {
 		switch {
 		case node.Data == "small" && node.Parent.Data == "h3":
 			about = node.FirstChild.Data
-		case node.Data == "li" && (attr(node, "class") == "come" || attr(node, "class") == "gone"):
+		case node.Data == "li" && (served.Attr(node, "class") == "come" || served.Attr(node, "class") == "gone"):
 			var said strings.Builder
 			for inner := range node.Descendants() {
 				if inner.Type == html.TextNode {
@@ -108,78 +92,76 @@ func statementsOf(t *testing.T, a served.Answer) map[string][]string {
 // A new topic, and its deletion.
 func TestMakingAndDeletingATopic(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
+	n, b := served.Editor(t, served.Small())
 	before := n.Current("m")
-	f, _ := b.open("/topicmaps/m/topics/new.html")
-	f.set("name-0-value", "Hamar", "type-0-type", "http://psi.example.org/city")
-	a := b.send(f, "preview")
-	made := formOf(t, f.at, a)
-	si := made.fields.Get("identifier")
+	f, _ := b.Open("/topicmaps/m/topics/new.html")
+	f.Set("name-0-value", "Hamar", "type-0-type", "http://psi.example.org/city")
+	a := b.Send(f, "preview")
+	made := served.FormOf(t, f.At, a)
+	si := made.Fields.Get("identifier")
 	assert.True(t, strings.HasPrefix(si, n.SP("m")+"topic/"), si)
-	done := b.send(made, "publish")
+	done := b.Send(made, "publish")
 	require.Equal(t, http.StatusSeeOther, done.StatusCode, "%s", done.Bytes)
 	topic := done.Header.Get("Location")
-	assert.Equal(t, n.URL(topicPath("m", si))+pages.Ending, topic)
-	assert.Contains(t, textOf(t, b.do(topic, nil)), "Hamar")
+	assert.Equal(t, n.URL(served.TopicPath("m", si))+pages.Ending, topic)
+	assert.Contains(t, served.TextOf(t, b.Do(topic, nil)), "Hamar")
 	assert.Equal(t, http.StatusSeeOther, n.Get(si).StatusCode, "the identifier leads to it")
-	again := b.send(made, "publish")
+	again := b.Send(made, "publish")
 	assert.Equal(t, topic, again.Header.Get("Location"), "sent again, it makes no second one")
-	again = b.send(made.set("note", "another form"), "publish")
+	again = b.Send(made.Set("note", "another form"), "publish")
 	assert.Equal(t, http.StatusUnprocessableEntity, again.StatusCode)
-	assert.Contains(t, textOf(t, again), "There is a topic with this identifier: Hamar")
+	assert.Contains(t, served.TextOf(t, again), "There is a topic with this identifier: Hamar")
 
-	f, a = b.open(strings.TrimSuffix(topic, pages.Ending) + "/delete.html")
-	assert.Contains(t, textOf(t, a), "Hamar")
-	require.Equal(t, http.StatusSeeOther, b.send(f.set("note", "a mistake"), "publish").StatusCode)
-	assert.Equal(t, http.StatusSeeOther, b.send(f, "publish").StatusCode, "it is gone already")
-	assert.Contains(t, textOf(t, b.do(topic, nil)), "a mistake")
+	f, a = b.Open(strings.TrimSuffix(topic, pages.Ending) + "/delete.html")
+	assert.Contains(t, served.TextOf(t, a), "Hamar")
+	require.Equal(t, http.StatusSeeOther, b.Send(f.Set("note", "a mistake"), "publish").StatusCode)
+	assert.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode, "it is gone already")
+	assert.Contains(t, served.TextOf(t, b.Do(topic, nil)), "a mistake")
 	assert.NotContains(t, n.Current("m"), "Hamar")
 	assert.Contains(t, before, "Oslo")
 
-	_, a = b.open(topicPath("m", "http://psi.example.org/note") + "/delete.html")
-	assert.Contains(t, textOf(t, a), "cannot be deleted")
-	assert.Contains(t, textOf(t, a), "Oslo")
+	_, a = b.Open(served.TopicPath("m", "http://psi.example.org/note") + "/delete.html")
+	assert.Contains(t, served.TextOf(t, a), "cannot be deleted")
+	assert.Contains(t, served.TextOf(t, a), "Oslo")
 }
 
 // Who edits what others have changed meanwhile is shown both, and loses nothing.
 func TestConflictsAreShown(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
-	f.set(f.row(t, "name", "value", "Oslo")+"value", "Christiania", f.row(t, "occurrence", "value", "the capital")+"remove", "on")
-	preview := formOf(t, f.at, b.send(f, "preview"))
-	n.published(n.Put("m", served.Small("Bergen", "Bjørgvin"), "Authorization", "Bearer "+token))
-	a := b.send(f, "preview")
+	n, b := served.Editor(t, served.Small())
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	f.Set(f.Row(t, "name", "value", "Oslo")+"value", "Christiania", f.Row(t, "occurrence", "value", "the capital")+"remove", "on")
+	preview := served.FormOf(t, f.At, b.Send(f, "preview"))
+	served.Published(t, n.Put("m", served.Small("Bergen", "Bjørgvin"), "Authorization", "Bearer "+served.Token))
+	a := b.Send(f, "preview")
 	assert.Equal(t, http.StatusOK, a.StatusCode, "another topic is no conflict")
 
-	n.published(n.Put("m", served.Small("Bergen", "Bjørgvin", "Oslo", "Kristiania"), "Authorization", "Bearer "+other, "TMShare-Author", "Grace", "TMShare-Note", "with a K"))
-	for _, sent := range []form{f, preview} {
-		do := map[bool]string{true: "publish", false: "preview"}[sent.fields.Has("plan")]
-		a = b.send(sent, do)
+	served.Published(t, n.Put("m", served.Small("Bergen", "Bjørgvin", "Oslo", "Kristiania"), "Authorization", "Bearer "+served.OtherToken, "TMShare-Author", "Grace", "TMShare-Note", "with a K"))
+	for _, sent := range []served.Form{f, preview} {
+		do := map[bool]string{true: "publish", false: "preview"}[sent.Fields.Has("plan")]
+		a = b.Send(sent, do)
 		assert.Equal(t, http.StatusPreconditionFailed, a.StatusCode, do)
-		text := textOf(t, a)
+		text := served.TextOf(t, a)
 		for _, said := range []string{"What you wanted", "Christiania", "What others have changed since", "Kristiania", "Grace", "with a K", "the capital"} {
 			assert.Contains(t, text, said)
 		}
 	}
-	assert.Contains(t, textOf(t, a), "Both would stay: yours, “Christiania”, and what others have written since, “Kristiania”")
-	assert.Regexp(t, `\d\d:\d\d:\d\d UTC`, textOf(t, a))
+	assert.Contains(t, served.TextOf(t, a), "Both would stay: yours, “Christiania”, and what others have written since, “Kristiania”")
+	assert.Regexp(t, `\d\d:\d\d:\d\d UTC`, served.TextOf(t, a))
 	assert.NotContains(t, n.Current("m"), "Christiania")
-	resolved := formOf(t, f.at, a)
-	again := formOf(t, f.at, b.send(resolved, "edit"))
-	again.row(t, "name", "value", "Kristiania")
-	again.row(t, "name", "value", "Christiania")
-	assert.Equal(t, "on", again.fields.Get(again.row(t, "occurrence", "value", "the capital")+"remove"))
-	require.Equal(t, http.StatusSeeOther, b.send(resolved, "publish").StatusCode)
+	resolved := served.FormOf(t, f.At, a)
+	again := served.FormOf(t, f.At, b.Send(resolved, "edit"))
+	again.Row(t, "name", "value", "Kristiania")
+	again.Row(t, "name", "value", "Christiania")
+	assert.Equal(t, "on", again.Fields.Get(again.Row(t, "occurrence", "value", "the capital")+"remove"))
+	require.Equal(t, http.StatusSeeOther, b.Send(resolved, "publish").StatusCode)
 	now := n.Current("m")
 	assert.Contains(t, now, "Christiania", "the name that was to be another one is a new one")
 	assert.Contains(t, now, "Kristiania")
 	assert.NotContains(t, now, "the capital")
-	a = b.send(f, "preview")
-	assert.Contains(t, textOf(t, a), "nothing is left to change")
+	a = b.Send(f, "preview")
+	assert.Contains(t, served.TextOf(t, a), "nothing is left to change")
 }
-
-func (n *node) published(a served.Answer) publish.Published { return served.Published(n.T, a) }
 
 // What a form does not show, and what a person does not change, stays: reifiers, item identifiers, variants, other
 // statements of a large topic.
@@ -196,24 +178,24 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	<name reifier="#reifier"><itemIdentity href="#n1"/><value>A` + "&#13;\n" + ` &lt;b&gt;</value><variant><scope><topicRef href="#sort"/></scope><resourceData>a</resourceData></variant></name>
 	<occurrence><itemIdentity href="#o1"/><type><topicRef href="#sort"/></type><resourceData>` + strings.Repeat("long ", 200_000) + `</resourceData></occurrence>
 	` + many.String() + `</topic></topicMap>`
-	n, b := editor(t, []byte(doc))
-	at := topicPath("m", "http://x/t")
-	f, a := b.open(at + "/edit.html")
+	n, b := served.Editor(t, []byte(doc))
+	at := served.TopicPath("m", "http://x/t")
+	f, a := b.Open(at + "/edit.html")
 	assert.Less(t, len(a.Bytes), 512<<10)
-	assert.Contains(t, textOf(t, a), "about this: The naming")
-	assert.Contains(t, textOf(t, a), "With the variants a")
-	a = b.send(f, "preview")
-	assert.Contains(t, textOf(t, a), "You have changed nothing", "line ends are not what they were, which is no change")
+	assert.Contains(t, served.TextOf(t, a), "about this: The naming")
+	assert.Contains(t, served.TextOf(t, a), "With the variants a")
+	a = b.Send(f, "preview")
+	assert.Contains(t, served.TextOf(t, a), "You have changed nothing", "line ends are not what they were, which is no change")
 	row := ""
-	for name, values := range f.fields {
+	for name, values := range f.Fields {
 		if strings.HasPrefix(values[0], "A") && strings.HasSuffix(name, "-value") {
 			row = strings.TrimSuffix(name, "value")
 		}
 	}
 	require.NotEmpty(t, row)
-	before := n.record("m", "http://x/t")
-	b.publish(f.set(row+"value", "B", row+"scope", "http://x/theme"))
-	after := n.record("m", "http://x/t")
+	before := record(n, "m", "http://x/t")
+	b.Publish(f.Set(row+"value", "B", row+"scope", "http://x/theme"))
+	after := record(n, "m", "http://x/t")
 	require.Len(t, after.Names, len(before.Names))
 	assert.Equal(t, before.Occurrences, after.Occurrences)
 	assert.Equal(t, before.Names[1:], after.Names[1:])
@@ -225,34 +207,34 @@ func TestEditingKeepsWhatItDoesNotShow(t *testing.T) {
 	assert.NotEmpty(t, changed.Reifier)
 	assert.NotEmpty(t, changed.ItemIdentifiers)
 
-	f, _ = b.open(at + "/edit.html?name=5000")
-	shown := f.fields.Get("name-0-value")
+	f, _ = b.Open(at + "/edit.html?name=5000")
+	shown := f.Fields.Get("name-0-value")
 	require.Contains(t, shown, "name ")
-	b.publish(f.set("name-0-remove", "on"))
-	less := n.record("m", "http://x/t").Names
+	b.Publish(f.Set("name-0-remove", "on"))
+	less := record(n, "m", "http://x/t").Names
 	assert.Len(t, less, len(after.Names)-1)
 	assert.False(t, slices.ContainsFunc(less, func(n fragment.Name) bool { return n.Value == shown }))
 
 	long := ""
-	f, _ = b.open(at + "/edit.html")
-	for name := range f.fields {
+	f, _ = b.Open(at + "/edit.html")
+	for name := range f.Fields {
 		if strings.HasSuffix(name, "-long") {
 			long = strings.TrimSuffix(name, "long")
 		}
 	}
 	require.NotEmpty(t, long, "a value that is too long for a field can go only")
-	b.publish(f.set(long+"remove", "on"))
-	assert.Empty(t, n.record("m", "http://x/t").Occurrences)
+	b.Publish(f.Set(long+"remove", "on"))
+	assert.Empty(t, record(n, "m", "http://x/t").Occurrences)
 
-	f, _ = b.open(at + "/edit.html")
-	row = f.row(t, "name", "value", "B")
-	a = b.send(f.set(row+"scope", "http://x/sort"), "preview")
+	f, _ = b.Open(at + "/edit.html")
+	row = f.Row(t, "name", "value", "B")
+	a = b.Send(f.Set(row+"scope", "http://x/sort"), "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	assert.Contains(t, textOf(t, a), "has no theme of its own")
+	assert.Contains(t, served.TextOf(t, a), "has no theme of its own")
 }
 
 // record returns what is published of a topic.
-func (n *node) record(collection string, si fragment.Ref) (t *fragment.Topic) {
+func record(n *served.Node, collection string, si fragment.Ref) (t *fragment.Topic) {
 	n.T.Helper()
 	require.NoError(n.T, n.Store.View(n.T.Context(), collection, func(v *store.View) (err error) {
 		t, err = v.Source().Topic(si)
@@ -265,25 +247,25 @@ func (n *node) record(collection string, si fragment.Ref) (t *fragment.Topic) {
 // Whatever is filled in is published as text, or refused in the form.
 func TestHostileForms(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	at := topicPath("m", osloSI) + "/edit.html"
+	n, b := served.Editor(t, served.Small())
+	at := served.TopicPath("m", served.Oslo) + "/edit.html"
 	for _, hostile := range []string{"<script>alert(1)</script>", `"'></textarea><b>`, "\u202eright to left", "]]>&amp;", strings.Repeat("x", 1<<20), "\n\nlines\n"} {
-		f, _ := b.open(at)
-		b.publish(f.set("name-0-value", hostile))
-		f, a := b.open(at)
+		f, _ := b.Open(at)
+		b.Publish(f.Set("name-0-value", hostile))
+		f, a := b.Open(at)
 		assert.NotContains(t, string(a.Bytes), "<script")
 		if len(hostile) < 1000 {
-			assert.Equal(t, strings.ReplaceAll(hostile, "\n", "\r\n"), f.fields.Get("name-0-value"))
+			assert.Equal(t, strings.ReplaceAll(hostile, "\n", "\r\n"), f.Fields.Get("name-0-value"))
 		} else {
-			b.publish(f.set("name-0-remove", "on"))
-			f, _ = b.open(at)
-			b.publish(f.set("name-0-value", "Oslo"))
+			b.Publish(f.Set("name-0-remove", "on"))
+			f, _ = b.Open(at)
+			b.Publish(f.Set("name-0-value", "Oslo"))
 		}
 	}
 	before := n.Current("m")
-	f, _ := b.open(at)
-	empty := f.row(t, "occurrence", "value", "")
-	as := f.row(t, "association", "type", "")
+	f, _ := b.Open(at)
+	empty := f.Row(t, "occurrence", "value", "")
+	as := f.Row(t, "association", "type", "")
 	for why, fields := range map[string][]string{
 		"No subject identifier":          {"name-0-type", "no identifier"},
 		"No subject identifier: x\u0001": {"type-0-type", "x\u0001"},
@@ -296,23 +278,23 @@ func TestHostileForms(t *testing.T) {
 		"This cannot be published:":      {"name-0-value", "\xff\xfe"},
 		"Something is missing":           {as + "type", "http://x/t"},
 	} {
-		f, _ := b.open(at)
-		if _, ok := f.fields["type-0-type"]; !ok {
-			f.set("type-0-is", "")
+		f, _ := b.Open(at)
+		if _, ok := f.Fields["type-0-type"]; !ok {
+			f.Set("type-0-is", "")
 		}
-		a := b.send(f.set(fields...), "publish")
+		a := b.Send(f.Set(fields...), "publish")
 		assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, why)
-		assert.Contains(t, textOf(t, a), strings.TrimSuffix(why, "x\u0001"), why)
+		assert.Contains(t, served.TextOf(t, a), strings.TrimSuffix(why, "x\u0001"), why)
 		leadsToWrong(t, a, fields[0])
 	}
 	assert.Equal(t, before, n.Current("m"))
-	a := b.send(f.set("note", strings.Repeat("x", 1001)), "preview")
+	a := b.Send(f.Set("note", strings.Repeat("x", 1001)), "preview")
 	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	assert.Equal(t, strings.Repeat("x", 1001), formOf(t, at, a).fields.Get("note"), "what was typed is kept")
+	assert.Equal(t, strings.Repeat("x", 1001), served.FormOf(t, at, a).Fields.Get("note"), "what was typed is kept")
 	assert.Contains(t, string(a.Bytes), `aria-describedby="note-wrong"`)
-	assert.Equal(t, http.StatusRequestEntityTooLarge, b.send(f.set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
-	assert.Equal(t, http.StatusUnsupportedMediaType, b.do(at, f.fields, "Content-Type", "text/plain").StatusCode)
-	assert.Equal(t, http.StatusBadRequest, b.do(at+"?name=x", nil).StatusCode)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, b.Send(f.Set("note", strings.Repeat("x", 5<<20)), "preview").StatusCode)
+	assert.Equal(t, http.StatusUnsupportedMediaType, b.Do(at, f.Fields, "Content-Type", "text/plain").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, b.Do(at+"?name=x", nil).StatusCode)
 }
 
 // leadsToWrong requires that a page leads to one field in which something is wrong, in the row of the field with the
@@ -330,63 +312,63 @@ func leadsToWrong(t *testing.T, a served.Answer, name string) {
 // Rows and roles are added by a round trip, with all that was filled in.
 func TestMoreRows(t *testing.T) {
 	t.Parallel()
-	_, b := editor(t, served.Small())
-	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
-	f.set(f.row(t, "name", "value", "")+"value", "Kept")
+	_, b := served.Editor(t, served.Small())
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	f.Set(f.Row(t, "name", "value", "")+"value", "Kept")
 	for _, kind := range []string{"name", "occurrence", "type", "association"} {
-		more := formOf(t, f.at, b.send(f, kind))
-		count := func(f form) (n int) {
-			for f.fields.Has(fmt.Sprintf("%s-%d-is", kind, n)) {
+		more := served.FormOf(t, f.At, b.Send(f, kind))
+		count := func(f served.Form) (n int) {
+			for f.Fields.Has(fmt.Sprintf("%s-%d-is", kind, n)) {
 				n++
 			}
 			return n
 		}
 		assert.Equal(t, count(f)+3, count(more), kind)
-		more.row(t, "name", "value", "Kept")
+		more.Row(t, "name", "value", "Kept")
 	}
-	as := f.row(t, "association", "type", "")
-	assert.False(t, f.fields.Has(as+"other-1-type"))
-	assert.True(t, formOf(t, f.at, b.send(f, "roles")).fields.Has(as+"other-1-type"))
+	as := f.Row(t, "association", "type", "")
+	assert.False(t, f.Fields.Has(as+"other-1-type"))
+	assert.True(t, served.FormOf(t, f.At, b.Send(f, "roles")).Fields.Has(as+"other-1-type"))
 }
 
 // What is written elsewhere is not edited here: its pages lead to no form, and a form says where.
 func TestDerivedMapsAreNotEdited(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
+	n, b := served.Editor(t, served.Small())
 	_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: "all", SP: n.SP("all"), DerivedFrom: []string{"m"}}, &merge.Memory{}, nil)
 	require.NoError(t, err)
 	_, err = derive.CatchUp(t.Context(), n.Store.(*store.DB), "all")
 	require.NoError(t, err)
-	for _, path := range []string{"/topicmaps/all/topics/new.html", topicPath("all", osloSI) + "/edit.html", topicPath("all", osloSI) + "/delete.html"} {
-		a := b.do(path, nil)
+	for _, path := range []string{"/topicmaps/all/topics/new.html", served.TopicPath("all", served.Oslo) + "/edit.html", served.TopicPath("all", served.Oslo) + "/delete.html"} {
+		a := b.Do(path, nil)
 		assert.Equal(t, http.StatusForbidden, a.StatusCode, path)
-		assert.Contains(t, textOf(t, a), "is derived from m and cannot be written")
+		assert.Contains(t, served.TextOf(t, a), "is derived from m and cannot be written")
 	}
-	assert.NotContains(t, string(b.do("/topicmaps/all.html", nil).Bytes), "new.html")
-	assert.Contains(t, string(b.do("/topicmaps/m.html", nil).Bytes), "new.html")
-	assert.Equal(t, http.StatusNotFound, b.do("/topicmaps/nope/topics/new.html", nil).StatusCode)
-	assert.Equal(t, http.StatusNotFound, b.do(topicPath("m", "http://x/none")+"/edit.html", nil).StatusCode)
+	assert.NotContains(t, string(b.Do("/topicmaps/all.html", nil).Bytes), "new.html")
+	assert.Contains(t, string(b.Do("/topicmaps/m.html", nil).Bytes), "new.html")
+	assert.Equal(t, http.StatusNotFound, b.Do("/topicmaps/nope/topics/new.html", nil).StatusCode)
+	assert.Equal(t, http.StatusNotFound, b.Do(served.TopicPath("m", "http://x/none")+"/edit.html", nil).StatusCode)
 }
 
 // A form of a session that has ended is told so, and its topic stays as it is.
 func TestFormsOfNobody(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Small())
-	f, _ := b.open(topicPath("m", osloSI) + "/edit.html")
+	n, b := served.Editor(t, served.Small())
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
 	before := n.State("m")
-	a := n.browser().do(f.at, f.set("do", "publish").fields)
+	a := n.Browser().Do(f.At, f.Set("do", "publish").Fields)
 	assert.Equal(t, http.StatusUnauthorized, a.StatusCode)
 	assert.NotEmpty(t, a.Header.Get("WWW-Authenticate"))
-	assert.Contains(t, textOf(t, a), "sign in to go on")
+	assert.Contains(t, served.TextOf(t, a), "sign in to go on")
 	assert.Equal(t, before, n.State("m"))
 }
 
 // Changes of other topics are no conflict, however many there are.
 func TestEditingWhileOthersPublish(t *testing.T) {
 	t.Parallel()
-	n, b := editor(t, served.Cities(30, "a"))
+	n, b := served.Editor(t, served.Cities(30, "a"))
 	var si string
-	for _, s := range n.topicSIs("m") {
+	for _, s := range n.TopicSIs("m") {
 		if strings.Contains(string(s), "city") {
 			si = string(s)
 		}
@@ -402,15 +384,15 @@ func TestEditingWhileOthersPublish(t *testing.T) {
 			default:
 			}
 			doc := served.TopicMap(served.Topic("busy", fmt.Sprint("Busy ", published)))
-			a := n.Do(http.MethodPost, "/topicmaps/m/topics", bytes.NewReader(doc), "Authorization", "Bearer "+other)
+			a := n.Do(http.MethodPost, "/topicmaps/m/topics", bytes.NewReader(doc), "Authorization", "Bearer "+served.OtherToken)
 			if !assert.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes) {
 				published = -1 << 20
 			}
 		}
 	}()
 	for i := range 20 {
-		f, _ := b.open(topicPath("m", si) + "/edit.html")
-		b.publish(f.set("name-0-value", fmt.Sprint("Edited ", i)))
+		f, _ := b.Open(served.TopicPath("m", si) + "/edit.html")
+		b.Publish(f.Set("name-0-value", fmt.Sprint("Edited ", i)))
 	}
 	close(ended)
 	assert.Greater(t, <-done, 5)

@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"net/http"
@@ -20,7 +20,7 @@ import (
 func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"hidden": {token}} })
+	n := served.Start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"hidden": {token}} })
 	n.Publish("open", served.Small())
 	n.Publish("hidden", served.Small())
 	db := n.Store.(*store.DB)
@@ -30,17 +30,17 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = derive.CatchUp(t.Context(), db, "all")
 	require.NoError(t, err)
-	p := n.page("/topicmaps/all.html")
-	assert.Contains(t, p.text, "Derived from")
-	assert.Contains(t, p.text, "http://far.example.org/fragments?…")
-	assert.Contains(t, p.links, n.URL("/topicmaps/open.html"))
-	assert.NotContains(t, p.text, "hidden")
-	assert.NotContains(t, p.text, "secret")
+	p := n.Page("/topicmaps/all.html")
+	assert.Contains(t, p.Text, "Derived from")
+	assert.Contains(t, p.Text, "http://far.example.org/fragments?…")
+	assert.Contains(t, p.Links, n.URL("/topicmaps/open.html"))
+	assert.NotContains(t, p.Text, "hidden")
+	assert.NotContains(t, p.Text, "secret")
 	assert.Contains(t, string(n.MustGet("/topicmaps/all.html", "Authorization", "Bearer "+token).Bytes), `<bdi>hidden</bdi>`)
 	require.NoError(t, db.DeleteCollection(t.Context(), "open"))
-	p = n.page("/topicmaps/all.html")
-	assert.NotContains(t, p.links, n.URL("/topicmaps/open.html"))
-	assert.Contains(t, p.text, "open")
+	p = n.Page("/topicmaps/all.html")
+	assert.NotContains(t, p.Links, n.URL("/topicmaps/open.html"))
+	assert.Contains(t, p.Text, "open")
 }
 
 // The page of a topic of a derived map names the inputs that say each statement, of this server those that who asks may
@@ -48,7 +48,7 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, func(c *server.Config) {
+	n := served.Start(t, func(c *server.Config) {
 		c.Tokens, c.ReadTokens = []string{"the-token-of-a-writer"}, map[string][]string{"hidden": {token}}
 	})
 	n.Publish("open", served.Small())
@@ -59,20 +59,20 @@ func TestTopicsOfADerivedMapSayWhoSaysWhat(t *testing.T) {
 	require.NoError(t, err)
 	_, err = derive.CatchUp(t.Context(), db, "all")
 	require.NoError(t, err)
-	at := topicPath("all", osloSI) + ".html"
-	text := n.page(at).text
+	at := served.TopicPath("all", served.Oslo) + ".html"
+	text := n.Page(at).Text
 	assert.Contains(t, text, "Oslo said by open")
 	assert.Regexp(t, `Kristiania\s`, text, "it is said, by whom is nobody's business")
 	assert.NotContains(t, text, "hidden")
 	assert.Regexp(t, `the capital[^\n]* said by open\s`, text)
 	assert.Regexp(t, `Norway said by open\s`, text, "an association")
-	assert.NotContains(t, n.page(topicPath("open", osloSI)+".html").text, "said by")
+	assert.NotContains(t, n.Page(served.TopicPath("open", served.Oslo)+".html").Text, "said by")
 
 	assert.NotContains(t, string(n.MustGet("/topicmaps/all/settings").Bytes), "hidden")
 	assert.Contains(t, string(n.MustGet("/topicmaps/all/settings", "Authorization", "Bearer the-token-of-a-writer").Bytes), "hidden")
 
 	first := n.Get(at, "Authorization", "Bearer "+token)
-	all := textOf(t, first)
+	all := served.TextOf(t, first)
 	assert.Contains(t, all, "Kristiania said by hidden")
 	assert.Contains(t, all, "Norway said by hidden, open")
 	assert.Contains(t, first.Header.Get("Cache-Control"), "private")
@@ -93,7 +93,7 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 			_, _ = w.Write([]byte(", and " + r.PostForm.Get("do")))
 		}
 	})
-	n := start(t, func(c *server.Config) {
+	n := served.Start(t, func(c *server.Config) {
 		c.Node, c.Tokens, c.ReadTokens = shown, []string{token}, map[string][]string{"m": {reader}}
 	})
 	n.Publish("m", served.Small())
@@ -109,30 +109,30 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 		}
 		assert.Equal(t, want, n.Do(http.MethodPost, path, nil, "Authorization", "Bearer "+token).StatusCode)
 	}
-	assert.NotContains(t, n.page("/topicmaps.html").links, n.URL("/node.html"))
+	assert.NotContains(t, n.Page("/topicmaps.html").Links, n.URL("/node.html"))
 	assert.Contains(t, string(n.MustGet("/topicmaps.html", "Authorization", "Bearer "+token).Bytes), n.URL("/node.html"))
 
-	b := n.browser()
-	assert.Contains(t, b.do("/node.html", nil).Header.Get("Location"), "/sign-in.html")
-	b.signIn(token)
-	assert.Equal(t, "all about the node", string(b.do("/node.html", nil).Bytes), "in a session")
-	assert.Contains(t, string(b.do("/topicmaps.html", nil).Bytes), n.URL("/node.html"))
+	b := n.Browser()
+	assert.Contains(t, b.Do("/node.html", nil).Header.Get("Location"), "/sign-in.html")
+	b.SignIn(token)
+	assert.Equal(t, "all about the node", string(b.Do("/node.html", nil).Bytes), "in a session")
+	assert.Contains(t, string(b.Do("/topicmaps.html", nil).Bytes), n.URL("/node.html"))
 	require.NotEmpty(t, code)
 	form := url.Values{layout.CodeField: {code}, "do": {"retry"}}
-	assert.Equal(t, "all about the node, and retry", string(b.do("/node/m.html", form).Bytes))
-	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Origin", "http://evil.example.org").StatusCode)
-	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", form, "Sec-Fetch-Site", "cross-site").StatusCode)
-	assert.Equal(t, http.StatusForbidden, b.do("/node/m.html", url.Values{"do": {"retry"}}).StatusCode)
-	assert.Equal(t, http.StatusUnauthorized, n.browser().do("/node/m.html", form).StatusCode)
-	b = n.browser()
-	b.signIn(reader)
-	assert.Equal(t, http.StatusSeeOther, b.do("/node.html", nil).StatusCode)
+	assert.Equal(t, "all about the node, and retry", string(b.Do("/node/m.html", form).Bytes))
+	assert.Equal(t, http.StatusForbidden, b.Do("/node/m.html", form, "Origin", "http://evil.example.org").StatusCode)
+	assert.Equal(t, http.StatusForbidden, b.Do("/node/m.html", form, "Sec-Fetch-Site", "cross-site").StatusCode)
+	assert.Equal(t, http.StatusForbidden, b.Do("/node/m.html", url.Values{"do": {"retry"}}).StatusCode)
+	assert.Equal(t, http.StatusUnauthorized, n.Browser().Do("/node/m.html", form).StatusCode)
+	b = n.Browser()
+	b.SignIn(reader)
+	assert.Equal(t, http.StatusSeeOther, b.Do("/node.html", nil).StatusCode)
 
-	local := start(t, func(c *server.Config) { c.Node = shown })
+	local := served.Start(t, func(c *server.Config) { c.Node = shown })
 	assert.Equal(t, http.StatusOK, local.Get("/node.html").StatusCode)
 	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "Sec-Fetch-Site", "cross-site").StatusCode)
 	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "X-Forwarded-For", "192.0.2.1").StatusCode)
-	assert.Contains(t, local.page("/topicmaps.html").links, local.URL("/node.html"))
-	without := start(t)
+	assert.Contains(t, local.Page("/topicmaps.html").Links, local.URL("/node.html"))
+	without := served.Start(t)
 	assert.Equal(t, http.StatusNotFound, without.Get("/node.html").StatusCode)
 }

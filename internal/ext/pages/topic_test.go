@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ import (
 // Associations say the role of the others once, where all have the same, and with each of them elsewhere.
 func TestRolesOfAssociations(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	role := func(typ, player string) string {
 		return `<role><type><topicRef href="#` + typ + `"/></type><topicRef href="#` + player + `"/></role>`
 	}
@@ -28,7 +28,7 @@ func TestRolesOfAssociations(t *testing.T) {
 		<association><type><topicRef href="#Contains"/></type>` + role("Place", "Norway") + role("Part", "Bergen") + `</association>
 		<association><type><topicRef href="#Meeting"/></type>` + role("Host", "Norway") + role("Guest", "Europe") + role("Seat", "Oslo") + `</association></topicMap>`
 	n.Publish("m", []byte(doc))
-	text := strings.Join(strings.Fields(n.page(topicPath("m", "http://x/Norway")+pages.Ending).text), " ")
+	text := strings.Join(strings.Fields(n.Page(served.TopicPath("m", "http://x/Norway")+pages.Ending).Text), " ")
 	assert.Contains(t, text, "Contains as Place, with Part BergenOslo")
 	assert.Contains(t, text, "Meeting as Host Guest: Europe; Seat: Oslo")
 }
@@ -36,23 +36,23 @@ func TestRolesOfAssociations(t *testing.T) {
 // What has no name is called by a shortened identifier. The whole one is there for who points at it.
 func TestShortenedIdentifiers(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	si := "http://example.org/" + strings.Repeat("long/", 30) + "end"
 	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="t"><subjectIdentifier href="http://x/t"/>
 		<instanceOf><topicRef href="#class"/></instanceOf></topic><topic id="class"><subjectIdentifier href="`+si+`"/></topic></topicMap>`))
-	for _, path := range []string{topicPath("m", "http://x/t"), "/topicmaps/m", "/topicmaps/m/fragments", "/topicmaps/m/types"} {
+	for _, path := range []string{served.TopicPath("m", "http://x/t"), "/topicmaps/m", "/topicmaps/m/fragments", "/topicmaps/m/types"} {
 		body := string(n.MustGet(path + pages.Ending).Bytes)
 		assert.Regexp(t, `title="`+regexp.QuoteMeta(si)+`"><bdi>example\.org/[^<"]{5,60}…[^<"]{10,60}/end</bdi>`, body, path)
 	}
-	assert.Contains(t, n.page(topicPath("m", si)+pages.Ending).text, si)
+	assert.Contains(t, n.Page(served.TopicPath("m", si)+pages.Ending).Text, si)
 }
 
 // A field for a time has one that shows what the page shows.
 func TestFieldForATime(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", served.Small())
-	topic := topicPath("m", string(n.topicSIs("m")[0])) + pages.Ending
+	topic := served.TopicPath("m", string(n.TopicSIs("m")[0])) + pages.Ending
 	path := topic
 	for range 2 { // now, and as of then
 		a := n.MustGet(path)

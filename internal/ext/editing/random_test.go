@@ -1,4 +1,4 @@
-package server_test
+package editing_test
 
 import (
 	"bytes"
@@ -22,12 +22,12 @@ import (
 // pair edits a topic twice: by the form, and as a program does, which fetches the topic, changes it, and posts it.
 type pair struct {
 	t   *testing.T
-	n   *node
-	b   *browser
+	n   *served.Node
+	b   *served.Browser
 	rnd *rand.Rand
 	si  string
 
-	form  form
+	form  served.Form
 	tm    *tmdm.TopicMap
 	topic *tmdm.Topic
 }
@@ -41,8 +41,8 @@ func (p *pair) pick(list ...string) string { return list[p.rnd.IntN(len(list))] 
 // begin opens the form, and fetches the topic.
 func (p *pair) begin(si string) {
 	p.si = si
-	p.form, _ = p.b.open(topicPath("form", si) + "/edit.html")
-	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(p.n.MustGet(topicPath("posted", si)+".xtm21").Bytes), xtm.Options{Base: tmdm.Locator(p.n.SP("posted"))})
+	p.form, _ = p.b.Open(served.TopicPath("form", si) + "/edit.html")
+	tm, err := xtm.Read(p.t.Context(), bytes.NewReader(p.n.MustGet(served.TopicPath("posted", si)+".xtm21").Bytes), xtm.Options{Base: tmdm.Locator(p.n.SP("posted"))})
 	require.NoError(p.t, err)
 	p.tm, p.topic = tm, tm.TopicBySubjectIdentifier(tmdm.Locator(si))
 	require.NotNil(p.t, p.topic)
@@ -50,15 +50,15 @@ func (p *pair) begin(si string) {
 
 // rows returns the beginnings of the names of the fields of rows that are there.
 func (p *pair) rows(kind string) (all []string) {
-	for i := 0; p.form.fields.Has(fmt.Sprintf("%s-%d-is", kind, i)); i++ {
-		if at := fmt.Sprintf("%s-%d-", kind, i); p.form.fields.Get(at+"is") != "" {
+	for i := 0; p.form.Fields.Has(fmt.Sprintf("%s-%d-is", kind, i)); i++ {
+		if at := fmt.Sprintf("%s-%d-", kind, i); p.form.Fields.Get(at+"is") != "" {
 			all = append(all, at)
 		}
 	}
 	return all
 }
 
-func (p *pair) get(field string) string { return p.form.fields.Get(field) }
+func (p *pair) get(field string) string { return p.form.Fields.Get(field) }
 
 func (p *pair) themes() (fields string, topics []*tmdm.Topic) {
 	var some []string
@@ -113,14 +113,14 @@ func (p *pair) edit(step int) {
 	fresh := fmt.Sprintf("value %d <&\">", step)
 	switch p.rnd.IntN(8) {
 	case 0: // a new name
-		at := p.form.row(p.t, "name", "value", "")
+		at := p.form.Row(p.t, "name", "value", "")
 		scope, themes := p.themes()
 		typ, kind := "", p.named(string(tmdm.PSIDefaultNameType))
 		if p.rnd.IntN(2) == 0 {
 			typ = served.PSI + "nickname"
 			kind = p.named(typ)
 		}
-		p.form.set(at+"value", fresh, at+"type", typ, at+"scope", scope)
+		p.form.Set(at+"value", fresh, at+"type", typ, at+"scope", scope)
 		p.topic.AddName(fresh, kind, themes...)
 	case 1: // a name becomes another one
 		rows := p.rows("name")
@@ -128,30 +128,30 @@ func (p *pair) edit(step int) {
 			return
 		}
 		at := rows[p.rnd.IntN(len(rows))]
-		if p.form.fields.Has(at + "remove") {
+		if p.form.Fields.Has(at + "remove") {
 			return
 		}
 		old := p.nameOf(at)
 		typ, themes := old.Type(), old.Scope().Themes()
-		p.form.set(at+"value", fresh)
+		p.form.Set(at+"value", fresh)
 		old.Remove()
 		p.topic.AddName(fresh, typ, themes...)
 	case 2: // a name goes
 		if rows := p.rows("name"); len(rows) > 1 {
 			at := rows[p.rnd.IntN(len(rows))]
-			if !p.form.fields.Has(at + "remove") {
+			if !p.form.Fields.Has(at + "remove") {
 				p.nameOf(at).Remove()
-				p.form.set(at+"remove", "on")
+				p.form.Set(at+"remove", "on")
 			}
 		}
 	case 3: // a new occurrence
-		at := p.form.row(p.t, "occurrence", "value", "")
+		at := p.form.Row(p.t, "occurrence", "value", "")
 		scope, themes := p.themes()
 		value, datatype := fresh, ""
 		if p.rnd.IntN(2) == 0 {
 			value, datatype = fmt.Sprintf("http://x.example.org/%d?a=%%20b", step), tmdm.XSDAnyURI
 		}
-		p.form.set(at+"value", value, at+"type", served.PSI+"note", at+"datatype", datatype, at+"scope", scope)
+		p.form.Set(at+"value", value, at+"type", served.PSI+"note", at+"datatype", datatype, at+"scope", scope)
 		if datatype != "" {
 			locator, err := tmdm.ParseLocator(value)
 			require.NoError(p.t, err)
@@ -164,38 +164,38 @@ func (p *pair) edit(step int) {
 			return
 		}
 		at := rows[p.rnd.IntN(len(rows))]
-		if p.form.fields.Has(at+"remove") || p.get(at+"type") != served.PSI+"note" {
+		if p.form.Fields.Has(at+"remove") || p.get(at+"type") != served.PSI+"note" {
 			return
 		}
 		old := p.occurrenceOf(at)
 		value, datatype, themes := old.Value(), old.Datatype(), old.Scope().Themes()
 		old.Remove()
 		if p.rnd.IntN(2) == 0 {
-			p.form.set(at+"remove", "on")
+			p.form.Set(at+"remove", "on")
 			return
 		}
-		p.form.set(at+"type", served.PSI+"remark")
+		p.form.Set(at+"type", served.PSI+"remark")
 		p.topic.AddOccurrence(value, datatype, p.named(served.PSI+"remark"), themes...)
 	case 5: // a new type
-		at := p.form.row(p.t, "type", "type", "")
+		at := p.form.Row(p.t, "type", "type", "")
 		class := served.PSI + "class-" + p.pick("1", "2", "3")
-		p.form.set(at+"type", class)
+		p.form.Set(at+"type", class)
 		if !p.topic.IsInstanceOf(p.named(class)) {
 			p.topic.AddType(p.named(class))
 		}
 	case 6: // a new association
-		at := p.form.row(p.t, "association", "type", "")
+		at := p.form.Row(p.t, "association", "type", "")
 		scope, themes := p.themes()
 		player := served.PSI + p.pick("bergen", "norway", "new-player")
-		p.form.set(at+"type", served.PSI+"near", at+"role", served.PSI+"role-1", at+"other-0-type", served.PSI+"role-2", at+"other-0-player", player, at+"scope", scope)
+		p.form.Set(at+"type", served.PSI+"near", at+"role", served.PSI+"role-1", at+"other-0-type", served.PSI+"role-2", at+"other-0-player", player, at+"scope", scope)
 		a := p.tm.CreateAssociation(p.named(served.PSI+"near"), themes...)
 		a.AddRole(p.named(served.PSI+"role-1"), p.topic)
 		a.AddRole(p.named(served.PSI+"role-2"), p.named(player))
 	case 7: // the only association goes
-		if rows := p.rows("association"); len(rows) == 1 && p.get("association-1-type") == "" && !p.form.fields.Has(rows[0]+"remove") {
+		if rows := p.rows("association"); len(rows) == 1 && p.get("association-1-type") == "" && !p.form.Fields.Has(rows[0]+"remove") {
 			for a := range p.tm.Associations() {
 				if a.Type() != p.tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance) && slices.ContainsFunc(a.Roles(), func(r *tmdm.AssociationRole) bool { return r.Player() == p.topic }) {
-					p.form.set(rows[0]+"remove", "on")
+					p.form.Set(rows[0]+"remove", "on")
 					a.Remove()
 					break
 				}
@@ -206,10 +206,10 @@ func (p *pair) edit(step int) {
 
 // publish sends both.
 func (p *pair) publish() {
-	a := p.b.send(p.form, "preview")
-	require.Equal(p.t, http.StatusOK, a.StatusCode, "%s", textOf(p.t, a))
-	if !strings.Contains(textOf(p.t, a), "You have changed nothing") {
-		done := p.b.send(formOf(p.t, p.form.at, a), "publish")
+	a := p.b.Send(p.form, "preview")
+	require.Equal(p.t, http.StatusOK, a.StatusCode, "%s", served.TextOf(p.t, a))
+	if !strings.Contains(served.TextOf(p.t, a), "You have changed nothing") {
+		done := p.b.Send(served.FormOf(p.t, p.form.At, a), "publish")
 		require.Equal(p.t, http.StatusSeeOther, done.StatusCode, "%s", done.Bytes)
 	}
 	var doc bytes.Buffer
@@ -222,10 +222,10 @@ func (p *pair) publish() {
 // What is edited by forms is what a program makes of it that posts the same.
 func TestRandomEditsByForm(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("form", served.Small())
 	n.Publish("posted", served.Small())
-	p := &pair{t: t, n: n, b: n.browser(), rnd: testenv.Rand(1)}
+	p := &pair{t: t, n: n, b: n.Browser(), rnd: testenv.Rand(1)}
 	for round := range testenv.Rounds(60, 1000) {
 		p.begin(served.PSI + p.pick("oslo", "bergen", "norway", "tromsø"))
 		for i := range 1 + p.rnd.IntN(2) {

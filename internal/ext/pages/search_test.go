@@ -1,4 +1,4 @@
-package server_test
+package pages_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
@@ -21,7 +23,7 @@ import (
 )
 
 // searched returns the answer to a search as JSON.
-func (n *node) searched(url string) (found pages.Search) {
+func searched(n *served.Node, url string) (found pages.Search) {
 	n.T.Helper()
 	a := n.MustGet(url)
 	require.Equal(n.T, "application/json", a.Header.Get("Content-Type"))
@@ -51,7 +53,7 @@ func namedMap(names ...string) []byte {
 // A topic is found from the page of the map, by what it is called in any scope, and by what identifies it.
 func TestTopicsAreFoundByName(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("lib", examples.Libraries)
 	const identifier = "https://psi.egov.example.org/authority/fjordstad-public-library" // beside the TopicSI
 	const topicSI = "https://psi.libraries.example.org/library/fjordstad"
@@ -63,17 +65,17 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	require.Equal(t, "GET", form.Method)
 	require.Contains(t, form.Fields, "q")
 	for _, words := range []string{"fjordstad public library", "FJORDSTÄD", "folkebibliotek", "libr fjord"} {
-		page := n.page(form.Action + "?q=" + url.QueryEscape(words))
-		assert.Equal(t, "Topics called “"+words+"”", page.title)
-		assert.Contains(t, page.text, "Fjordstad Public Library", words)
+		page := n.Page(form.Action + "?q=" + url.QueryEscape(words))
+		assert.Equal(t, "Topics called “"+words+"”", page.Title)
+		assert.Contains(t, page.Text, "Fjordstad Public Library", words)
 	}
-	page := n.page(form.Action + "?q=folkebibliotek")
-	assert.Contains(t, page.text, "also called")
-	assert.Contains(t, page.text, "Fjordstad folkebibliotek")
-	assert.Contains(t, n.page(form.Action+"?q=nothing+is+called+so").text, "No topic is called so")
-	assert.Contains(t, n.page(form.Action).text, "Write the name of a topic")
+	page := n.Page(form.Action + "?q=folkebibliotek")
+	assert.Contains(t, page.Text, "also called")
+	assert.Contains(t, page.Text, "Fjordstad folkebibliotek")
+	assert.Contains(t, n.Page(form.Action+"?q=nothing+is+called+so").Text, "No topic is called so")
+	assert.Contains(t, n.Page(form.Action).Text, "Write the name of a topic")
 
-	found := n.searched("/topicmaps/lib/search?q=folkebibliotek")
+	found := searched(n, "/topicmaps/lib/search?q=folkebibliotek")
 	require.NotEmpty(t, found.Results)
 	at := slices.IndexFunc(found.Results, func(r pages.Result) bool { return r.TopicSI == topicSI })
 	require.GreaterOrEqual(t, at, 0)
@@ -89,25 +91,25 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	for _, given := range []string{identifier, "  " + topicSI + " "} {
 		a := n.Get("/topicmaps/lib/search.html?q=" + url.QueryEscape(given))
 		require.Equal(t, http.StatusSeeOther, a.StatusCode)
-		assert.Equal(t, "Fjordstad Public Library", n.page(a.Header.Get("Location")).title)
-		assert.Equal(t, topicSI, n.searched("/topicmaps/lib/search?q=" + url.QueryEscape(given)).Results[0].TopicSI)
+		assert.Equal(t, "Fjordstad Public Library", n.Page(a.Header.Get("Location")).Title)
+		assert.Equal(t, topicSI, searched(n, "/topicmaps/lib/search?q="+url.QueryEscape(given)).Results[0].TopicSI)
 	}
-	under := n.searched("/topicmaps/lib/search?q=" + url.QueryEscape("https://psi.egov.example.org/authority/f"))
+	under := searched(n, "/topicmaps/lib/search?q="+url.QueryEscape("https://psi.egov.example.org/authority/f"))
 	assert.Contains(t, titles(under), "Fjordstad Public Library")
 	assert.Equal(t, "identifier", under.Results[0].Match.Kind)
 
 	// A topic that is gone has a page, too.
 	require.Equal(t, http.StatusOK, n.Delete("lib", topicSI).StatusCode)
-	assert.Len(t, n.searched("/topicmaps/lib/search?q=folkebibliotek").Results, len(found.Results)-1)
+	assert.Len(t, searched(n, "/topicmaps/lib/search?q=folkebibliotek").Results, len(found.Results)-1)
 	a = n.Get("/topicmaps/lib/search.html?q=" + url.QueryEscape(topicSI))
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
-	n.page(a.Header.Get("Location"))
+	n.Page(a.Header.Get("Location"))
 }
 
 // Programs get JSON, browsers are led to the page.
 func TestSearchesHaveAPage(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", namedMap("Oslo", "Bergen"))
 	a := n.Get("/topicmaps/m/search?q=oslo", firefox...)
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
@@ -129,15 +131,15 @@ func TestSearchesHaveAPage(t *testing.T) {
 	}
 	tag := n.MustGet("/topicmaps/m/search?q=tromso").Header.Get("ETag")
 	n.MustPut("m", namedMap("Oslo", "Tromsø"))
-	assert.Equal(t, []string{"Tromsø"}, titles(n.searched("/topicmaps/m/search?q=tromso")))
+	assert.Equal(t, []string{"Tromsø"}, titles(searched(n, "/topicmaps/m/search?q=tromso")))
 	assert.Equal(t, http.StatusOK, n.Get("/topicmaps/m/search?q=tromso", "If-None-Match", tag).StatusCode)
-	assert.Empty(t, n.searched("/topicmaps/m/search?q=bergen").Results)
+	assert.Empty(t, searched(n, "/topicmaps/m/search?q=bergen").Results)
 }
 
 // An OpenSearch description says how to search (OpenSearch 1.1).
 func TestSearchIsDescribed(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", namedMap("Oslo"))
 	n.MustSet("m", `{"title":"A <long> title of a map & more"}`)
 	a := n.MustGet("/topicmaps/m/opensearch.xml")
@@ -158,13 +160,13 @@ func TestSearchIsDescribed(t *testing.T) {
 		to := strings.NewReplacer("{searchTerms}", "oslo", "{count?}", "").Replace(d.URLs[i].Template)
 		assert.Equal(t, n.URL(path), to)
 	}
-	assert.Len(t, n.searched("/topicmaps/m/search?q=oslo&limit=").Results, 1, "an optional parameter may be empty")
+	assert.Len(t, searched(n, "/topicmaps/m/search?q=oslo&limit=").Results, 1, "an optional parameter may be empty")
 }
 
 // What is found has several pages. Each topic is on one of them.
 func TestFoundTopicsArePaged(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	var names []string
 	for i := range 230 {
 		names = append(names, fmt.Sprintf("Name %d of many", i))
@@ -174,9 +176,9 @@ func TestFoundTopicsArePaged(t *testing.T) {
 		seen := map[string]bool{}
 		path := n.URL("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
 		for range 20 {
-			page := n.page(path)
+			page := n.Page(path)
 			path = ""
-			for _, l := range page.links {
+			for _, l := range page.Links {
 				if strings.Contains(l, "/topics/") && strings.HasSuffix(l, ".html") {
 					assert.False(t, seen[l], "%s is found twice", l)
 					seen[l] = true
@@ -190,19 +192,19 @@ func TestFoundTopicsArePaged(t *testing.T) {
 			}
 		}
 		assert.Len(t, seen, 230, query)
-		found := n.searched("/topicmaps/m/search?limit=1000&q=" + url.QueryEscape(query))
+		found := searched(n, "/topicmaps/m/search?limit=1000&q="+url.QueryEscape(query))
 		require.Len(t, found.Results, 100)
-		rest := n.searched(found.Next)
+		rest := searched(n, found.Next)
 		require.Len(t, rest.Results, 100)
 		require.NotEqual(t, found.Results[0], rest.Results[0])
-		require.Len(t, n.searched(rest.Next).Results, 30)
+		require.Len(t, searched(n, rest.Next).Results, 30)
 	}
 }
 
 // Names may be anything, and as long as they like.
 func TestHostileNamesAreFound(t *testing.T) {
 	t.Parallel()
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", namedMap(
 		"findme <script>alert(1)</script>", `findme "><img src=x onerror=alert(1)>`, "findme \u202E evil", "findme "+strings.Repeat("x", 1<<20), "findme javascript:alert(1)",
 	))
@@ -211,10 +213,10 @@ func TestHostileNamesAreFound(t *testing.T) {
 		assert.Less(t, len(a.Bytes), 20_000)
 		assert.NotContains(t, string(a.Bytes), "<script>")
 		assert.NotContains(t, string(a.Bytes), "<img")
-		n.page("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
+		n.Page("/topicmaps/m/search.html?q=" + url.QueryEscape(query))
 		assert.Less(t, len(n.MustGet("/topicmaps/m/search?q="+url.QueryEscape(query)+"x").Bytes), 20_000)
 	}
-	found := n.searched("/topicmaps/m/search?q=findme+xxxx")
+	found := searched(n, "/topicmaps/m/search?q=findme+xxxx")
 	require.NotEmpty(t, found.Results)
 	assert.Equal(t, 1<<20+7, found.Results[0].Match.Cut)
 }
@@ -222,7 +224,7 @@ func TestHostileNamesAreFound(t *testing.T) {
 // A search costs as much for a topic of which many words begin as asked for as for one of which one does. Themes count
 // once.
 func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
-	n := start(t)
+	n := served.Start(t)
 	n.Publish("m", []byte(testhostile.ThemedNames(300, 50)))
 	for _, form := range []string{"search", "search.html"} {
 		var took [2]uint64
@@ -236,15 +238,16 @@ func TestASearchCostsWhatTheTopicsCost(t *testing.T) {
 
 // A search whose time is over says so, shows what was found until then, and its next pages have the rest.
 func TestASearchThatIsEndedSaysSo(t *testing.T) {
-	n := start(t)
-	n.SearchWithin(1)
+	shown, site := pages.Extension()
+	n := served.Start(t, func(c *server.Config) { c.Parts = extension.Parts([]extension.Extension{shown}) })
+	site().SearchWithin = 1
 	var names, got []string
 	for i := range 30 {
 		names = append(names, fmt.Sprintf("Oslo %02d", i))
 	}
 	n.Publish("m", namedMap(names...))
 	for next := n.URL("/topicmaps/m/search?q=oslo"); next != ""; {
-		found := n.searched(next)
+		found := searched(n, next)
 		if found.Next != "" {
 			assert.Contains(t, found.Ended, "The search was ended after 1ns")
 			page := n.MustGet(strings.Replace(next, "/search?", "/search.html?", 1))
@@ -253,6 +256,6 @@ func TestASearchThatIsEndedSaysSo(t *testing.T) {
 		got, next = append(got, titles(found)...), found.Next
 	}
 	assert.ElementsMatch(t, names, got)
-	n.SearchWithin(0)
-	assert.Empty(t, n.searched("/topicmaps/m/search?q=oslo+0").Ended)
+	site().SearchWithin = 0
+	assert.Empty(t, searched(n, "/topicmaps/m/search?q=oslo+0").Ended)
 }

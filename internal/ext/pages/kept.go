@@ -1,12 +1,10 @@
-package signin
+package pages
 
 import (
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/tmshare/tmshare/internal/ext/pages"
 )
 
 // field is a field of a form that was sent.
@@ -20,7 +18,7 @@ const keptPrefix = "kept-"
 // in. It reports whether it did. A form that may come from another site is not kept: whoever signs in would send it.
 func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 	own := r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
-	if len(s.byID) == 0 || !pages.ForPeople(r) || r.Method != http.MethodPost || !own || s.checkSite(r) != nil {
+	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodPost || !own || s.checkSite(r) != nil {
 		return false, nil
 	}
 	if err := parse(w, r); err != nil {
