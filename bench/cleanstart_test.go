@@ -23,7 +23,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
-	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -62,7 +62,7 @@ func BenchmarkCleanStart(b *testing.B) {
 		d, p := cleanStart(b, origin.url+"/topicmaps/"+collection, place)
 		took, peak = took.least(d), max(peak, p)
 		b.StopTimer()
-		if database.IsURL(place) {
+		if extension.IsAddress(place) {
 			d, _ = cleanStart(b, origin.url+"/topicmaps/"+collection, folder)
 			inFolder = inFolder.least(d)
 		} else {

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
-	"github.com/tmshare/tmshare/internal/database"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -46,7 +46,7 @@ func newPlace(b *testing.B) string { return stores.Place(b, filepath.Join(b.Temp
 
 // at returns the flags of a program that say where its store is.
 func at(place string) []string {
-	if database.IsURL(place) {
+	if extension.IsAddress(place) {
 		return []string{"--store", place}
 	}
 	return []string{"--data", place}
@@ -54,8 +54,7 @@ func at(place string) []string {
 
 // openStore opens the store at a place.
 func openStore(ctx context.Context, place string, logger *slog.Logger) (*store.DB, error) {
-	db, _, err := database.OpenAnywhere(ctx, place, store.Options{Logger: logger})
-	return db, err
+	return (&extension.App{Extensions: ext.All()}).OpenAt(ctx, place, store.Options{Logger: logger})
 }
 
 // importInto publishes the map in a file in a new store, with a snapshot.

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
-	"github.com/tmshare/tmshare/internal/database"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -77,7 +77,7 @@ func newEditor(b *testing.B, name string, topics, documents int) *editor {
 
 // sizeInDatabase returns how many bytes a store takes in a database, indexes included; 0 if it is in a folder.
 func sizeInDatabase(b *testing.B, place string) float64 {
-	if !database.IsURL(place) {
+	if !extension.IsAddress(place) {
 		return 0
 	}
 	db, err := openStore(b.Context(), place, slog.New(slog.DiscardHandler))
