@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -52,7 +51,7 @@ func TestARestoreUnderRunningServers(t *testing.T) {
 	s := share(t, database.URL(), database.URL(), 2)
 	rounds := testenv.Rounds(2, 20)
 	s.create()
-	store := postgres.Options{Schema: "tmshare"}
+	const store = "tmshare" // its schema
 	for round := range rounds {
 		kept, lost, again := 3*round, 3*round+1, 3*round+2
 		s.put(0, kept)

@@ -246,7 +246,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	err = f.app.OpenAlone(ctx, store.Options{Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	err = f.app.OpenAlone(ctx, store.Options{Dir: f.app.Data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}

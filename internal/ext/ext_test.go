@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv"
@@ -95,7 +94,11 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			o.Put(version("v3"))
 			assert.Equal(t, 10, strings.Count(o.Get(list), `change="updated"`), "what was changed meanwhile is in it, too")
 			require.NoError(t, o.DB.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
-			require.NoError(t, resources.Check(t.Context(), o.DB, false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+			for _, e := range ext.All() {
+				if e.Check != nil {
+					require.NoError(t, e.Check(t.Context(), o.DB, false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}), e.Name)
+				}
+			}
 		})
 	}
 }

@@ -286,8 +286,7 @@ func TestAServerOnADatabaseThatLags(t *testing.T) {
 	s := pgserver.Start(t, "fsync=off")
 	o := s.Store(t)
 	on := func(database *pgserver.Server, access store.Access, base string) *node {
-		o.URL = database.URL()
-		return startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o), Access: access}, served.DocumentSize(2), func(c *server.Config) {
+		return startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, database.At(o)), Access: access}, served.DocumentSize(2), func(c *server.Config) {
 			if base != "" {
 				c.BaseURL = base
 			}

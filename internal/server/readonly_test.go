@@ -31,8 +31,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 		o := primary.Store(t)
 		n := startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o)}, changesPerList(2))
 		n.fill()
-		o.URL = primary.Standby().URL()
-		reader := n.startReader(store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o)})
+		reader := n.startReader(store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, primary.Standby().At(o))})
 		follows := func() bool {
 			return bytes.Equal(n.MustGet("/topicmaps/small").Bytes, reader.Get("/topicmaps/small").Bytes)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	storekeys "github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -273,15 +272,15 @@ func TestWhatMayBeNamedIsNotRemoved(t *testing.T) {
 	})
 }
 
-// loadForever opens a store in a database, and loads maps until it is killed. Its arguments are the address and the
-// schema.
+// loadForever opens a store in a database, and loads maps until it is killed. Its arguments are the address and a
+// folder.
 func loadForever(args []string) error {
 	ctx := context.Background()
-	e, err := postgres.Open(ctx, postgres.Options{URL: args[0], Schema: args[1]})
+	e, err := pgserver.Dial(args[0])
 	if err != nil {
 		return err
 	}
-	o := testOptions(args[2])
+	o := testOptions(args[1])
 	o.Engine = e
 	db, err := Open(ctx, o)
 	if err != nil {
@@ -312,7 +311,7 @@ func TestWhatKilledLoadsHaveLeftIsRemoved(t *testing.T) {
 	rng := testenv.Rand(77)
 	most := 0
 	for range testenv.Rounds(3, 30) {
-		p := kill.Start(t, "load", o.URL, o.Schema, t.TempDir())
+		p := kill.Start(t, "load", pgserver.Address(o), t.TempDir())
 		for range 1 + rng.IntN(2) {
 			p.Line()
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/files/filestest"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -122,8 +121,8 @@ func leftFiles(t *testing.T, s files.Store) (n int) {
 // write writes files until it is killed, to a folder or to a database. It says when one is committed.
 func write(args []string) error {
 	var s files.Store = files.Folder(args[0])
-	if postgres.IsURL(args[0]) {
-		e, err := postgres.Open(context.Background(), postgres.Options{URL: args[0], Schema: args[1]})
+	if strings.Contains(args[0], "://") {
+		e, err := pgserver.Dial(args[0])
 		if err != nil {
 			return err
 		}
@@ -155,7 +154,7 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 		left  func(*testing.T, files.Store) int
 	}{
 		"folder":   {files.Folder(dir), []string{dir}, leftFiles},
-		"postgres": {files.Rows{Engine: pgserver.Open(t, database), Now: time.Now}, []string{database.URL, database.Schema}, leftRows},
+		"postgres": {files.Rows{Engine: pgserver.Open(t, database), Now: time.Now}, []string{pgserver.Address(database)}, leftRows},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := testenv.Rand(210)

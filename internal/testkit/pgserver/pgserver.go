@@ -3,8 +3,10 @@
 package pgserver
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"sync/atomic"
 	"testing"
 
@@ -38,6 +40,24 @@ func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
 func (s *Server) Drop(t testing.TB, o postgres.Options) {
 	t.Helper()
 	s.SQL(t, "DROP SCHEMA "+o.Schema+" CASCADE")
+}
+
+// At returns the place of a store on a server that has it from another one.
+func (s *Server) At(o postgres.Options) postgres.Options {
+	o.URL = s.URL()
+	return o
+}
+
+// Address returns the address of a store, as programs take it.
+func Address(o postgres.Options) string { return o.URL + "&search_path=" + o.Schema }
+
+// Dial opens the store at an address, in a process that a test has started.
+func Dial(address string) (*postgres.Engine, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(context.Background(), postgres.Options{URL: address, Schema: u.Query().Get("search_path")})
 }
 
 // Open opens a store. It is closed when the test ends.

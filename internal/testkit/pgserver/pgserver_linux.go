@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -109,19 +108,19 @@ func (s *Server) Freeze(t testing.TB) (thaw func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// Dump returns what pg_dump says of a store.
-func (s *Server) Dump(t testing.TB, o postgres.Options) string {
+// Dump returns what pg_dump says of the store in a schema.
+func (s *Server) Dump(t testing.TB, schema string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-n", o.Schema).Output()
+	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-n", schema).Output()
 	require.NoError(t, err)
 	return string(out)
 }
 
-// Restore puts a store back to a dump, under the processes that have it open.
-func (s *Server) Restore(t testing.TB, o postgres.Options, dump string) {
+// Restore puts the store in a schema back to a dump, under the processes that have it open.
+func (s *Server) Restore(t testing.TB, schema, dump string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-1", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1")
-	cmd.Stdin = strings.NewReader(strings.Replace(dump, "DROP SCHEMA IF EXISTS "+o.Schema+";", "DROP SCHEMA "+o.Schema+" CASCADE;", 1))
+	cmd.Stdin = strings.NewReader(strings.Replace(dump, "DROP SCHEMA IF EXISTS "+schema+";", "DROP SCHEMA "+schema+" CASCADE;", 1))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -5,8 +5,6 @@ package pgserver
 import (
 	"net/url"
 	"testing"
-
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 )
 
 // Server is a server of PostgreSQL.
@@ -56,10 +54,10 @@ func (s *Server) Resume(testing.TB) {}
 func (s *Server) Freeze(testing.TB) func() { return func() {} }
 
 // Dump returns nothing.
-func (s *Server) Dump(testing.TB, postgres.Options) string { return "" }
+func (s *Server) Dump(testing.TB, string) string { return "" }
 
 // Restore puts a store back.
-func (s *Server) Restore(testing.TB, postgres.Options, string) {}
+func (s *Server) Restore(testing.TB, string, string) {}
 
 // Kill ends the server.
 func (s *Server) Kill() {}

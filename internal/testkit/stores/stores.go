@@ -120,8 +120,7 @@ func Place(t testing.TB, folder string) string {
 	if !testenv.OnPostgreSQL() {
 		return folder
 	}
-	o := place(t, folder)
-	return o.URL + "&search_path=" + o.Schema
+	return pgserver.Address(place(t, folder))
 }
 
 func place(t testing.TB, folder string) postgres.Options {
