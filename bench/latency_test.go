@@ -20,6 +20,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -96,7 +97,7 @@ func newFollower(b *testing.B, origin *node, delay time.Duration) *follower {
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	transport := &http.Transport{Proxy: http.ProxyURL(at), MaxIdleConnsPerHost: 64}
 	b.Cleanup(transport.CloseIdleConnections)
-	f.Client, err = client.New(client.Config{Store: db, Logger: logger, HTTP: &http.Client{Transport: transport}})
+	f.Client, err = client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: logger, HTTP: &http.Client{Transport: transport}})
 	require.NoError(b, err)
 	_, err = f.Subscribe(context.Background(), origin.url+"/topicmaps/"+collection, client.SubscribeOptions{})
 	require.NoError(b, err)

@@ -27,7 +27,7 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 		f.config.Node = clientcmd.NodePages(held, f.config.BaseURL, nil, log)
 		return func() {}, wait, nil
 	}
-	w, err := clientcmd.Follow(held, client.Config{ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log}, f.interval)
+	w, err := clientcmd.Follow(held, client.Config{Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log}, f.interval)
 	if err != nil {
 		return nil, nil, err
 	}

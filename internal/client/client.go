@@ -71,6 +71,9 @@ type Config struct {
 	// has time limits on connecting and waiting.
 	HTTP *http.Client
 
+	// Protocols are those by which sources of records are followed.
+	Protocols []follow.Protocol
+
 	// Hosts may be followed to besides the one of the subscription ("host" or
 	// "host:port").
 	Hosts []string

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -27,7 +28,7 @@ func verifyIn(dir string) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Store: db, Logger: silent})
+	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: silent})
 	if err != nil {
 		return err
 	}

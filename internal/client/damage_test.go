@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/statedigest"
@@ -97,7 +98,7 @@ type asserting interface {
 func (h *heldRows) open(t asserting, engine kv.Engine, change ...func(*client.Config)) (*store.DB, *client.Client) {
 	db, err := store.Open(t.Context(), store.Options{Dir: h.dir, Engine: engine, Logger: silent})
 	require.NoError(t, err)
-	config := client.Config{Store: db, Logger: silent, Backoff: time.Millisecond}
+	config := client.Config{Protocols: ext.Protocols(), Store: db, Logger: silent, Backoff: time.Millisecond}
 	for _, f := range change {
 		f(&config)
 	}

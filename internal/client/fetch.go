@@ -104,7 +104,28 @@ func (c *Client) recentDocument(ctx context.Context, s *store.Subscription) (*fe
 
 // finder finds what can be subscribed to.
 func (c *Client) finder() discover.Finder {
-	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report}
+	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report, Protocols: c.Protocols}
+}
+
+// finding returns the protocol that finds a source, nil where what is followed is a feed.
+func (c *Client) finding(s *store.Subscription) (*follow.Protocol, error) {
+	if s.Protocol == store.TMShare {
+		return nil, nil
+	}
+	p, err := c.protocolOf(s)
+	if err != nil || p.Find == nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// found finds a source again. It returns nil where what is followed is a feed.
+func (c *Client) found(ctx context.Context, s *store.Subscription) (*follow.Found, error) {
+	p, err := c.finding(s)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	return p.Find(ctx, &follow.Access{Fetcher: c.fetcher(), MaxDocs: c.MaxDocs}, s.FragmentsFeed)
 }
 
 // fetcher is what the round says of fetching.
@@ -118,11 +139,10 @@ func (c *Client) fetcher() *fetch.Fetcher {
 // healthOf returns what tells whether the server of a subscription is out of order.
 func (c *Client) healthOf(s *store.Subscription, allowURL func(*url.URL) error) follow.Health {
 	return follow.Health{Alive: func(ctx context.Context) (err error) {
-		if s.Protocol == store.ResourceSync {
-			_, err = c.finder().Set(ctx, s.FragmentsFeed)
-		} else {
-			_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, allowURL)
+		if found, err := c.found(ctx, s); found != nil || err != nil {
+			return err
 		}
+		_, _, err = c.getFeed(ctx, s.FragmentsFeed, s.ETag, allowURL)
 		return err
 	}}
 }

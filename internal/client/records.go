@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -46,10 +46,27 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 		return err
 	}
 	h := &records{Client: c, s: s, r: r, allowURL: allowURL, large: make(chan struct{}, 1)}
-	if s.Protocol == store.ResourceSync {
-		return c.withPackages(ctx, s, func(source *rs.Source) error { return h.sync(ctx, source) })
+	if err := c.tidyDownloads(ctx); err != nil {
+		return err
 	}
-	return h.sync(ctx, h.atomPMH())
+	p, err := c.protocolOf(s)
+	if err != nil {
+		return err
+	}
+	access := h.access()
+	if err := p.Use(access, func(source follow.Source) error { return h.sync(ctx, source) }); err != nil {
+		return err
+	}
+	return os.RemoveAll(access.Temp) // it stays for the next round where this one has failed
+}
+
+// protocolOf returns the protocol of a source of records.
+func (c *Client) protocolOf(s *store.Subscription) (*follow.Protocol, error) {
+	p := follow.ProtocolNamed(c.Protocols, string(s.Protocol))
+	if p == nil {
+		return nil, fmt.Errorf("%s is followed by the protocol %s, which this program does not have: use one that has it, or unsubscribe. What is here stays", s.Name, s.Protocol)
+	}
+	return p, nil
 }
 
 func (h *records) sync(ctx context.Context, source follow.Source) error {
@@ -82,15 +99,25 @@ func (h *records) Mark() follow.Mark { return h.mark }
 // Memory implements [follow.Sink].
 func (h *records) Memory() *follow.Memory { return h.memoryOf(h.s) }
 
-func (h *records) atomPMH() *atompmh.Source {
-	return &atompmh.Source{
-		Fetcher: h.fetcher(), Limits: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
-		Check: func(d *follow.Document) error {
-			return checkPrefix(h.s, d.ServerSrcLocatorPrefix, d.URL, false)
+// access returns what the protocol reads the source with.
+func (h *records) access() *follow.Access {
+	return &follow.Access{
+		Fetcher: h.fetcher(), URL: h.s.FragmentsFeed, Feed: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
+		Temp: h.downloadPath(h.s) + ".packages", MaxResource: h.MaxFragment, MaxPackage: h.MaxSnapshot,
+		Subjects: !h.s.OwnSP,
+		Check: func(sp, at string) error {
+			if iri.ToURI(sp) == iri.ToURI(h.s.SP) { // which of the two it is, not every document can say
+				sp = h.s.SP
+			}
+			return checkPrefix(h.s, sp, at, true)
 		},
-		Progress: func(documents int) {
-			h.Client.Progress(Progress{h.s.Name, "reading the feed", int64(documents), 0, Documents})
+		Documents: func(n int) {
+			h.Client.Progress(Progress{h.s.Name, "reading what has changed", int64(n), 0, Documents})
 		},
+		Downloading: func(done, total int64) {
+			h.Client.Progress(Progress{h.s.Name, "fetching a package", done, total, Bytes})
+		},
+		Report: func(line string) { h.Client.Report(h.s.Name + ": " + line) },
 	}
 }
 

@@ -16,14 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -72,7 +69,7 @@ func newRecordsBench(tb testing.TB, count int) *recordsBench {
 	_, err = n.server.Import(context.Background(), store.Collection{Name: "m", SP: n.sp}, strings.NewReader(doc(topics(count, "v0")...)), "m")
 	require.NoError(tb, err)
 	n.db = open()
-	n.client, err = client.New(client.Config{Store: n.db, Logger: silent})
+	n.client, err = client.New(client.Config{Protocols: ext.Protocols(), Store: n.db, Logger: silent})
 	require.NoError(tb, err)
 	return n
 }
@@ -88,14 +85,11 @@ func (n *recordsBench) inStep(form string) {
 	}, 10*time.Minute, 100*time.Millisecond)
 	s, err := n.client.Subscribe(ctx, n.url+form, client.SubscribeOptions{Name: "m"})
 	require.NoError(tb, err)
-	fetcher := fetch.Fetcher{Logger: silent}.WithDefaults()
-	var source follow.Source = &atompmh.Source{Fetcher: fetcher}
-	if form == lists {
-		source = &rs.Source{Fetcher: fetcher, About: func(i *resourcesync.Item) []string {
-			subject, _ := i.Link(resourcesync.RelDescribes)
-			return []string{subject.Href}
-		}}
-	}
+	source, err := follow.ProtocolNamed(ext.Protocols(), string(s.Protocol)).Open(&follow.Access{
+		Fetcher: fetch.Fetcher{Logger: silent}.WithDefaults(), URL: s.FragmentsFeed, Temp: tb.TempDir(), Subjects: true,
+		Check: func(string, string) error { return nil },
+	})
+	require.NoError(tb, err)
 	news, err := source.Delta(ctx, s.FragmentsFeed, follow.Look{}, nothing{})
 	require.NoError(tb, err)
 	a, err := http.Get(n.url + "/snapshots/current.xtm21")

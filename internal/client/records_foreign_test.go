@@ -301,5 +301,5 @@ func TestStatusOfRecords(t *testing.T) {
 	p.feed(live("a", 1, "a"), dead("b", 3))
 	s.syncQuiet()
 	assert.Equal(t, []status.State{status.InStep}, states())
-	require.Equal(t, store.AtomPMH, s.known("egov").Protocol)
+	require.Equal(t, store.Protocol("atom-pmh"), s.known("egov").Protocol)
 }

@@ -25,7 +25,7 @@ const (
 
 var forms = []string{archived, complete, lists}
 
-var protocols = map[string]store.Protocol{archived: store.AtomPMH, complete: store.AtomPMH, lists: store.ResourceSync}
+var protocols = map[string]store.Protocol{archived: store.Protocol("atom-pmh"), complete: store.Protocol("atom-pmh"), lists: store.Protocol("resourcesync")}
 
 // record subscribes to the records of a collection.
 func (s *subscriber) record(o *origin, collection, form, as string) {

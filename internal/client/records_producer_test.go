@@ -120,7 +120,7 @@ const (
 // harvesting returns a subscriber whose egov follows the feed.
 func harvesting(t *testing.T, p *producer) *subscriber {
 	s := newSubscriber(t, func(c *client.Config) { c.Parallel, c.Tries = 1, 1 })
-	_, err := s.Subscribe(context.Background(), p.URL+"/feed", client.SubscribeOptions{Name: "egov", Protocol: client.ProtocolAtomPMH})
+	_, err := s.Subscribe(context.Background(), p.URL+"/feed", client.SubscribeOptions{Name: "egov", Protocol: "atom-pmh"})
 	require.NoError(t, err)
 	p.seen()
 	return s

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -62,9 +62,9 @@ func stated(body string) string {
 // following returns a subscriber whose egov follows what is at a path.
 func (p *producer) following(t *testing.T, path string, change ...func(*client.Config)) *subscriber {
 	s := newSubscriber(t, append([]func(*client.Config){func(c *client.Config) { c.Parallel, c.Tries = 1, 1 }}, change...)...)
-	sub, err := s.Subscribe(context.Background(), p.URL+"/"+path, client.SubscribeOptions{Name: "egov", Protocol: client.ProtocolResourceSync})
+	sub, err := s.Subscribe(context.Background(), p.URL+"/"+path, client.SubscribeOptions{Name: "egov", Protocol: "resourcesync"})
 	require.NoError(t, err)
-	require.Equal(t, store.ResourceSync, sub.Protocol)
+	require.Equal(t, store.Protocol("resourcesync"), sub.Protocol)
 	p.seen()
 	return s
 }
@@ -283,23 +283,23 @@ func TestPrefixOfAForeignSource(t *testing.T) {
 		linkTo("https://github.com/tmshare/tmshare/ns/1/source-locator-prefix", "http://psi.example.org/map/", ""), p.item("a", 1, "", describes("a")), p.item("b", 1, "", describes("b")))
 
 	s := newSubscriber(t, func(c *client.Config) { c.Tries = 1 })
-	sub, err := s.Subscribe(context.Background(), p.URL+"/plain.xml", client.SubscribeOptions{Name: "egov", Protocol: client.ProtocolResourceSync, SP: "http://psi.example.org/mine#"})
+	sub, err := s.Subscribe(context.Background(), p.URL+"/plain.xml", client.SubscribeOptions{Name: "egov", Protocol: "resourcesync", SP: "http://psi.example.org/mine#"})
 	require.NoError(t, err)
 	assert.Equal(t, "http://psi.example.org/mine#", sub.SP)
 	_, bad := s.syncPasses(2)
 	assert.Contains(t, bad[0].Error, "nothing says which of the topics in it this is about")
 
-	_, err = s.Subscribe(context.Background(), p.URL+"/declared.xml", client.SubscribeOptions{Name: "other", Protocol: client.ProtocolResourceSync, SP: "http://psi.example.org/mine#"})
+	_, err = s.Subscribe(context.Background(), p.URL+"/declared.xml", client.SubscribeOptions{Name: "other", Protocol: "resourcesync", SP: "http://psi.example.org/mine#"})
 	assert.ErrorContains(t, err, "its ServerSrcLocatorPrefix is http://psi.example.org/map/")
 	require.NoError(t, s.Unsubscribe(context.Background(), "egov"))
-	sub, err = s.Subscribe(context.Background(), p.URL+"/declared.xml", client.SubscribeOptions{Name: "egov", Protocol: client.ProtocolResourceSync})
+	sub, err = s.Subscribe(context.Background(), p.URL+"/declared.xml", client.SubscribeOptions{Name: "egov", Protocol: "resourcesync"})
 	require.NoError(t, err)
 	assert.Equal(t, "http://psi.example.org/map/", sub.SP)
 
 	// Documents have the URI of a prefix, whatever that is.
 	p.sitemap("ø.xml", `capability="resourcelist" at="`+second(5)+`"`,
 		linkTo("https://github.com/tmshare/tmshare/ns/1/source-locator-prefix", "http://psi.example.org/%C3%B8/", ""), p.item("a", 1, "", describes("a")), p.item("b", 1, "", describes("b")))
-	o, err := s.Subscribe(context.Background(), p.URL+"/%C3%B8.xml", client.SubscribeOptions{Name: "ø", Protocol: client.ProtocolResourceSync})
+	o, err := s.Subscribe(context.Background(), p.URL+"/%C3%B8.xml", client.SubscribeOptions{Name: "ø", Protocol: "resourcesync"})
 	require.NoError(t, err)
 	assert.Equal(t, "http://psi.example.org/ø/", o.SP)
 	require.NoError(t, s.db.UpdateSubscription(p.t.Context(), "ø", func(s *store.Subscription) { s.SP = "http://psi.example.org/%C3%B8/" }))
@@ -383,7 +383,7 @@ func TestSourceThatOnlyRobotsTxtNames(t *testing.T) {
 	p.put("robots.txt", "User-agent: *\nSitemap: "+p.URL+"/maps/list.xml\n")
 	for _, at := range []string{"", "maps/list.xml"} {
 		s := newSubscriber(t)
-		sub, err := s.Subscribe(context.Background(), p.URL+"/"+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+		sub, err := s.Subscribe(context.Background(), p.URL+"/"+at, client.SubscribeOptions{Protocol: "resourcesync"})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"maps", p.URL + "/maps/list.xml"}, []string{sub.Name, sub.FragmentsFeed})
 		_, err = s.Sync(context.Background(), "maps")
@@ -392,10 +392,10 @@ func TestSourceThatOnlyRobotsTxtNames(t *testing.T) {
 	}
 
 	p.put("robots.txt", "User-agent: *\nSitemap: /maps/list.xml\nSitemap: /pages/list.xml\n")
-	_, err := newSubscriber(t).Subscribe(context.Background(), p.URL, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
-	var choice *discover.ChoiceError
+	_, err := newSubscriber(t).Subscribe(context.Background(), p.URL, client.SubscribeOptions{Protocol: "resourcesync"})
+	var choice *follow.ChoiceError
 	require.ErrorAs(t, err, &choice)
-	assert.Equal(t, []discover.Offer{{Title: "maps", URL: p.URL + "/maps/list.xml"}, {Title: "pages", URL: p.URL + "/pages/list.xml"}}, choice.Collections)
+	assert.Equal(t, []follow.Offer{{Title: "maps", URL: p.URL + "/maps/list.xml"}, {Title: "pages", URL: p.URL + "/pages/list.xml"}}, choice.Collections)
 
 	// The list that is followed is not there for a while, and robots.txt leads to another one.
 	s := p.following(t, "maps/list.xml")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/node"
@@ -46,10 +46,10 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 				ref = o.RecordsURL("egov", at)
 			}
 			for _, sp := range []string{"", o.SP("egov")} {
-				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, SP: sp, Name: "x", Again: true})
+				sub, err := s.Subscribe(context.Background(), ref, client.SubscribeOptions{Protocol: "resourcesync", SP: sp, Name: "x", Again: true})
 				require.NoError(t, err)
 				assert.Equal(t, []string{o.RecordsURL("egov", lists), o.SP("egov")}, []string{sub.FragmentsFeed, sub.SP})
-				assert.Equal(t, store.ResourceSync, sub.Protocol)
+				assert.Equal(t, store.Protocol("resourcesync"), sub.Protocol)
 				require.NoError(t, s.Unsubscribe(context.Background(), "x"))
 			}
 		})
@@ -59,7 +59,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 		sub, err := newSubscriber(t).Subscribe(context.Background(), o.RecordsURL("egov", "/resourcesync/changelist.xml"), client.SubscribeOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"egov", o.RecordsURL("egov", lists)}, []string{sub.Name, sub.FragmentsFeed})
-		assert.Equal(t, client.ProtocolResourceSync, client.ProtocolOf(sub))
+		assert.Equal(t, "resourcesync", client.ProtocolOf(sub))
 	})
 	t.Run("another prefix than the declared one", func(t *testing.T) {
 		s := newSubscriber(t)
@@ -72,10 +72,10 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 		o.Create("libraries", doc(topic("a", "A")))
 		for _, at := range []string{"", "/topicmaps", "/about", "/.well-known/resourcesync"} {
 			s := newSubscriber(t)
-			_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
-			var choice *discover.ChoiceError
+			_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync"})
+			var choice *follow.ChoiceError
 			require.ErrorAs(t, err, &choice, at)
-			assert.Equal(t, discover.ChoiceError{URL: o.URL + at, Collections: []discover.Offer{
+			assert.Equal(t, follow.ChoiceError{URL: o.URL + at, Collections: []follow.Offer{
 				{Title: "egov", URL: o.RecordsURL("egov", lists)}, {Title: "libraries", URL: o.RecordsURL("libraries", lists)},
 			}}, *choice)
 			assert.ErrorContains(t, err, "offers 2 collections")
@@ -87,7 +87,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		sub, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps/egov"+key, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+		sub, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps/egov"+key, client.SubscribeOptions{Protocol: "resourcesync"})
 		require.NoError(t, err, "a topic leads to its own collection")
 		assert.Equal(t, "egov", sub.Name)
 	})
@@ -142,9 +142,9 @@ func TestSourceThatWantsAToken(t *testing.T) {
 		"/.well-known/resourcesync": "the Source has no set of resources",
 	} {
 		s := newSubscriber(t)
-		_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync})
+		_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync"})
 		assert.ErrorContains(t, err, says, at)
-		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: client.ProtocolResourceSync, TokenFile: file, Name: "egov"})
+		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync", TokenFile: file, Name: "egov"})
 		require.NoError(t, err, at)
 		o.Seen()
 		s.syncQuiet()

@@ -37,7 +37,7 @@ func roundIn(dir string) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Store: db, Logger: silent})
+	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: silent})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/local"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
@@ -29,8 +30,7 @@ type SubscribeOptions struct {
 	// one of the feed's URL. It must be the declared one of a feed that does.
 	SP string
 
-	// Protocol is how changes are to be learnt of. "" takes what the URL shows, which is
-	// ProtocolTMShare unless it is that of a feed of records or of a document of ResourceSync.
+	// Protocol is how changes are to be learnt of, one of [ProtocolNames]. "" takes what the URL shows.
 	Protocol string
 
 	// Format is the name of a format to ask for alone, one that servers offer; "" takes the
@@ -67,15 +67,17 @@ type SubscribeOptions struct {
 	Strict *bool
 }
 
-// The names of the protocols.
-const (
-	ProtocolTMShare      = "tmshare"      // a fragments feed, in any dialect
-	ProtocolAtomPMH      = "atom-pmh"     // a feed of records
-	ProtocolResourceSync = "resourcesync" // the lists of a ResourceSync Source
-)
+// ProtocolTMShare is the name of the protocol of fragments feeds, in any dialect.
+const ProtocolTMShare = "tmshare"
 
-// Protocols are the names of all protocols.
-var Protocols = []string{ProtocolTMShare, ProtocolAtomPMH, ProtocolResourceSync}
+// ProtocolNames returns the names by which sources can be followed, where there are these protocols of records.
+func ProtocolNames(ofRecords []follow.Protocol) []string {
+	names := []string{ProtocolTMShare}
+	for i := range ofRecords {
+		names = append(names, ofRecords[i].Name)
+	}
+	return names
+}
 
 // ProtocolOf returns the name of the protocol of a subscription.
 func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol), ProtocolTMShare) }
@@ -83,7 +85,7 @@ func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol)
 // Subscribe subscribes to the collection at a URL: that of an overview with one
 // collection, a topic map feed, a fragments feed or a feed of records, or anything that
 // leads to a set of resources of a ResourceSync Source. Where there are several
-// collections, a [*discover.ChoiceError] lists them.
+// collections, a [*follow.ChoiceError] lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
 	if o.Format != "" {
 		f, err := formats.ServedNamed(o.Format)
@@ -92,8 +94,8 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		}
 		o.Format = f.Name
 	}
-	if o.Protocol != "" && !slices.Contains(Protocols, o.Protocol) {
-		return nil, fmt.Errorf("unknown protocol %q: there are %s", o.Protocol, strings.Join(Protocols, ", "))
+	if names := ProtocolNames(c.Protocols); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
+		return nil, fmt.Errorf("unknown protocol %q: there are %s", o.Protocol, strings.Join(names, ", "))
 	}
 	if o.Key != "" {
 		if err := checkpoint.CheckPublic(o.Key); err != nil {

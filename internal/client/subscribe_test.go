@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 // From each address that a server gives, the same feeds are found.
@@ -74,9 +74,9 @@ func TestSubscribeListsTheCollectionsOfAnOverview(t *testing.T) {
 	o := publishing(t, doc())
 	o.Create("libraries", doc())
 	_, err := newSubscriber(t).Subscribe(context.Background(), o.URL+"/topicmaps", client.SubscribeOptions{})
-	var choice *discover.ChoiceError
+	var choice *follow.ChoiceError
 	require.ErrorAs(t, err, &choice)
-	assert.Equal(t, []discover.Offer{
+	assert.Equal(t, []follow.Offer{
 		{Title: "egov", URL: o.URL + "/topicmaps/egov"},
 		{Title: "libraries", URL: o.URL + "/topicmaps/libraries"},
 	}, choice.Collections)
@@ -106,7 +106,7 @@ func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 		{client.SubscribeOptions{Again: true}, `there is a subscription "egov" already; choose another name with --as`},
 		{client.SubscribeOptions{Name: "twice", Again: true}, ""},
 		{client.SubscribeOptions{Name: "format", Format: "xtm1.0"}, ""},
-		{client.SubscribeOptions{Name: "protocol", Protocol: client.ProtocolAtomPMH}, ""},
+		{client.SubscribeOptions{Name: "protocol", Protocol: "atom-pmh"}, ""},
 	} {
 		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), c.options)
 		if c.fails == "" {

@@ -336,7 +336,10 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 
 // stage loads the newest snapshot, or nothing where there is none.
 func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
-	if s.Protocol == store.ResourceSync { // it is looked at when its lists are read
+	switch p, err := c.finding(s); {
+	case err != nil:
+		return err
+	case p != nil: // it is looked at when what it has is read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
 	recent, allowURL, err := c.recentDocument(ctx, s)

@@ -116,7 +116,7 @@ func TestKeyThatIsDemanded(t *testing.T) {
 	require.ErrorContains(t, subscribe(wrong), "not subscribed, as its checkpoint is refused: it is signed by maps.example.org+")
 	require.ErrorContains(t, subscribe("nonsense"), "is no public key")
 	require.NoError(t, subscribe(right))
-	_, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Key: right, Protocol: client.ProtocolAtomPMH})
+	_, err := newSubscriber(t).Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Key: right, Protocol: "atom-pmh"})
 	require.ErrorContains(t, err, "leave out --key")
 }
 

@@ -153,8 +153,13 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 
 // currentLink returns where the map as of now is.
 func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowURL func(*url.URL) error) (string, error) {
-	if s.Protocol == store.ResourceSync {
-		return c.currentOfSet(ctx, s)
+	switch found, err := c.found(ctx, s); {
+	case err != nil:
+		return "", err
+	case found != nil && found.Current == "":
+		return "", fmt.Errorf("%s: nothing there leads to the map as of now, so there is nothing to compare with", found.URL)
+	case found != nil:
+		return found.Current, nil
 	}
 	recent, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -77,8 +78,8 @@ Other ways to follow a source:
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
-			if o.Protocol != "" && !slices.Contains(client.Protocols, o.Protocol) {
-				return cli.UsageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.Protocols, ", ")))
+			if o.Protocol != "" && !slices.Contains(client.ProtocolNames(extension.Protocols(a.Extensions)), o.Protocol) {
+				return cli.UsageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")))
 			}
 			if err := checkKey(o.Key); err != nil {
 				return err
@@ -106,9 +107,9 @@ Other ways to follow a source:
 	fl := cmd.Flags()
 	subscribeFlags(fl, &o, "subscription")
 	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
-	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.Protocols, ", ")+" (default: what the URL shows)")
+	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the server has)")
-	cli.OneOf(cmd.Flags(), "protocol", client.Protocols...)
+	cli.OneOf(cmd.Flags(), "protocol", client.ProtocolNames(extension.Protocols(a.Extensions))...)
 	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
 	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
 	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
@@ -127,7 +128,7 @@ func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscripti
 	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
 		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts, a.strictly(), args[1:]
 		s, err := a.client.Subscribe(ctx, args[0], *o)
-		var choice *discover.ChoiceError
+		var choice *follow.ChoiceError
 		switch {
 		case errors.As(err, &choice) && a.JSON:
 			return errors.Join(a.Print(choice.Collections), &cli.ExitError{Code: cli.Usage})

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/systemd"
@@ -99,7 +100,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.Held.End(ctx, false)) }()
 	a.DB = a.Held.DB
-	w, err := watcher(a.Held, client.Config{ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	w, err := watcher(a.Held, client.Config{Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}

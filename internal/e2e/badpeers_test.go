@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
@@ -43,7 +44,7 @@ type victim struct {
 func newVictim(t *testing.T, bad, good *kit.Origin, replicate bool, replicas ...string) *victim {
 	v := &victim{Origin: kit.New(t)}
 	var err error
-	v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) {
+	v.Client, err = client.New(client.Config{Protocols: ext.Protocols(), Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.report = append(v.report, line)
@@ -250,7 +251,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 	for i := range nodes {
 		v := &victim{Origin: kit.New(t)}
 		var err error
-		v.Client, err = client.New(client.Config{Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) { v.report = append(v.report, line) }})
+		v.Client, err = client.New(client.Config{Protocols: ext.Protocols(), Store: v.DB, Logger: quiet, Backoff: time.Millisecond, Report: func(line string) { v.report = append(v.report, line) }})
 		require.NoError(t, err)
 		v.Create("own", topicMap(named([]string{"North", "South"}[i])))
 		_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: v.SP("all"), DerivedFrom: []string{"own"}}, &merge.Memory{}, nil)

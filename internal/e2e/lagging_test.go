@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -34,7 +35,7 @@ func alternate(t *testing.T, front *nginx.Front, confirmAfter time.Duration) *al
 	a := &alternating{t: t, db: stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})}
 	t.Cleanup(func() { require.NoError(t, a.db.Close()) })
 	var err error
-	a.Client, err = client.New(client.Config{Store: a.db, Logger: node.Silent, Backoff: time.Millisecond, ConfirmAfter: confirmAfter})
+	a.Client, err = client.New(client.Config{Protocols: ext.Protocols(), Store: a.db, Logger: node.Silent, Backoff: time.Millisecond, ConfirmAfter: confirmAfter})
 	require.NoError(t, err)
 	_, err = a.Subscribe(t.Context(), front.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/server/gauges"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -49,7 +48,7 @@ func TestMetricsOfRulesAreThere(t *testing.T) {
 	w.Handler().ServeHTTP(shown, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	assert.Regexp(t, `(?m)^tmshare_store_free_bytes [1-9]`, shown.Body.String())
 	names(t, shown.Body.String())
-	for _, c := range []prometheus.Collector{w.Collector(), &gauges.Collections{}} {
+	for _, c := range []prometheus.Collector{w.Collector(), &server.CollectionGauges{}} {
 		all := make(chan *prometheus.Desc, 100)
 		c.Describe(all)
 		close(all)

@@ -72,7 +72,7 @@ type node struct {
 
 func newClient(t testing.TB) *node {
 	db := openStore(t)
-	c, err := client.New(client.Config{Store: db, Logger: quiet})
+	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: quiet})
 	require.NoError(t, err)
 	return &node{c, merged.View{Store: db, Report: c.Report}}
 }

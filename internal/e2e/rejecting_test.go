@@ -45,7 +45,7 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 		h.Close()
 		s.Close()
 	})
-	c, err := client.New(client.Config{Store: db, Logger: quiet})
+	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: quiet})
 	require.NoError(t, err)
 	_, err = c.Subscribe(t.Context(), origin.BaseURL+"/topicmaps/libraries", client.SubscribeOptions{})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@
 package ext
 
 import (
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/backup"
 	"github.com/tmshare/tmshare/internal/ext/demo"
 	"github.com/tmshare/tmshare/internal/ext/editing"
@@ -13,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/since"
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -20,10 +22,13 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(),
+		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(),
 		resourcesync.Extension(), since.Extension(), websub.Extension(),
 	}
 }
 
 // Parts returns what makes the parts of a server that has all extensions, as they are without flags.
 func Parts() []func(*server.Server) (*server.Part, error) { return extension.Parts(All()) }
+
+// Protocols returns the protocols of all extensions.
+func Protocols() []follow.Protocol { return extension.Protocols(All()) }

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv"
@@ -39,7 +40,7 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			o.Get(list) // from now on there is one
 			follower := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})
 			t.Cleanup(func() { assert.NoError(t, follower.Close()) })
-			c, err := client.New(client.Config{Store: follower, Logger: node.Silent})
+			c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: follower, Logger: node.Silent})
 			require.NoError(t, err)
 			_, err = c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
 			require.NoError(t, err)
@@ -101,4 +102,52 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A source that is followed by the protocol of an extension stays as it is without that, and goes on when it is back.
+func TestProtocolsMayBeMissing(t *testing.T) {
+	t.Parallel()
+	for protocol, at := range map[string]string{"atom-pmh": "/records", "resourcesync": "/resourcesync/capabilitylist.xml"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			o := node.Publishing(t, version("v1"))
+			db := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})
+			t.Cleanup(func() { assert.NoError(t, db.Close()) })
+			client := func(protocols []follow.Protocol) *client.Client {
+				c, err := client.New(client.Config{Protocols: protocols, Store: db, Logger: node.Silent})
+				require.NoError(t, err)
+				return c
+			}
+			verify := func() {
+				v, err := client(ext.Protocols()).Verify(t.Context(), "egov", true)
+				require.NoError(t, err)
+				assert.True(t, v.Equal)
+			}
+			others := slices.DeleteFunc(ext.Protocols(), func(p follow.Protocol) bool { return p.Name == protocol })
+			_, err := client(others).Subscribe(t.Context(), o.URL+"/topicmaps/egov"+at, options(protocol))
+			assert.ErrorContains(t, err, "unknown protocol")
+			s, err := client(ext.Protocols()).Subscribe(t.Context(), o.URL+"/topicmaps/egov"+at, options(""))
+			require.NoError(t, err)
+			assert.EqualValues(t, protocol, s.Protocol)
+			verify()
+
+			o.Put(version("v2"))
+			before, err := db.DigestNode(t.Context(), "egov", nil)
+			require.NoError(t, err)
+			for _, do := range []func() error{
+				func() error { _, err := client(others).Sync(t.Context(), "egov"); return err },
+				func() error { _, err := client(others).Verify(t.Context(), "egov", true); return err },
+			} {
+				assert.ErrorContains(t, do(), "the protocol "+protocol+", which this program does not have")
+			}
+			after, err := db.DigestNode(t.Context(), "egov", nil)
+			require.NoError(t, err)
+			assert.Equal(t, before.Digest(), after.Digest())
+			verify()
+		})
+	}
+}
+
+func options(protocol string) client.SubscribeOptions {
+	return client.SubscribeOptions{Name: "egov", Protocol: protocol}
 }

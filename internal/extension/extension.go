@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -18,6 +19,8 @@ import (
 // and used by one goroutine.
 type Extension struct {
 	Name string // unique
+
+	Protocols []follow.Protocol // by which sources of records are followed
 
 	// Flags adds flags to the command that serves.
 	Flags func(*pflag.FlagSet)
@@ -42,6 +45,14 @@ func Parts(all []Extension) (parts []func(*server.Server) (*server.Part, error))
 		}
 	}
 	return parts
+}
+
+// Protocols returns the protocols of extensions.
+func Protocols(all []Extension) (protocols []follow.Protocol) {
+	for _, e := range all {
+		protocols = append(protocols, e.Protocols...)
+	}
+	return protocols
 }
 
 // AddFlags adds the flags of extensions to the command that serves.

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -79,7 +78,7 @@ func (s *Server) listing(r *http.Request) (*store.Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	dated.State(r, at)
+	noteState(r, at)
 	return s.Store.Listing(r.Context())
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
-	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -181,7 +180,7 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	}
 	var checked store.Settings
 	given.apply(&checked)
-	if err := errors.Join(checked.Validate(), checkpoints.Ready(&checked)); err != nil {
+	if err := errors.Join(checked.Validate(), readyToSign(&checked)); err != nil {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
 	return &given, nil

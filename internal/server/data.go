@@ -15,7 +15,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/renderings"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -28,7 +27,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if err := replicas.Available(v, e); err != nil {
+		if err := available(v, e); err != nil {
 			return err
 		}
 		h := w.Header()
@@ -59,7 +58,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if err := replicas.Available(v, e); err != nil {
+		if err := available(v, e); err != nil {
 			return err
 		}
 		h := w.Header()
@@ -196,7 +195,7 @@ func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version,
 // ask each time.
 func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, write func(io.Writer) error) error {
 	v, e := of.view, of.entry
-	if err := replicas.CanWrite(v, e); err != nil {
+	if err := canWrite(v, e); err != nil {
 		return err
 	}
 	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, e.RenderedBy()))

@@ -119,27 +119,27 @@ func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	t.Parallel()
 	n := start(t, describedItems(2))
-	var sets []string
+	var sets []follow.Offer
 	for i := range 5 {
 		name := fmt.Sprint("m", i)
 		n.Publish(name, served.Cities(2, name))
-		sets = append(sets, n.URL("/topicmaps/"+name+"/resourcesync/capabilitylist.xml"))
+		sets = append(sets, follow.Offer{URL: n.URL("/topicmaps/" + name + "/resourcesync/capabilitylist.xml")})
 	}
 	mirror := func(ref string) (*follow.Delta, error) {
 		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
 		t.Cleanup(func() { require.NoError(t, source.Close()) })
 		return source.Delta(t.Context(), ref, follow.Look{}, nil)
 	}
-	var choice *rs.ChoiceError
+	var choice *follow.ChoiceError
 	for _, ref := range []string{n.URL("/"), n.URL("/.well-known/resourcesync")} {
 		_, err := mirror(ref)
 		require.ErrorAs(t, err, &choice)
-		assert.Equal(t, sets, choice.Sets)
+		assert.Equal(t, sets, choice.Collections)
 	}
 	_, err := mirror(n.URL("/resourcesync/description-2.xml"))
 	require.ErrorAs(t, err, &choice)
-	assert.Equal(t, sets[2:4], choice.Sets, "one part alone")
-	news, err := mirror(sets[4])
+	assert.Equal(t, sets[2:4], choice.Collections, "one part alone")
+	news, err := mirror(sets[4].URL)
 	require.NoError(t, err)
 	records := 0
 	for _, err := range news.Records(t.Context()) {

@@ -11,8 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/bundles"
-	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -39,7 +37,7 @@ func (s *Server) View(r *http.Request, f func(*store.View) error) error {
 		if err != nil {
 			return err
 		}
-		dated.State(r, checked)
+		noteState(r, checked)
 		return f(v)
 	})
 }
@@ -76,7 +74,7 @@ func (s *Server) latest(r *http.Request) (*store.Latest, error) {
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	l, checked, err := s.Store.LatestAt(r.Context(), name)
 	if err == nil {
-		dated.State(r, checked)
+		noteState(r, checked)
 		err = inputs.CanBeRead(&l.Collection)
 	}
 	return l, err
@@ -164,7 +162,7 @@ func (s *Server) writeBundle(w http.ResponseWriter, r *http.Request, d feedDocum
 	d.build = func() (atomDocument, error) {
 		document, err := build()
 		if err == nil {
-			err = bundles.Fill(d.view, document.(*feeds.Feed))
+			err = fillBundle(d.view, document.(*feeds.Feed))
 		}
 		return document, err
 	}

@@ -13,10 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/checkpoints"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -35,7 +33,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
 		c := &l.Collection
 		if v == nil { // the first time
-			if err := replicas.CanBeFollowed(l); err != nil {
+			if err := CanBeFollowed(l); err != nil {
 				return err
 			}
 			s.addPartLinks(w.Header(), c)
@@ -45,7 +43,7 @@ func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.writeAtomOf(w, r, fragmentsFeedForms, CacheShortly, StateOf(c)+checkpoints.KeyState(c.Sign)+inputs.State(from)+replicas.State(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
+		return s.writeAtomOf(w, r, fragmentsFeedForms, CacheShortly, StateOf(c)+keyState(c.Sign)+inputs.State(from)+replicaState(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
 			return s.recentDocument(v, from, l.Openings)
 		})
 	})
@@ -64,12 +62,12 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 		return nil, err
 	}
 	feed.Title = Title(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicas.Links(c), from)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicaLinks(c), from)
 	if feed.Openings = opened; len(opened) > 0 {
 		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
 	}
-	if checkpoints.Stated(c) {
-		signed, err := checkpoints.Of(v)
+	if statesCheckpoint(c) {
+		signed, err := checkpointOf(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
 			s.Logger.Error("the fragments feed is not served", "error", err)
 			return nil, web.Problemf(http.StatusServiceUnavailable, "the log of %s cannot be signed now; the server's log says why", c.Name)

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/tmshare/tmshare/internal/server/gauges"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
@@ -19,11 +18,11 @@ type metrics struct {
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{http: web.NewMetrics()}
-	sizes := &gauges.Sizes{Of: s.Store.Sizes}
+	sizes := &sizeGauges{Of: s.Store.Sizes}
 	handler := func(shown func(collection string) bool) http.Handler {
 		r := prometheus.NewRegistry()
 		m.http.Register(r)
-		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &gauges.Collections{Store: s.Store, Sizes: sizes, Now: s.Now, Broken: s.watcher.Broken, Shown: shown})
+		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &CollectionGauges{Store: s.Store, Sizes: sizes, Now: s.Now, Broken: s.watcher.Broken, Shown: shown})
 		r.MustRegister(s.Collectors...)
 		for _, p := range s.parts {
 			r.MustRegister(p.Metrics...)

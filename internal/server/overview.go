@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -103,7 +102,7 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document fun
 	if err != nil {
 		return err
 	}
-	dated.State(r, checked)
+	noteState(r, checked)
 	s.addPartLinks(w.Header(), &l.Collection)
 	return s.writeAtom(w, r, document(&l.Collection), CacheShortly)
 }

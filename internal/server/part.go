@@ -11,7 +11,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/inputs"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -125,7 +124,7 @@ func (s *Server) Followed(c *store.Collection) (urls []string) {
 		return nil
 	}
 	urls = append(urls, s.URLs.Fragments(c))
-	if replicas.HasRecords(c) == nil {
+	if HasRecords(c) == nil {
 		urls = append(urls, s.URLs.Records(c))
 	}
 	for _, p := range s.parts {

@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -76,7 +75,7 @@ func (s *Server) recordsArchiveDocument(w http.ResponseWriter, r *http.Request) 
 // first, and what all documents have.
 func (s *Server) recordsDocument(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
-	if err := replicas.HasRecords(c); err != nil {
+	if err := HasRecords(c); err != nil {
 		return nil, err
 	}
 	entries, before, err := v.RecordEntries(n)
@@ -149,7 +148,7 @@ func (s *Server) recordEntry(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 	return s.View(r, func(v *store.View) error {
 		c := &v.Collection
-		if err := replicas.HasRecords(c); err != nil {
+		if err := HasRecords(c); err != nil {
 			return err
 		}
 		from, err := inputs.Links(r.Context(), s.Store, c, s.URLs.Fragments)

@@ -3,8 +3,6 @@ package server
 import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/checkpoints"
-	"github.com/tmshare/tmshare/internal/server/dated"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -51,9 +49,9 @@ func (s *Server) routes() *web.Router {
 	write("POST", "/topicmaps/{map}/snapshots", s.postSnapshot)
 	dryRunToo("POST", "/topicmaps/{map}/gc", s.postGC)
 
-	get("/topicmaps/{map}/checkpoint", s.Viewed(checkpoints.Serve))
-	get("/topicmaps/{map}/checkpoint/consistency", s.Viewed(checkpoints.ServeProof))
-	get("/topicmaps/{map}/openings", s.Viewed(dated.ServeOpenings))
+	get("/topicmaps/{map}/checkpoint", s.Viewed(serveCheckpoint))
+	get("/topicmaps/{map}/checkpoint/consistency", s.Viewed(serveProof))
+	get("/topicmaps/{map}/openings", s.Viewed(serveOpenings))
 	get("/topicmaps/{map}/digest/topic", s.findTopic)
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)

@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -119,7 +118,7 @@ func (n *node) start() {
 		Policy: upkeep.Policy{SnapshotEvery: 1_000_000, SnapshotAfter: 1_000_000 * time.Hour},
 	})
 	n.w.must(err, "%s: starting the server", n.name)
-	n.client, err = client.New(client.Config{
+	n.client, err = client.New(client.Config{Protocols: ext.Protocols(),
 		Store: n.w.breach.storeOf(n), HTTP: &http.Client{Transport: n.w.breach.transportOf(n)}, Parallel: 1, Batch: 1 + n.w.rng.IntN(8),
 		Tries: 2, Backoff: time.Nanosecond, Logger: silent, Now: now,
 	})
@@ -350,7 +349,7 @@ func (n *node) keep(f *followed) {
 		return
 	}
 	l, err := n.db.Latest(background, f.name)
-	lacks := err == nil && replicas.CanBeFollowed(l) != nil
+	lacks := err == nil && server.CanBeFollowed(l) != nil
 	if lacks && f.lacks {
 		n.snapshot(f.name)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -66,7 +65,7 @@ type logRows struct {
 	rows *agree.Rows
 	tell telling
 
-	writer     logtree.Writer
+	writer     collections.LogWriter
 	hashed     uint64    // leaves of the tree so far
 	unproven   bool      // no entry says that a leaf is right
 	treeIsLost bool      // it is not known which it was
@@ -76,7 +75,7 @@ type logRows struct {
 
 // follow makes all rows, and says what of the log itself is not as it must be.
 func (l *logRows) follow() error {
-	l.writer = logtree.Writer{Tree: logtree.Tree{Tx: l.tx, Log: l.Log()}, Put: l.rows.Add}
+	l.writer = collections.LogWriter{LogTree: collections.LogTree{Tx: l.tx, Log: l.Log()}, Put: l.rows.Add}
 	l.expected, l.time = l.Horizon+1, l.HorizonTime
 	for r, err := range l.tx.Scan(l.Log().Key(keys.TableFirst), l.Log().Numbered(keys.TableFirst, 0)) {
 		if err == nil {
@@ -173,7 +172,7 @@ func (l *logRows) leaves(upTo uint64) error {
 	for l.hashed < min(upTo, l.Hashed) && !l.treeIsLost {
 		hash, err := l.storedLeaf()
 		l.unproven = true
-		if l.treeIsLost = errors.Is(err, logtree.ErrMissing); l.treeIsLost {
+		if l.treeIsLost = errors.Is(err, collections.ErrHashMissing); l.treeIsLost {
 			return nil
 		}
 		if err == nil {
@@ -192,7 +191,7 @@ func (l *logRows) leaf(hash tlog.Hash) error {
 		return nil
 	}
 	stored, err := l.storedLeaf()
-	if err != nil && !errors.Is(err, logtree.ErrMissing) {
+	if err != nil && !errors.Is(err, collections.ErrHashMissing) {
 		return err
 	}
 	l.unproven = l.unproven || stored != hash
@@ -202,7 +201,7 @@ func (l *logRows) leaf(hash tlog.Hash) error {
 }
 
 func (l *logRows) storedLeaf() (tlog.Hash, error) {
-	hashes, err := l.writer.Tree.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(l.hashed))})
+	hashes, err := l.writer.LogTree.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(l.hashed))})
 	return append(hashes, tlog.Hash{})[0], err
 }
 
@@ -215,8 +214,8 @@ func (l *logRows) tree() error {
 	if err != nil {
 		return err
 	}
-	stored, err := tlog.TreeHash(int64(l.hashed), l.writer.Tree)
-	if errors.Is(err, logtree.ErrMissing) {
+	stored, err := tlog.TreeHash(int64(l.hashed), l.writer.LogTree)
+	if errors.Is(err, collections.ErrHashMissing) {
 		err = nil
 	}
 	l.treeIsLost = stored != follows

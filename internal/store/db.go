@@ -12,12 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/store/condition"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/leases"
-	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -26,8 +24,8 @@ import (
 type DB struct {
 	*sources.Store // of what is followed
 	*leases.Leases // of this process
-	*openings.Openings
-	*condition.Condition
+	*openings
+	*condition
 
 	dir      string
 	files    files.Store

@@ -103,7 +103,7 @@ func TestARecordWithALongID(t *testing.T) {
 // What is held belongs to a generation, and goes with it.
 func TestRecordsThatAreHeldBelongToAGeneration(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp, Protocol: AtomPMH}))
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp, Protocol: "atom-pmh"}))
 	require.Empty(t, heldOf(t, db, "s"), "there is no generation yet")
 	stage := func() {
 		require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(&merge.Memory{}), Mark{}, nil))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -62,7 +61,7 @@ const treeRemedy = "restore the data folder from a backup that is older. If ther
 
 // Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.
 func (v *View) Checkpoint() (*checkpoint.Checkpoint, error) {
-	root, err := tlog.TreeHash(int64(v.Hashed), logtree.Tree{Tx: v.tx, Log: v.Log()})
+	root, err := tlog.TreeHash(int64(v.Hashed), collections.LogTree{Tx: v.tx, Log: v.Log()})
 	if err != nil {
 		return nil, err
 	}
@@ -76,5 +75,5 @@ func (v *View) ProveLog(earlier, later int64) (tlog.TreeProof, error) {
 	if earlier < 1 || later < earlier || later > int64(v.Hashed) {
 		return nil, fmt.Errorf("%w: a log of %d entries and one of %d; there are %d", ErrNotFound, earlier, later, v.Hashed)
 	}
-	return tlog.ProveTree(later, earlier, logtree.Tree{Tx: v.tx, Log: v.Log()})
+	return tlog.ProveTree(later, earlier, collections.LogTree{Tx: v.tx, Log: v.Log()})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
@@ -201,7 +200,7 @@ func TestTreeThatWasSignedWithLeavesInWrongPlaces(t *testing.T) {
 		require.NoError(t, err)
 		e, err := (&View{Collection: *now, db: db, tx: x}).Entry(now.Head)
 		require.NoError(t, err)
-		w := logtree.Writer{Tree: logtree.Tree{Tx: x, Log: now.Log()}, Put: x.Put}
+		w := collections.LogWriter{LogTree: collections.LogTree{Tx: x, Log: now.Log()}, Put: x.Put}
 		require.NoError(t, w.Append(now.Hashed, e.Leaf()))
 		now.Hashed++
 		return collections.Put(x, now)
@@ -266,7 +265,7 @@ func TestTreeThatIsDamaged(t *testing.T) {
 	change(index, nil)
 	view(t, db, "m", func(v *View) {
 		_, err := v.Checkpoint()
-		require.ErrorIs(t, err, logtree.ErrMissing)
+		require.ErrorIs(t, err, collections.ErrHashMissing)
 	})
 	change(index, was)
 	require.Empty(t, checked(t, db, false))

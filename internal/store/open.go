@@ -14,12 +14,10 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
-	"github.com/tmshare/tmshare/internal/store/condition"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/moving"
-	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -41,8 +39,6 @@ var (
 	ErrMoved = moving.ErrMoved
 	// ErrElsewhere says that the data folder was moved, removed or replaced while it is open.
 	ErrElsewhere = durable.ErrElsewhere
-	// ErrKnownDamage says that nothing is changed any more, since damage was found.
-	ErrKnownDamage = condition.ErrKnownDamage
 	// ErrLocked says that another process has the data folder open.
 	ErrLocked = badger.ErrLocked
 	// ErrBeingRead says that all who have it open only read.
@@ -282,13 +278,13 @@ func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 		db.batch = 1000
 	}
 	verifier, _ := engine.(kv.Verifier)
-	db.Condition = condition.New(condition.Options{Verifier: verifier, Damage: o.Damage, Log: o.Logger, Now: func() time.Time { return db.now() }})
+	db.condition = newCondition(conditionOptions{Verifier: verifier, Damage: o.Damage, Log: o.Logger, Now: func() time.Time { return db.now() }})
 	db.rows = txn.New(engine, db.MayWrite)
 	db.rows.Stumbled = db.CompareSoon
 	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }
 	db.run.Store(rand.Uint32())
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
-	db.Openings = openings.New(db.rows, db.Leases, o.Silence, func() { db.run.Store(rand.Uint32()) }, o.Logger)
+	db.openings = newOpenings(db.rows, db.Leases, o.Silence, func() { db.run.Store(rand.Uint32()) }, o.Logger)
 	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
 	return db
 }

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
-	"github.com/tmshare/tmshare/internal/store/settings"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Settings are what the owner of a collection may change at any time.
-type Settings = settings.Settings
+type Settings = collections.Settings
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing. change may be called more than once.

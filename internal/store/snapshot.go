@@ -8,12 +8,11 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-func (db *DB) snapshotFiles(c *Collection) snapshotfiles.Of {
-	return snapshotfiles.Of{Store: db.files, Epoch: c.Epoch}
+func (db *DB) snapshotFiles(c *Collection) snapshotsOf {
+	return snapshotsOf{Store: db.files, Epoch: c.Epoch}
 }
 
 // TakeSnapshot writes the map as it is now to a file, and keeps the newest keep

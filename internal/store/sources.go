@@ -51,12 +51,8 @@ type (
 // ErrOvertaken says that another process works on the same subscription.
 var ErrOvertaken = sources.ErrOvertaken
 
-// The protocols.
-const (
-	TMShare      = sources.TMShare
-	AtomPMH      = sources.AtomPMH
-	ResourceSync = sources.ResourceSync
-)
+// TMShare is the protocol of fragments feeds.
+const TMShare = sources.TMShare
 
 // The kinds of activities.
 const (

@@ -8,9 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/leftovers"
 	"github.com/tmshare/tmshare/internal/store/loads"
-	"github.com/tmshare/tmshare/internal/store/snapshotfiles"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -77,12 +75,12 @@ func (db *DB) leftovers(ctx context.Context, begun time.Time) (l left, err error
 			underWay, err = loads.UnderWay(t)
 		}
 		if err == nil {
-			l.rows, err = leftovers.Rows(t, underWay)
+			l.rows, err = leftovers(t, underWay)
 		}
 		return err
 	})
 	if err == nil {
-		l.files, err = snapshotfiles.Unlisted(ctx, db.files, begun, db.snapshotNames)
+		l.files, err = unlisted(ctx, db.files, begun, db.snapshotNames)
 	}
 	return l, err
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -79,14 +78,14 @@ func (v *View) Checked() (time.Time, error) {
 // Opened returns the last openings of the database of who publishes the collection, the newest first.
 func (v *View) Opened() ([]string, error) {
 	if v.Replica == nil {
-		return openings.Newest(v.tx)
+		return newestOpenings(v.tx)
 	}
 	s, err := sources.Get(v.tx, v.Name)
 	return s.Openings, err
 }
 
 // Openings returns all openings of the database that are kept, the newest first.
-func (v *View) Openings() ([]openings.Opening, error) { return openings.All(v.tx) }
+func (v *View) Openings() ([]Opening, error) { return allOpenings(v.tx) }
 
 // Files returns the files of the node, as they were in the state where they are rows.
 func (v *View) Files() files.Store { return files.In(v.db.files, v.tx.Reader()) }

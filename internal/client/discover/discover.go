@@ -3,14 +3,17 @@ package discover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -20,41 +23,50 @@ type Finder struct {
 	Limits  feeds.Limits // of one feed document
 	MaxDocs int          // documents that are read to find a set of resources
 	Report  func(line string)
+	// Protocols are those of sources of records.
+	Protocols []follow.Protocol
 }
 
 // Find returns a subscription to what a URL leads to, without a name. protocol is how changes
 // are to be learnt of, "" what the URL shows. sp is the source locator prefix for what declares
-// none, "" makes one of its URL. Where there are several collections, a [*ChoiceError] lists them.
+// none, "" makes one of its URL. Where there are several collections, a [*follow.ChoiceError] lists them.
 func (f Finder) Find(ctx context.Context, ref, protocol, sp string) (*store.Subscription, error) {
-	if protocol == string(store.ResourceSync) || protocol == "" && saysResourceSync(ref) {
-		return f.subscriptionToSet(ctx, ref, sp)
+	if p := f.by(protocol, ref); p != nil && p.Find != nil {
+		return f.found(ctx, p, ref, sp)
 	}
 	return f.collection(ctx, ref, protocol, sp)
 }
 
-// ChoiceError says that a URL offers several collections.
-type ChoiceError struct {
-	URL         string
-	Collections []Offer
+// by returns the protocol by which what is at a URL is followed: the one that is asked for, or where that is "" the one
+// that the URL shows. It is nil for fragments.
+func (f Finder) by(protocol, ref string) *follow.Protocol {
+	if protocol != "" {
+		return follow.ProtocolNamed(f.Protocols, protocol)
+	}
+	if i := slices.IndexFunc(f.Protocols, func(p follow.Protocol) bool { return p.Detect(ref) }); i >= 0 {
+		return &f.Protocols[i]
+	}
+	return nil
 }
 
-// Offer is a collection that can be subscribed to.
-type Offer struct {
-	Title string `json:"title"`
-	URL   string `json:"url"`
-}
-
-func (e *ChoiceError) Error() string {
-	var b strings.Builder
-	if len(e.Collections) == 1 { // a set of resources that nothing leads to
-		fmt.Fprintf(&b, "%s belongs to no set of resources that is known; its server has this one:", e.URL)
-	} else {
-		fmt.Fprintf(&b, "%s offers %d collections; subscribe to one of these:", e.URL, len(e.Collections))
+// found makes a subscription to what a protocol finds.
+func (f Finder) found(ctx context.Context, p *follow.Protocol, ref, sp string) (*store.Subscription, error) {
+	found, err := p.Find(ctx, &follow.Access{Fetcher: f.Fetcher, MaxDocs: f.MaxDocs}, ref)
+	if choice := new(follow.ChoiceError); errors.As(err, &choice) {
+		for i := range choice.Collections {
+			if o := &choice.Collections[i]; o.Title == "" {
+				o.Title = NameFrom(o.URL)
+			}
+		}
 	}
-	for _, o := range e.Collections {
-		fmt.Fprintf(&b, "\n  %s  (%s)", o.URL, o.Title)
+	if err != nil {
+		return nil, err
 	}
-	return b.String()
+	s, err := f.subscriptionAt(found.URL, found.Prefix, sp)
+	if err == nil {
+		s.Protocol = store.Protocol(p.Name)
+	}
+	return s, err
 }
 
 // subscriptionAt makes a subscription to what declares a source locator prefix, or where that

@@ -3,7 +3,6 @@ package discover
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -34,9 +33,10 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 		if l, ok := feed.Link(feeds.RelSnapshotFeed); ok {
 			snapshots = l.Href
 		}
-		wanted := protocol == string(store.AtomPMH)
-		if wanted || protocol == "" && saysRecords(at) {
-			switch next, ok := feed.Link(feeds.RelRecordsFeed); {
+		p := f.by(protocol, at)
+		wanted := p != nil && protocol != ""
+		if p != nil && p.Rel != "" {
+			switch next, ok := feed.Link(p.Rel); {
 			case linked || isRecordsFeed(feed):
 				if l, ok := feed.Link("current"); ok && !iri.SameDocument(l.Href, a.URL) && !seen[l.Href] {
 					at = l.Href
@@ -44,7 +44,7 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 				}
 				s, err := f.subscriptionTo(feed, a.URL, "", sp)
 				if err == nil {
-					s.Protocol = store.AtomPMH
+					s.Protocol = store.Protocol(p.Name)
 				}
 				return s, err
 			case wanted && ok:
@@ -55,9 +55,9 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 			}
 		}
 		if slices.ContainsFunc(feed.Entries, func(e feeds.Entry) bool { return e.IsDeletion() }) {
-			return nil, fmt.Errorf("%s: this is a feed of records: follow it by --protocol %s", at, store.AtomPMH)
+			return nil, fmt.Errorf("%s: this is a feed of records: follow it by --protocol %s", at, f.ofRecords())
 		}
-		if !linked && saysRecords(at) && len(feed.Entries) > 0 && isRecordsFeed(feed) {
+		if shown := f.by("", at); !linked && shown != nil && shown.Rel != "" && len(feed.Entries) > 0 && isRecordsFeed(feed) {
 			return nil, fmt.Errorf("%s: this is a feed of records, not one of fragments: leave out --protocol tmshare", at)
 		}
 		if linked || isFragmentsFeed(feed) {
@@ -79,10 +79,14 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 	}
 }
 
-// saysRecords reports whether a URL is that of a feed of records.
-func saysRecords(ref string) bool {
-	u, err := url.Parse(ref)
-	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
+// ofRecords returns the name of the protocol of feeds of records.
+func (f Finder) ofRecords() string {
+	for i := range f.Protocols {
+		if f.Protocols[i].Rel == feeds.RelRecordsFeed {
+			return f.Protocols[i].Name
+		}
+	}
+	return "atom-pmh, which this program does not have"
 }
 
 // isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of
@@ -148,21 +152,21 @@ func isFragmentsFeed(f *feeds.Feed) bool {
 // down returns the URL of the next feed on the way to a fragments feed, and
 // whether it is that feed.
 func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
-	var offers []Offer
+	var offers []follow.Offer
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		if l, ok := e.Link(feeds.RelFragmentFeed); ok {
 			return l.Href, true, nil
 		}
 		if l, ok := e.Link(feeds.RelTopicMapFeed); ok {
-			offers = append(offers, Offer{e.Title, l.Href})
+			offers = append(offers, follow.Offer{Title: e.Title, URL: l.Href})
 		}
 	}
 	switch {
 	case len(offers) == 1:
 		return offers[0].URL, false, nil
 	case len(offers) > 1:
-		return "", false, &ChoiceError{at, offers}
+		return "", false, &follow.ChoiceError{URL: at, Collections: offers}
 	}
 	if l, ok := f.Link(feeds.RelFragmentFeed); ok { // SDShare 2012 may link from the feed itself
 		return l.Href, true, nil

@@ -118,7 +118,7 @@ func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, r
 
 // choice makes several sets of resources a matter of usage.
 func choice(err error) error {
-	if errors.As(err, new(*rs.ChoiceError)) {
+	if errors.As(err, new(*follow.ChoiceError)) {
 		return cli.UsageError(err)
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -36,7 +37,8 @@ type Options struct {
 func Extension() extension.Extension {
 	var o Options
 	return extension.Extension{
-		Name: "resourcesync",
+		Name:      "resourcesync",
+		Protocols: []follow.Protocol{Protocol()},
 		Flags: func(fl *pflag.FlagSet) {
 			fl.IntVar(&o.ChangesPerList, "changes-per-list", 1000, "close a change list of ResourceSync after this `number` of changes")
 			fl.DurationVar(&o.ChangeListAfter, "change-list-after", 24*time.Hour, "close a change list of ResourceSync when its first change is this `time` old")

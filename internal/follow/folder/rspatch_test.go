@@ -19,7 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/server"
@@ -44,7 +45,7 @@ func newPatchSource(t *testing.T) *patchSource {
 	db, err := store.Open(s.t.Context(), store.Options{Dir: t.TempDir(), Logger: quiet, Badger: badger.Small})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	s.Server, err = server.New(server.Config{Parts: ext.Parts(), Store: db, BaseURL: socket.URL, OnLoopback: true, Logger: quiet, DocumentSize: 1})
+	s.Server, err = server.New(server.Config{Parts: extension.Parts([]extension.Extension{resourcesync.Extension()}), Store: db, BaseURL: socket.URL, OnLoopback: true, Logger: quiet, DocumentSize: 1})
 	require.NoError(t, err)
 	t.Cleanup(s.Server.Close)
 	_, err = s.Import(context.Background(), store.Collection{Name: "m", SP: server.DefaultPrefix(s.BaseURL, "m")}, bytes.NewReader(hubMap("first")), "m")

@@ -23,17 +23,13 @@ type capabilities struct {
 	resources, dump, changes, changeDump string
 }
 
-// ChoiceError says that a Source has several sets of resources, or one that nothing has led to.
-type ChoiceError struct {
-	URL  string
-	Sets []string // URIs of their Capability Lists, or of Sitemaps
-}
-
-func (e *ChoiceError) Error() string {
-	if len(e.Sets) == 1 {
-		return fmt.Sprintf("%s belongs to no set of resources that is known; its server has this one:\n  %s", e.URL, e.Sets[0])
+// choice says that there are several sets of resources, or one that nothing has led to.
+func choice(ref string, lists []string) *follow.ChoiceError {
+	e := &follow.ChoiceError{URL: ref}
+	for _, at := range lists {
+		e.Collections = append(e.Collections, follow.Offer{URL: at})
 	}
-	return fmt.Sprintf("%s: the Source has %d sets of resources; take one of these:\n  %s", e.URL, len(e.Sets), strings.Join(e.Sets, "\n  "))
+	return e
 }
 
 // maxDiscovery is how much is read, in bytes, of what may be a page.
@@ -69,7 +65,7 @@ func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) 
 			}
 			at, own = next, c
 		case len(linked) > 1:
-			return nil, &ChoiceError{ref, linked}
+			return nil, choice(ref, linked)
 		case len(linked) == 1:
 			at = linked[0]
 		case at == ref:
@@ -147,7 +143,7 @@ func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string,
 			set, err := among(ref, sets)
 			return set, nil, err
 		case len(sets) > 1:
-			return "", nil, &ChoiceError{ref, sets}
+			return "", nil, choice(ref, sets)
 		}
 		return sets[0], nil, nil
 	}
@@ -262,7 +258,7 @@ func among(ref string, sets []string) (string, error) {
 	if len(meant) == 1 {
 		return meant[0], nil
 	}
-	return "", &ChoiceError{ref, sets}
+	return "", choice(ref, sets)
 }
 
 // amongLists chooses among the Sitemaps of a robots.txt: those of ResourceSync, if there are any.
@@ -284,7 +280,7 @@ func (l *look) amongLists(ctx context.Context, ref string, lists []string) (stri
 		}
 	}
 	if len(ours) == 0 {
-		return "", &ChoiceError{ref, lists}
+		return "", choice(ref, lists)
 	}
 	return among(ref, ours)
 }

@@ -245,9 +245,9 @@ func TestSpecificationsDiscovery(t *testing.T) {
 		require.Equal(t, want, e.news(ref, follow.Mark{}).Mark.Feed, ref)
 	}
 	_, err := e.try("http://example.com/elsewhere", follow.Mark{})
-	var choice *ChoiceError
+	var choice *follow.ChoiceError
 	require.ErrorAs(t, err, &choice, "nothing leads from there to the set")
-	require.Equal(t, []string{"http://example.com/dataset1/capabilitylist.xml"}, choice.Sets)
+	require.Equal(t, []follow.Offer{{URL: "http://example.com/dataset1/capabilitylist.xml"}}, choice.Collections)
 	e.pages["/dataset1"] = e.pages["/elsewhere"]
 	require.Equal(t, "http://example.com/dataset1/capabilitylist.xml", e.news("http://example.com/dataset1", follow.Mark{}).Mark.Feed, "it lies below that")
 	delete(e.pages, "/.well-known/resourcesync")
@@ -261,10 +261,10 @@ func TestSpecificationsDiscovery(t *testing.T) {
 	e.pages["/dataset2/resourcelist.xml"] = strings.ReplaceAll(e.pages["/dataset1/resourcelist.xml"], "dataset1", "dataset2")
 	_, err = e.try("http://example.com/", follow.Mark{})
 	require.ErrorAs(t, err, &choice)
-	require.Equal(t, []string{"http://example.com/dataset1/capabilitylist.xml", "http://example.com/dataset2/capabilitylist.xml"}, choice.Sets)
+	require.Equal(t, []follow.Offer{{URL: "http://example.com/dataset1/capabilitylist.xml"}, {URL: "http://example.com/dataset2/capabilitylist.xml"}}, choice.Collections)
 	_, err = e.try("http://example.com/resourcesync_description.xml", follow.Mark{})
 	require.ErrorAs(t, err, &choice)
-	require.Len(t, choice.Sets, 3)
+	require.Len(t, choice.Collections, 3)
 	e.pages = map[string]string{}
 	_, err = e.try("http://example.com/", follow.Mark{})
 	require.ErrorContains(t, err, "there is no Source Description at http://example.com/.well-known/resourcesync, nor a Sitemap in http://example.com/robots.txt")

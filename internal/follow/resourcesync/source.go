@@ -106,7 +106,7 @@ type Set struct {
 	Head resourcesync.Document // of that one
 }
 
-// Find finds the set of resources that something at a URL belongs to. It is a *[ChoiceError]
+// Find finds the set of resources that something at a URL belongs to. It is a *[follow.ChoiceError]
 // where there are several.
 func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
 	allowURL, err := s.Fetcher.AllowURL(ref)

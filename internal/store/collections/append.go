@@ -7,7 +7,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -27,7 +26,7 @@ type Appender struct {
 	Digest       func() (string, error) // of the state after the commit
 	Author, Note string
 
-	tree       logtree.Writer
+	tree       LogWriter
 	superseded []uint64 // first entries that were kept for the sake of their topics
 }
 
@@ -81,7 +80,7 @@ func (a *Appender) sign(e *Entry) error {
 			return err
 		}
 	}
-	a.tree.Tree, a.tree.Put = logtree.Tree{Tx: a.T, Log: a.C.Log()}, a.Put
+	a.tree.LogTree, a.tree.Put = LogTree{Tx: a.T, Log: a.C.Log()}, a.Put
 	err := a.tree.Append(a.C.Hashed, e.Leaf())
 	a.C.Hashed++
 	return err
@@ -200,7 +199,7 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 
 // CompleteTree adds the leaves of so many entries that the tree lacks, at most.
 func CompleteTree(t *txn.Tx, c *Collection, most uint64) error {
-	w := logtree.Writer{Tree: logtree.Tree{Tx: t, Log: c.Log()}, Put: t.Put}
+	w := LogWriter{LogTree: LogTree{Tx: t, Log: c.Log()}, Put: t.Put}
 	last := min(c.Head, c.Hashed+most)
 	add := func(leaf []byte) error {
 		err := w.Append(c.Hashed, leaf)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/store/settings"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -18,7 +17,7 @@ import (
 type Collection struct {
 	Name string
 	SP   string // source locator prefix
-	settings.Settings
+	Settings
 
 	Epoch   uuid.UUID // names the history: a new database has a new one
 	Created time.Time

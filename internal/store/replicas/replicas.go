@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
-	"github.com/tmshare/tmshare/internal/store/logtree"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -186,7 +185,7 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 	if err != nil || stated.Size != int64(c.Hashed) {
 		return nil // it is of a later state
 	}
-	root, err := tlog.TreeHash(stated.Size, logtree.Tree{Tx: t, Log: c.Log()})
+	root, err := tlog.TreeHash(stated.Size, collections.LogTree{Tx: t, Log: c.Log()})
 	if err != nil {
 		return err
 	}

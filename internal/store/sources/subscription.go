@@ -82,12 +82,8 @@ type Subscription struct {
 // Protocol is a way to follow a source.
 type Protocol string
 
-// The protocols.
-const (
-	TMShare      Protocol = ""             // a fragments feed, in any dialect
-	AtomPMH      Protocol = "atom-pmh"     // a feed of records
-	ResourceSync Protocol = "resourcesync" // the lists of a set of resources; the feed is its Capability List
-)
+// TMShare is the protocol of fragments feeds, in any dialect. The others have the names of what reads sources of records.
+const TMShare Protocol = ""
 
 // Progress is how far a generation of a source has come.
 type Progress struct {

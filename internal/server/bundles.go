@@ -1,6 +1,4 @@
-// Package bundles puts fragments into the feed documents that list them: who follows a server needs one request for all
-// changes of a document, in place of one for each.
-package bundles
+package server
 
 import (
 	"bytes"
@@ -9,25 +7,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/replicas"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Most is how many bytes the fragments of one document have together. What is beyond that is available by its link
+// bundleMost is how many bytes the fragments of one document have together. What is beyond that is available by its link
 // alone.
-const Most = 4 << 20
+const bundleMost = 4 << 20
 
-// Fill puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"
+// fillBundle puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"
 // Element), the newest first. Those that are too large are left out, those that are covered, and those that may change:
 // what is put in is the same for ever.
-func Fill(v *store.View, feed *feeds.Feed) error {
+func fillBundle(v *store.View, feed *feeds.Feed) error {
 	entries, err := entriesOf(v, feed)
 	if err != nil {
 		return err
 	}
-	left := Most
+	left := bundleMost
 	for i := range feed.Entries {
 		if left <= 0 {
 			break
@@ -71,7 +68,7 @@ func entriesOf(v *store.View, feed *feeds.Feed) (map[string]*store.Entry, error)
 
 // inline returns the root element of the fragment of an entry, nil where that is too large, or may change.
 func inline(v *store.View, e *store.Entry) ([]byte, error) {
-	if e == nil || e.Covered || v.ShowsNow(e) || replicas.CanWrite(v, e) != nil || replicas.Available(v, e) != nil {
+	if e == nil || e.Covered || v.ShowsNow(e) || canWrite(v, e) != nil || available(v, e) != nil {
 		return nil, nil
 	}
 	var b rendered.Small

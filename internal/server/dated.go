@@ -1,6 +1,4 @@
-// Package dated says of when the data is that a server shows, and which openings its database has had: by that
-// followers know an old answer from a database that was restored.
-package dated
+package server
 
 import (
 	"net/http"
@@ -11,9 +9,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// State has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later
+// noteState has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later
 // call counts.
-func State(r *http.Request, at time.Time) {
+func noteState(r *http.Request, at time.Time) {
 	stated := http.Header{}
 	if !at.IsZero() {
 		stated.Set(feeds.CheckedHeader, feeds.FormatTime(at))
@@ -21,9 +19,9 @@ func State(r *http.Request, at time.Time) {
 	web.RecorderOf(r).Stated = stated
 }
 
-// ServeOpenings answers with the openings of the database, the newest first. A replica has those that its origin
+// serveOpenings answers with the openings of the database, the newest first. A replica has those that its origin
 // states.
-func ServeOpenings(w http.ResponseWriter, _ *http.Request, v *store.View) error {
+func serveOpenings(w http.ResponseWriter, _ *http.Request, v *store.View) error {
 	type opening struct {
 		ID string `json:"id"`
 		At string `json:"at,omitempty"`

@@ -1,5 +1,4 @@
-// Package snapshotfiles writes the files of snapshots, which are gzipped.
-package snapshotfiles
+package store
 
 import (
 	"context"
@@ -20,32 +19,32 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
-// Of are the files of the snapshots of a collection.
-type Of struct {
+// snapshotsOf are the files of the snapshots of a collection.
+type snapshotsOf struct {
 	Store files.Store
 	Epoch uuid.UUID // of the collection
 }
 
-func (o Of) prefix() string { return files.Snapshots + "/" + o.Epoch.String() + "/" }
+func (o snapshotsOf) prefix() string { return files.Snapshots + "/" + o.Epoch.String() + "/" }
 
 // Name returns the name of the file of a snapshot.
-func (o Of) Name(snapshot uuid.UUID) string {
+func (o snapshotsOf) Name(snapshot uuid.UUID) string {
 	return o.prefix() + snapshot.String() + ".xtm21" + datafolder.SnapshotEnding
 }
 
 // Remove removes the file of a snapshot. If it cannot, it goes when the files are swept.
-func (o Of) Remove(ctx context.Context, snapshot uuid.UUID) {
+func (o snapshotsOf) Remove(ctx context.Context, snapshot uuid.UUID) {
 	_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot))
 }
 
 // RemoveAll removes the files of all snapshots. What it cannot remove goes when the files are swept.
-func (o Of) RemoveAll(ctx context.Context) {
+func (o snapshotsOf) RemoveAll(ctx context.Context) {
 	_ = files.RemoveAll(context.WithoutCancel(ctx), o.Store, o.prefix())
 }
 
 // Open opens the gzipped file of a snapshot. It is [collections.ErrLost] where it is missing, or
 // another one than was written.
-func (o Of) Open(ctx context.Context, s *collections.Snapshot) (files.File, error) {
+func (o snapshotsOf) Open(ctx context.Context, s *collections.Snapshot) (files.File, error) {
 	f, err := o.Store.Open(ctx, o.Name(s.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: snapshot %s", collections.ErrLost, s.ID)
@@ -62,7 +61,7 @@ func (o Of) Open(ctx context.Context, s *collections.Snapshot) (files.File, erro
 
 // Write writes the file of a new snapshot, which is all of src: a publisher's state with the source locator
 // prefix sp. It returns the snapshot with its ID, Size and End. After an error there is no file of it.
-func (o Of) Write(ctx context.Context, src fragment.Source, sp string) (*collections.Snapshot, error) {
+func (o snapshotsOf) Write(ctx context.Context, src fragment.Source, sp string) (*collections.Snapshot, error) {
 	s := &collections.Snapshot{ID: uuid.New()}
 	w, err := o.Store.Create(ctx, o.Name(s.ID))
 	if err != nil {
@@ -101,9 +100,9 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unlisted returns the names of the files of snapshots that were made before a time, and are not listed. list is asked
+// unlisted returns the names of the files of snapshots that were made before a time, and are not listed. list is asked
 // after it is seen what there is.
-func Unlisted(ctx context.Context, store files.Store, before time.Time, list func(context.Context) ([]string, error)) (unlisted []string, err error) {
+func unlisted(ctx context.Context, store files.Store, before time.Time, list func(context.Context) ([]string, error)) (unlisted []string, err error) {
 	there, err := files.All(ctx, store, files.Snapshots+"/")
 	if err != nil || len(there) == 0 {
 		return nil, err

@@ -1,7 +1,4 @@
-// Package condition says in what condition a store is: whether its rows are as they were written, and whether its
-// folder is the one at its path. Where something is wrong nothing is to be written any more, and what is whole can be
-// read.
-package condition
+package store
 
 import (
 	"context"
@@ -18,9 +15,9 @@ import (
 // ErrKnownDamage says that nothing is changed any more, since damage was found.
 var ErrKnownDamage = errors.New("damage was found in the data folder, so nothing is written to it any more")
 
-// Condition is that of a store. [New] makes one.
-type Condition struct {
-	options  Options
+// condition is that of a store. [newCondition] makes one.
+type condition struct {
+	options  conditionOptions
 	here     func() error          // is an error where the path of the folder leads elsewhere; nil: there is no folder
 	compared chan struct{}         // closed when the checksums of all rows have been compared once
 	damage   atomic.Pointer[error] // what was found the last time, after that
@@ -29,17 +26,17 @@ type Condition struct {
 	Again chan struct{} // has the checksums compared again
 }
 
-// Options say what is looked at, and who is told. All are required but the first.
-type Options struct {
+// conditionOptions say what is looked at, and who is told. All are required but the first.
+type conditionOptions struct {
 	Verifier kv.Verifier // compares the checksums of an engine; nil where it has none
 	Damage   func(error)
 	Log      *slog.Logger
 	Now      func() time.Time
 }
 
-// New returns the condition of a store, of which nothing is known yet.
-func New(o Options) *Condition {
-	return &Condition{options: o, compared: make(chan struct{}), Again: make(chan struct{})}
+// newCondition returns the condition of a store, of which nothing is known yet.
+func newCondition(o conditionOptions) *condition {
+	return &condition{options: o, compared: make(chan struct{}), Again: make(chan struct{})}
 }
 
 // An engine whose rows may be damaged, as files may be, compares their checksums only when it
@@ -48,7 +45,7 @@ func New(o Options) *Condition {
 const verifyEvery = 24 * time.Hour
 
 // KeepChecksums compares the checksums of all rows, again and again.
-func (c *Condition) KeepChecksums(stopped context.Context) {
+func (c *condition) KeepChecksums(stopped context.Context) {
 	for first := true; ; first = false {
 		damage := c.CompareChecksums(stopped)
 		switch {
@@ -75,7 +72,7 @@ func (c *Condition) KeepChecksums(stopped context.Context) {
 // Damage returns what was found when the checksums of all rows were last compared, in tables
 // and of large values (not of rows in logs). It is nil where all are right, and where they are not compared yet when
 // ctx ends.
-func (c *Condition) Damage(ctx context.Context) error {
+func (c *condition) Damage(ctx context.Context) error {
 	select {
 	case <-c.compared:
 	case <-ctx.Done():
@@ -88,7 +85,7 @@ func (c *Condition) Damage(ctx context.Context) error {
 
 // CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is
 // one of files.
-func (c *Condition) CompareSoon() {
+func (c *condition) CompareSoon() {
 	now := c.options.Now().UnixNano()
 	if last := c.stumbled.Load(); now-last < int64(time.Minute) || !c.stumbled.CompareAndSwap(last, now) {
 		return
@@ -100,7 +97,7 @@ func (c *Condition) CompareSoon() {
 }
 
 // DamageSoon reports whether it takes but a moment until Damage is known.
-func (c *Condition) DamageSoon() bool {
+func (c *condition) DamageSoon() bool {
 	v, ok := c.options.Verifier.(interface{ VerifiesSoon() bool })
 	return !ok || v.VerifiesSoon()
 }
@@ -108,7 +105,7 @@ func (c *Condition) DamageSoon() bool {
 // CompareChecksums compares the checksums of all rows in tables and of large values (not of rows in logs). It is
 // [kv.ErrDamaged] for the first table with rows that their checksums do not fit, and the cause of ctx where that ends
 // before.
-func (c *Condition) CompareChecksums(ctx context.Context) error {
+func (c *condition) CompareChecksums(ctx context.Context) error {
 	if c.options.Verifier == nil {
 		return nil
 	}
@@ -120,7 +117,7 @@ func (c *Condition) CompareChecksums(ctx context.Context) error {
 }
 
 // Impaired returns an error that is [durable.ErrElsewhere] or [ErrKnownDamage] where nothing is to be changed any more.
-func (c *Condition) Impaired() error {
+func (c *condition) Impaired() error {
 	if c.here != nil {
 		if err := c.here(); err != nil {
 			return err
@@ -133,10 +130,10 @@ func (c *Condition) Impaired() error {
 }
 
 // OfFolder sets what looks whether the path of the folder leads to it. It is called before any other method.
-func (c *Condition) OfFolder(here func() error) { c.here = here }
+func (c *condition) OfFolder(here func() error) { c.here = here }
 
 // KeepPlace looks once a second whether the path of the folder still leads to it, and logs what it finds.
-func (c *Condition) KeepPlace(stopped context.Context) {
+func (c *condition) KeepPlace(stopped context.Context) {
 	lost := false
 	for {
 		select {

@@ -1,6 +1,4 @@
-// Package logtree keeps the log of a collection as a Merkle tree (RFC 6962 §2.1, Merkle Hash Trees). Its hashes are
-// rows that stay for ever: those of entries that are pruned prove that the log goes on from what it was.
-package logtree
+package collections
 
 import (
 	"errors"
@@ -13,26 +11,26 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// ErrMissing says that a hash of the tree is not there.
-var ErrMissing = errors.New("a hash is missing")
+// ErrHashMissing says that a hash of the tree is not there.
+var ErrHashMissing = errors.New("a hash is missing")
 
-// Tree is the tree of a collection's log, as a transaction has it.
-type Tree struct {
+// LogTree is the tree of a collection's log, as a transaction has it.
+type LogTree struct {
 	Tx  *txn.Tx
-	Log keys.Source // what the collection keeps, see [collections.Collection.Log]
+	Log keys.Source // what the collection keeps, see [Collection.Log]
 }
 
-func (t Tree) key(index int64) []byte {
+func (t LogTree) key(index int64) []byte {
 	return t.Log.Numbered(keys.TableLogHash, uint64(index))
 }
 
 // ReadHashes implements [tlog.HashReader].
-func (t Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (t LogTree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	all := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		value, err := t.Tx.Get(t.key(index))
 		if err == nil && len(value) != tlog.HashSize {
-			err = fmt.Errorf("%w from the tree of the log: the one with the index %d", ErrMissing, index)
+			err = fmt.Errorf("%w from the tree of the log: the one with the index %d", ErrHashMissing, index)
 		}
 		if err != nil {
 			return nil, err
@@ -42,9 +40,9 @@ func (t Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return all, nil
 }
 
-// Writer appends leaves to a tree. It keeps what the next leaf needs of the hashes that it has written.
-type Writer struct {
-	Tree
+// LogWriter appends leaves to a tree. It keeps what the next leaf needs of the hashes that it has written.
+type LogWriter struct {
+	LogTree
 	Put  func(key, value []byte) error
 	edge []edge // by level: the last hash that was written there
 }
@@ -55,14 +53,14 @@ type edge struct {
 }
 
 // ReadHashes implements [tlog.HashReader].
-func (w *Writer) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (w *LogWriter) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	all := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		if at := slices.IndexFunc(w.edge, func(e edge) bool { return e.index == index }); at >= 0 {
 			all[i] = w.edge[at].hash
 			continue
 		}
-		stored, err := w.Tree.ReadHashes([]int64{index})
+		stored, err := w.LogTree.ReadHashes([]int64{index})
 		if err != nil {
 			return nil, err
 		}
@@ -72,10 +70,12 @@ func (w *Writer) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 }
 
 // Append adds a leaf to a tree of n leaves.
-func (w *Writer) Append(n uint64, leaf []byte) error { return w.AppendHash(n, tlog.RecordHash(leaf)) }
+func (w *LogWriter) Append(n uint64, leaf []byte) error {
+	return w.AppendHash(n, tlog.RecordHash(leaf))
+}
 
 // AppendHash is Append of a leaf of which the hash is known.
-func (w *Writer) AppendHash(n uint64, leaf tlog.Hash) error {
+func (w *LogWriter) AppendHash(n uint64, leaf tlog.Hash) error {
 	hashes, err := tlog.StoredHashesForRecordHash(int64(n), leaf, w)
 	if err != nil {
 		return err

@@ -1,5 +1,4 @@
-// Package replicas has what the feeds of a replica say beyond those of its origin.
-package replicas
+package server
 
 import (
 	"net/http"
@@ -10,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Links returns the links from the fragments feed of a replica to that of its origin.
-func Links(c *store.Collection) []feeds.Link {
+// replicaLinks returns the links from the fragments feed of a replica to that of its origin.
+func replicaLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
 	if c.Replica != nil {
 		links = append(links, feeds.Link{Rel: feeds.RelOrigin, Type: feeds.MediaTypeAtom, Href: c.Replica.Origin})
@@ -22,8 +21,8 @@ func Links(c *store.Collection) []feeds.Link {
 	return links
 }
 
-// State returns all that may change of a replica besides its log.
-func State(c *store.Collection) string {
+// replicaState returns all that may change of a replica besides its log.
+func replicaState(c *store.Collection) string {
 	if c.Replica == nil {
 		return ""
 	}
@@ -50,17 +49,17 @@ func HasRecords(c *store.Collection) error {
 	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
 }
 
-// CanWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here:
+// canWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here:
 // an entry has the same bytes everywhere.
-func CanWrite(v *store.View, e *store.Entry) error {
+func canWrite(v *store.View, e *store.Entry) error {
 	if e.CanBeWritten() {
 		return nil
 	}
 	return web.Problemf(http.StatusServiceUnavailable, "the origin of this replica writes this fragment in way %d, which this server does not know: update it, or ask the origin, %s", e.RenderedBy(), v.Replica.Origin)
 }
 
-// Available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
-func Available(v *store.View, e *store.Entry) error {
+// available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
+func available(v *store.View, e *store.Entry) error {
 	if v.Replica == nil {
 		return nil
 	}

@@ -1,10 +1,4 @@
-// Package openings keeps the chain of the openings of a database: random ids by which followers know that it was
-// restored. Then one that they know is missing, or one is there that they do not know, behind what they know.
-//
-// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a
-// history of it: one begins where none of them was there to see what happened, where the database says that it has
-// another history, and where versions go back; then each process that sees it may begin one.
-package openings
+package store
 
 import (
 	"context"
@@ -21,45 +15,52 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
+// The openings of a database are a chain of random ids by which followers know that it was restored. Then one that they
+// know is missing, or one is there that they do not know, behind what they know.
+//
+// A process that publishes begins one before it serves. Where several processes share a store, an opening stands for a
+// history of it: one begins where none of them was there to see what happened, where the database says that it has
+// another history, and where versions go back; then each process that sees it may begin one.
+
 // Opening is one of them.
 type Opening struct {
 	ID uuid.UUID
 	At time.Time
 }
 
-// Stated is how many openings a feed states.
-const Stated = 8
+// openingsStated is how many openings a feed states.
+const openingsStated = 8
 
-// Openings are kept this long, and so many of them at least.
+// openings are kept this long, and so many of them at least.
 const (
 	keptFor   = 30 * 24 * time.Hour
 	keptLeast = 100
 )
 
-// state is the row of the newest openings.
-type state struct {
+// openingsRow is the row of the newest openings.
+type openingsRow struct {
 	Number  uint64   // of the last one
 	Newest  []string // their ids, the newest first
 	History string   `json:",omitempty"` // of the database, see [kv.Dated]
 }
 
-// StateKey is the key of the row with the newest openings.
-var StateKey = keys.Once(keys.TableOpening)
+// openingsKey is the key of the row with the newest openings.
+var openingsKey = keys.Once(keys.TableOpening)
 
-func read(t *txn.Tx) (s state, err error) {
-	_, err = t.GetJSON(StateKey, &s)
+func readOpenings(t *txn.Tx) (s openingsRow, err error) {
+	_, err = t.GetJSON(openingsKey, &s)
 	return s, err
 }
 
-// Newest returns the ids that a feed states, the newest first.
-func Newest(t *txn.Tx) ([]string, error) {
-	s, err := read(t)
+// newestOpenings returns the ids that a feed states, the newest first.
+func newestOpenings(t *txn.Tx) ([]string, error) {
+	s, err := readOpenings(t)
 	return s.Newest, err
 }
 
-// All returns all openings that are kept, the newest first.
-func All(t *txn.Tx) (all []Opening, err error) {
-	for r, err := range t.Scan(StateKey, key(0)) {
+// allOpenings returns all openings that are kept, the newest first.
+func allOpenings(t *txn.Tx) (all []Opening, err error) {
+	for r, err := range t.Scan(openingsKey, openingKey(0)) {
 		var o Opening
 		if err == nil {
 			err = txn.Decode(r, &o)
@@ -73,12 +74,12 @@ func All(t *txn.Tx) (all []Opening, err error) {
 	return all, nil
 }
 
-func key(number uint64) []byte {
+func openingKey(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(keys.Once(keys.TableOpening), number)
 }
 
-// Openings begins those of a store. It is safe for concurrent use.
-type Openings struct {
+// openings begins those of a store. It is safe for concurrent use.
+type openings struct {
 	rows   *txn.DB
 	others *leases.Leases
 	every  time.Duration // is looked for another history
@@ -86,13 +87,13 @@ type Openings struct {
 	log    *slog.Logger
 }
 
-// New returns the openings of a store. began is called where another history has begun while this process had it open.
-func New(rows *txn.DB, others *leases.Leases, every time.Duration, began func(), log *slog.Logger) *Openings {
-	return &Openings{rows, others, every, began, log}
+// newOpenings returns the openings of a store. began is called where another history has begun while this process had it open.
+func newOpenings(rows *txn.DB, others *leases.Leases, every time.Duration, began func(), log *slog.Logger) *openings {
+	return &openings{rows, others, every, began, log}
 }
 
 // BeginOpening begins one, before this process serves what it publishes.
-func (o *Openings) BeginOpening(ctx context.Context) error {
+func (o *openings) BeginOpening(ctx context.Context) error {
 	if o.others.Alone() {
 		_, err := o.begin(ctx, nil, "", false)
 		return err
@@ -116,7 +117,7 @@ func (o *Openings) BeginOpening(ctx context.Context) error {
 
 // WatchHistory begins an opening whenever the store has another history, until ctx ends: others have restored the
 // database, or another server has taken over. Where nobody shares the store there is nothing to watch.
-func (o *Openings) WatchHistory(ctx context.Context) {
+func (o *openings) WatchHistory(ctx context.Context) {
 	if o.others.Alone() {
 		return
 	}
@@ -140,7 +141,7 @@ func (o *Openings) WatchHistory(ctx context.Context) {
 
 // look begins an opening, and with it an era, if the database has gone back, or its history is another one than the
 // newest opening is of. Where others have begun one, too, this process goes on in another history.
-func (o *Openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, error) {
+func (o *openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, error) {
 	known, err := o.known(ctx)
 	if err != nil {
 		return last, err
@@ -169,14 +170,14 @@ func (o *Openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, err
 	return now, nil
 }
 
-func (o *Openings) known(ctx context.Context) (s state, err error) {
-	err = o.rows.View(ctx, func(t *txn.Tx) (err error) { s, err = read(t); return err })
+func (o *openings) known(ctx context.Context) (s openingsRow, err error) {
+	err = o.rows.View(ctx, func(t *txn.Tx) (err error) { s, err = readOpenings(t); return err })
 	return s, err
 }
 
 // history returns that of the database, "" where the engine knows of none. It is not to be written where it lags
 // behind.
-func (o *Openings) history(ctx context.Context) (history string, writable bool, err error) {
+func (o *openings) history(ctx context.Context) (history string, writable bool, err error) {
 	dated, ok := o.rows.Engine.(kv.Dated)
 	if !ok {
 		return "", true, nil
@@ -187,9 +188,9 @@ func (o *Openings) history(ctx context.Context) (history string, writable bool, 
 
 // begin writes an opening, unless another process has done so since a state was read. nil: whatever others do. Where
 // the database has turned to another history, it begins an era.
-func (o *Openings) begin(ctx context.Context, since *state, history string, turned bool) (begun bool, err error) {
+func (o *openings) begin(ctx context.Context, since *openingsRow, history string, turned bool) (begun bool, err error) {
 	err = o.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := read(t)
+		s, err := readOpenings(t)
 		if err != nil {
 			return err
 		}
@@ -199,11 +200,11 @@ func (o *Openings) begin(ctx context.Context, since *state, history string, turn
 		now := Opening{uuid.New(), o.rows.Now().UTC()}
 		s.Number++
 		s.History = history
-		s.Newest = append([]string{now.ID.String()}, s.Newest[:min(len(s.Newest), Stated-1)]...)
-		if err := t.PutJSON(StateKey, s); err != nil {
+		s.Newest = append([]string{now.ID.String()}, s.Newest[:min(len(s.Newest), openingsStated-1)]...)
+		if err := t.PutJSON(openingsKey, s); err != nil {
 			return err
 		}
-		if err := t.PutJSON(key(s.Number), now); err != nil {
+		if err := t.PutJSON(openingKey(s.Number), now); err != nil {
 			return err
 		}
 		if turned {
@@ -222,7 +223,7 @@ const atOnce = 1000
 // forget removes openings that are not kept any more.
 func forget(t *txn.Tx, last uint64, now time.Time) error {
 	var old [][]byte
-	for r, err := range t.Scan(StateKey, key(0)) {
+	for r, err := range t.Scan(openingsKey, openingKey(0)) {
 		var o Opening
 		if err == nil {
 			err = txn.Decode(r, &o)
@@ -234,7 +235,7 @@ func forget(t *txn.Tx, last uint64, now time.Time) error {
 		if number+keptLeast > last || now.Sub(o.At) <= keptFor || len(old) == atOnce {
 			break
 		}
-		old = append(old, key(number))
+		old = append(old, openingKey(number))
 	}
 	for _, k := range old {
 		if err := t.Delete(k); err != nil {

@@ -1,5 +1,4 @@
-// Package settings has what the owner of a collection may decide.
-package settings
+package collections
 
 import (
 	"fmt"

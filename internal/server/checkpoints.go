@@ -1,6 +1,4 @@
-// Package checkpoints answers with the signed checkpoints of a collection, and with proofs that its log goes on from
-// an earlier one.
-package checkpoints
+package server
 
 import (
 	"encoding/json"
@@ -17,39 +15,39 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Signed is what a feed says of a signed collection. It is empty where the collection is not signed.
-type Signed struct {
+// signedNote is what a feed says of a signed collection. It is empty where the collection is not signed.
+type signedNote struct {
 	Note string // the checkpoint
 	Key  string // the public key that has signed it
 }
 
-// Stated reports whether the feeds of a collection state checkpoints. A replica passes on those of its origin.
-func Stated(c *store.Collection) bool {
+// statesCheckpoint reports whether the feeds of a collection state checkpoints. A replica passes on those of its origin.
+func statesCheckpoint(c *store.Collection) bool {
 	return c.Sign != "" || c.Replica != nil && c.Replica.Checkpoint != ""
 }
 
-// Of signs the state of a view.
-func Of(v *store.View) (Signed, error) {
+// checkpointOf signs the state of a view.
+func checkpointOf(v *store.View) (signedNote, error) {
 	if v.Replica != nil {
-		return Signed{v.Replica.Checkpoint, v.Replica.Key}, nil
+		return signedNote{v.Replica.Checkpoint, v.Replica.Key}, nil
 	}
 	if v.Sign == "" {
-		return Signed{}, nil
+		return signedNote{}, nil
 	}
 	key, err := checkpoint.ReadKey(v.Sign)
 	if err != nil {
-		return Signed{}, fmt.Errorf("collection %s cannot be signed: %w", v.Name, err)
+		return signedNote{}, fmt.Errorf("collection %s cannot be signed: %w", v.Name, err)
 	}
 	stated, err := v.Checkpoint()
 	if err != nil {
-		return Signed{}, err
+		return signedNote{}, err
 	}
 	signed, err := stated.Sign(key)
-	return Signed{signed, key.Public}, err
+	return signedNote{signed, key.Public}, err
 }
 
-// KeyState returns what changes when another key is put in the place of the one in a file.
-func KeyState(path string) string {
+// keyState returns what changes when another key is put in the place of the one in a file.
+func keyState(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -60,8 +58,8 @@ func KeyState(path string) string {
 	return filestate.Of(info)
 }
 
-// Ready returns an error where a collection with these settings cannot be signed.
-func Ready(s *store.Settings) error {
+// readyToSign returns an error where a collection with these settings cannot be signed.
+func readyToSign(s *store.Settings) error {
 	if s.Sign == "" {
 		return nil
 	}
@@ -71,46 +69,46 @@ func Ready(s *store.Settings) error {
 	return nil
 }
 
-const mediaType = "text/plain; charset=utf-8"
+const checkpointType = "text/plain; charset=utf-8"
 
-// Serve answers with the checkpoint of the present state.
-func Serve(w http.ResponseWriter, _ *http.Request, v *store.View) error {
-	if err := demand(v); err != nil {
+// serveCheckpoint answers with the checkpoint of the present state.
+func serveCheckpoint(w http.ResponseWriter, _ *http.Request, v *store.View) error {
+	if err := signedOnly(v); err != nil {
 		return err
 	}
-	signed, err := Of(v)
+	signed, err := checkpointOf(v)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Type", checkpointType)
 	w.Header().Set("Cache-Control", "no-cache")
 	_, err = io.WriteString(w, signed.Note)
 	return err
 }
 
-func demand(v *store.View) error {
-	if !Stated(&v.Collection) {
+func signedOnly(v *store.View) error {
+	if !statesCheckpoint(&v.Collection) {
 		return web.Problemf(http.StatusNotFound, "the log of %s is not signed; ask its owner for that (\"collections set --sign\")", v.Name)
 	}
 	return nil
 }
 
-// Proof is the answer to those who ask whether one log goes on from another.
-type Proof struct {
+// logProof is the answer to those who ask whether one log goes on from another.
+type logProof struct {
 	Hashes tlog.TreeProof `json:"proof"`
 }
 
-// ServeProof answers with the proof that the log of ?from= entries is the beginning of the log of ?to= entries (RFC
+// serveProof answers with the proof that the log of ?from= entries is the beginning of the log of ?to= entries (RFC
 // 6962 §2.1.2, Merkle Consistency Proofs).
-func ServeProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	if err := demand(v); err != nil {
+func serveProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	if err := signedOnly(v); err != nil {
 		return err
 	}
-	from, err := entries(r, "from")
+	from, err := entriesAsked(r, "from")
 	if err != nil {
 		return err
 	}
-	to, err := entries(r, "to")
+	to, err := entriesAsked(r, "to")
 	if err != nil {
 		return err
 	}
@@ -123,10 +121,10 @@ func ServeProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")
-	return json.NewEncoder(w).Encode(Proof{append(tlog.TreeProof{}, hashes...)})
+	return json.NewEncoder(w).Encode(logProof{append(tlog.TreeProof{}, hashes...)})
 }
 
-func entries(r *http.Request, name string) (int64, error) {
+func entriesAsked(r *http.Request, name string) (int64, error) {
 	n, err := web.Number(r, name, 0)
 	if err == nil && n == 0 {
 		err = web.Problemf(http.StatusBadRequest, "?%s= is missing, the number of entries: ask for ?from=1&to=2", name)

@@ -1,4 +1,4 @@
-package openings_test
+package store
 
 import (
 	"context"
@@ -13,47 +13,45 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/leases"
-	"github.com/tmshare/tmshare/internal/store/openings"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
-	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 const silence = 5 * time.Second
 
-// process is one that publishes from a store.
-type process struct {
+// publisher is one that publishes from a store.
+type publisher struct {
 	t      *testing.T
 	rows   *txn.DB
 	leases *leases.Leases
-	*openings.Openings
+	*openings
 	again int // how often another history has begun
 }
 
-// start starts a process. silence is 0 where it has the store alone.
-func start(t *testing.T, engine kv.Engine, silence time.Duration) *process {
-	p := &process{t: t, rows: txn.New(engine, func() error { return nil })}
+// startPublisher starts a process. silence is 0 where it has the store alone.
+func startPublisher(t *testing.T, engine kv.Engine, silence time.Duration) *publisher {
+	p := &publisher{t: t, rows: txn.New(engine, func() error { return nil })}
 	p.leases = leases.New(p.rows, silence, slog.New(slog.DiscardHandler))
-	p.Openings = openings.New(p.rows, p.leases, silence, func() { p.again++ }, slog.New(slog.DiscardHandler))
+	p.openings = newOpenings(p.rows, p.leases, silence, func() { p.again++ }, slog.New(slog.DiscardHandler))
 	return p
 }
 
-func (p *process) newest() (ids []string) {
+func (p *publisher) newest() (ids []string) {
 	p.t.Helper()
-	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { ids, err = openings.Newest(t); return err }))
+	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { ids, err = newestOpenings(t); return err }))
 	return ids
 }
 
-func (p *process) all() (all []openings.Opening) {
+func (p *publisher) all() (all []Opening) {
 	p.t.Helper()
-	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { all, err = openings.All(t); return err }))
+	require.NoError(p.t, p.rows.View(p.t.Context(), func(t *txn.Tx) (err error) { all, err = allOpenings(t); return err }))
 	return all
 }
 
-// Openings are kept 30 days and a hundred at least, and the last eight are stated, the newest first.
+// openings are kept 30 days and a hundred at least, and the last eight are stated, the newest first.
 func TestOpeningsThatAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, memory.New(), 0)
+		p := startPublisher(t, memory.New(), 0)
 		begin := func(n int, every time.Duration) {
 			for range n {
 				time.Sleep(every)
@@ -75,11 +73,11 @@ func TestOpeningsThatAreKept(t *testing.T) {
 		for i, o := range p.all() {
 			assert.False(t, seen[o.ID.String()])
 			seen[o.ID.String()] = true
-			if i < openings.Stated {
+			if i < openingsStated {
 				assert.Equal(t, o.ID.String(), p.newest()[i])
 			}
 		}
-		assert.Len(t, p.newest(), openings.Stated)
+		assert.Len(t, p.newest(), openingsStated)
 	})
 }
 
@@ -87,9 +85,9 @@ func TestOpeningsThatAreKept(t *testing.T) {
 func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memory.New()
-		first := start(t, engine, silence)
+		first := startPublisher(t, engine, silence)
 		living, die := context.WithCancel(t.Context())
-		publish := func(p *process) {
+		publish := func(p *publisher) {
 			require.NoError(t, p.BeginOpening(t.Context()))
 			go p.leases.Lease(living, "a job", func(ctx context.Context) { <-ctx.Done() })
 			go p.WatchHistory(living)
@@ -97,7 +95,7 @@ func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 		}
 		publish(first)
 		assert.Len(t, first.newest(), 1)
-		second := start(t, engine, silence)
+		second := startPublisher(t, engine, silence)
 		publish(second)
 		assert.Len(t, second.newest(), 1, "others live, and know of no other history")
 		time.Sleep(time.Hour)
@@ -105,7 +103,7 @@ func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 		assert.Zero(t, first.again+second.again)
 		die()
 		synctest.Wait()
-		last := start(t, engine, silence)
+		last := startPublisher(t, engine, silence)
 		require.NoError(t, last.BeginOpening(t.Context()))
 		assert.Len(t, last.newest(), 2, "nobody was there to see what has happened")
 	})
@@ -141,11 +139,11 @@ func TestAnotherHistoryOfADatabaseThatIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, now := memory.New(), memory.New()
 		engine := &restored{now, "1"}
-		copied := start(t, old, 0) // one commit
+		copied := startPublisher(t, old, 0) // one commit
 		require.NoError(t, copied.BeginOpening(t.Context()))
-		var all []*process
+		var all []*publisher
 		for range 3 {
-			p := start(t, engine, silence)
+			p := startPublisher(t, engine, silence)
 			require.NoError(t, p.BeginOpening(t.Context()))
 			go p.leases.Lease(t.Context(), "a job", func(ctx context.Context) { <-ctx.Done() })
 			go p.WatchHistory(t.Context())

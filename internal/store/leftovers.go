@@ -1,5 +1,4 @@
-// Package leftovers finds the rows that interrupted loads and deletions have left.
-package leftovers
+package store
 
 import (
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -10,10 +9,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Rows returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of
+// leftovers returns the prefixes of the keys of the rows that no collection and no subscription names, but for those of
 // loads that are under way, by their numbers. Nothing ever names one of them: no number is given out again. What has
 // lost its name stays: a check mends it.
-func Rows(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
+func leftovers(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err error) {
 	named, err := namedIn(t)
 	if err != nil {
 		return nil, err

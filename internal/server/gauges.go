@@ -1,5 +1,4 @@
-// Package gauges tells Prometheus how the collections of a server are.
-package gauges
+package server
 
 import (
 	"context"
@@ -11,14 +10,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Collections is a [prometheus.Collector] that reads the store when it is asked.
-type Collections struct {
+// CollectionGauges is a [prometheus.Collector] that reads the store when it is asked.
+type CollectionGauges struct {
 	Store interface {
 		Collections(ctx context.Context) ([]store.Collection, error)
 		View(ctx context.Context, name string, f func(*store.View) error) error
 		Refusals() map[string]bool
 	}
-	Sizes  *Sizes
+	Sizes  *sizeGauges
 	Now    func() time.Time
 	Broken func(collection string) (broken, follows bool) // whether the file that a collection follows cannot be published
 	Shown  func(collection string) bool
@@ -43,14 +42,14 @@ var (
 )
 
 // Describe implements [prometheus.Collector].
-func (c *Collections) Describe(out chan<- *prometheus.Desc) {
+func (c *CollectionGauges) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc, refusesDesc} {
 		out <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
-func (c *Collections) Collect(out chan<- prometheus.Metric) {
+func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, label)
 	}
@@ -106,8 +105,8 @@ func (c *Collections) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Sizes keeps the sizes of a store for a while: it walks a folder to tell them. It is safe for concurrent use.
-type Sizes struct {
+// sizeGauges keeps the sizes of a store for a while: it walks a folder to tell them. It is safe for concurrent use.
+type sizeGauges struct {
 	Of func() (store.Sizes, error)
 
 	mu   sync.Mutex
@@ -117,7 +116,7 @@ type Sizes struct {
 
 const sizesFor = 10 * time.Second
 
-func (c *Sizes) read() (store.Sizes, error) {
+func (c *sizeGauges) read() (store.Sizes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.at) < sizesFor {

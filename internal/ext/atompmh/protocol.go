@@ -1,0 +1,40 @@
+// Package atompmh is an extension: feeds of records are followed (Atom Feed Protocol for Metadata Harvesting 1.0).
+package atompmh
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/atompmh"
+)
+
+// Extension returns it.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "atompmh", Protocols: []follow.Protocol{Protocol()}}
+}
+
+// Protocol returns how a feed of records is followed.
+func Protocol() follow.Protocol {
+	return follow.Protocol{
+		Name: "atom-pmh", Rel: feeds.RelRecordsFeed,
+		Detect: func(ref string) bool {
+			u, err := url.Parse(ref)
+			return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
+		},
+		Open: func(r *follow.Access) (follow.Source, error) {
+			return &atompmh.Source{
+				Fetcher: r.Fetcher, Limits: r.Feed, MaxDocs: r.MaxDocs, Scratch: r.Scratch, Progress: r.Documents,
+				Check: func(d *follow.Document) error {
+					if d.ServerSrcLocatorPrefix == "" {
+						return nil // a feed of records need not declare it
+					}
+					return r.Check(d.ServerSrcLocatorPrefix, d.URL)
+				},
+			}, nil
+		},
+	}
+}

@@ -1,0 +1,90 @@
+package resourcesync
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/follow"
+	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/iri"
+)
+
+// Protocol returns how a set of resources of a Source is followed (ANSI/NISO Z39.99): each resource is a record, and its
+// URI the record's id.
+func Protocol() follow.Protocol {
+	return follow.Protocol{Name: "resourcesync", Detect: detects, Find: find, Open: open}
+}
+
+// detects reports whether a URL is that of a document of ResourceSync.
+func detects(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "resourcesync")
+}
+
+// find finds the set of resources to which something at a URL belongs.
+func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, error) {
+	set, err := (&rs.Source{Fetcher: r.Fetcher, MaxDocs: r.MaxDocs}).Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	current, _ := set.Head.Link(feeds.RelCurrentSnapshot)
+	return &follow.Found{URL: set.URL, Prefix: prefixOf(set), Current: current.Href}, nil
+}
+
+// prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
+func prefixOf(set *rs.Set) string {
+	l, ok := set.Head.Link(feeds.RelPrefix)
+	if !ok {
+		return ""
+	}
+	sp, err := iri.Normalize(iri.FromURI(l.Href))
+	if err != nil {
+		return l.Href
+	}
+	return sp
+}
+
+func open(r *follow.Access) (follow.Source, error) {
+	if err := os.MkdirAll(r.Temp, 0o700); err != nil {
+		return nil, err
+	}
+	source := &rs.Source{
+		Fetcher: r.Fetcher, MaxDocs: r.MaxDocs, Scratch: r.Scratch,
+		Temp: r.Temp, Packages: resourcesync.PackageLimits{MaxResource: r.MaxResource}, MaxPackage: r.MaxPackage,
+		Represent: represent,
+		Check: func(set *rs.Set) error {
+			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
+				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", r.URL, set.URL)
+			}
+			return r.Check(prefixOf(set), set.URL)
+		},
+		Progress: r.Documents, Downloading: r.Downloading, Report: r.Report,
+	}
+	if r.Subjects { // what others call the subject of a resource need be none of its identifiers
+		source.About = about
+	}
+	return source, nil
+}
+
+// represent returns in what forms a resource is available: under its own URI, at its mirrors, and as its alternates,
+// which may be XTM of another version (Z39.99 §14.3, Alternate Representations).
+func represent(i *resourcesync.Item) []follow.Representation {
+	return append(rs.Alternates(i), rs.Mirrors(i)...)
+}
+
+// about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources and Metadata about
+// Resources). Documents have the URI of its identifier.
+func about(i *resourcesync.Item) (subjects []string) {
+	for _, l := range i.Find(resourcesync.RelDescribes) {
+		if si, err := iri.Normalize(l.Href); err == nil {
+			subjects = append(subjects, si)
+		}
+	}
+	return subjects
+}
