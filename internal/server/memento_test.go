@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"

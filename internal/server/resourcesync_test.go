@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	ext "github.com/tmshare/tmshare/internal/ext/resourcesync"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"

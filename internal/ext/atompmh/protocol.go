@@ -9,7 +9,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 )
 
 // Extension returns it.
@@ -26,7 +25,7 @@ func Protocol() follow.Protocol {
 			return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
 		},
 		Open: func(r *follow.Access) (follow.Source, error) {
-			return &atompmh.Source{
+			return &Source{
 				Fetcher: r.Fetcher, Limits: r.Feed, MaxDocs: r.MaxDocs, Scratch: r.Scratch, Progress: r.Documents,
 				Check: func(d *follow.Document) error {
 					if d.ServerSrcLocatorPrefix == "" {

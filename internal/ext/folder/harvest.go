@@ -18,10 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/discover"
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/follow/folder"
 )
 

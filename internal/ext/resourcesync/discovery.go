@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"

@@ -18,9 +18,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"

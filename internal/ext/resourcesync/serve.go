@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/problems"

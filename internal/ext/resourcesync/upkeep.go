@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tmshare/tmshare/internal/resources"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/store"
 )
 

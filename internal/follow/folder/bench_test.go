@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 

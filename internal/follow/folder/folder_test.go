@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 
 	"github.com/stretchr/testify/require"
 )

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"

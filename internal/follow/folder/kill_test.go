@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"

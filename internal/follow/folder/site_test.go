@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/faults"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/atompmh"
 	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -392,7 +392,7 @@ func TestACommitWritesNothingOfConsumers(t *testing.T) {
 // BenchmarkPublishWithPatches changes a topic of a thousand occurrences in a collection whose
 // changes are listed, and in one whose are not.
 //
-//	go test ./internal/resources -run xxx -bench PublishWithPatches
+//	go test ./internal/ext/resourcesync/resources -run xxx -bench PublishWithPatches
 func BenchmarkPublishWithPatches(b *testing.B) {
 	for _, lists := range []bool{false, true} {
 		b.Run(fmt.Sprint("lists=", lists), func(b *testing.B) {

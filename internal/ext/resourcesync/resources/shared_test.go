@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/testenv"

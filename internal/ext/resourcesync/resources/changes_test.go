@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"

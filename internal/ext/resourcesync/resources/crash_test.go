@@ -22,8 +22,8 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/kv/badger"
-	"github.com/tmshare/tmshare/internal/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/testenv"

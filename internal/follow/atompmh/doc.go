@@ -1,2 +1,0 @@
-// Package atompmh reads feeds of the Atom Feed Protocol for Metadata Harvesting.
-package atompmh
