@@ -1,9 +1,11 @@
-package folder
+package folder_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +20,7 @@ func (m *mirror) audit() *Audit {
 	return a
 }
 
-func (a *Audit) ids() (missing, different, superfluous []string) {
+func idsOf(a *Audit) (missing, different, superfluous []string) {
 	of := func(all []Difference) (ids []string) {
 		for _, d := range all {
 			ids = append(ids, d.ID[len(rsHost):])
@@ -49,7 +51,7 @@ func TestAudit(t *testing.T) {
 		require.NoError(t, os.Symlink("5.txt", file("4.txt")))
 		require.NoError(t, os.WriteFile(filepath.Join(m.dir, "mine"), nil, 0o666))
 		before := m.files()
-		missing, different, superfluous := m.audit().ids()
+		missing, different, superfluous := idsOf(m.audit())
 		require.Equal(t, []string{"/r/3.txt"}, missing)
 		require.Equal(t, []string{"/r/1.txt", "/r/2.txt", "/r/4.txt"}, different)
 		require.Empty(t, superfluous)
@@ -67,7 +69,7 @@ func TestAudit(t *testing.T) {
 		s.put(rsHost+"/r/new", "new")
 		s.change(rsHost+"/r/2.txt", "", resourcesync.Deleted)
 		s.publish()
-		missing, different, superfluous = m.audit().ids()
+		missing, different, superfluous = idsOf(m.audit())
 		require.Equal(t, []string{"/r/new"}, missing)
 		require.Equal(t, []string{"/r/1.txt"}, different)
 		require.Equal(t, []string{"/r/2.txt"}, superfluous)

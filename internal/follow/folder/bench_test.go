@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"encoding/xml"
@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,7 +73,7 @@ func BenchmarkDelta(b *testing.B) {
 	const records = 100_000
 	pages := manyDocuments(records)
 	source := &atompmh.Source{Fetcher: serving(pages)}
-	folder := &Folder{state: &State{}}
+	folder := Holding(&State{})
 	var ours, bare float64
 	for b.Loop() {
 		begin := testenv.CPUTime()

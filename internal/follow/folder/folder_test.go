@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 
@@ -70,7 +72,7 @@ func TestMediaTypes(t *testing.T) {
 		{"application/json; a=b", "*/*", true},
 		{"application/rdf+xml", "application/atom+xml", false},
 	} {
-		require.Equal(t, c.is, is(c.has, c.wanted), "%q %q", c.has, c.wanted)
+		require.Equal(t, c.is, Is(c.has, c.wanted), "%q %q", c.has, c.wanted)
 	}
 	for _, bad := range []string{"", "xml", "application/", "/xml", "a b/c", "text/html;="} {
 		require.Error(t, CheckFormat(bad), bad)
@@ -111,7 +113,7 @@ func TestSameContentInAnotherFormat(t *testing.T) {
 	c.round()
 	s.chain([]entry{{id: "a", at: 2, links: []string{"application/rdf+xml /r/a"}}})
 	require.Equal(t, 1, c.round().Changed)
-	require.Equal(t, map[string]string{name("a", "application/rdf+xml", 0): "content"}, c.files())
+	require.Equal(t, map[string]string{Name("a", "application/rdf+xml", 0): "content"}, c.files())
 	c.equals(map[string]string{"a": "content"})
 }
 
@@ -134,13 +136,13 @@ func TestFilesOfOthersAreLeftAlone(t *testing.T) {
 	want := s.records("a", "b")
 	c := s.copy()
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "sub"), 0o777))
-	taken := name("a", "application/xml", 0)
+	taken := Name("a", "application/xml", 0)
 	for _, file := range []string{"notes.txt", taken, "sub/x", ".hidden", "a.part"} {
 		require.NoError(t, os.WriteFile(filepath.Join(c.dir, file), []byte("mine"), 0o666))
 	}
 	s.chain([]entry{active("a", 1), active("b", 2)})
 	c.round()
-	require.Equal(t, want["a"], c.read(name("a", "application/xml", 1)))
+	require.Equal(t, want["a"], c.read(Name("a", "application/xml", 1)))
 	s.chain([]entry{deletion("a", 3), active("b", 2)})
 	c.round()
 	s.set("/feed", document{complete: true}.String())
@@ -162,10 +164,10 @@ func TestNameOfAnotherRecord(t *testing.T) {
 	f, err := Open(t.TempDir(), Options{})
 	require.NoError(t, err)
 	defer f.Close()
-	f.names[name("a", "text/plain", 0)] = "another"
+	f.Take(Name("a", "text/plain", 0), "another")
 	held := &Held{Type: "text/plain"}
-	require.NoError(t, f.put("a", held, "temp"))
-	require.Equal(t, name("a", "text/plain", 1), held.File)
+	require.NoError(t, f.Put("a", held, "temp"))
+	require.Equal(t, Name("a", "text/plain", 1), held.File)
 }
 
 // A file that somebody removes comes again, whatever the feed says.
@@ -175,7 +177,7 @@ func TestRemovedFileComesAgain(t *testing.T) {
 	s.chain([]entry{active("a", 1), active("b", 2)})
 	c := s.copy()
 	c.round()
-	require.NoError(t, os.Remove(filepath.Join(c.dir, name("a", "application/xml", 0))))
+	require.NoError(t, os.Remove(filepath.Join(c.dir, Name("a", "application/xml", 0))))
 	require.Equal(t, 1, c.round().New)
 	c.equals(want)
 }
@@ -187,7 +189,7 @@ func TestSameContentIsNotWrittenAgain(t *testing.T) {
 	s.chain([]entry{active("a", 1)})
 	c := s.copy()
 	c.round()
-	file := filepath.Join(c.dir, name("a", "application/xml", 0))
+	file := filepath.Join(c.dir, Name("a", "application/xml", 0))
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
 	require.NoError(t, os.Chtimes(file, old, old))
 	s.chain([]entry{active("a", 2)})

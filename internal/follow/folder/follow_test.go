@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,13 +97,13 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 	options, source := p.round(name, how)
 	f, err := Open(p.path(name), options)
 	require.NoError(p.t, err)
-	f.durable = false // the machine does not fail
-	f.now = func() time.Time { return now().Add(how.Ahead) }
+	f.LoseAtFailure() // the machine does not fail
+	f.SetClock(func() time.Time { return Now().Add(how.Ahead) })
 	r, err := f.Harvest(ctx, source, p.url(name))
 	if s, ok := source.(*rs.Source); ok {
 		require.NoError(p.t, s.Close())
 	}
-	require.Empty(p.t, f.state.Unfinished)
+	require.Empty(p.t, f.State().Unfinished)
 	require.NoError(p.t, f.Close())
 	o.Waiting, o.Anew, o.Idle = len(r.Failed)+len(r.Gone), r.Reason != "", r.New+r.Changed+r.Removed == 0
 	o.Did = fmt.Sprintf("%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)

@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
@@ -27,7 +29,7 @@ func TestNamesOfFiles(t *testing.T) {
 	} {
 		for _, kind := range []string{"", "application/xml", "../../x", "text/../../y", "a/b+xml", "application/../rdf+xml", strings.Repeat("a", 1000) + "/x", "x/y\x00"} {
 			for n := range 2 {
-				file := name(id, kind, n)
+				file := Name(id, kind, n)
 				require.Regexp(t, good, file, "%.60q %.60q", id, kind)
 				require.Equal(t, file, filepath.Base(file))
 				require.NotContains(t, file, "..")
@@ -38,9 +40,9 @@ func TestNamesOfFiles(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, "1-"+sha("http://example.org/records/1")[:12]+".rdf", name("http://example.org/records/1", "application/RDF+XML;charset=utf-8", 0))
-	require.Equal(t, "passwd-"+sha("../../etc/passwd")[:12]+".bin", name("../../etc/passwd", "x/../../y", 0))
-	require.Equal(t, "a-b-"+sha("urn:a b")[:12]+"-2.xml", name("urn:a b", "application/foo+xml", 1))
+	require.Equal(t, "1-"+sha("http://example.org/records/1")[:12]+".rdf", Name("http://example.org/records/1", "application/RDF+XML;charset=utf-8", 0))
+	require.Equal(t, "passwd-"+sha("../../etc/passwd")[:12]+".bin", Name("../../etc/passwd", "x/../../y", 0))
+	require.Equal(t, "a-b-"+sha("urn:a b")[:12]+"-2.xml", Name("urn:a b", "application/foo+xml", 1))
 }
 
 func TestHostileFeed(t *testing.T) {
@@ -104,7 +106,7 @@ func TestLinksInTheFolder(t *testing.T) {
 	c.round()
 	outside := filepath.Join(t.TempDir(), "outside")
 	require.NoError(t, os.WriteFile(outside, []byte("safe"), 0o666))
-	file := filepath.Join(c.dir, name("a", "application/xml", 0))
+	file := filepath.Join(c.dir, Name("a", "application/xml", 0))
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Symlink(outside, file))
 	s.set("/r/a", "new")
@@ -173,7 +175,7 @@ func TestManyEntries(t *testing.T) {
 			f, err := Open(dir, options)
 			require.NoError(t, err)
 			defer f.Close()
-			f.durable = false
+			f.LoseAtFailure()
 			return f.Harvest(t.Context(), &atompmh.Source{Fetcher: options.Fetcher}, feedURL)
 		})
 		require.NoError(t, err)

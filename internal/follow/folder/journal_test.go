@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 )
@@ -54,7 +56,7 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 	require.Subset(t, again, damaged)
 	require.Equal(t, resources, r.Held)
 	require.Equal(t, s.pool, killed.records())
-	require.NoFileExists(t, filepath.Join(killed.dir, journalFile))
+	require.NoFileExists(t, filepath.Join(killed.dir, JournalFile))
 
 	// A later round, in which some are changed, and some deleted before they were seen again.
 	for i := range resources {
@@ -74,7 +76,7 @@ func TestWhatAKilledRoundHasFetchedIsKept(t *testing.T) {
 // journaled waits until the journal has some lines besides its first.
 func (m *mirror) journaled(lines int) {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if b, _ := os.ReadFile(filepath.Join(m.dir, journalFile)); strings.Count(string(b), "\n") > lines {
+		if b, _ := os.ReadFile(filepath.Join(m.dir, JournalFile)); strings.Count(string(b), "\n") > lines {
 			return
 		}
 	}
@@ -83,13 +85,13 @@ func (m *mirror) journaled(lines int) {
 // damageJournal does to a journal, and to the files that it names, what a machine may do that fails as well. It
 // returns the paths of the records that have to be fetched again.
 func damageJournal(t *testing.T, dir string, atLeast int) (paths []string) {
-	path := filepath.Join(dir, journalFile)
+	path := filepath.Join(dir, JournalFile)
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	require.GreaterOrEqual(t, len(lines)-1, atLeast)
-	damage := func(i int, f func(line *journalLine, content []byte) []byte) {
-		var line journalLine
+	damage := func(i int, f func(line *JournalLine, content []byte) []byte) {
+		var line JournalLine
 		require.NoError(t, json.Unmarshal([]byte(lines[i]), &line))
 		content, err := os.ReadFile(filepath.Join(dir, line.Temp))
 		require.NoError(t, err)
@@ -100,9 +102,9 @@ func damageJournal(t *testing.T, dir string, atLeast int) (paths []string) {
 		lines[i] = string(b)
 		paths = append(paths, strings.TrimPrefix(line.ID, rsHost))
 	}
-	damage(1, func(_ *journalLine, content []byte) []byte { return content[1:] })
-	damage(2, func(_ *journalLine, content []byte) []byte { content[0]++; return content }) // as long as it was
-	damage(3, func(line *journalLine, content []byte) []byte {
+	damage(1, func(_ *JournalLine, content []byte) []byte { return content[1:] })
+	damage(2, func(_ *JournalLine, content []byte) []byte { content[0]++; return content }) // as long as it was
+	damage(3, func(line *JournalLine, content []byte) []byte {
 		line.Held.SHA256 = strings.Repeat("0", len(line.Held.SHA256))
 		return content
 	})

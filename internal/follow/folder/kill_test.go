@@ -1,10 +1,12 @@
-package folder
+package folder_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -38,7 +40,8 @@ func killedRound(dir, url string, s follow.Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	f.every, f.durable = time.Nanosecond, false // the machine does not fail
+	f.SaveEvery(time.Nanosecond)
+	f.LoseAtFailure() // the machine does not fail
 	_, err = patiently(&f.Options, func() (*Round, error) { return f.Harvest(context.Background(), s, url) })
 	return errors.Join(err, f.Close())
 }

@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,15 +35,15 @@ func (m *mirror) try() (*Round, error) {
 	m.Mirror, m.ConfirmAfter = true, followtest.ConfirmAfter
 	f, err := Open(m.dir, m.Options)
 	require.NoError(m.t, err)
-	f.durable = false // the machine does not fail
-	f.now = func() time.Time { return now().Add(m.ahead) }
+	f.LoseAtFailure() // the machine does not fail
+	f.SetClock(func() time.Time { return Now().Add(m.ahead) })
 	s := &rs.Source{Fetcher: m.Fetcher, Report: func(line string) { m.reports = append(m.reports, line) }}
 	if !m.noDumps {
 		s.Temp = m.dir
 	}
 	r, err := f.Harvest(context.Background(), s, m.url)
 	require.NoError(m.t, s.Close())
-	require.Empty(m.t, f.state.Unfinished)
+	require.Empty(m.t, f.State().Unfinished)
 	require.NoError(m.t, f.Close())
 	return r, err
 }

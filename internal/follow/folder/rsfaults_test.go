@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"archive/zip"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -313,7 +315,7 @@ func TestMirrorsOfResources(t *testing.T) {
 	require.Equal(t, map[string]int{"m2.example.org": 20}, run("m2.example.org"))
 	count := run("m1.example.org", "m2.example.org")
 	require.Equal(t, 20, count["m2.example.org"])
-	require.LessOrEqual(t, count["m1.example.org"], maxConsecutiveFailures+2, "one that is down is asked no more, but by who waits for it already")
+	require.LessOrEqual(t, count["m1.example.org"], MaxConsecutiveFailures+2, "one that is down is asked no more, but by who waits for it already")
 	down = nil
 	require.Equal(t, map[string]int{"m1.example.org": 20}, run("m1.example.org", "m2.example.org"))
 	body = func(r *http.Request) string {

@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -201,7 +203,7 @@ func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
 func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
 	source, m := newMirror(t, careful, 5)
 	delta := func(mark follow.Mark) *follow.Delta {
-		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), follow.Look{Mark: mark}, &Folder{state: &State{}})
+		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), follow.Look{Mark: mark}, Holding(&State{}))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, n.Close()) })
 		return n

@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,9 +118,9 @@ func (c *copyOf) try() (*Round, error) {
 	c.ConfirmAfter = followtest.ConfirmAfter
 	f, err := Open(c.dir, c.Options)
 	require.NoError(c.t, err)
-	f.durable = false // the machine does not fail
+	f.LoseAtFailure() // the machine does not fail
 	r, err := f.Harvest(context.Background(), &atompmh.Source{Fetcher: c.Fetcher}, c.url)
-	require.Empty(c.t, f.state.Unfinished)
+	require.Empty(c.t, f.State().Unfinished)
 	require.NoError(c.t, f.Close())
 	return r, err
 }
@@ -174,7 +176,7 @@ func (c *copyOf) state() *State {
 	root, err := os.OpenRoot(c.dir)
 	require.NoError(c.t, err)
 	defer root.Close()
-	s, err := readState(root)
+	s, err := ReadState(root)
 	require.NoError(c.t, err)
 	return s
 }

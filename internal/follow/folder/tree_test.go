@@ -1,4 +1,4 @@
-package folder
+package folder_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -45,10 +47,10 @@ func TestNamesInAMirror(t *testing.T) {
 		"http://example.org/" + strings.Repeat("a/", 600): "",
 		"": "",
 	} {
-		require.Equal(t, want, treePath(uri, false), "%.100q", uri)
+		require.Equal(t, want, TreePath(uri, false), "%.100q", uri)
 	}
-	require.Equal(t, "example.org/a/b~"+sha("http://example.org/a/b.xml")[:12]+".xml", treePath("http://example.org/a/b.xml", true))
-	require.Equal(t, "example.org/.well~"+sha("http://example.org/.well")[:12], treePath("http://example.org/.well", true))
+	require.Equal(t, "example.org/a/b~"+sha("http://example.org/a/b.xml")[:12]+".xml", TreePath("http://example.org/a/b.xml", true))
+	require.Equal(t, "example.org/.well~"+sha("http://example.org/.well")[:12], TreePath("http://example.org/.well", true))
 }
 
 // Whatever a URI contains, its file is in the folder, under a name that other systems take.
@@ -57,7 +59,7 @@ func TestNamesInAMirrorAreSafe(t *testing.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"/", "..", ".", "%2e", "%2F", "\\", "a", "A", "?", "#", "con", ":", "é", "\x00", "//", strings.Repeat("b", 150)}), 0, 12).Draw(t, "parts")
 		uri := "http://" + rapid.SampledFrom([]string{"example.org", "..", "a:1", ".x"}).Draw(t, "host") + "/" + strings.Join(parts, "")
 		own := rapid.Bool().Draw(t, "own")
-		name := treePath(uri, own)
+		name := TreePath(uri, own)
 		if name == "" {
 			return
 		}
@@ -220,8 +222,8 @@ func TestFolderInThePlaceOfAFile(t *testing.T) {
 	f, err := Open(dir, Options{Mirror: true})
 	require.NoError(t, err)
 	defer f.Close()
-	require.Nil(t, f.state.Records["b"].Missing)
-	require.Nil(t, f.state.Records["c"].Missing)
+	require.Nil(t, f.State().Records["b"].Missing)
+	require.Nil(t, f.State().Records["c"].Missing)
 	m := &mirror{t: t, dir: dir}
 	require.Equal(t, map[string]string{"example.org/a/b": "b", "example.org/a/c": "c"}, m.files())
 }

@@ -1,9 +1,11 @@
-package folder
+package folder_test
 
 import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -307,7 +309,7 @@ func TestTooManyDocuments(t *testing.T) {
 		fmt.Fprint(w, document{prev: r.URL.Path + "x", entries: []entry{active("a", 1)}})
 		return true
 	})
-	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), MaxDocs: 7}).Delta(t.Context(), feedURL, follow.Look{}, &Folder{state: &State{}})
+	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), MaxDocs: 7}).Delta(t.Context(), feedURL, follow.Look{}, Holding(&State{}))
 	require.ErrorContains(t, err, "more than 7 documents")
 	require.Len(t, s.Seen(), 7)
 }
@@ -325,13 +327,13 @@ func TestTooManyRecords(t *testing.T) {
 		fmt.Fprint(w, document{prev: r.URL.Path + "x", entries: entries})
 		return true
 	})
-	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Look{}, &Folder{state: &State{}})
+	_, err := (&atompmh.Source{Fetcher: s.Fetcher(), Scratch: follow.Scratch{MaxEntries: 1000}}).Delta(t.Context(), feedURL, follow.Look{}, Holding(&State{}))
 	require.ErrorContains(t, err, "has more than 1000 entries that are new: either its server makes them up, or a higher --max-entries takes them")
 	require.Greater(t, len(s.Seen()), 3)
 
 	source, m := newMirror(t, careful, 500)
 	for _, most := range []int{50, 0} {
-		_, err = (&rs.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Look{}, &Folder{state: &State{}})
+		_, err = (&rs.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Look{}, Holding(&State{}))
 		require.Equal(t, most == 0, err == nil, "%v", err)
 	}
 }
@@ -460,7 +462,7 @@ func TestGoesOnBehindTheMarkWhereSomethingIsMissing(t *testing.T) {
 // What is held is of a later time than the deletion that a part of the feed speaks of: it
 // was created again, and that part does not say so.
 func TestTodoPassesOverOldDeletions(t *testing.T) {
-	held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
+	held := Holding(&State{Records: map[string]*Held{"a": {Updated: at(50)}}})
 	for _, whole := range []bool{false, true} {
 		deletion := follow.Record{ID: "a", Deleted: true, Updated: at(40)}
 		todo := planned(t, held, &follow.Delta{Whole: whole}, follow.Rules{}, deletion)
@@ -494,7 +496,7 @@ func planned(t *testing.T, held *Folder, news *follow.Delta, by follow.Rules, sa
 // time nobody knows which is held.
 func TestTodoPassesOverWhatHasChangedTwice(t *testing.T) {
 	for _, first := range []int{40, 50} {
-		held := &Folder{state: &State{Records: map[string]*Held{"a": {Updated: at(50)}}}}
+		held := Holding(&State{Records: map[string]*Held{"a": {Updated: at(50)}}})
 		since := follow.SeenAt(&follow.Mark{Updated: at(30)}, &follow.Instant{At: at(30)})
 		todo := planned(t, held, &follow.Delta{Whole: true}, follow.Rules{Since: since}, follow.Record{ID: "a", Updated: at(first)}, follow.Record{ID: "a", Updated: at(50)})
 		require.Equal(t, first == 50, len(todo) == 1, "the first change at %d", first)

@@ -27,9 +27,9 @@ func TestPutBack(t *testing.T) {
 		o := s.Store(t)
 		e := pgserver.Open(t, o)
 		return e, func() (kv.Engine, func() kv.Engine) {
-			dump := s.Dump(t, o)
+			dump := s.Dump(t, o.Schema)
 			return e, func() kv.Engine {
-				s.Restore(t, o, dump)
+				s.Restore(t, o.Schema, dump)
 				return e
 			}
 		}

@@ -1,0 +1,39 @@
+package folder
+
+import "time"
+
+// What tests look at.
+const (
+	JournalFile            = journalFile
+	MaxConsecutiveFailures = maxConsecutiveFailures
+)
+
+// JournalLine is a line of the journal.
+type JournalLine = journalLine
+
+// What names files, and reads the state.
+var (
+	Is        = is
+	Name      = name
+	Now       = now
+	ReadState = readState
+	TreePath  = treePath
+)
+
+// Holding returns a folder that holds something, without files.
+func Holding(s *State) *Folder { return &Folder{state: s} }
+
+// LoseAtFailure has nothing last when the machine fails, which it does not.
+func (f *Folder) LoseAtFailure() { f.durable = false }
+
+// SaveEvery sets the least time between two saves in a round.
+func (f *Folder) SaveEvery(d time.Duration) { f.every = d }
+
+// SetClock sets what tells the time.
+func (f *Folder) SetClock(now func() time.Time) { f.now = now }
+
+// Take has a name taken by a record.
+func (f *Folder) Take(name, id string) { f.names[name] = id }
+
+// Put gives a temporary file its name.
+func (f *Folder) Put(id string, h *Held, temp string) error { return f.put(id, h, temp) }
