@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -24,15 +25,15 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 		signal.Stop(hup)
 	}
 	if f.interval == 0 {
-		f.config.Node = clientcmd.NodePages(held, f.config.BaseURL, nil, log)
+		extension.Held(f.app.Extensions, held)
 		return func() {}, wait, nil
 	}
 	w, err := clientcmd.Follow(held, client.Config{Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log}, f.interval)
 	if err != nil {
 		return nil, nil, err
 	}
-	f.run.addStatus = w.AddStatus
-	f.config.Node = clientcmd.NodePages(held, f.config.BaseURL, w, log)
+	parts := extension.Held(f.app.Extensions, held)
+	f.run.addStatus = func(routes *http.ServeMux) { w.AddStatus(routes, parts...) }
 	f.config.Collectors = append(f.config.Collectors, w.Collector())
 	begin = func() {
 		running.Go(func() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,10 +11,6 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/watch"
-	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
-	"github.com/tmshare/tmshare/internal/ext/pages/ui"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
@@ -40,7 +34,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.find(), a.edit(), a.check())
 	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.watch(), a.ui(), a.doctor(clientDoctor, clientDoctorExample, nil), a.version())
+		root.AddCommand(a.watch(), a.doctor(clientDoctor, clientDoctorExample, nil), a.version())
 	}
 	root.AddCommand(a.Commands()...)
 }
@@ -114,27 +108,4 @@ func watcher(h *extension.Holding, c client.Config, o watch.Options) (*watch.Wat
 		h.Watcher.Store(w)
 	}
 	return w, err
-}
-
-// NodePages answers requests for the pages of the node, on a server at an address that publishes it. w does its rounds;
-// nil: nobody does.
-func NodePages(h *extension.Holding, root string, w *watch.Watcher, log *slog.Logger) http.Handler {
-	site := &nodepages.Site{Source: &nodepages.Stored{DB: h.DB, Now: time.Now}, Logger: log, Now: time.Now}
-	if w != nil {
-		site = w.Site()
-		site.Actions = w.Actions()
-	}
-	site.Root, site.Maps = root, true
-	site.Path = []layout.Link{{Title: "Topic maps", URL: root + "/topicmaps.html"}}
-	site.Programs = []layout.Link{{Title: "node.json", URL: root + "/node.json"}}
-	site.Token = func(r *http.Request) string { return layout.Code(r.Context()) }
-	topics := ui.NewTopics(func(ctx context.Context, args ...string) ([]byte, error) {
-		out, err := printed(ctx, &control.Request{Args: args, Env: map[string]string{}}, h, h.Execute)
-		h.Refresh() // what sources say may be rejected now
-		return out, err
-	}, site)
-	routes := http.NewServeMux()
-	site.Add(routes)
-	topics.Add(routes)
-	return routes
 }

@@ -1,11 +1,9 @@
 package clientcmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,34 +61,10 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 }
 
 // captured executes a command of tmshare-client on the data folder.
-func (a *app) captured(ctx context.Context, args ...string) doctor.Outcome {
+func (a *app) captured(ctx context.Context, args ...string) control.Outcome {
 	r := *a.Request
 	r.Program, r.Args = program, append(args, "--data", a.Data)
-	return capture(&r, func() int { return a.Execute(ctx, &r, nil) })
-}
-
-// capture executes a command for what it prints. It has nothing to read, and no terminal.
-func capture(r *control.Request, run func() int) doctor.Outcome {
-	var out, errs limited
-	r.Stdin, r.StdoutTerminal, r.StderrTerminal = strings.NewReader(""), false, false
-	r.Stdout, r.Stderr = &out, &errs
-	code := run()
-	return doctor.Outcome{Out: out.String(), Err: errs.String(), Code: code}
-}
-
-// maxPrinted bounds what is kept of what a captured command prints.
-const maxPrinted = 64 << 20
-
-// limited is a buffer that takes [maxPrinted] bytes.
-type limited struct{ bytes.Buffer }
-
-var errTooMuch = errors.New("it prints too much to be shown here: use the command")
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxPrinted {
-		return 0, errTooMuch
-	}
-	return l.Buffer.Write(p)
+	return r.Capture(func() int { return a.Execute(ctx, &r, nil) })
 }
 
 // subscriptionNames returns the names of the subscriptions, for shells that complete them.

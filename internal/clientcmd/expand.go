@@ -48,7 +48,7 @@ func Expand(ctx context.Context, program, data string, names []string) ([]string
 	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
 	r.Env[extension.DataVariable] = data
 	var err error
-	of := capture(r, func() (code int) { code, err = control.Call(ctx, data, r); return code })
+	of := r.Capture(func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {
 	case errors.Is(err, control.ErrNobody):
 		return nil, fmt.Errorf("no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)

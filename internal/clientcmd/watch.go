@@ -109,7 +109,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself
 	defer end()
 	if listener != nil {
-		others.Go(func() { serveStatus(ctx, w.Handler(), listener, log) })
+		others.Go(func() { serveStatus(ctx, w.Handler(extension.Held(a.Extensions, a.Held)...), listener, log) })
 	}
 	others.Go(func() {
 		for {

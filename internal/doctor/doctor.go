@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/control"
 )
 
 // Finding is something that is not as it should be.
@@ -38,19 +40,13 @@ type Node struct {
 	Program string // whose node it is: its name begins the commands that are proposed, where it has them
 	Data    string
 	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
-	Run      func(ctx context.Context, args ...string) Outcome
+	Run      func(ctx context.Context, args ...string) control.Outcome
 	Serving  *Serving // the settings of a server; nil: it is none
 	MaxLag   time.Duration
 	Thorough bool         // look at all rows, as "check" does
 	Offline  bool         // ask no servers
 	HTTP     *http.Client // nil: the usual one
 	Now      func() time.Time
-}
-
-// Outcome is what a command has printed, and its exit code.
-type Outcome struct {
-	Out, Err string
-	Code     int
 }
 
 // Look looks at a node. What it finds is in the report, so that there is no error.

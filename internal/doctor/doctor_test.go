@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
@@ -27,11 +28,11 @@ func with(t *testing.T, of status.Node) *Node {
 	require.NoError(t, db.Close())
 	b, err := json.Marshal(of)
 	require.NoError(t, err)
-	return &Node{Program: "tmshare-client", Data: dir, MaxLag: time.Hour, Now: time.Now, Run: func(_ context.Context, args ...string) Outcome {
+	return &Node{Program: "tmshare-client", Data: dir, MaxLag: time.Hour, Now: time.Now, Run: func(_ context.Context, args ...string) control.Outcome {
 		if args[0] == "status" {
-			return Outcome{Out: string(b)}
+			return control.Outcome{Out: string(b)}
 		}
-		return Outcome{Out: "[]"}
+		return control.Outcome{Out: "[]"}
 	}}
 }
 

@@ -35,8 +35,10 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	base := "http://" + listener.Addr().String()
+	all := ext.All()
+	extension.Held(all, held)
 	s, err := server.New(server.Config{
-		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Parts: ext.Parts(), Node: clientcmd.NodePages(held, base, nil, quiet),
+		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Parts: extension.Parts(all),
 	})
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/server"
@@ -26,6 +27,10 @@ type Extension struct {
 	Flags func(*pflag.FlagSet)
 	// Serve makes its part of a server, once the flags are parsed. An error says what is wrong with them.
 	Serve func(*server.Server) (*server.Part, error)
+
+	// Hold is told of the store that the process holds to serve it, or to do rounds of its subscriptions, before Serve
+	// is called. It makes its part of what the watcher says; nil: none.
+	Hold func(*Holding) *watch.Part
 
 	// Commands returns its commands for a program, which may be either: see [App.Serves].
 	Commands func(*App) []*cobra.Command
@@ -53,6 +58,19 @@ func Protocols(all []Extension) (protocols []follow.Protocol) {
 		protocols = append(protocols, e.Protocols...)
 	}
 	return protocols
+}
+
+// Held tells the extensions of the store that the process holds, and returns their parts of what its watcher says.
+func Held(all []Extension, h *Holding) (parts []*watch.Part) {
+	for _, e := range all {
+		if e.Hold == nil {
+			continue
+		}
+		if p := e.Hold(h); p != nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // AddFlags adds the flags of extensions to the command that serves.

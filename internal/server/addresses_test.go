@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
@@ -21,7 +24,9 @@ var update = flag.Bool("update", false, "bring the methods and addresses of the 
 // answers, and no others. With -update the methods are corrected, what is no route goes, and what is missing is added,
 // to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
-	n := start(t, func(c *server.Config) { c.Node = http.NotFoundHandler() })
+	all := ext.All()
+	extension.Held(all, &extension.Holding{})
+	n := served.Start(t, func(c *server.Config) { c.Parts = extension.Parts(all) })
 	methods := map[string][]string{}
 	for path, of := range n.Addresses() {
 		for _, m := range of {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -93,10 +92,6 @@ type Config struct {
 
 	// Parts make what extensions add, in this order.
 	Parts []func(*Server) (*Part, error)
-
-	// Node answers requests for /node.html, /node.json and what is below /node/: what the node does. It is asked by
-	// those who may write.
-	Node http.Handler
 
 	// TrustedProxies are the addresses of proxies, beside those of this machine, from which the
 	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.

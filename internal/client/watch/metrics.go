@@ -56,7 +56,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	out <- prometheus.MustNewConstMetric(sourcesDesc, prometheus.GaugeValue, float64(len(all)))
-	now := c.w.client.Now()
+	now := c.w.Client.Now()
 	for i := range all {
 		s := &all[i]
 		gauge := func(d *prometheus.Desc, value float64) {

@@ -15,15 +15,13 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Store is what is needed of a store.
 type Store interface {
-	nodepages.DB
+	status.NodeStore
 	Impaired() error
 	Refusals() map[string]bool
 }
@@ -60,9 +58,9 @@ const (
 // one that is slow or dead does not delay the others.
 type Watcher struct {
 	Options
-	client  *client.Client
-	refresh chan struct{} // look at the subscriptions anew
-	now     chan struct{} // and begin a round of each at once
+	Client  *client.Client // lets the watcher see what it does
+	refresh chan struct{}  // look at the subscriptions anew
+	now     chan struct{}  // and begin a round of each at once
 
 	mu        sync.Mutex
 	followers map[string]*follower
@@ -103,7 +101,7 @@ func New(c *client.Client, o Options) (*Watcher, error) {
 		Options: o, refresh: make(chan struct{}, 1), now: make(chan struct{}, 1),
 		followers: map[string]*follower{}, ready: errStarting,
 	}
-	w.client = w.observed(c)
+	w.Client = w.observed(c)
 	return w, nil
 }
 
@@ -163,7 +161,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			err = w.look(ctx) // also what came by another way
 		}
 		if err != nil {
-			w.client.Logger.Error("the subscriptions cannot be read", "error", err)
+			w.Client.Logger.Error("the subscriptions cannot be read", "error", err)
 		} else {
 			w.Alive()
 		}
@@ -198,7 +196,7 @@ func (w *Watcher) Ready() error {
 // known checks the names that were given.
 func (w *Watcher) known(ctx context.Context) error {
 	for _, name := range w.Names {
-		if _, err := w.client.Subscription(ctx, name); err != nil {
+		if _, err := w.Client.Subscription(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -296,7 +294,7 @@ func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) 
 		case <-time.After(pause):
 		}
 		for heard := false; ; {
-			is, waited, err := w.client.Wait(ctx, name)
+			is, waited, err := w.Client.Wait(ctx, name)
 			heard = heard || waited
 			switch {
 			case is:
@@ -308,7 +306,7 @@ func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) 
 				return
 			}
 			// The server has let requests wait: it stops, or has no room now.
-			w.client.Logger.Debug("not told of changes", "subscription", name, "error", err)
+			w.Client.Logger.Debug("not told of changes", "subscription", name, "error", err)
 			select {
 			case <-ctx.Done():
 				return
@@ -324,7 +322,7 @@ func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.Exponen
 	ctx, end := context.WithCancel(context.WithValue(ctx, fetchedKey{}, &f.fetched))
 	defer end()
 	f.begin(end)
-	r, err := w.client.Sync(ctx, f.name)
+	r, err := w.Client.Sync(ctx, f.name)
 	stopped := ctx.Err() != nil
 	f.end(r, err, stopped)
 	if stopped {
@@ -349,7 +347,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 	interval := w.Interval
 	doubted := errors.As(err, new(*follow.DoubtError))
 	if doubted { // later readings confirm it, or end it
-		interval = min(interval, max(w.client.ConfirmAfter/2, time.Second))
+		interval = min(interval, max(w.Client.ConfirmAfter/2, time.Second))
 	}
 	if err == nil || doubted {
 		waits.Reset()
@@ -373,7 +371,7 @@ type Status struct {
 
 // Status returns the status of each subscription.
 func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
-	now := w.client.Now()
+	now := w.Client.Now()
 	all, err := status.Named(ctx, w.Store, now)
 	if err != nil {
 		return nil, err
@@ -392,5 +390,3 @@ func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 	}
 	return list, nil
 }
-
-var _ nodepages.DB = (*store.DB)(nil)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
@@ -52,7 +51,7 @@ func (p *Pages) mayOperate(r *http.Request) error {
 }
 
 func (p *Pages) operate(w http.ResponseWriter, r *http.Request) error {
-	p.node.ServeHTTP(w, r.WithContext(layout.WithCode(r.Context(), p.Sessions.Code(r))))
+	p.node.ServeHTTP(w, r)
 	return nil
 }
 

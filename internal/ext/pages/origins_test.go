@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -86,15 +87,20 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 	t.Parallel()
 	const token, reader = "0123456789abcdef", "fedcba9876543210"
 	code := ""
-	shown := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		code = layout.Code(r.Context())
-		_, _ = w.Write([]byte("all about the node"))
-		if r.Method == http.MethodPost {
-			_, _ = w.Write([]byte(", and " + r.PostForm.Get("do")))
-		}
-	})
-	n := served.Start(t, func(c *server.Config) {
-		c.Node, c.Tokens, c.ReadTokens = shown, []string{token}, map[string][]string{"m": {reader}}
+	about := func(codeOf func(*http.Request) string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			code = codeOf(r)
+			_, _ = w.Write([]byte("all about the node"))
+			if r.Method == http.MethodPost {
+				_, _ = w.Write([]byte(", and " + r.PostForm.Get("do")))
+			}
+		})
+	}
+	shown := func(c *server.Config) {
+		c.Parts = []func(*server.Server) (*server.Part, error){pages.WithNode(about)}
+	}
+	n := served.Start(t, shown, func(c *server.Config) {
+		c.Tokens, c.ReadTokens = []string{token}, map[string][]string{"m": {reader}}
 	})
 	n.Publish("m", served.Small())
 	for _, path := range []string{"/node.html", "/node.json", "/node/m.html"} {
@@ -128,7 +134,7 @@ func TestWhoMaySeeTheNode(t *testing.T) {
 	b.SignIn(reader)
 	assert.Equal(t, http.StatusSeeOther, b.Do("/node.html", nil).StatusCode)
 
-	local := served.Start(t, func(c *server.Config) { c.Node = shown })
+	local := served.Start(t, shown)
 	assert.Equal(t, http.StatusOK, local.Get("/node.html").StatusCode)
 	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "Sec-Fetch-Site", "cross-site").StatusCode)
 	assert.Equal(t, http.StatusForbidden, local.Get("/node.html", "X-Forwarded-For", "192.0.2.1").StatusCode)

@@ -59,5 +59,8 @@ var StyleName = func() string {
 	return "style-" + hex.EncodeToString(sum[:])[:12] + ".css"
 }()
 
+// CodeField is the name of the field of forms that proves that one of our pages has made them.
+const CodeField = "code"
+
 // StyleCaching is the Cache-Control of the style sheet under its name.
 const StyleCaching = "public, max-age=31536000, immutable"

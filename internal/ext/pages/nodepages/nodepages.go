@@ -1,5 +1,6 @@
-// Package nodepages shows people what a node does, as HTML without scripts: what it publishes, and each source that it
-// follows.
+// Package nodepages shows people what a node does, as HTML without scripts: what it publishes, each source that it
+// follows, and the topics of the merged view with who says what. It does so on the server of the node, where a watcher
+// says how it is, and in a browser of the machine for who has the data folder, by commands of tmshare-client.
 package nodepages
 
 import (

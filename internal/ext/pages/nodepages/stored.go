@@ -2,9 +2,16 @@ package nodepages
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -14,12 +21,46 @@ type DB interface {
 	Activity(ctx context.Context, f func(store.Activity) bool) error
 }
 
-// Stored is a [Source] that reads a store.
+// Stored is a [Source] that reads a store, with [Actions] on it where there is a watcher.
 type Stored struct {
-	DB  DB
-	Now func() time.Time
-	// Watched returns what was seen of a subscription and when its last good round ended; nil: nobody does rounds here.
-	Watched func(name string) (*status.Seen, time.Time)
+	DB      DB
+	Now     func() time.Time
+	Watcher *watch.Watcher // nil: nobody does rounds here
+}
+
+// Part returns what a watcher says of its store on pages.
+func Part(h *extension.Holding) *watch.Part {
+	w := h.Watcher.Load()
+	if w == nil {
+		return nil
+	}
+	site := &Site{
+		Source:   &Stored{h.DB, w.Client.Now, w},
+		Programs: []layout.Link{{Title: "status.json", URL: "/status.json"}, {Title: "node.json", URL: "/node.json"}, {Title: "metrics", URL: "/metrics"}},
+		Logger:   w.Client.Logger, Now: w.Client.Now,
+	}
+	return &watch.Part{Routes: site.Add, Status: site.ServeNode}
+}
+
+// OnServer answers requests for the pages of a node, on a server at an address that publishes it. token returns what
+// proves that a form is of a page that was made for a request.
+func OnServer(h *extension.Holding, root string, token func(*http.Request) string, log *slog.Logger) http.Handler {
+	db := &Stored{h.DB, time.Now, h.Watcher.Load()}
+	site := &Site{
+		Source: db, Root: root, Maps: true, Path: []layout.Link{{Title: texts.Maps, URL: root + "/topicmaps.html"}},
+		Programs: []layout.Link{{Title: "node.json", URL: root + "/node.json"}}, Token: token, Logger: log, Now: time.Now,
+	}
+	if db.Watcher != nil {
+		site.Actions = db
+	}
+	routes := http.NewServeMux()
+	site.Add(routes)
+	NewTopics(func(ctx context.Context, args ...string) ([]byte, error) {
+		out, err := printed(ctx, &control.Request{Args: args, Env: map[string]string{}}, h, h.Execute)
+		h.Refresh() // what sources say may be rejected now
+		return out, err
+	}, site).Add(routes)
+	return routes
 }
 
 // Node implements [Source].
@@ -57,16 +98,36 @@ func (s *Stored) Log(ctx context.Context, name string, most int) (all []store.Ac
 
 // Seen implements [Source].
 func (s *Stored) Seen(name string) *status.Seen {
-	if s.Watched == nil {
+	if s.Watcher == nil {
 		return nil
 	}
-	seen, _ := s.Watched(name)
+	seen, _ := s.Watcher.Watched(name)
 	return seen
 }
 
 func (s *Stored) advance(st *status.Status) {
-	if s.Watched != nil {
-		_, inStep := s.Watched(st.Name)
+	if s.Watcher != nil {
+		_, inStep := s.Watcher.Watched(st.Name)
 		st.AdvanceInStep(inStep, s.Now())
 	}
+}
+
+// Retry implements [Actions].
+func (s *Stored) Retry(ctx context.Context, name string, topics ...string) error {
+	_, err := s.Watcher.Client.Retry(ctx, name, topics...)
+	return shown(err)
+}
+
+// Forget implements [Actions].
+func (s *Stored) Forget(ctx context.Context, name string, topics ...string) error {
+	_, err := s.Watcher.Client.Forget(ctx, name, topics...)
+	return shown(err)
+}
+
+// shown is an error that a page shows.
+func shown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Problem{Status: http.StatusConflict, Text: err.Error()}
 }

@@ -123,9 +123,6 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 	return s.Write(w, http.StatusOK, subscriptionTemplate, st.Name, path, of)
 }
 
-// maxForm bounds the length in bytes of a form.
-const maxForm = 1 << 20
-
 // act does what a form asks for, and leads back to the page.
 func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

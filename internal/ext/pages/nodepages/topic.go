@@ -1,4 +1,4 @@
-package ui
+package nodepages
 
 import (
 	"net/http"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/tmdm"
@@ -21,12 +20,12 @@ const TopicPath = "/topic.html"
 // rejected.
 type Topics struct {
 	folder
-	site *nodepages.Site // its Token proves that a form is of its pages
+	site *Site // its Token proves that a form is of its pages
 }
 
 // NewTopics returns the pages of topics of the data folder that commands work on, as a part of a site, which leads to
 // them.
-func NewTopics(run Run, site *nodepages.Site) *Topics {
+func NewTopics(run Run, site *Site) *Topics {
 	site.Find = site.Root + TopicPath
 	return &Topics{folder{run, make(chan struct{}, maxCommands)}, site}
 }
@@ -37,7 +36,7 @@ func (p *Topics) Add(routes *http.ServeMux) {
 	routes.HandleFunc("POST "+TopicPath, p.site.Shown(p.reject))
 }
 
-var topicTemplate = layout.Parse(texts.Pages, nodepages.Funcs(), "ui/topic.html")
+var topicTemplate = layout.Parse(texts.Pages, Funcs(), "ui/topic.html")
 
 // topic is what its page shows.
 type topic struct {
@@ -72,18 +71,15 @@ type stated struct {
 
 type role struct{ Type, Player layout.Link }
 
-// Most items of a list, and bytes of a value that a form names.
-const (
-	most      = 100
-	mostBytes = 4 << 10
-)
+// mostBytes is how many bytes a value has at most that a form names.
+const mostBytes = 4 << 10
 
 // page answers with the page of a topic.
 func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	si := strings.TrimSpace(q.Get("si"))
 	if si == "" {
-		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
+		return &Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
 	}
 	instances := q.Get("instances") != ""
 	t, err := p.topic(r.Context(), si, instances)
@@ -107,7 +103,7 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + nodepages.NodePath})
+	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + NodePath})
 	return p.site.Write(w, http.StatusOK, topicTemplate, title, path, of)
 }
 
@@ -260,7 +256,7 @@ func (p *Topics) reject(w http.ResponseWriter, r *http.Request) error {
 	}
 	do := f.Get("do")
 	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" && do != "unreject" {
-		return &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
+		return &Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
 	}
 	if err := p.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
 		return err

@@ -1,6 +1,4 @@
-// Package ui shows the data folder of a client in a browser of the same machine: the node, each subscription, and the
-// topics of the merged view with who says what. It works by commands of tmshare-client, whoever holds the folder.
-package ui
+package nodepages
 
 import (
 	"context"
@@ -11,14 +9,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
 // UI answers requests for the pages of a data folder.
 type UI struct {
 	guard *guard
-	site  *nodepages.Site
+	site  *Site
 	root  string
 	serve http.Handler
 }
@@ -34,14 +31,14 @@ func New(run Run, address net.Addr, log *slog.Logger) (*UI, error) {
 		return nil, err
 	}
 	u := &UI{guard: newGuard(port), root: "http://" + address.String()}
-	u.site = &nodepages.Site{Token: func(*http.Request) string { return u.guard.form }, Logger: log, Now: time.Now}
+	u.site = &Site{Token: func(*http.Request) string { return u.guard.form }, Logger: log, Now: time.Now}
 	topics := NewTopics(run, u.site)
 	u.site.Source, u.site.Actions = &topics.folder, &topics.folder
 	routes := http.NewServeMux()
 	u.site.Add(routes)
 	topics.Add(routes)
 	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, nodepages.NodePath, http.StatusSeeOther)
+		http.Redirect(w, r, NodePath, http.StatusSeeOther)
 	})
 	u.serve = routes
 	return u, nil
@@ -62,7 +59,7 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == openPath && r.Method == http.MethodGet:
 		u.site.Shown(u.guard.open)(w, r)
 		return
-	case r.URL.Path == nodepages.StylePath() && u.guard.named(r.Host): // also of the page that says what is wrong
+	case r.URL.Path == StylePath() && u.guard.named(r.Host): // also of the page that says what is wrong
 		u.serve.ServeHTTP(w, r)
 		return
 	}
@@ -72,9 +69,9 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err = r.ParseForm(); err == nil {
 			err = u.guard.checkForm(r.PostForm)
 		} else if large := new(http.MaxBytesError); errors.As(err, &large) {
-			err = &nodepages.Problem{Status: http.StatusRequestEntityTooLarge, Text: texts.FormTooLarge}
+			err = &Problem{Status: http.StatusRequestEntityTooLarge, Text: texts.FormTooLarge}
 		} else {
-			err = &nodepages.Problem{Status: http.StatusBadRequest, Text: texts.FormUnread}
+			err = &Problem{Status: http.StatusBadRequest, Text: texts.FormUnread}
 		}
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package ui_test
+package nodepages_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client/merged"
-	"github.com/tmshare/tmshare/internal/ext/pages/ui"
+	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
@@ -43,7 +43,7 @@ func show(t *testing.T, prints map[string]any) *shown {
 	s := &shown{T: t, prints: prints}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	pages, err := ui.New(s.run, listener.Addr(), slog.New(slog.DiscardHandler))
+	pages, err := nodepages.New(s.run, listener.Addr(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -130,7 +130,7 @@ func TestHostileTopics(t *testing.T) {
 	assert.Equal(t, "unreject", p.Forms[0].Fields.Get("do"))
 
 	s.mu.Lock()
-	s.fails = &ui.CommandError{Text: markup}
+	s.fails = &nodepages.CommandError{Text: markup}
 	s.mu.Unlock()
 	a, err = s.http.PostForm(form.Action, form.Fields)
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestFailures(t *testing.T) {
 	s.fails = errors.New("of no interest to people")
 	p, _ := s.get("/node.html", http.StatusServiceUnavailable)
 	assert.Contains(t, p.Text, "The log says why.")
-	s.fails = &ui.CommandError{Text: "the folder is damaged; run check"}
+	s.fails = &nodepages.CommandError{Text: "the folder is damaged; run check"}
 	p, _ = s.get("/node.html", http.StatusServiceUnavailable)
 	assert.Contains(t, p.Text, "the folder is damaged; run check")
 	s.get("/topic.html", http.StatusBadRequest)

@@ -1,4 +1,4 @@
-package clientcmd
+package nodepages
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/ext/pages/ui"
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-func (a *app) ui() *cobra.Command {
+// Command returns the command "ui".
+func Command(a *extension.App) *cobra.Command {
 	var listen string
 	var noOpen bool
 	cmd := &cobra.Command{
@@ -39,7 +39,7 @@ address, can see and do all that. It ends with the program.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.Command = cmd
-			return a.serveUI(cmd.Context(), listen, !noOpen)
+			return serveUI(cmd.Context(), a, listen, !noOpen)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback `address` to serve the pages at; port 0: any that is free")
@@ -47,10 +47,11 @@ address, can see and do all that. It ends with the program.`,
 	return cmd
 }
 
-func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
+func serveUI(ctx context.Context, a *extension.App, listen string, open bool) error {
 	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
-	if _, err := a.commandOnFolder(ctx, "subscriptions", "--json"); err != nil {
+	onFolder := commandsOn(a)
+	if _, err := onFolder(ctx, "subscriptions", "--json"); err != nil {
 		return err // as of a folder that is not there
 	}
 	listener, err := net.Listen("tcp", listen)
@@ -58,7 +59,7 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	defer listener.Close()
-	pages, err := ui.New(a.commandOnFolder, listener.Addr(), a.Logger())
+	pages, err := New(onFolder, listener.Addr(), a.Logger())
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--listen: %w", err))
 	}
@@ -69,35 +70,38 @@ func (a *app) serveUI(ctx context.Context, listen string, open bool) error {
 	return pages.Serve(ctx, listener)
 }
 
-// commandOnFolder executes a command on the data folder, as if it were typed.
-func (a *app) commandOnFolder(ctx context.Context, args ...string) ([]byte, error) {
-	r := *a.Request
-	r.Args = append(a.folderFlags(), args...)
-	r.Env = map[string]string{}
-	for name, value := range a.Request.Env {
-		if name != "TMSHARE_JSON" && name != "TMSHARE_QUIET" && name != "TMSHARE_VERBOSE" {
-			r.Env[name] = value
+// commandsOn returns what executes commands on the data folder of a command line, as if they were typed.
+func commandsOn(a *extension.App) Run {
+	return func(ctx context.Context, args ...string) ([]byte, error) {
+		r := *a.Request
+		r.Args = append(folderFlags(a), args...)
+		r.Env = map[string]string{}
+		for name, value := range a.Request.Env {
+			if name != "TMSHARE_JSON" && name != "TMSHARE_QUIET" && name != "TMSHARE_VERBOSE" {
+				r.Env[name] = value
+			}
 		}
+		return printed(ctx, &r, nil, a.Execute)
 	}
-	return printed(ctx, &r, nil, a.Execute)
 }
 
 // printed executes a command for a page and returns what it prints. held is the store that it works on in this process;
 // nil: it opens one.
 func printed(ctx context.Context, r *control.Request, held *extension.Holding, execute extension.Execute) ([]byte, error) {
-	of := capture(r, func() int { return execute(ctx, r, held) })
+	of := r.Capture(func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if of.Code == cli.OK || of.Code == cli.Quarantined {
 		return []byte(of.Out), nil
 	}
+	const program = "tmshare-client"
 	said := strings.TrimSpace(strings.ReplaceAll(of.Err, "\n"+program+": ", "\n"))
-	return nil, &ui.CommandError{Text: strings.TrimPrefix(said, program+": ")}
+	return nil, &CommandError{Text: strings.TrimPrefix(said, program+": ")}
 }
 
 // folderFlags are those of this command line that others need, too.
-func (a *app) folderFlags() []string {
+func folderFlags(a *extension.App) []string {
 	flags := []string{"--data=" + a.Request.Path(a.Data)}
 	if a.Store != "" {
 		flags = append(flags, "--store="+a.Store)

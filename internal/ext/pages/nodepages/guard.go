@@ -1,4 +1,4 @@
-package ui
+package nodepages
 
 import (
 	"crypto/rand"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
@@ -106,7 +105,7 @@ func (g *guard) named(host string) bool {
 	return port == g.port && (strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback())
 }
 
-func refused(text string) error { return &nodepages.Problem{Status: http.StatusForbidden, Text: text} }
+func refused(text string) error { return &Problem{Status: http.StatusForbidden, Text: text} }
 
 // open sets the cookie for who has the key.
 func (g *guard) open(w http.ResponseWriter, r *http.Request) error {
@@ -116,6 +115,6 @@ func (g *guard) open(w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, nodepages.NodePath, http.StatusSeeOther)
+	http.Redirect(w, r, NodePath, http.StatusSeeOther)
 	return nil
 }

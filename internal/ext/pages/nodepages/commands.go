@@ -1,4 +1,4 @@
-package ui
+package nodepages
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/client/status"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/tmdm"
@@ -46,7 +45,7 @@ func (f *folder) do(ctx context.Context, status int, args ...string) ([]byte, er
 	out, err := f.run(ctx, args...)
 	var failed *CommandError
 	if errors.As(err, &failed) {
-		return nil, &nodepages.Problem{Status: status, Text: failed.Text}
+		return nil, &Problem{Status: status, Text: failed.Text}
 	}
 	return out, err
 }
@@ -63,13 +62,13 @@ func (f *folder) read(ctx context.Context, status int, value any, args ...string
 	return nil
 }
 
-// Node implements [nodepages.Source].
+// Node implements [Source].
 func (f *folder) Node(ctx context.Context) (*status.Node, error) {
 	var n status.Node
 	return &n, f.read(ctx, http.StatusServiceUnavailable, &n, "status", "--node", "--history", "--json")
 }
 
-// Subscription implements [nodepages.Source].
+// Subscription implements [Source].
 func (f *folder) Subscription(ctx context.Context, name string) (*status.Status, error) {
 	var list []status.Status
 	err := f.read(ctx, http.StatusServiceUnavailable, &list, "status", "--history", "--json", "--", name)
@@ -85,21 +84,21 @@ func (f *folder) Subscription(ctx context.Context, name string) (*status.Status,
 	return &list[0], nil
 }
 
-// Log implements [nodepages.Source].
+// Log implements [Source].
 func (f *folder) Log(ctx context.Context, name string, most int) (all []store.Activity, err error) {
 	return all, f.read(ctx, http.StatusServiceUnavailable, &all, "log", "--json", "--number="+strconv.Itoa(most), "--", name)
 }
 
-// Seen implements [nodepages.Source]: rounds are done by other processes.
+// Seen implements [Source]: rounds are done by other processes.
 func (f *folder) Seen(string) *status.Seen { return nil }
 
-// Retry implements [nodepages.Actions].
+// Retry implements [Actions].
 func (f *folder) Retry(ctx context.Context, name string, topics ...string) error {
 	_, err := f.do(ctx, http.StatusConflict, append([]string{"retry", "--", name}, topics...)...)
 	return err
 }
 
-// Forget implements [nodepages.Actions].
+// Forget implements [Actions].
 func (f *folder) Forget(ctx context.Context, name string, topics ...string) error {
 	args := []string{"forget", "--", name}
 	if len(topics) == 0 {

@@ -16,13 +16,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tmshare/tmshare/internal/client/status"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 )
 
-// Handler answers GET requests: /status and /node.html, a page for people, with a page of each subscription, the former
-// as JSON for programs that ask for it, /status.json, /node.json, /healthz, /readyz and /metrics.
-func (w *Watcher) Handler() http.Handler {
+// Part is what an extension adds to what a watcher says of itself. Fields that are nil add nothing.
+type Part struct {
+	// Routes adds addresses. They are for whoever may see all that the node publishes and follows.
+	Routes func(*http.ServeMux)
+	// Status answers who asks for the status, and not for JSON.
+	Status http.HandlerFunc
+}
+
+// Handler answers GET requests: /status, /status.json, /healthz, /readyz and /metrics, and what parts add.
+func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_store_free_bytes", Help: "Space that is left on the disk of the data folder."}, func() float64 {
@@ -45,7 +50,7 @@ func (w *Watcher) Handler() http.Handler {
 	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
-	w.AddStatus(routes)
+	w.AddStatus(routes, parts...)
 	routes.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	routes.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		if err := w.Ready(); err != nil {
@@ -58,59 +63,33 @@ func (w *Watcher) Handler() http.Handler {
 	return plain(routes.ServeHTTP)
 }
 
-// AddStatus adds /status, /status.json and /node.json to routes, and the pages of the node. They are for whoever may
-// see all that the node publishes and follows.
-func (w *Watcher) AddStatus(routes *http.ServeMux) {
-	site := w.Site()
-	site.Add(routes)
+// AddStatus adds /status and /status.json to routes, and what parts add. They are for whoever may see all that the node
+// follows.
+func (w *Watcher) AddStatus(routes *http.ServeMux, parts ...*Part) {
+	asJSON := func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw) }
+	other := http.HandlerFunc(asJSON)
+	for _, p := range parts {
+		if p.Routes != nil {
+			p.Routes(routes)
+		}
+		if p.Status != nil {
+			other = p.Status
+		}
+	}
 	routes.Handle("GET /status", plain(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Vary", "Accept")
 		if wantsJSON(r.Header.Values("Accept")) {
-			w.serveStatus(r.Context(), rw)
+			asJSON(rw, r)
 			return
 		}
-		site.ServeNode(rw, r)
+		other(rw, r)
 	}))
-	routes.Handle("GET /status.json", plain(func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw) }))
+	routes.Handle("GET /status.json", plain(asJSON))
 }
 
-// Site returns the pages of the node.
-func (w *Watcher) Site() *nodepages.Site {
-	return &nodepages.Site{
-		Source:   &nodepages.Stored{DB: w.Store, Now: w.client.Now, Watched: w.watched},
-		Programs: []layout.Link{{Title: "status.json", URL: "/status.json"}, {Title: "node.json", URL: "/node.json"}, {Title: "metrics", URL: "/metrics"}},
-		Logger:   w.client.Logger, Now: w.client.Now,
-	}
-}
-
-// Actions returns what can be done about what is in quarantine.
-func (w *Watcher) Actions() nodepages.Actions { return actions{w} }
-
-type actions struct{ w *Watcher }
-
-// Retry implements [nodepages.Actions].
-func (a actions) Retry(ctx context.Context, name string, topics ...string) error {
-	_, err := a.w.client.Retry(ctx, name, topics...)
-	return shown(err)
-}
-
-// Forget implements [nodepages.Actions].
-func (a actions) Forget(ctx context.Context, name string, topics ...string) error {
-	_, err := a.w.client.Forget(ctx, name, topics...)
-	return shown(err)
-}
-
-// shown is an error that a page shows.
-func shown(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &nodepages.Problem{Status: http.StatusConflict, Text: err.Error()}
-}
-
-// watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last
+// Watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last
 // good round ended.
-func (w *Watcher) watched(name string) (*status.Seen, time.Time) {
+func (w *Watcher) Watched(name string) (*status.Seen, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.followers[name]
@@ -131,7 +110,7 @@ func plain(h http.HandlerFunc) http.Handler {
 }
 
 func (w *Watcher) unreadable(rw http.ResponseWriter, err error) {
-	w.client.Logger.Error("the status cannot be read", "error", err)
+	w.Client.Logger.Error("the status cannot be read", "error", err)
 	http.Error(rw, "the store cannot be read; the log says why", http.StatusServiceUnavailable)
 }
 
