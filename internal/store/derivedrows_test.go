@@ -17,12 +17,12 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/fragment"
+	indexwords "github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	indexwords "github.com/tmshare/tmshare/internal/store/words"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )

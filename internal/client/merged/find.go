@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	search "github.com/tmshare/tmshare/internal/ext/search/text"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/search"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/merge"

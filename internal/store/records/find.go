@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/search"
-	"github.com/tmshare/tmshare/internal/store/words"
+	search "github.com/tmshare/tmshare/internal/ext/search/text"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
 )
 
 // The bounds of what one request looks at: its cost does not grow with the source.

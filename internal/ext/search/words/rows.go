@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/search"
+	search "github.com/tmshare/tmshare/internal/ext/search/text"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
