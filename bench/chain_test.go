@@ -18,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
@@ -96,7 +97,7 @@ type hop struct {
 
 func newHop(b *testing.B) *hop {
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Logger: logger})
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Indexes: ext.Indexes(), Logger: logger})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	h := &hop{db: db}

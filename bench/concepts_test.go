@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -53,7 +54,7 @@ type vocabulary struct {
 func newVocabulary(b *testing.B, n int) *vocabulary {
 	logger := slog.New(slog.DiscardHandler)
 	open := func() *store.DB {
-		db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Logger: logger})
+		db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Indexes: ext.Indexes(), Logger: logger})
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, db.Close()) })
 		return db

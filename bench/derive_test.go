@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
@@ -117,7 +118,7 @@ func publishInputs(b *testing.B, folder string, topics int) {
 	var doc bytes.Buffer
 	require.NoError(b, synthetic.WriteReified(&doc, topics, reifiedOf))
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: logger})
+	db, err := store.Open(b.Context(), store.Options{Dir: folder, Indexes: ext.Indexes(), Logger: logger})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, db.Close()) }()
 	s, err := server.New(server.Config{Store: db, BaseURL: "http://127.0.0.1:1", Logger: logger, MaxBody: 4 << 30, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
@@ -155,7 +156,7 @@ func (d *deriving) end() float64 {
 // that it is told.
 func deriveFolder(folder string) (err error) {
 	ctx := context.Background()
-	db, err := store.Open(ctx, store.Options{Dir: folder, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	db, err := store.Open(ctx, store.Options{Dir: folder, Indexes: ext.Indexes(), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
 		return err
 	}

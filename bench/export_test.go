@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/bench/synthetic"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -22,7 +23,7 @@ func BenchmarkExport(b *testing.B) {
 	folder := filepath.Join(b.TempDir(), "copy")
 	cleanStart(b, origin.url+"/topicmaps/"+collection, folder)
 	origin.stop()
-	db, err := store.Open(b.Context(), store.Options{Dir: folder, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(b.Context(), store.Options{Dir: folder, Indexes: ext.Indexes(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer db.Close()
 	view := merged.View{Store: db}

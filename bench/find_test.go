@@ -103,7 +103,7 @@ func indexOf(b *testing.B, folder string) (index, records float64) {
 	reader, err := engine.Snapshot(b.Context())
 	require.NoError(b, err)
 	defer reader.Close()
-	sizes := map[byte]*float64{keys.TableWord: &index, keys.TableTopic: &records}
+	sizes := map[byte]*float64{keys.TableIndex: &index, keys.TableTopic: &records}
 	for r, err := range reader.Range(nil, nil, false) {
 		require.NoError(b, err)
 		if size := sizes[keys.Table(r.Key)]; size != nil {

@@ -92,7 +92,7 @@ func newFollower(b *testing.B, origin *node, delay time.Duration) *follower {
 	at, err := url.Parse(proxy.URL)
 	require.NoError(b, err)
 	logger := slog.New(slog.DiscardHandler)
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Logger: logger})
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Indexes: ext.Indexes(), Logger: logger})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	transport := &http.Transport{Proxy: http.ProxyURL(at), MaxIdleConnsPerHost: 64}

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/stream"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -91,7 +92,7 @@ func compareFolder(folder string) (err error) {
 	debug.SetGCPercent(clientcmd.GCPercent) // as tmshare-client does
 	ctx := context.Background()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	db, err := store.Open(ctx, store.Options{Dir: folder, Logger: logger})
+	db, err := store.Open(ctx, store.Options{Dir: folder, Indexes: ext.Indexes(), Logger: logger})
 	if err != nil {
 		return err
 	}

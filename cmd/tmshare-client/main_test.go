@@ -122,7 +122,7 @@ func (o *origin) close() {
 func (o *origin) start() error {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	if o.db, err = store.Open(context.Background(), store.Options{Dir: o.dir, Logger: log, Badger: badger.Small}); err != nil {
+	if o.db, err = store.Open(context.Background(), store.Options{Dir: o.dir, Logger: log, Badger: badger.Small, Indexes: ext.Indexes()}); err != nil {
 		return err
 	}
 	o.part = "\x00"
@@ -289,7 +289,7 @@ func inJSON(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func open(ts *testscript.TestScript, dir string) *store.DB {
-	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Badger: badger.Small})
+	db, err := store.Open(context.Background(), store.Options{Dir: ts.MkAbs(dir), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Badger: badger.Small, Indexes: ext.Indexes()})
 	ts.Check(err)
 	return db
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/ext"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -96,7 +96,7 @@ type asserting interface {
 }
 
 func (h *heldRows) open(t asserting, engine kv.Engine, change ...func(*client.Config)) (*store.DB, *client.Client) {
-	db, err := store.Open(t.Context(), store.Options{Dir: h.dir, Engine: engine, Logger: silent})
+	db, err := store.Open(t.Context(), store.Options{Dir: h.dir, Engine: engine, Logger: silent, Indexes: []txn.Index{storetest.Index}})
 	require.NoError(t, err)
 	config := client.Config{Protocols: ext.Protocols(), Store: db, Logger: silent, Backoff: time.Millisecond}
 	for _, f := range change {
@@ -146,28 +146,15 @@ func (h *heldRows) table(table byte) (all []kv.Row) {
 	return all
 }
 
-// records are all rows of the source that a database has, without the number of the generation. The entries of the
-// index of words stand for its rows, which depend on how they came. What rows were before each commit is left out: a
-// repair is a commit of its own.
+// records are all rows of the source that a database has, without the number of the generation. What rows
+// were before each commit is left out: a repair is a commit of its own.
 func records(t asserting, rows []kv.Row) map[string]string {
 	all := map[string]string{}
-	indexes := map[keys.Source]bool{}
 	for _, r := range rows {
 		switch table := keys.Table(r.Key); {
-		case table == keys.TableWord:
-			indexes[keys.SourceOf(r.Key)] = true
 		case table == keys.TableBefore, table == keys.TableChanged:
 		case strings.IndexByte(keys.SourceTables, table) >= 0:
 			all[string(r.Key[keys.SourceSize-1:])] = string(r.Value)
-		}
-	}
-	reader, err := engineOf(t, rows).Snapshot(t.Context())
-	require.NoError(t, err)
-	defer reader.Close()
-	for id := range indexes {
-		for r, err := range words.Stored(txn.Over(t.Context(), reader), id) {
-			require.NoError(t, err)
-			all[string(r.Key[keys.SourceSize-1:])] = ""
 		}
 	}
 	return all

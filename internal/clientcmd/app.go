@@ -32,7 +32,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
 	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
-	root.AddCommand(a.topic(), a.find(), a.edit(), a.check())
+	root.AddCommand(a.topic(), a.edit(), a.check())
 	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
 		root.AddCommand(a.watch(), a.doctor(clientDoctor, clientDoctorExample, nil), a.version())
 	}

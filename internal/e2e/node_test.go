@@ -37,7 +37,7 @@ import (
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func openStore(t testing.TB) *store.DB {
-	o := store.Options{Dir: t.TempDir(), Logger: quiet}
+	o := store.Options{Dir: t.TempDir(), Logger: quiet, Indexes: ext.Indexes()}
 	if _, benchmark := t.(*testing.B); !benchmark {
 		o.Badger = badger.Small
 	}

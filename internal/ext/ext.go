@@ -11,11 +11,13 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/postgres"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/search"
 	"github.com/tmshare/tmshare/internal/ext/since"
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // All returns all extensions, for one command. What answers in place of documents goes before what comes later here.
@@ -23,7 +25,7 @@ func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
 		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(),
-		resourcesync.Extension(), since.Extension(), websub.Extension(),
+		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
 	}
 }
 
@@ -32,3 +34,6 @@ func Parts() []func(*server.Server) (*server.Part, error) { return extension.Par
 
 // Protocols returns the protocols of all extensions.
 func Protocols() []follow.Protocol { return extension.Protocols(All()) }
+
+// Indexes returns the indexes of all extensions.
+func Indexes() []txn.Index { return extension.Indexes(All()) }

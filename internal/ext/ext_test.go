@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
@@ -47,13 +46,16 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			_, err = c.Sync(t.Context(), "egov")
 			require.NoError(t, err)
 
-			with := func(parts []func(*server.Server) (*server.Part, error)) {
+			with := func(extensions []extension.Extension) {
 				o.Stop()
-				o.Config.Parts = parts
+				o.Config.Parts, o.Indexes = extension.Parts(extensions), extension.Indexes(extensions)
 				o.Start(o.Dir)
 			}
+			check := func() {
+				require.NoError(t, o.DB.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+			}
 			some := slices.DeleteFunc(ext.All(), func(e extension.Extension) bool { return missing == "all" || e.Name == missing })
-			with(extension.Parts(some))
+			with(some)
 			o.Put(version("v2"))
 			o.Create("another", version("v1"))
 			r := o.Ask(http.MethodGet, list, "", "")
@@ -91,10 +93,13 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			require.NoError(t, err)
 			assert.True(t, v.Equal)
 
-			with(ext.Parts())
+			check()
+			with(ext.All())
+			const search = "/topicmaps/egov/search?q=v3"
 			o.Put(version("v3"))
+			assert.Equal(t, 5, strings.Count(o.Get(search), `"topicSI"`))
 			assert.Equal(t, 10, strings.Count(o.Get(list), `change="updated"`), "what was changed meanwhile is in it, too")
-			require.NoError(t, o.DB.Check(t.Context(), false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}))
+			check()
 			for _, e := range ext.All() {
 				if e.Check != nil {
 					require.NoError(t, e.Check(t.Context(), o.DB, false, func(f store.Finding) { t.Errorf("%+v", f) }, func(string) {}), e.Name)

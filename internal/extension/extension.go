@@ -4,6 +4,8 @@ package extension
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Extension is what a program has beside its core. Fields that are nil add nothing. It is made anew for each command,
@@ -22,7 +25,8 @@ type Extension struct {
 	Name string // unique
 
 	Protocols []follow.Protocol // by which sources of records are followed
-
+	// Indexes are kept of the records of all sources.
+	Indexes []txn.Index
 	// Flags adds flags to the command that serves.
 	Flags func(*pflag.FlagSet)
 	// Serve makes its part of a server, once the flags are parsed. An error says what is wrong with them.
@@ -71,6 +75,15 @@ func Held(all []Extension, h *Holding) (parts []*watch.Part) {
 		}
 	}
 	return parts
+}
+
+// Indexes returns the indexes of extensions, in the order of their names.
+func Indexes(all []Extension) (indexes []txn.Index) {
+	for _, e := range all {
+		indexes = append(indexes, e.Indexes...)
+	}
+	slices.SortFunc(indexes, func(a, b txn.Index) int { return strings.Compare(a.Name, b.Name) })
+	return indexes
 }
 
 // AddFlags adds the flags of extensions to the command that serves.

@@ -68,6 +68,7 @@ func (a *App) Place() (string, error) {
 // OpenAt opens the store at a place. Where that is the address of an engine, o.Dir is the folder of this process alone,
 // for its socket and its temporary files; where it is "" there is one until the store is closed.
 func (a *App) OpenAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
+	o.Indexes = Indexes(a.Extensions)
 	if !IsAddress(place) {
 		o.Dir = place
 		return store.Open(ctx, o)

@@ -109,7 +109,7 @@ func (n *node) start() {
 	n.disk, n.end = newDisk(engine), end
 	now := func() time.Time { return n.w.now.Add(n.offset) }
 	var err error
-	n.db, err = store.Open(background, store.Options{Dir: n.dir, Engine: n.disk, Logger: silent, Now: now})
+	n.db, err = store.Open(background, store.Options{Dir: n.dir, Engine: n.disk, Logger: silent, Now: now, Indexes: ext.Indexes()})
 	n.w.must(err, "%s: opening the store", n.name)
 	n.w.must(n.db.BeginOpening(background), "%s: beginning an opening", n.name)
 	n.server, err = server.New(server.Config{

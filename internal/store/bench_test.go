@@ -130,7 +130,7 @@ func BenchmarkLoad(b *testing.B) {
 		generation := uint32(0)
 		for b.Loop() {
 			generation++
-			require.NoError(b, db.load(context.Background(), keys.Source{Number: 99, Generation: generation}, fragment.Records(src), nil))
+			require.NoError(b, db.loader().Load(context.Background(), keys.Source{Number: 99, Generation: generation}, fragment.Records(src), nil))
 		}
 		b.ReportMetric(float64(b.N*topics)/b.Elapsed().Seconds(), "topics/s")
 		if raw > 0 {

@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
-	indexwords "github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
@@ -157,19 +156,15 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 				return w.Put(c.SourceKey().ReifiedKey(c.SourceKey().LocatorKey(keys.TableTopic, ref(6))), nil)
 			})
 		}, `table 'r', .*follows from nothing`, true},
-		"a block of words is lost": {func(t *testing.T, db *DB, c *Collection) {
-			for _, r := range rowsIn(t, db, keys.TableWord) {
-				raw(t, db, func(w kv.Writer) error { return w.Delete(r.Key) })
-				break
-			}
+		"an entry of an index is lost": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Delete(rowsIn(t, db, keys.TableIndex)[0].Key) })
 		}, `table 'W', .*is missing`, true},
-		"a block of words is altered": {func(t *testing.T, db *DB, c *Collection) {
-			r := rowsIn(t, db, keys.TableWord)[0]
+		"an entry of an index is altered": {func(t *testing.T, db *DB, c *Collection) {
+			r := rowsIn(t, db, keys.TableIndex)[0]
 			raw(t, db, func(w kv.Writer) error { return w.Put(r.Key, append(r.Value, 0)) })
-		}, `table 'W', .*is missing`, true},
-		"a word belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
-			key := append(append(c.SourceKey().Key(keys.TableWord), 'd'), indexwords.Entry(search.Entry{Rank: search.Has, Word: "nobody"}, ref(1))...)
-			raw(t, db, func(w kv.Writer) error { return w.Put(key, nil) })
+		}, `table 'W', .*is another one than follows from the rest`, true},
+		"an entry of an index belongs to nothing": {func(t *testing.T, db *DB, c *Collection) {
+			raw(t, db, func(w kv.Writer) error { return w.Put(c.SourceKey().Index(storetest.Index.Name), nil) })
 		}, `table 'W', .*follows from nothing`, true},
 		"the number of topics is wrong": {func(t *testing.T, db *DB, c *Collection) {
 			require.NoError(t, db.rows.Update(t.Context(), func(t *txn.Tx) error { other := *c; other.Topics += 2; return collections.Put(t, &other) }))

@@ -106,7 +106,7 @@ func (c *checker) write(t *txn.Tx, d *derivation) error {
 // tableNames are what the tables are called of which rows follow from others.
 var tableNames = map[byte]string{
 	keys.TableTopic: "the topics", keys.TableAssociation: "the associations", keys.TableIdentifier: "the subject identifiers", keys.TableLocator: "the subject locators",
-	keys.TableMentions: "the counts of mentions", keys.TableReified: "the reifiers", keys.TableWord: "the words", keys.TableDigest: "the state digest",
+	keys.TableMentions: "the counts of mentions", keys.TableReified: "the reifiers", keys.TableIndex: "the indexes", keys.TableDigest: "the state digest",
 	keys.TableLog: "the log", keys.TableFirst: "the first entries", keys.TableFragment: "the fragments that are kept",
 	keys.TableKey: "the topic keys", keys.TableLogHash: "the tree of the log", keys.TableDescribed: "the topics that records describe",
 	keys.TableBefore: "what was before commits", keys.TableChanged: "what commits have changed",

@@ -166,7 +166,7 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 		})
 	}
 	topics := 0
-	if err = db.load(ctx, c.SourceKey(), countTopics(fragment.Records(src), &topics), progress); err == nil {
+	if err = db.loader().Load(ctx, c.SourceKey(), countTopics(fragment.Records(src), &topics), progress); err == nil {
 		err = db.loadLog(ctx, c, src, topics)
 	}
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/tmshare/tmshare/fragment"
-	indexwords "github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -51,7 +50,7 @@ var followingRows = map[byte]struct {
 	keys.TableAssociation: {(*derivedRows).isCopy, leading},
 	keys.TableMentions:    {every, longer},
 	keys.TableReified:     {every, longer},
-	keys.TableWord:        {every, longer},
+	keys.TableIndex:       {every, longer},
 	keys.TableDigest:      {every, longer},
 	keys.TableDescribed:   {every, longer},
 	keys.TableKey:         {every, longer},
@@ -92,7 +91,7 @@ type derivedRows struct {
 // random returns the rows of a store after a random history.
 func random(t *testing.T, seed uint64) *derivedRows {
 	h, engine := &derivedRows{dir: t.TempDir()}, memory.New()
-	db := openWith(t, Options{Dir: h.dir, Engine: engine, Logger: testOptions("").Logger})
+	db := openWith(t, Options{Dir: h.dir, Engine: engine, Logger: testOptions("").Logger, Indexes: indexes})
 	editor := storetest.NewEditor(t, seed)
 	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: storetest.SP, Settings: Settings{DocumentSize: 4, Sign: "/key"}}, editor.Version(&merge.Memory{}), nil)
 	require.NoError(t, err)
@@ -263,7 +262,7 @@ func (h *derivedRows) mended(t *testing.T, how string, r row, rows []row) {
 		require.NoError(t, w.Put(r.Key, r.Value))
 	}
 	require.NoError(t, w.Commit())
-	db := openWith(t, Options{Dir: h.dir, Engine: engine, Logger: testOptions("").Logger})
+	db := openWith(t, Options{Dir: h.dir, Engine: engine, Logger: testOptions("").Logger, Indexes: indexes})
 	defer db.Close()
 	found := checked(t, db, false)
 	require.NotEmpty(t, found, "%s: %q = %q", how, r.Key, r.Value)
@@ -272,7 +271,7 @@ func (h *derivedRows) mended(t *testing.T, how string, r row, rows []row) {
 	}
 	checked(t, db, true)
 	require.Empty(t, checked(t, db, false), "%s: %q = %q", how, r.Key, r.Value)
-	require.Equal(t, h.following(t, h.all), h.following(t, stored(t, engine)), "%s: %q", how, r.Key)
+	require.Equal(t, h.following(h.all), h.following(stored(t, engine)), "%s: %q", how, r.Key)
 }
 
 func stored(t *testing.T, engine kv.Engine) (all []row) {
@@ -286,28 +285,12 @@ func stored(t *testing.T, engine kv.Engine) (all []row) {
 	return all
 }
 
-// following returns the rows that follow from others, and in the place of those of words their entries.
-func (h *derivedRows) following(t *testing.T, rows []row) map[string]string {
-	all, sources := map[string]string{}, map[keys.Source]bool{}
-	engine := memory.New()
-	w, err := engine.Bulk(t.Context())
-	require.NoError(t, err)
+// following returns the rows that follow from others.
+func (h *derivedRows) following(rows []row) map[string]string {
+	all := map[string]string{}
 	for _, r := range rows {
-		require.NoError(t, w.Put(r.Key, r.Value))
-		if _, follows := followingRows[keys.Table(r.Key)]; keys.Table(r.Key) == keys.TableWord {
-			sources[keys.SourceOf(r.Key)] = true
-		} else if follows && keys.SourceOf(r.Key).Number >= keys.FirstNumber {
+		if _, follows := followingRows[keys.Table(r.Key)]; follows && keys.SourceOf(r.Key).Number >= keys.FirstNumber {
 			all[string(r.Key)] = string(r.Value)
-		}
-	}
-	require.NoError(t, w.Commit())
-	reader, err := engine.Snapshot(t.Context())
-	require.NoError(t, err)
-	defer reader.Close()
-	for id := range sources {
-		for r, err := range indexwords.Stored(txn.Over(t.Context(), reader), id) {
-			require.NoError(t, err)
-			all[string(r.Key)] = ""
 		}
 	}
 	return all

@@ -40,8 +40,11 @@ const sp = storetest.SP
 const testBatch = 200
 
 func testOptions(dir string) Options {
-	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small, Batch: testBatch}
+	return Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Badger: badger.Small, Batch: testBatch, Indexes: indexes}
 }
+
+// indexes are those that stores of tests keep.
+var indexes = []txn.Index{storetest.Index}
 
 // tester is what helpers need of a test: *rapid.T has it too.
 type tester interface {

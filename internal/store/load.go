@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"iter"
+	"errors"
+	"fmt"
 	"path/filepath"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -22,24 +22,20 @@ func (db *DB) Scratch() string { return filepath.Join(db.dir, datafolder.Scratch
 // Loading says how far a load has come.
 type Loading = records.Loading
 
-// load writes records, each of which comes once, into a new generation that nothing shows.
-func (db *DB) load(ctx context.Context, id keys.Source, all iter.Seq2[fragment.Record, error], progress func(Loading)) error {
-	return db.loader().Load(ctx, id, all, progress)
-}
-
 func (db *DB) loader() records.Loader {
-	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory}
+	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory, Indexes: db.rows.Indexes}
 }
 
-// reindexWords makes the indexes of words anew, by the rules of this program.
-func (db *DB) reindexWords(ctx context.Context) error {
-	db.log.Info("making the indexes of words anew, by the rules of this program")
-	return db.rows.View(ctx, func(t *txn.Tx) error {
-		all, err := collections.All(t)
-		if err != nil {
+// makeIndexes makes the indexes of the records anew where one is missing, or was made by other rules. Records that cannot
+// be read are left out: whoever checks the data is told of them.
+func (db *DB) makeIndexes(ctx context.Context) error {
+	var ids []keys.Source
+	has := true
+	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
+		if has, err = records.HasIndexes(t); has || err != nil {
 			return err
 		}
-		var ids []keys.Source
+		all, err := collections.All(t)
 		for i := range all {
 			ids = append(ids, all[i].SourceKey())
 		}
@@ -49,6 +45,25 @@ func (db *DB) reindexWords(ctx context.Context) error {
 			}
 			ids = append(ids, s.Generations()...)
 		}
-		return db.loader().ReindexWords(t, ids)
+		return err
 	})
+	if err != nil || has {
+		return err
+	}
+	if len(ids) > 0 {
+		db.log.Info("making the indexes of the records anew")
+	}
+	for _, id := range ids {
+		err := db.rows.Update(ctx, func(t *txn.Tx) error {
+			e, err := records.Expect(t, id, filepath.Join(db.Scratch(), "indexes"), db.sortMemory, func([]byte) {})
+			if err != nil {
+				return err
+			}
+			return errors.Join(e.RewriteIndexes(t), e.Close())
+		})
+		if err != nil {
+			return fmt.Errorf("making the indexes of the records anew: %w", err)
+		}
+	}
+	return db.rows.Update(ctx, records.PutIndexes)
 }

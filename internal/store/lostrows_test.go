@@ -30,13 +30,16 @@ var mayGo = map[byte]string{
 var mayDiffer = map[byte]string{
 	keys.TableLog:    "nothing follows from a title, a note, or the run; what the leaf of a signed log has is found",
 	keys.TableBefore: "nothing follows from a text that a record had; what names or joins is found",
+
+	keys.TableCollection:   "nothing follows from what was decided, or from the name of a field; what is no JSON is found",
+	keys.TableSubscription: "nothing follows from what was decided, or from the name of a field; what is no JSON is found",
 }
 
 // manyTables returns a database with rows in most tables: of a log that was loaded and of one that is signed, of a
 // source that remembers.
 func manyTables(t *testing.T) (*DB, kv.Engine) {
 	engine := memory.New()
-	db := openWith(t, Options{Dir: t.TempDir(), Engine: engine, Logger: testOptions("").Logger})
+	db := openWith(t, Options{Dir: t.TempDir(), Engine: engine, Logger: testOptions("").Logger, Indexes: indexes})
 	state, hub := reifiedState(t), named(ref(20), "hub")
 	hub.SubjectIdentifiers = append(hub.SubjectIdentifiers, "http://example.org/other")
 	hub.SubjectLocators = []fragment.Ref{"http://example.org/locator"}

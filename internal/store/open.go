@@ -90,6 +90,11 @@ type Options struct {
 	// Batch is how many entries one commit prunes, and how many records it publishes again; default: 1000.
 	Batch int
 
+	// Indexes are kept of the records of all sources, in the order of their names. Those that the store lacks, or that
+	// were made by other rules, are made anew when it is opened for writing. A change without an index that the
+	// store has leaves that behind.
+	Indexes []txn.Index
+
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
 }
@@ -147,6 +152,11 @@ func openOver(ctx context.Context, o Options) (db *DB, err error) {
 	}
 	if err := begin(ctx, format); err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	if !db.readOnly {
+		if err := db.makeIndexes(ctx); err != nil {
+			return nil, err
+		}
 	}
 	db.rows.Go(db.KeepChecksums)
 	return db, nil
@@ -280,7 +290,7 @@ func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	verifier, _ := engine.(kv.Verifier)
 	db.condition = newCondition(conditionOptions{Verifier: verifier, Damage: o.Damage, Log: o.Logger, Now: func() time.Time { return db.now() }})
 	db.rows = txn.New(engine, db.MayWrite)
-	db.rows.Stumbled = db.CompareSoon
+	db.rows.Stumbled, db.rows.Indexes = db.CompareSoon, o.Indexes
 	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }
 	db.run.Store(rand.Uint32())
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
@@ -336,22 +346,15 @@ func (db *DB) Complete(ctx context.Context) error {
 	return nil
 }
 
-// recover makes indexes of words anew that follow other rules, and removes what no collection or subscription owns.
+// recover makes indexes anew that are missing or follow other rules, and removes what no collection or subscription
+// owns.
 func (db *DB) recover(ctx context.Context) error {
-	version, current := "", false
-	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		if version, err = db.checkFormat(t); err == nil {
-			current, err = records.HasRules(t)
-		}
-		return err
-	})
+	err := db.rows.View(ctx, func(t *txn.Tx) error { _, err := db.checkFormat(t); return err })
 	if err != nil {
 		return datafolder.WithRemedy(err)
 	}
-	if version != "" && !current {
-		if err := db.reindexWords(ctx); err != nil {
-			return fmt.Errorf("making the indexes of words anew: %w", err)
-		}
+	if err := db.makeIndexes(ctx); err != nil {
+		return err
 	}
 	return db.sweep(ctx)
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -115,31 +118,79 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"7", "17", "0", "", "1x", "x", "5", "1", "6", "6.2", "6.4"} {
+	for _, format := range []string{"7", "17", "0", "", "1x", "x", "5", "1", "6", "6.3", "6.5"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(format)) }))
 		require.NoError(t, db.Close())
 		_, err := Open(t.Context(), testOptions(db.Dir()))
 		require.ErrorContains(t, err, "format "+format)
-		require.ErrorContains(t, err, "this program reads format 6.3")
+		require.ErrorContains(t, err, "this program reads format 6.4")
 		require.ErrorContains(t, err, db.Dir())
 		require.Equal(t, format == "6" || format == "5" || format == "1", errors.Is(err, kv.ErrOlder))
 	}
 }
 
-// An index that was made by other rules, such as those of another version of Unicode, is made again.
-func TestIndexesOfOtherRulesAreMadeAgain(t *testing.T) {
+// An index that was made by other rules, or that was left behind by a program without it, is made again.
+func TestIndexesAreMadeAgain(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 20)
-	before := rowsIn(t, db, keys.TableWord)
-	require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
-		return errors.Join(tx.Put(keys.Meta("words"), []byte("0")), tx.Delete(before[0].Key), tx.Put(append(bytes.Clone(before[0].Key), 0), nil))
-	}))
-	require.NoError(t, db.Close())
-	opened := openDB(t, db.Dir())
-	require.Equal(t, before, rowsIn(t, opened, keys.TableWord))
-	require.NoError(t, opened.Check(t.Context(), false, func(f Finding) { t.Error(f) }, func(string) {}))
+	before := rowsIn(t, db, keys.TableIndex)
+	for what, change := range map[string]func(*txn.Tx) error{
+		"other rules": func(tx *txn.Tx) error {
+			return tx.PutJSON(keys.Meta("indexes"), map[string]string{storetest.Index.Name: "0"})
+		},
+		"left behind": func(tx *txn.Tx) error { return tx.Delete(keys.Meta("indexes")) },
+	} {
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error {
+			return errors.Join(change(tx), tx.Delete(before[0].Key), tx.Put(append(bytes.Clone(before[0].Key), 0), nil))
+		}))
+		db = reopen(t, db)
+		require.Equal(t, before, rowsIn(t, db, keys.TableIndex), what)
+		require.Empty(t, checked(t, db, false))
+	}
+}
+
+// A program without an index that the data have leaves that as it is, and says with its first change of records that it
+// is left behind. So a program with the index makes it again when it opens the store.
+func TestAProgramWithoutAnIndexLeavesItBehind(t *testing.T) {
+	for name, change := range map[string]func(*DB){
+		"a change":                   func(db *DB) { publish(t, db, "m", rename(3, 9, "second")) },
+		"a load":                     func(db *DB) { collection(t, db, "other", 5) },
+		"a load of what is followed": func(db *DB) { subscribe(t, db, "s", &merge.Memory{}) },
+	} {
+		for where, engine := range map[string]kv.Engine{"in a folder": nil, "in a database": memory.New()} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				o := testOptions(t.TempDir())
+				o.Engine, o.Access = engine, Create
+				open := func(with ...txn.Index) *DB { o.Indexes = with; return openWith(t, o) }
+				kept := func(db *DB) (rules map[string]string) {
+					require.NoError(t, db.rows.View(t.Context(), func(tx *txn.Tx) (err error) { rules, err = records.Kept(tx); return err }))
+					return rules
+				}
+				db := open(storetest.Index)
+				collection(t, db, "m", 20)
+				before := rowsIn(t, db, keys.TableIndex)
+				require.NoError(t, db.Close())
+
+				db = open()
+				require.Len(t, kept(db), 1, "nothing is changed")
+				_, err := db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.Title = "other"; return nil })
+				require.NoError(t, err)
+				require.Len(t, kept(db), 1, "no records are changed")
+				change(db)
+				require.Empty(t, kept(db))
+				require.Equal(t, before, rowsIn(t, db, keys.TableIndex))
+				require.Empty(t, checked(t, db, false), "what it does not know is not its affair")
+				require.NoError(t, db.Close())
+
+				db = open(storetest.Index)
+				require.Equal(t, map[string]string{storetest.Index.Name: storetest.Index.Rules}, kept(db))
+				require.Empty(t, checked(t, db, false))
+				require.NoError(t, db.Close())
+			})
+		}
+	}
 }
 
 func rowsIn(t *testing.T, db *DB, table byte) (all []Row) {

@@ -75,6 +75,7 @@ type Part struct {
 	Own     bool            // a collection of this node
 	Derived bool            // what is followed is derived from others
 	Source  fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
+	All     records.State   // what is rejected as well
 
 	input derived.Input // as what collections are derived from
 }
@@ -115,7 +116,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, input: derived.Input{ID: id, Since: s.State.Forgotten}}
+		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.Of(t, id), input: derived.Input{ID: id, Since: s.State.Forgotten}}
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)
 		}
@@ -127,7 +128,8 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	}
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, own[i].SourceKey()), input: inputOf(t, &own[i])})
+			id := own[i].SourceKey()
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.Of(t, id), input: inputOf(t, &own[i])})
 		}
 	}
 	return all, nil

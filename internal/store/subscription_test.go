@@ -175,7 +175,7 @@ func TestAnInterruptedLoadIsSwept(t *testing.T) {
 	require.Equal(t, before, *subscription(t, db, "s"))
 
 	id := keys.Source{Number: before.Number, Generation: before.State.Generation + 100}
-	require.NoError(t, db.load(t.Context(), id, fragment.Records(mapOf(t, 1000)), nil)) // and here the process ends
+	require.NoError(t, db.loader().Load(t.Context(), id, fragment.Records(mapOf(t, 1000)), nil)) // and here the process ends
 	require.Greater(t, rows(t, db, keys.SourceTables), count+1000)
 	db = reopen(t, db)
 	require.Equal(t, count, rows(t, db, keys.SourceTables), "what it wrote is swept")

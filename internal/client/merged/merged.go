@@ -32,19 +32,18 @@ type View struct {
 	Report func(line string) // is told what is left out
 }
 
-// parts calls f with the parts of the merged view: all, or those named.
-func (v View) parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part) error) error {
+// Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.
+func (v View) Parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part, []store.Part) error) error {
 	if err := v.loaded(ctx, sources); err != nil {
 		return err
 	}
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
-		var parts []merge.Part
-		for _, p := range all {
-			if len(sources) == 0 || slices.Contains(sources, p.Name) {
-				parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own})
-			}
+		all = slices.DeleteFunc(all, func(p store.Part) bool { return len(sources) > 0 && !slices.Contains(sources, p.Name) })
+		parts := make([]merge.Part, len(all))
+		for i, p := range all {
+			parts[i] = merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own}
 		}
-		return f(parts)
+		return f(parts, all)
 	})
 }
 
@@ -53,7 +52,7 @@ func (v View) parts(ctx context.Context, claims bool, sources []string, f func([
 func (v View) Map(ctx context.Context, claims bool, sources ...string) (*tmdm.TopicMap, int, error) {
 	var tm *tmdm.TopicMap
 	conflicts := 0
-	err := v.parts(ctx, claims, sources, func(parts []merge.Part) error {
+	err := v.Parts(ctx, claims, sources, func(parts []merge.Part, _ []store.Part) error {
 		joined, conflicting, err := merge.Join(ctx, parts...)
 		tm, conflicts = joined, len(conflicting)
 		return err
@@ -115,7 +114,7 @@ func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims
 		v.reportConflicts(conflicts)
 		return f.Write(w, tm, format.WriteOptions{})
 	}
-	return losses, v.parts(ctx, claims, sources, func(parts []merge.Part) error {
+	return losses, v.Parts(ctx, claims, sources, func(parts []merge.Part, _ []store.Part) error {
 		view := merge.NewView(ctx, parts...)
 		conflicts, err := view.Conflicts()
 		if err != nil {

@@ -3,6 +3,7 @@ package merged
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -75,7 +76,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, err
 		return nil, fmt.Errorf("%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by name (\"find\")", si)
 	}
 	var t *Topic
-	err = v.parts(ctx, false, nil, func(parts []merge.Part) error {
+	err = v.Parts(ctx, false, nil, func(parts []merge.Part, _ []store.Part) error {
 		view := merge.NewView(ctx, parts...)
 		claims, err := view.Claims(l, instances)
 		if err != nil {
@@ -190,4 +191,35 @@ func texts(refs []fragment.Ref) []string {
 		out = append(out, string(ref))
 	}
 	return out
+}
+
+// Sayers says for people who says something.
+func Sayers(by []string) string {
+	if len(by) == 0 {
+		return "  [only referred to]"
+	}
+	return "  [" + strings.Join(by, ", ") + "]"
+}
+
+// Themes says for people in which scope it is said.
+func Themes[T ~string](scope []T) string {
+	text := ""
+	for _, theme := range scope {
+		text += " " + string(theme)
+	}
+	if text != "" {
+		text = " @" + text
+	}
+	return text
+}
+
+// maxShown is how much of a value is shown to people, in characters.
+const maxShown = 200
+
+// OneLine returns a value as people can read it in one line of a terminal.
+func OneLine(value string) string {
+	if runes := []rune(value); len(runes) > maxShown {
+		value = string(runes[:maxShown]) + "…"
+	}
+	return fmt.Sprintf("%q", value)
 }

@@ -18,7 +18,7 @@ func Extension() extension.Extension {
 }
 
 func command(a *extension.App) *cobra.Command {
-	o := Options{Parts: extension.Parts(a.Extensions)}
+	o := Options{Parts: extension.Parts(a.Extensions), Indexes: extension.Indexes(a.Extensions)}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Walk through publishing, syncing and verifying on example maps",

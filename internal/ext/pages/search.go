@@ -13,10 +13,9 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -83,7 +82,7 @@ type hit struct {
 
 // asking is what a request looks for.
 type asking struct {
-	query search.Query
+	query words.Query
 	after string
 	limit int
 }
@@ -91,15 +90,15 @@ type asking struct {
 func parseSearch(r *http.Request) (a asking, err error) {
 	q := r.URL.Query()
 	limit, err := web.Number(r, "limit", someHits) // programs that follow an OpenSearch description leave it empty
-	return asking{query: search.Parse(q.Get("q")), after: q.Get("after"), limit: int(min(limit, mostHits))}, err
+	return asking{query: words.Parse(q.Get("q")), after: q.Get("after"), limit: int(min(limit, mostHits))}, err
 }
 
-func (p *Pages) find(v *store.View, a asking) (*records.Found, error) {
-	found, err := v.State().Find(a.query, a.after, a.limit, p.searchWithin())
-	if errors.Is(err, records.ErrPosition) {
+func (p *Pages) find(v *store.View, a asking) (*words.Found, error) {
+	found, err := words.Find(v.State(), a.query, a.after, a.limit, p.searchWithin())
+	if errors.Is(err, words.ErrPosition) {
 		return nil, web.Problemf(http.StatusBadRequest, "%s", err)
 	}
-	if errors.Is(err, records.ErrSlow) {
+	if errors.Is(err, words.ErrSlow) || errors.Is(err, words.ErrLeftBehind) {
 		p := web.Problemf(http.StatusServiceUnavailable, "%s", err)
 		p.RetryAfter = 10 * time.Second
 		return nil, p
@@ -114,10 +113,10 @@ func (p *Pages) find(v *store.View, a asking) (*records.Found, error) {
 	return found, v.State().Expect(refs, nil) // their types are shown
 }
 
-func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, records.Within) }
+func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, words.Within) }
 
 // ended says that the time was over, "" if it was not.
-func (p *Pages) ended(found *records.Found) string {
+func (p *Pages) ended(found *words.Found) string {
 	if !found.Ended {
 		return ""
 	}
@@ -125,7 +124,7 @@ func (p *Pages) ended(found *records.Found) string {
 }
 
 // next returns the query of the answer with more, "" if there is none.
-func (a asking) next(found *records.Found) string {
+func (a asking) next(found *words.Found) string {
 	if found.Next == "" {
 		return ""
 	}
@@ -201,7 +200,7 @@ func identified(v *store.View, a asking) (fragment.Ref, error) {
 	return l, nil
 }
 
-func (d *describer) hit(found *records.Hit) (h hit, err error) {
+func (d *describer) hit(found *words.Hit) (h hit, err error) {
 	t, text := found.Topic, found.Match.Text
 	if h.link, err = d.link(t.TopicSI()); err != nil {
 		return h, err
@@ -273,7 +272,7 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 	})
 }
 
-func (d *describer) result(found *records.Hit) (result Result, err error) {
+func (d *describer) result(found *words.Hit) (result Result, err error) {
 	t, text := found.Topic, found.Match.Text
 	named := func(refs []fragment.Ref) (all []Named) {
 		for _, ref := range refs[:min(len(refs), most)] {

@@ -64,7 +64,7 @@ const prefix = "https://maps.example.org/m/"
 func measure(b testing.TB, o store.Options, topics int) *measured {
 	m := &measured{b: b, http: httptest.NewServer(nil)}
 	b.Cleanup(m.http.Close)
-	o.Dir, o.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
+	o.Dir, o.Logger, o.Indexes = b.TempDir(), slog.New(slog.DiscardHandler), ext.Indexes()
 	var err error
 	m.db, err = store.Open(b.Context(), o)
 	require.NoError(b, err)

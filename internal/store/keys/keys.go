@@ -14,7 +14,7 @@ import (
 const FormatVersion = 6
 
 // Revision counts the layouts that format 6 had before it was released. A store refuses the earlier ones, too.
-const Revision = 3
+const Revision = 4
 
 // Format is what a store states of its layout.
 var Format = fmt.Sprintf("%d.%d", FormatVersion, Revision)
@@ -65,7 +65,7 @@ const (
 	TableBefore       = 'P' // source, table and rest of the key of a row, 0, commit → what the row was before the commit (package past)
 	TableChanged      = 'X' // source, commit, part → the keys of the rows that the commit has changed (package past)
 	TableVia          = 'V' // source, commit → topics that it has changed, each with the entry by which it has (lines)
-	TableWord         = 'W' // source, kind of row, rank, word, TopicSI → nothing, or more of them: the words by which topics are found (package words)
+	TableIndex        = 'W' // source, name of an index, 0, and what that sorts by → what follows from the topics, of which the store knows nothing (txn.Index)
 	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
 	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
@@ -179,6 +179,9 @@ func (s Source) AssociationKey(player fragment.Ref, part fragment.Part, key frag
 func (s Source) Extension(name string) []byte {
 	return append(append(s.Key(TableExtension), name...), 0)
 }
+
+// Index begins the keys of the rows of an index of the topics.
+func (s Source) Index(name string) []byte { return append(append(s.Key(TableIndex), name...), 0) }
 
 // ReifiedKey returns the key of the row which says that something is reified in
 // the record with a key: that of a topic, or of an association with the least of

@@ -96,7 +96,7 @@ func (l *Load) noted(t *txn.Tx) error {
 
 // Naming returns a context for the update that names what was loaded. It is [ErrGivenUp] where the load was given up.
 func (l *Load) Naming(ctx context.Context) context.Context {
-	return txn.WithCondition(ctx, func(t *txn.Tx) error { return errors.Join(l.noted(t), t.Delete(key(l.Number))) })
+	return txn.WithCondition(ctx, func(t *txn.Tx) error { return errors.Join(l.noted(t), t.Delete(key(l.Number)), records.DropIndexes(t)) })
 }
 
 // End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes.

@@ -34,7 +34,7 @@ func (c *changed) row(key, value []byte) error {
 }
 
 func (c *changed) mention(fragment.Ref)         {}
-func (c *changed) words(*fragment.Topic) error  { return nil }
+func (c *changed) index(*fragment.Topic) error  { return nil }
 func (c *changed) item(statedigest.Entry) error { return nil }
 
 func packed(pair [2][]byte) (b []byte) {

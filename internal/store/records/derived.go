@@ -1,16 +1,18 @@
 package records
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // derived collects the rows of a source that follow from its records, in the order of their keys.
@@ -22,18 +24,21 @@ type derived struct {
 	mentions map[fragment.Ref]uint64 // that the sorter does not have yet
 	most     int                     // so many of them at a time
 	items    *statedigest.Set        // of the state digest
-	entries  words.Collector
+	indexes  []txn.Index
+	entries  []txn.Collector // of the indexes
 }
 
 // maxMentions bounds the counts of mentions that are held in memory. Types and
 // themes are few, but there may be as many reifiers as statements.
 const maxMentions = 50_000
 
-func newDerived(id keys.Source, file string, memory int) *derived {
+func newDerived(id keys.Source, file string, memory int, indexes []txn.Index, check bool) *derived {
 	sorter := agree.New(file, memory, joined)
 	items := statedigest.NewSet(file+"-items", sorter.Most/4)
-	l := &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions}
-	l.entries = words.Collector{ID: id, Add: l.sorter.Add}
+	l := &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions, indexes: indexes}
+	for _, index := range indexes {
+		l.entries = append(l.entries, index.Collect(id, check, sorter.Add))
+	}
 	return l
 }
 
@@ -54,7 +59,12 @@ func (l *derived) mention(ref fragment.Ref) {
 	}
 }
 
-func (l *derived) words(t *fragment.Topic) error { return l.entries.Topic(t) }
+func (l *derived) index(t *fragment.Topic) (err error) {
+	for _, entries := range l.entries {
+		err = errors.Join(err, entries.Topic(t))
+	}
+	return err
+}
 
 func (l *derived) item(e statedigest.Entry) error {
 	if err := l.items.Add(e); err != nil || len(l.mentions) < l.most {
@@ -65,7 +75,11 @@ func (l *derived) item(e statedigest.Entry) error {
 
 // finish makes the rows that follow from all records together.
 func (l *derived) finish() error {
-	if err := errors.Join(l.addMentions(), l.entries.Close()); err != nil {
+	err := l.addMentions()
+	for _, entries := range l.entries {
+		err = errors.Join(err, entries.Close())
+	}
+	if err != nil {
 		return err
 	}
 	return errors.Join(statedigest.Build(l.items.Entries(), func(path, row []byte) error {
@@ -94,12 +108,15 @@ func joined(key, a, b []byte) []byte {
 	return agree.Greater(a, b)
 }
 
-// write gives put the rows as they are stored: the entries of words in blocks.
+// write gives put the rows as they are stored: those of indexes packed.
 func (l *derived) write(rows iter.Seq2[row, error], put func(key, value []byte) error) error {
-	blocks := words.Blocks{ID: l.id, Put: put}
+	packers := make([]txn.Packer, len(l.indexes))
+	for i, index := range l.indexes {
+		packers[i] = index.Pack(l.id, put)
+	}
 	for r, err := range rows {
-		if err == nil && keys.Table(r.Key) == keys.TableWord {
-			err = blocks.Add(r.Key, r.Value)
+		if err == nil && keys.Table(r.Key) == keys.TableIndex {
+			err = packers[l.indexOf(r.Key)].Add(r.Key, r.Value)
 		} else if err == nil {
 			err = put(r.Key, r.Value)
 		}
@@ -107,5 +124,15 @@ func (l *derived) write(rows iter.Seq2[row, error], put func(key, value []byte) 
 			return err
 		}
 	}
-	return blocks.Close()
+	var err error
+	for _, p := range packers {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
+
+// indexOf says to which of the indexes a row belongs.
+func (l *derived) indexOf(key []byte) int {
+	name, _, _ := bytes.Cut(keys.Rest(key), []byte{0})
+	return slices.IndexFunc(l.indexes, func(index txn.Index) bool { return index.Name == string(name) })
 }

@@ -7,15 +7,14 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // derivedTables are the tables of which each row follows from the topics of a source and the
-// rows of associations with their first players, in the order of their letters.
-const derivedTables = "Wailnpr"
+// rows of associations with their first players, in the order of their letters. Indexes come before them.
+const derivedTables = "ailnpr"
 
 // Expected are the rows of a source that must be there besides its records, as these are.
 type Expected struct {
@@ -27,9 +26,8 @@ type Expected struct {
 // of which memory is as in [Loader]. damaged is told of the keys of the records of topics that cannot be read: nothing
 // follows from these. Nothing follows from an association either of which no row can be read; see [Difference.Lost].
 func Expect(t *txn.Tx, id keys.Source, file string, memory int, damaged func(key []byte)) (*Expected, error) {
-	e := &Expected{rows: newDerived(id, file, memory)}
+	e := &Expected{rows: newDerived(id, file, memory, t.Indexes, true)}
 	e.rows.topicRow = func(_, _ []byte) error { e.Topics++; return nil }
-	e.rows.entries.Each = true
 	if err := errors.Join(e.topics(t, damaged), e.associations(t), e.rows.finish()); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -170,8 +168,8 @@ func wasRecord(r row) bool {
 	return a == nil
 }
 
-// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of the index of words is not,
-// that is made anew.
+// Mend makes the rows as expected, in an update. It returns what was not. Where an entry of an index is not, all
+// indexes are made anew.
 func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 	err = e.Differences(t, func(d Difference) error {
 		all = append(all, Difference{d.Kept()})
@@ -181,38 +179,35 @@ func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if keys.Table(all[i].Key) != keys.TableWord {
+		if keys.Table(all[i].Key) != keys.TableIndex {
 			err = all[i].Mend(t)
 		}
 	}
-	if err == nil && len(all) > 0 && keys.Table(all[0].Key) == keys.TableWord { // they come first
-		err = e.rewriteWords(t)
+	if err == nil && len(all) > 0 && keys.Table(all[0].Key) == keys.TableIndex {
+		err = e.RewriteIndexes(t)
 	}
 	return all, err
 }
 
-// rewriteWords makes the index of words anew.
-func (e *Expected) rewriteWords(t *txn.Tx) error {
-	for r, err := range t.Scan(e.rows.id.Key(keys.TableWord), nil) {
-		if err == nil {
-			err = t.Delete(r.Key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return e.rows.write(e.words(), t.Put)
-}
-
-// words iterates over the entries of the index of words. They come first.
-func (e *Expected) words() iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		for r, err := range e.rows.sorter.All() {
-			if err == nil && keys.Table(r.Key) != keys.TableWord || !yield(r, err) {
-				return
+// RewriteIndexes makes the indexes anew, in an update.
+func (e *Expected) RewriteIndexes(t *txn.Tx) error {
+	for _, index := range e.rows.indexes {
+		for r, err := range t.Scan(e.rows.id.Index(index.Name), nil) {
+			if err == nil {
+				err = t.Delete(r.Key)
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
+	return e.rows.write(func(yield func(row, error) bool) {
+		for r, err := range e.rows.sorter.All() { // they come first
+			if err == nil && keys.Table(r.Key) != keys.TableIndex || !yield(r, err) {
+				return
+			}
+		}
+	}, t.Put)
 }
 
 // MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.
@@ -271,11 +266,14 @@ func (d *Difference) Topic() string {
 // next one.
 func stored(t *txn.Tx, id keys.Source) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
+		var all []iter.Seq2[row, error]
+		for _, index := range t.Indexes {
+			all = append(all, index.Stored(t, id))
+		}
 		for _, table := range []byte(derivedTables) {
-			rows := rowsOf(t, id, table)
-			if table == keys.TableWord {
-				rows = words.Stored(t, id)
-			}
+			all = append(all, rowsOf(t, id, table))
+		}
+		for _, rows := range all {
 			for r, err := range rows {
 				if !yield(r, err) || err != nil {
 					return

@@ -11,9 +11,9 @@ import (
 
 // following takes what follows from records. An update has it come or go, a load and a check collect it.
 type following interface {
-	row(key, value []byte) error // the record itself, or what says where it is found
-	mention(ref fragment.Ref)    // is counted
-	words(t *fragment.Topic) error
+	row(key, value []byte) error    // the record itself, or what says where it is found
+	mention(ref fragment.Ref)       // is counted
+	index(t *fragment.Topic) error  // it comes, or goes
 	item(e statedigest.Entry) error // of the state digest. It comes last
 }
 
@@ -36,7 +36,7 @@ func topicFollows(id keys.Source, t *fragment.Topic, record []byte, to following
 		}
 	}
 	t.Mentions(to.mention)
-	if err := to.words(t); err != nil {
+	if err := to.index(t); err != nil {
 		return err
 	}
 	return to.item(statedigest.Of(statedigest.Topic, string(ref), fragment.TopicContent(record)))

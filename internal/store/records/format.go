@@ -1,20 +1,21 @@
 package records
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
 
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// wordRules is the key of the row with the rules by which the indexes of words were made, see [search.Rules].
-var wordRules = keys.Meta("words")
+// indexesKey is the key of the row that says which indexes agree with the records of all sources, and by which rules
+// they were made: name → rules (JSON).
+var indexesKey = keys.Meta("indexes")
 
 // formatKey is the key of the row with the format of the rows. formatBefore is that of formats of which the keys began
 // with the table.
@@ -38,16 +39,46 @@ func Node(t *txn.Tx) (node uuid.UUID, err error) {
 	return node, t.Put(NodeKey, node[:])
 }
 
-// PutFormat writes the format of the rows, and by which rules indexes of words are made.
-func PutFormat(t *txn.Tx) error {
-	return errors.Join(t.Put(formatKey, []byte(keys.Format)), t.Put(wordRules, []byte(search.Rules)))
+// PutFormat writes the format of the rows.
+func PutFormat(t *txn.Tx) error { return t.Put(formatKey, []byte(keys.Format)) }
+
+// Kept returns the indexes that agree with the records, and by which rules they were made.
+func Kept(t *txn.Tx) (rules map[string]string, err error) {
+	rules = map[string]string{}
+	_, err = t.GetJSON(indexesKey, &rules)
+	return rules, err
 }
 
-// HasRules reports whether the indexes of words were made by the rules of this program: those of another version of
-// Unicode are others.
-func HasRules(t *txn.Tx) (bool, error) {
-	rules, err := t.Get(wordRules)
-	return string(rules) == search.Rules, err
+// HasIndexes reports whether all indexes of this program agree with the records, and were made by its rules.
+func HasIndexes(t *txn.Tx) (bool, error) {
+	kept, err := Kept(t)
+	return !slices.ContainsFunc(t.Indexes, func(index txn.Index) bool { return kept[index.Name] != index.Rules }), err
+}
+
+// PutIndexes says that the indexes of this program agree with the records.
+func PutIndexes(t *txn.Tx) error {
+	kept, err := Kept(t)
+	if err != nil || len(t.Indexes) == 0 {
+		return err
+	}
+	for _, index := range t.Indexes {
+		kept[index.Name] = index.Rules
+	}
+	return t.PutJSON(indexesKey, kept)
+}
+
+// DropIndexes says that the indexes which this program does not have agree with the records no more, as it is going to
+// change these.
+func DropIndexes(t *txn.Tx) error {
+	kept, err := Kept(t)
+	all := len(kept)
+	maps.DeleteFunc(kept, func(name, _ string) bool {
+		return !slices.ContainsFunc(t.Indexes, func(index txn.Index) bool { return index.Name == name })
+	})
+	if err != nil || len(kept) == all {
+		return err
+	}
+	return t.PutJSON(indexesKey, kept)
 }
 
 // Format returns the format of the rows, "" where there are none. It is an error where this
@@ -69,30 +100,4 @@ func Format(t *txn.Tx) (string, error) {
 		return version, kv.Older("the data are in", "format", version, keys.Format)
 	}
 	return version, fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, or a newer one", version, keys.Format)
-}
-
-// ReindexWords makes the indexes of words of sources anew. To do it again does no harm. Records that cannot be read are
-// left out: whoever checks the data is told of them.
-func (o Loader) ReindexWords(t *txn.Tx, ids []keys.Source) error {
-	ctx := t.Context()
-	for _, id := range ids {
-		if err := o.Engine.DeletePrefix(ctx, id.Key(keys.TableWord)); err != nil {
-			return err
-		}
-	}
-	bulk, err := o.Engine.Bulk(ctx)
-	if err != nil {
-		return err
-	}
-	defer bulk.Cancel()
-	for _, id := range ids {
-		e, err := Expect(t, id, o.file(id), o.Memory, func([]byte) {})
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(e.rows.write(e.words(), bulk.Put), e.Close()); err != nil {
-			return err
-		}
-	}
-	return bulk.Commit()
 }

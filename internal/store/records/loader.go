@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // Loader loads records into new generations of sources.
@@ -22,6 +23,7 @@ type Loader struct {
 	Scratch string       // path of a folder for files, which need not be there
 	Ready   func() error // is asked from time to time; its error ends the load
 	Memory  int          // for the rows that are sorted, in bytes; 0: as much as usual
+	Indexes []txn.Index
 }
 
 // Loading says how far a load has come. First all records are read and their rows
@@ -45,7 +47,7 @@ func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[frag
 }
 
 func (o Loader) loading(id keys.Source) *loading {
-	l := &loading{Loader: o, derived: newDerived(id, o.file(id), o.Memory)}
+	l := &loading{Loader: o, derived: newDerived(id, o.file(id), o.Memory, o.Indexes, false)}
 	l.progress = func(Loading) {}
 	return l
 }

@@ -15,7 +15,8 @@ import (
 // it mentions again: so the counts are changed at the end.
 type counting struct {
 	State
-	steps map[fragment.Ref]int
+	steps   map[fragment.Ref]int
+	changed bool // records
 }
 
 // countedAs is the key under which counts of a source are attached to an update.
@@ -47,11 +48,16 @@ func (c *counting) key(ref fragment.Ref) []byte { return c.id.LocatorKey(keys.Ta
 // Expects implements [txn.Expecting].
 func (c *counting) Expects() (all [][]byte) {
 	refs := slices.Sorted(maps.Keys(c.steps))
-	return c.locatorKeys(refs[:min(len(refs), txn.AtOnce)], keys.TableMentions)
+	return append(c.locatorKeys(refs[:min(len(refs), txn.AtOnce)], keys.TableMentions), indexesKey)
 }
 
 // Finish implements [txn.Finisher]: it changes the counts.
 func (c *counting) Finish() error {
+	if c.changed {
+		if err := DropIndexes(c.tx); err != nil {
+			return err
+		}
+	}
 	for refs := range slices.Chunk(slices.Sorted(maps.Keys(c.steps)), txn.AtOnce) {
 		if err := c.tx.Expect(c.locatorKeys(refs, keys.TableMentions), nil); err != nil {
 			return err

@@ -2,11 +2,11 @@ package records
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -40,6 +40,9 @@ const (
 
 // Tx returns what the records are read and written with.
 func (s State) Tx() *txn.Tx { return s.tx }
+
+// ID names the generation whose records they are.
+func (s State) ID() keys.Source { return s.id }
 
 // Topic implements [fragment.Source].
 func (s State) Topic(si fragment.Ref) (*fragment.Topic, error) {
@@ -188,10 +191,16 @@ func (c changing) row(key, value []byte) error {
 
 func (c changing) mention(ref fragment.Ref) { c.count.add(ref, c.step) }
 
-func (c changing) words(t *fragment.Topic) error { return words.Change(c.tx, c.id, t, c.step) }
+func (c changing) index(t *fragment.Topic) (err error) {
+	for _, index := range c.tx.Indexes {
+		err = errors.Join(err, index.Change(c.tx, c.id, t, c.step))
+	}
+	return err
+}
 
 func (c changing) item(e statedigest.Entry) error {
 	c.digest().change(e, c.step)
+	c.count.changed = true
 	return c.count.bound()
 }
 

@@ -17,6 +17,7 @@ import (
 type DB struct {
 	Engine   kv.Engine
 	Observer Observer         // of updates; nil but in benchmarks
+	Indexes  []Index          // in the order of their names; they are set before the first use
 	Shared   bool             // others may commit to the engine; it is set before the first use
 	Now      func() time.Time // [time.Now] but in tests; it is set before the first use
 
@@ -83,6 +84,7 @@ func (db *DB) begin(ctx context.Context) (*Tx, error) {
 	}
 	db.lineage.saw(before, base.Version())
 	t := Over(ctx, base)
+	t.Indexes = db.Indexes
 	if t.at = at; db.isDated() {
 		t.at = base.(kv.DatedReader).At()
 	}

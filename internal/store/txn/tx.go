@@ -25,6 +25,7 @@ type Tx struct {
 	reads    reads
 	asked    chan error // takes the answer to a question that is asked while the update goes on; nil: none is
 	observer Observer
+	Indexes  []Index // that are kept with each change, in the order of their names
 
 	size, most int64 // of the rows that are pending, and how large they may be; 0: as large as they are
 

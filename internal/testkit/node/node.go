@@ -27,6 +27,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
@@ -37,9 +38,10 @@ var Silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 // Origin is the server. Its store can be exchanged under the same address, as in a restore from a
 // backup.
 type Origin struct {
-	T      testing.TB // that fails; it may be changed
-	URL    string
-	Config server.Config
+	T       testing.TB // that fails; it may be changed
+	URL     string
+	Config  server.Config
+	Indexes []txn.Index
 
 	tempDir  func() string // that is there until the server ends
 	mu       sync.Mutex
@@ -57,7 +59,7 @@ func New(t testing.TB, change ...func(*server.Config)) *Origin {
 
 // On starts a server on a store, which may be one that is only read.
 func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin {
-	o := &Origin{T: t, tempDir: t.TempDir}
+	o := &Origin{T: t, tempDir: t.TempDir, Indexes: ext.Indexes()}
 	socket := httptest.NewServer(o)
 	o.URL = socket.URL
 	o.Config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: Silent, Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
@@ -106,7 +108,7 @@ func Engine(t testing.TB) badger.Settings {
 func (o *Origin) Start(dir string) { o.start(store.Options{Dir: dir}) }
 
 func (o *Origin) start(at store.Options) {
-	at.Logger, at.Now, at.Badger = cmp.Or(at.Logger, Silent), o.Config.Now, Engine(o.T)
+	at.Logger, at.Now, at.Badger, at.Indexes = cmp.Or(at.Logger, Silent), o.Config.Now, Engine(o.T), o.Indexes
 	db := stores.Open(o.T, at)
 	o.Config.Store = db
 	s, err := server.New(o.Config)

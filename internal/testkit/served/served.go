@@ -333,7 +333,7 @@ func StartOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	logger := slog.New(slog.NewTextHandler(n.Logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o.Logger = slog.New(slog.DiscardHandler)
+	o.Logger, o.Indexes = slog.New(slog.DiscardHandler), ext.Indexes()
 	if _, benchmark := t.(*testing.B); !benchmark {
 		o.Badger = badger.Small
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -28,11 +27,11 @@ func changesOf(t *txn.Tx, id keys.Source) *changes {
 	return t.Attached(attachedAs{id}, func() txn.Finisher { return &changes{tx: t, id: id, steps: map[string]int{}} }).(*changes)
 }
 
-// Change notes that the record of a topic comes, where step is 1, or goes, where it is -1.
-func Change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
+// change notes that a topic comes, where step is 1, or goes, where it is -1.
+func change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
 	c := changesOf(t, id)
 	var entry []byte
-	for _, e := range search.Entries(topic) {
+	for _, e := range Entries(topic) {
 		entry = appendEntry(entry[:0], e, topic.TopicSI())
 		if n := c.steps[string(entry)] + step; n == 0 {
 			delete(c.steps, string(entry))

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"iter"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Stored iterates over all entries of a source, each under its [Key], in their order. Rows that are not as they were
-// written come last, under keys of their own; those of blocks have no entries. Of many such rows the first are enough.
-func Stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
+// stored iterates over all entries of a source in their order. Rows that are not as they were written come last, under
+// keys of their own; those of blocks have no entries. Of many such rows the first are enough.
+func stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		c := &checking{tx: t, id: id}
 		for m, err := range merged(c.blocks(), c.singles()) {
@@ -22,7 +21,7 @@ func Stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 			if err == nil && !m.there() {
 				continue
 			}
-			if !yield(kv.Row{Key: Key(id, m.entry), Value: added}, err) || err != nil {
+			if !yield(kv.Row{Key: append(id.Index(name), m.entry...), Value: added}, err) || err != nil {
 				return
 			}
 		}
@@ -52,7 +51,7 @@ func (c *checking) isBad(key, value []byte) {
 // blocks iterates over the entries of blocks that are as a packer writes them, one behind the other.
 func (c *checking) blocks() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		table := c.id.Key(keys.TableWord)
+		table := c.id.Index(name)
 		var last []byte
 		for r, err := range c.tx.ScanInPlace(table, nil) {
 			if err == nil {
@@ -90,7 +89,7 @@ func isWhole(block, behind, last []byte) bool {
 		if !ok || bytes.Compare(before, u.entry) >= 0 || bytes.IndexByte(topic, 0) >= 0 {
 			return false
 		}
-		p.add(word, fragment.Ref(topic))
+		p.add(word, topic)
 		before = append([]byte(nil), u.entry...)
 	}
 	return !u.bad && p.n > 0 && bytes.Equal(before, last) && bytes.Equal(p.packed, block)
@@ -99,7 +98,7 @@ func isWhole(block, behind, last []byte) bool {
 // singles iterates over single rows.
 func (c *checking) singles() iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
-		table := c.id.Key(keys.TableWord)
+		table := c.id.Index(name)
 		for r, err := range c.tx.ScanInPlace(table, append(bytes.Clone(table), kindSingle)) {
 			if err != nil {
 				yield(r, err)

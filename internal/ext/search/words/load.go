@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Collector collects the entries of topics that are loaded, to be sorted.
-type Collector struct {
-	ID   keys.Source
-	Add  func(key, value []byte) error // takes a row to be sorted
-	Each bool                          // each entry is a row of its own
+// collector collects the entries of topics that are loaded, to be sorted.
+type collector struct {
+	id   keys.Source
+	give func(key, value []byte) error
+	each bool // each entry is a row of its own
 
 	lists     map[string]*list // of topics, by rank and word: most entries are of words of many topics
 	last      fragment.Ref
@@ -41,8 +40,8 @@ const (
 	mostOfOne = 256
 )
 
-// Topic takes the entries of a topic.
-func (c *Collector) Topic(t *fragment.Topic) error {
+// Topic implements [txn.Collector].
+func (c *collector) Topic(t *fragment.Topic) error {
 	ref := t.TopicSI()
 	if ref <= c.last && !c.unordered { // lists would lie across each other
 		c.unordered = true
@@ -51,7 +50,7 @@ func (c *Collector) Topic(t *fragment.Topic) error {
 		}
 	}
 	c.last = ref
-	for _, e := range search.Entries(t) {
+	for _, e := range Entries(t) {
 		if err := c.add(e, ref); err != nil {
 			return err
 		}
@@ -59,9 +58,9 @@ func (c *Collector) Topic(t *fragment.Topic) error {
 	return nil
 }
 
-func (c *Collector) add(e search.Entry, topic fragment.Ref) error {
-	if c.Each || c.unordered {
-		return c.Add(c.key(e, topic), added)
+func (c *collector) add(e Entry, topic fragment.Ref) error {
+	if c.each || c.unordered {
+		return c.give(c.key(e, topic), added)
 	}
 	word := append(append(c.entry[:0], byte(e.Rank)), e.Word...)
 	c.entry = word
@@ -80,25 +79,24 @@ func (c *Collector) add(e search.Entry, topic fragment.Ref) error {
 	}
 	if l.rest == nil {
 		l.rest = &packer{}
-		l.rest.word, l.rest.topic, _ = split(bytes.Clone(l.first[keys.SourceSize:]))
+		l.rest.word, l.rest.topic, _ = split(bytes.Clone(l.first[start:]))
 	}
-	if l.rest.add(word, topic); l.rest.n < mostOfOne {
+	if l.rest.add(word, []byte(topic)); l.rest.n < mostOfOne {
 		return nil
 	}
 	delete(c.lists, string(word))
-	return c.Add(l.first, l.packed())
+	return c.give(l.first, l.packed())
 }
 
-func (c *Collector) key(e search.Entry, topic fragment.Ref) []byte {
-	key := make([]byte, 0, keys.SourceSize+2+len(e.Word)+len(topic))
-	key = append(key, c.ID.Key(keys.TableWord)...)
-	return appendEntry(key, e, topic)
+func (c *collector) key(e Entry, topic fragment.Ref) []byte {
+	key := make([]byte, 0, start+2+len(e.Word)+len(topic))
+	return appendEntry(append(key, c.id.Index(name)...), e, topic)
 }
 
-// Close gives all that is left to be sorted.
-func (c *Collector) Close() error {
+// Close implements [txn.Collector].
+func (c *collector) Close() error {
 	for _, l := range c.lists {
-		if err := c.Add(l.first, l.packed()); err != nil {
+		if err := c.give(l.first, l.packed()); err != nil {
 			return err
 		}
 	}
@@ -106,19 +104,19 @@ func (c *Collector) Close() error {
 	return nil
 }
 
-// Blocks writes what a [Collector] has given to be sorted into blocks. They depend on the entries alone.
-type Blocks struct {
-	ID  keys.Source
-	Put func(key, value []byte) error
+// blocks writes what a [collector] has given to be sorted into blocks. They depend on the entries alone.
+type blocks struct {
+	id  keys.Source
+	put func(key, value []byte) error
 
 	waiting [][]byte // entries, sorted, that may come behind one of the next row
 	block   packer
 	last    []byte // entry of the block
 }
 
-// Add takes a row. Rows come in the order of their keys.
-func (b *Blocks) Add(key, value []byte) error {
-	first := bytes.Clone(key[keys.SourceSize:])
+// Add implements [txn.Packer].
+func (b *blocks) Add(key, value []byte) error {
+	first := bytes.Clone(key[start:])
 	n := 0
 	for n < len(b.waiting) && bytes.Compare(b.waiting[n], first) < 0 {
 		if err := b.write(b.waiting[n]); err != nil {
@@ -132,8 +130,8 @@ func (b *Blocks) Add(key, value []byte) error {
 	}
 	across := len(b.waiting) > 0
 	b.waiting = append(b.waiting, first)
-	word, _, _ := split(first)
-	for u := (unpacker{rest: value, entry: bytes.Clone(first), word: len(word)}); u.next(); {
+	u := unpacker{rest: value}
+	for u.word, u.topic, _ = split(bytes.Clone(first)); u.next(); {
 		b.waiting = append(b.waiting, bytes.Clone(u.entry))
 	}
 	if across {
@@ -143,29 +141,29 @@ func (b *Blocks) Add(key, value []byte) error {
 }
 
 // write adds an entry to the block, and writes that if it is full.
-func (b *Blocks) write(entry []byte) error {
+func (b *blocks) write(entry []byte) error {
 	word, topic, _ := split(entry)
 	if b.block.n >= perBlock || len(b.block.packed) >= blockBytes || b.block.n > 0 && b.last[0] != entry[0] {
 		if err := b.end(); err != nil {
 			return err
 		}
 	}
-	b.block.add(word, fragment.Ref(topic))
+	b.block.add(word, topic)
 	b.last = entry
 	return nil
 }
 
-func (b *Blocks) end() error {
+func (b *blocks) end() error {
 	if b.block.n == 0 {
 		return nil
 	}
-	err := b.Put(kindKey(b.ID, kindBlock, b.last), b.block.packed)
+	err := b.put(kindKey(b.id, kindBlock, b.last), b.block.packed)
 	b.block.reset()
 	return err
 }
 
-// Close writes what is left. More can be added afterwards only of what begins with another rank.
-func (b *Blocks) Close() error {
+// Close implements [txn.Packer].
+func (b *blocks) Close() error {
 	for _, entry := range b.waiting {
 		if err := b.write(entry); err != nil {
 			return err

@@ -10,9 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Entries iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word, behind
+// entriesWith iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word, behind
 // the entry after. Each is valid until the next one.
-func Entries(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
+func entriesWith(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from := prefix
 		if bytes.Compare(after, prefix) > 0 {
@@ -91,10 +91,9 @@ func inBlocks(t *txn.Tx, id keys.Source, prefix, from []byte) iter.Seq2[[]byte, 
 // inSingles iterates over the single rows of entries that begin with a prefix, from one on. Their keys are the entries.
 func inSingles(t *txn.Tx, id keys.Source, prefix, from []byte) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
-		start := keys.SourceSize + 1
 		for r, err := range t.ScanInPlace(kindKey(id, kindSingle, prefix), kindKey(id, kindSingle, from)) {
 			if err == nil {
-				r.Key = r.Key[start:]
+				r.Key = r.Key[start+1:]
 			}
 			if !yield(r, err) || err != nil {
 				return

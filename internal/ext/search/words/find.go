@@ -1,4 +1,4 @@
-package records
+package words
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 )
 
 // The bounds of what one request looks at: its cost does not grow with the source.
@@ -27,13 +27,17 @@ var ErrPosition = errors.New("there is no such page of results: search again, an
 // ErrSlow says that what a page of results is of cannot be sorted in the time that a search has.
 var ErrSlow = errors.New("the search takes too long at the moment: try again, or search for more words of the name")
 
+// ErrLeftBehind says that the index does not agree with the topics.
+var ErrLeftBehind = errors.New("topics cannot be found by name, as a program without the index of words has changed the data. " +
+	"A program with it makes the index again when it opens the store for writing")
+
 // Within is how long a search may take. It is looked at between records.
 const Within = 2 * time.Second
 
 // Hit is a topic that was found.
 type Hit struct {
 	Topic *fragment.Topic
-	Match search.Match
+	Match Match
 }
 
 // Found are some of the topics that were found, the best first.
@@ -44,9 +48,9 @@ type Found struct {
 	Ended bool // the time was over: these are those that were found until then
 }
 
-// Find returns some topics that a query finds, limit at most, from a position on; "" is that of the first ones. It may
+// Find returns some topics of a source that a query finds, limit at most, from a position on; "" is that of the first ones. It may
 // return fewer while there are more: it looks at one record at least, and at no more once so much time is over.
-func (s State) Find(q search.Query, position string, limit int, within time.Duration) (*Found, error) {
+func Find(s records.State, q Query, position string, limit int, within time.Duration) (*Found, error) {
 	at, err := parsePosition(position)
 	if err != nil {
 		return nil, err
@@ -59,10 +63,15 @@ func (s State) Find(q search.Query, position string, limit int, within time.Dura
 		}
 	}
 	clear(l.seen)
-	switch len(q.Words) {
-	case 0:
+	kept, err := records.Kept(l.Tx())
+	switch _, ok := kept[name]; {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, ErrLeftBehind
+	case len(q.Words) == 0:
 		return &Found{}, nil
-	case 1:
+	case len(q.Words) == 1:
 		return l.findWord(q, at, limit)
 	}
 	return l.findWords(q, at, limit)
@@ -70,7 +79,7 @@ func (s State) Find(q search.Query, position string, limit int, within time.Dura
 
 // looking is the work of one request. It looks at the record of a topic once, however many entries the topic has.
 type looking struct {
-	State
+	records.State
 	most, looked int // records
 	begun        time.Time
 	within       time.Duration
@@ -119,13 +128,13 @@ func parsePosition(text string) (p position, err error) {
 
 // segment is a part of the index: the entries of a rank with a word, or with longer words that begin with it.
 type segment struct {
-	rank   search.Rank
+	rank   Rank
 	longer bool
 }
 
 // segments are the parts of the index in the order of what they find.
 var segments = func() (all []segment) {
-	for _, ranks := range [][]search.Rank{{search.Whole, search.Begins, search.Has}, {search.OfVariant}, {search.OfIdentifier}} {
+	for _, ranks := range [][]Rank{{Whole, Begins, Has}, {OfVariant}, {OfIdentifier}} {
 		for _, longer := range []bool{false, true} {
 			for _, rank := range ranks {
 				all = append(all, segment{rank, longer})
@@ -150,7 +159,7 @@ func (g segment) has(entry []byte, word string) bool {
 }
 
 // entries iterates over the entries of all segments for a word, from a position on.
-func (s State) entries(word string, from position) iter.Seq2[position, error] {
+func (l *looking) entries(word string, from position) iter.Seq2[position, error] {
 	return func(yield func(position, error) bool) {
 		after := from.after
 		for part := from.part; part < len(segments); part++ {
@@ -160,7 +169,7 @@ func (s State) entries(word string, from position) iter.Seq2[position, error] {
 				after = append([]byte{byte(g.rank)}, word...)
 				after = append(after, 0, 0xFF)
 			}
-			for entry, err := range words.Entries(s.tx, s.id, prefix, after) {
+			for entry, err := range entriesWith(l.Tx(), l.ID(), prefix, after) {
 				if err == nil && !g.has(entry, word) {
 					continue
 				}
@@ -173,15 +182,15 @@ func (s State) entries(word string, from position) iter.Seq2[position, error] {
 	}
 }
 
-// best returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok is
+// bestEntry returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok is
 // false where it is not.
-func best(t *fragment.Topic, word string) (found position, ok bool) {
-	for _, e := range search.Entries(t) {
+func bestEntry(t *fragment.Topic, word string) (found position, ok bool) {
+	for _, e := range Entries(t) {
 		if !strings.HasPrefix(e.Word, word) {
 			continue
 		}
 		part := slices.Index(segments, segment{e.Rank, e.Word != word})
-		entry := words.Entry(e, t.TopicSI())
+		entry := appendEntry(nil, e, t.TopicSI())
 		if !ok || part < found.part || part == found.part && bytes.Compare(entry, found.after) < 0 {
 			found, ok = position{kind: byWord, part: part, after: entry}, true
 		}
@@ -192,14 +201,14 @@ func best(t *fragment.Topic, word string) (found position, ok bool) {
 // expectedEntries is entries without those of topics that were looked at. The topics of the others are going to be
 // read.
 func (l *looking) expectedEntries(word string, from position) iter.Seq2[position, error] {
-	if !l.tx.Distant() {
+	if !l.Tx().Distant() {
 		return l.entries(word, from)
 	}
 	enough := func(some []position) bool { return len(some) == readAtOnce }
-	return InParts(l.entries(word, from), enough, func(some []position) error {
+	return records.InParts(l.entries(word, from), enough, func(some []position) error {
 		refs := make([]fragment.Ref, 0, len(some))
 		for i := range some {
-			ref := words.Topic(some[i].after)
+			ref := topicOf(some[i].after)
 			if _, looked := l.seen[ref]; !looked {
 				refs = append(refs, ref)
 			}
@@ -215,24 +224,24 @@ const readAtOnce = 50
 // candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more. Entries
 // come in the order of how good they are, so those of a topic that was looked at are worse.
 func (l *looking) candidate(at position, word string) (*fragment.Topic, error) {
-	ref := words.Topic(at.after)
+	ref := topicOf(at.after)
 	if _, looked := l.seen[ref]; looked {
 		return nil, nil
 	}
 	l.looked++
 	l.seen[ref] = ""
-	t, err := l.topicAt(ref)
+	t, err := l.Topic(ref)
 	if t == nil || err != nil {
 		return nil, err
 	}
-	if first, ok := best(t, word); !ok || first.part != at.part || !bytes.Equal(first.after, at.after) {
+	if first, ok := bestEntry(t, word); !ok || first.part != at.part || !bytes.Equal(first.after, at.after) {
 		return nil, nil
 	}
 	return t, nil
 }
 
 // findWord finds what has one word: the index has it in the order in which it is found.
-func (l *looking) findWord(q search.Query, at position, limit int) (*Found, error) {
+func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	found := &Found{}
 	var last position
 	for now, err := range l.expectedEntries(q.Words[0], at) {
@@ -255,16 +264,16 @@ func (l *looking) findWord(q search.Query, at position, limit int) (*Found, erro
 	return found, nil
 }
 
-func match(q search.Query, t *fragment.Topic) (search.Match, bool) {
+func match(q Query, t *fragment.Topic) (Match, bool) {
 	if t == nil {
-		return search.Match{}, false
+		return Match{}, false
 	}
 	return q.Match(t)
 }
 
 // findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as
 // many as the time allows, and sorts those that have the others too. The next page of these is of as many topics.
-func (l *looking) findWords(q search.Query, at position, limit int) (*Found, error) {
+func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
 	word, err := l.rarest(q.Words)
 	if err != nil {
 		return nil, err
@@ -312,12 +321,12 @@ func (l *looking) findWords(q search.Query, at position, limit int) (*Found, err
 }
 
 // rarest returns that of several words which the fewest entries have, as far as they are counted.
-func (s State) rarest(all []string) (word string, err error) {
+func (l *looking) rarest(all []string) (word string, err error) {
 	fewest := mostCounted
 	word = all[0]
 	for _, w := range all {
 		n := 0
-		for _, err := range s.entries(w, position{}) {
+		for _, err := range l.entries(w, position{}) {
 			if err != nil {
 				return "", err
 			}
@@ -330,4 +339,82 @@ func (s State) rarest(all []string) (word string, err error) {
 		}
 	}
 	return word, nil
+}
+
+// identifierTables are the tables of the identifiers of topics.
+var identifierTables = []byte{keys.TableTopic, keys.TableIdentifier, keys.TableLocator}
+
+// findIdentifiers finds the topic that has an identifier, then those of which one begins with it.
+func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, error) {
+	found := &Found{}
+	last := at
+	if at.kind != byIdentifier {
+		last = position{kind: byIdentifier}
+		for _, find := range []func() (*fragment.Topic, error){
+			func() (*fragment.Topic, error) { return l.Topic(q.Locator) },
+			func() (*fragment.Topic, error) { return l.TopicBySubjectLocator(q.Locator) },
+		} {
+			t, err := find()
+			if err != nil {
+				return nil, err
+			}
+			if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
+				found.Hits = append(found.Hits, Hit{t, ByIdentifier(q.Locator)})
+			}
+		}
+	}
+	for part := last.part; part < len(identifierTables); part++ {
+		table := identifierTables[part]
+		prefix := l.ID().LocatorKey(table, q.Locator)
+		from := prefix
+		if len(last.after) > 0 {
+			from = append(append(l.ID().Key(table), last.after...), 0)
+		}
+		last = position{kind: byIdentifier, part: part}
+		for r, err := range l.Tx().ScanInPlace(prefix, from) {
+			if err != nil {
+				return nil, err
+			}
+			if len(found.Hits) >= limit || l.over() {
+				found.Next, found.Ended = last.String(), l.ended
+				return found, nil
+			}
+			locator := fragment.Ref(r.Key[keys.SourceSize:])
+			ref := locator
+			if table != keys.TableTopic {
+				ref = fragment.Ref(r.Value)
+			}
+			last.after = []byte(locator)
+			first, looked := l.seen[ref]
+			if looked && locator != first {
+				continue
+			}
+			t, err := l.Topic(ref)
+			if err != nil {
+				return nil, err
+			}
+			if l.looked++; t != nil {
+				first = firstWith(t, q.Locator)
+			}
+			if l.seen[ref] = first; t != nil && locator == first {
+				found.Hits = append(found.Hits, Hit{t, ByIdentifier(locator)})
+			}
+		}
+		last.after = nil
+	}
+	return found, nil
+}
+
+// firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found
+// before.
+func firstWith(t *fragment.Topic, prefix fragment.Ref) (first fragment.Ref) {
+	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
+		switch {
+		case l == prefix:
+			return ""
+		case first == "" && strings.HasPrefix(string(l), string(prefix)):
+			first = l
+		}
+	}
+	return first
 }

@@ -1,4 +1,4 @@
-package text
+package words
 
 import (
 	"strings"
@@ -65,6 +65,5 @@ var withoutStroke = map[rune]string{
 	'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ŧ': "t", 'ı': "i", 'æ': "ae", 'œ': "oe", 'þ': "th", 'ə': "e", 'ŋ': "n",
 }
 
-// Rules names the rules by which text is folded and cut, with the version of Unicode: an index that was made by others
-// is to be made anew.
-const Rules = "1 Unicode " + norm.Version
+// rules names the rules by which text is folded and cut, with the version of Unicode.
+const rules = "1 Unicode " + norm.Version

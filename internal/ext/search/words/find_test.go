@@ -1,6 +1,7 @@
-package records
+package words
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -14,15 +15,24 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/fragment"
-	search "github.com/tmshare/tmshare/internal/ext/search/text"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"
 )
+
+// indexed returns an empty database that keeps the index.
+func indexed(engine kv.Engine) *txn.DB {
+	db := txn.New(engine, func() error { return nil })
+	db.Indexes = []txn.Index{Index()}
+	if err := db.Update(context.Background(), records.PutIndexes); err != nil {
+		panic(err)
+	}
+	return db
+}
 
 // someNames draws the names of a topic: of few words, so that many topics have them.
 func someNames(t *rapid.T) (names []fragment.Name) {
@@ -49,10 +59,10 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 
 // Whatever is loaded and changed, and in whatever steps, the index has the entries of the topics that there are, and
 // what is found by it is what all topics together have, in the order of how well it fits.
-func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
+func TestTheIndexFollowsTheRecords(t *testing.T) {
 	scratch := filepath.Join(t.TempDir(), "x")
 	testenv.Check(t, 40, 2_000, func(t *rapid.T) {
-		db := txn.New(memory.New(), func() error { return nil })
+		db := indexed(memory.New())
 		id := keys.Source{Number: 3, Generation: 4}
 		topics := map[int]*fragment.Topic{}
 		var loaded []fragment.Record
@@ -60,12 +70,18 @@ func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
 			topics[i] = someTopic(t, i)
 			loaded = append(loaded, fragment.Record{Topic: topics[i]})
 		}
-		o := Loader{Engine: db.Engine, Scratch: scratch, Ready: func() error { return nil }}
-		require.NoError(t, o.Load(t.Context(), id, yielding(loaded), nil))
+		o := records.Loader{Engine: db.Engine, Scratch: scratch, Ready: func() error { return nil }, Indexes: db.Indexes}
+		require.NoError(t, o.Load(t.Context(), id, func(yield func(fragment.Record, error) bool) {
+			for _, r := range loaded {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}, nil))
 		same(t, db, id, topics)
 		for range rapid.IntRange(0, 4).Draw(t, "commits") {
 			require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
-				s := Of(tx, id)
+				s := records.Of(tx, id)
 				for range rapid.IntRange(1, 30).Draw(t, "changes") {
 					i := rapid.IntRange(0, 320).Draw(t, "topic")
 					if topics[i] != nil && rapid.IntRange(0, 2).Draw(t, "deletes") == 0 {
@@ -83,7 +99,53 @@ func TestTheIndexOfWordsFollowsTheRecords(t *testing.T) {
 			}))
 			same(t, db, id, topics)
 		}
+		damaged(t, db, id, topics)
 	})
+}
+
+// damaged has a row of the index be lost, changed, or too many. It is found and mended.
+func damaged(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic) {
+	var rows []kv.Row
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		for r, err := range tx.Scan(id.Index(name), nil) {
+			require.NoError(t, err)
+			rows = append(rows, r)
+		}
+		return nil
+	}))
+	if len(rows) == 0 {
+		return
+	}
+	r := rapid.SampledFrom(rows).Draw(t, "row")
+	key, value := bytes.Clone(r.Key), bytes.Clone(r.Value)
+	how := rapid.SampledFrom([]string{"lost", "changed", "too many"}).Draw(t, "how")
+	switch at := rapid.IntRange(0, max(8*len(value)-1, 0)).Draw(t, "bit"); {
+	case how == "lost":
+		value = nil
+	case how == "too many":
+		key = append(key, "zz"...)
+	case len(value) > 0:
+		value[at/8] ^= 1 << (at % 8)
+	default:
+		value = []byte("x")
+	}
+	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+		if value == nil {
+			return tx.Delete(key)
+		}
+		return tx.Put(key, value)
+	}))
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		whole, err := records.Whole(tx, id, "", 0)
+		require.False(t, whole, "%s: %q = %q", how, r.Key, r.Value)
+		return err
+	}))
+	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
+		mended, err := records.MendDerived(tx, id, "", 0)
+		require.True(t, mended)
+		return err
+	}))
+	same(t, db, id, topics)
 }
 
 func numbers(n int) []int {
@@ -97,25 +159,25 @@ func numbers(n int) []int {
 // same checks that the index of a source is that of some topics.
 func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic) {
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-		ok, err := Whole(tx, id, "", 0)
+		ok, err := records.Whole(tx, id, "", 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
 		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "a b oslo", "nothing"} {
 			limit := rapid.IntRange(1, 60).Draw(t, "limit")
-			finds(t, Of(tx, id), topics, search.Parse(text), limit, time.Hour)
-			finds(t, Of(tx, id), topics, search.Parse(text), limit, 0)
+			finds(t, records.Of(tx, id), topics, Parse(text), limit, time.Hour)
+			finds(t, records.Of(tx, id), topics, Parse(text), limit, 0)
 		}
 		return nil
 	}))
 }
 
-func finds(t *rapid.T, s State, topics map[int]*fragment.Topic, q search.Query, limit int, within time.Duration) {
+func finds(t *rapid.T, s records.State, topics map[int]*fragment.Topic, q Query, limit int, within time.Duration) {
 	var got, want []string
-	var last *search.Match
+	var last *Match
 	for position, pages := "", 0; ; pages++ {
 		require.Less(t, pages, 1000)
-		found, err := s.Find(q, position, limit, within)
+		found, err := Find(s, q, position, limit, within)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found.Hits), limit+1)
 		for _, h := range found.Hits {
@@ -150,8 +212,8 @@ func finds(t *rapid.T, s State, topics map[int]*fragment.Topic, q search.Query, 
 func entriesOf(topics map[int]*fragment.Topic) []string {
 	all := map[string]bool{}
 	for _, topic := range topics {
-		for _, e := range search.Entries(topic) {
-			all[string(words.Entry(e, topic.TopicSI()))] = true
+		for _, e := range Entries(topic) {
+			all[string(appendEntry(nil, e, topic.TopicSI()))] = true
 		}
 	}
 	return append([]string{}, slices.Sorted(maps.Keys(all))...)
@@ -160,7 +222,7 @@ func entriesOf(topics map[int]*fragment.Topic) []string {
 func storedEntries(t *rapid.T, tx *txn.Tx, id keys.Source) []string {
 	all := []string{}
 	for _, rank := range "01234" {
-		for entry, err := range words.Entries(tx, id, []byte{byte(rank)}, nil) {
+		for entry, err := range entriesWith(tx, id, []byte{byte(rank)}, nil) {
 			require.NoError(t, err)
 			all = append(all, string(entry))
 		}
@@ -170,12 +232,12 @@ func storedEntries(t *rapid.T, tx *txn.Tx, id keys.Source) []string {
 
 // A single word is found in this order, on whatever pages.
 func TestWhatIsFoundIsRanked(t *testing.T) {
-	db := txn.New(memory.New(), func() error { return nil })
+	db := indexed(memory.New())
 	id := keys.Source{Number: 3, Generation: 4}
 	order := []string{"OSLO", "Oslo kommune", "Oslo, fylke og by", "Gamle Oslo", "Osloborg", "Oslofjorden nord", "Nye Oslofjorden"}
 	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
 		for i, name := range order {
-			require.NoError(t, Of(tx, id).PutTopic(&fragment.Topic{
+			require.NoError(t, records.Of(tx, id).PutTopic(&fragment.Topic{
 				Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(fmt.Sprintf("http://x/%d", i))}},
 				Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}, {Value: "also Oslofjordby", Type: tmdm.PSIDefaultNameType}},
 			}))
@@ -186,7 +248,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 		var got []string
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			for position := ""; ; {
-				found, err := Of(tx, id).Find(search.Parse("oslo"), position, limit, Within)
+				found, err := Find(records.Of(tx, id), Parse("oslo"), position, limit, Within)
 				require.NoError(t, err)
 				for _, h := range found.Hits {
 					got = append(got, h.Match.Text.Value)
@@ -201,7 +263,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 	}
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 		for _, position := range []string{"x", "????", "AAAA", "eP______"} {
-			_, err := Of(tx, id).Find(search.Parse("oslo"), position, 10, Within)
+			_, err := Find(records.Of(tx, id), Parse("oslo"), position, 10, Within)
 			require.ErrorIs(t, err, ErrPosition, position)
 		}
 		return nil
@@ -235,7 +297,7 @@ func (r countedReader) Get(key []byte) ([]byte, error) {
 // does; twice where an identifier is what it is found by.
 func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	engine := &counted{Engine: memory.New()}
-	db := txn.New(engine, func() error { return nil })
+	db := indexed(engine)
 	id := keys.Source{Number: 3, Generation: 4}
 	const topics, each = 5, 200
 	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
@@ -247,18 +309,44 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 				topic.SubjectLocators = append(topic.SubjectLocators, fragment.Ref(fmt.Sprintf("http://x/%d/%d", i, j)))
 			}
 			topic.Canonical()
-			require.NoError(t, Of(tx, id).PutTopic(topic))
+			require.NoError(t, records.Of(tx, id).PutTopic(topic))
 		}
 		return nil
 	}))
 	for query, most := range map[string]int{"n1": topics, "many": topics, "n many": topics, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			engine.reads = 0
-			found, err := Of(tx, id).Find(search.Parse(query), "", 100, time.Hour)
+			found, err := Find(records.Of(tx, id), Parse(query), "", 100, time.Hour)
 			require.NoError(t, err)
 			require.Empty(t, found.Next, query)
 			require.LessOrEqual(t, engine.reads, most, query)
 			return nil
 		}))
 	}
+}
+
+// Where the index was left behind nothing is found by words, and the reason is told. Identifiers need no index.
+func TestAnIndexThatWasLeftBehindFindsNothing(t *testing.T) {
+	db := indexed(memory.New())
+	id := keys.Source{Number: 3, Generation: 4}
+	put := func(i int) error {
+		return db.Update(t.Context(), func(tx *txn.Tx) error {
+			return records.Of(tx, id).PutTopic(&fragment.Topic{
+				Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(fmt.Sprintf("http://x/%d", i))}},
+				Names:    []fragment.Name{{Value: "Oslo", Type: tmdm.PSIDefaultNameType}},
+			})
+		})
+	}
+	require.NoError(t, put(1))
+	all := db.Indexes
+	db.Indexes = nil // as in another program
+	require.NoError(t, put(2))
+	db.Indexes = all
+	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
+		_, err := Find(records.Of(tx, id), Parse("oslo"), "", 10, Within)
+		require.ErrorIs(t, err, ErrLeftBehind)
+		found, err := Find(records.Of(tx, id), Parse("http://x/2"), "", 10, Within)
+		require.Len(t, found.Hits, 1)
+		return err
+	}))
 }

@@ -1,0 +1,121 @@
+// Package search is an extension: topics are found by name.
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Extension returns it: the index of words, and the command that finds topics by it.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "search", Indexes: []txn.Index{words.Index()}, Commands: func(a *extension.App) []*cobra.Command {
+		if a.Serves {
+			return nil
+		}
+		return []*cobra.Command{command(a)}
+	}}
+}
+
+// command returns the command of tmshare-client.
+func command(a *extension.App) *cobra.Command {
+	var sources []string
+	var server, name, tokenFile string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "find WORDS",
+		Short: "Find topics of the merged map by name, or those of a server",
+		Long: `Find the topics of the merged map that have some words in a name, or in a variant of
+one, in any scope. Each word may be the beginning of a word; case and accents do not
+count. Names come before variants, and whole words before beginnings. An identifier,
+or the beginning of one, finds the topics that have it. Each topic is followed by what
+fits, if that is not its title, and by the sources that say so in brackets. What is
+rejected finds nothing.
+
+With --server and --map, a server is asked; it needs no subscription.`,
+		Example: `  tmshare-client find dog licence
+  tmshare-client find fjord --source libraries --limit 5
+  tmshare-client find dog --server http://127.0.0.1:8080 --map egov`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		PreRunE: func(*cobra.Command, []string) error {
+			switch {
+			case limit < 1 || limit > mostFound:
+				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
+			case (server == "") != (name == ""):
+				return cli.UsageError(errors.New("--server and --map go together: give both, or neither to look in what is followed"))
+			case server != "" && len(sources) > 0:
+				return cli.UsageError(errors.New("--source names a source of the data folder: leave it out with --server"))
+			}
+			return nil
+		},
+	}
+	show := func(all *found, err error) error {
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.Print(all)
+		}
+		all.print(a.Printf)
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if server == "" {
+			return a.Run(store.Read, func(ctx context.Context, args []string) error {
+				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit, sources))
+			})(cmd, args)
+		}
+		return a.Apart(func(ctx context.Context, args []string) error {
+			at := strings.TrimSuffix(server, "/") + "/topicmaps/" + url.PathEscape(name)
+			f, err := a.Fetcher(at, tokenFile)
+			if err != nil {
+				return err
+			}
+			return show(findAt(cmd.Context(), f, at, strings.Join(args, " "), limit))
+		})(cmd, args)
+	}
+	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
+	cmd.Flags().StringVar(&name, "map", "", "the `name` of the map at the server")
+	cli.CommandLineOnly(cmd.Flags()) // TMSHARE_SERVER is for tmshare-server; it says nothing of where to look
+	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
+	return cmd
+}
+
+// mostFound is how many topics are found at a time.
+const mostFound = 100
+
+func (all *found) print(printf func(format string, args ...any)) {
+	for i := range all.Results {
+		r := &all.Results[i]
+		said := ""
+		if len(r.By) > 0 { // it is known who says it
+			said = merged.Sayers(r.By)
+		}
+		printf("%s\n  %s\n", merged.OneLine(r.Title), r.TopicSI)
+		switch {
+		case r.Value != r.Title || len(r.Scope) > 0:
+			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(r.Value), merged.Themes(r.Scope), said)
+		case said != "":
+			printf("  %s\n", strings.TrimSpace(said))
+		}
+	}
+	switch {
+	case all.More:
+		printf("there are more: write more words, or --limit NUMBER\n")
+	case len(all.Results) == 0:
+		printf("no topic is called so: write fewer words, or only how they begin\n")
+	}
+}
