@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/extension"
 )
@@ -28,7 +29,8 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 		extension.Held(f.app.Extensions, held)
 		return func() {}, wait, nil
 	}
-	w, err := clientcmd.Follow(held, client.Config{Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log}, f.interval)
+	w, err := clientcmd.Follow(held, client.Config{Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log},
+		watch.Options{Interval: f.interval, Jitter: clientcmd.Jitter})
 	if err != nil {
 		return nil, nil, err
 	}

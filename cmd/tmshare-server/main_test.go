@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,6 +27,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -239,15 +241,17 @@ func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
 	}, shows)
 }
 
-// Where there is no terminal, a line now and then says that an import goes on.
-func TestImportReportsWithoutATerminal(t *testing.T) {
-	r, w, err := os.Pipe()
+// A bar shows how far an upload is, and that the server has not answered yet. It goes at the end.
+func TestAnUploadShowsHowFarItIs(t *testing.T) {
+	var shown testenv.Log
+	r := &counted{r: io.MultiReader(strings.NewReader("half"), iotest.OneByteReader(strings.NewReader("half"))), size: 8}
+	done := reporting(extension.NewDisplay(&control.Request{Stderr: &shown, StderrTerminal: true}, false, false), "map.xtm", r)
+	_, err := r.Read(make([]byte, 4))
 	require.NoError(t, err)
-	done := reportWaiting(w, "map.xtm", time.Millisecond, func() int64 { return 2_500_000 })
-	line, err := bufio.NewReader(r).ReadString('\n')
+	testenv.Eventually(t, func() bool { return strings.Contains(shown.String(), "map.xtm: sending: 0.0 of 0.0 MB (50 %)") })
+	_, err = io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Equal(t, "map.xtm: 2.5 MB sent, waiting for the server\n", line)
+	testenv.Eventually(t, func() bool { return strings.Contains(shown.String(), "map.xtm: sent, waiting for the server") })
 	done()
-	require.NoError(t, w.Close())
-	require.NoError(t, r.Close())
+	assert.True(t, strings.HasSuffix(shown.String(), "\r\x1b[K"), "%q", shown.String())
 }

@@ -1,29 +1,32 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// reportEvery is how often a program that is not on a terminal is told of.
-const reportEvery = 5 * time.Second
-
-// reportWaiting says every so often that an import goes on, until the function that
-// it returns is called: for logs, in which nothing can be overwritten.
-func reportWaiting(to io.Writer, name string, every time.Duration, read func() int64) (done func()) {
+// reporting shows how far an upload is, and that it goes on, until the function that it returns is called.
+func reporting(d *extension.Display, name string, r *counted) (done func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		t := time.NewTicker(every)
+		defer d.Clear()
+		t := time.NewTicker(100 * time.Millisecond)
 		defer t.Stop()
 		for {
 			select {
 			case <-stop:
 				return
 			case <-t.C:
-				fmt.Fprintf(to, "%s: %.1f MB sent, waiting for the server\n", name, float64(read())/1e6)
+				p := client.Progress{Source: name, Phase: "sending", Unit: client.Bytes, Done: r.n.Load(), Total: r.size}
+				if r.ended.Load() {
+					p.Phase = "sent, waiting for the server"
+				}
+				d.Progress(p)
 			}
 		}
 	}()
@@ -32,12 +35,15 @@ func reportWaiting(to io.Writer, name string, every time.Duration, read func() i
 
 // counted reads and counts. It is safe to ask for the count meanwhile.
 type counted struct {
-	r io.Reader
-	n atomic.Int64
+	r     io.Reader
+	size  int64 // 0: not known
+	n     atomic.Int64
+	ended atomic.Bool
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n.Add(int64(n))
+	c.ended.Store(err == io.EOF)
 	return n, err
 }

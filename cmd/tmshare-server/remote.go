@@ -18,6 +18,8 @@ import (
 
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 )
@@ -184,7 +186,7 @@ func listedChanges(p *publish.Published) string {
 func openXTM(path string) (*admin.Document, func(), error) {
 	if path == "-" {
 		r := &counted{r: os.Stdin}
-		return admin.XTM(r, 0), reporting(formats.Stdin, r), nil
+		return admin.XTM(r, 0), reporting(uploads(), formats.Stdin, r), nil
 	}
 	f, size, err := formats.Open(path, func(string, fs.FileInfo) {})
 	if err != nil {
@@ -195,22 +197,14 @@ func openXTM(path string) (*admin.Document, func(), error) {
 	if !ok || format.Read == nil || format.Stored != "" {
 		format = formats.Default // the document says its version
 	}
-	if formats.Terminal(os.Stderr) != nil {
-		p := &formats.Progress{R: f, Out: os.Stderr, Name: path, Size: size, Verb: "sent", End: "the server is working on it"}
-		return admin.InFormat(format, p, size), func() { p.Done(); done() }, nil
-	}
-	r := &counted{r: f}
-	reported := reporting(path, r)
+	r := &counted{r: f, size: size}
+	reported := reporting(uploads(), path, r)
 	return admin.InFormat(format, r, size), func() { reported(); done() }, nil
 }
 
-// reporting says every five seconds how far an upload is, where there is no
-// terminal.
-func reporting(name string, r *counted) (done func()) {
-	if formats.Terminal(os.Stderr) != nil {
-		return func() {}
-	}
-	return reportWaiting(os.Stderr, name, reportEvery, r.n.Load)
+// uploads returns what shows how far an upload is.
+func uploads() *extension.Display {
+	return extension.NewDisplay(control.Local("tmshare-server", nil), false, false)
 }
 
 // about puts the file in front of what a server says of the document in it, and not of the request.

@@ -168,31 +168,25 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	prefixes, err := pairs("sp", f.prefixes)
-	if err != nil {
-		return err
-	}
-	titles, err := pairs("title", f.titles)
-	if err != nil {
-		return err
-	}
 	for name := range maps {
 		if err := store.ValidateName(name); err != nil {
 			return cli.UsageError(fmt.Errorf("--map: %w", err))
 		}
 	}
-	for _, name := range sortedKeys(prefixes) {
-		if maps[name] == "" {
-			return cli.UsageError(fmt.Errorf("--sp %s=%s: there is no --map %s", name, prefixes[name], name))
-		}
-		if err := fragment.ValidatePrefix(prefixes[name]); err != nil {
-			return cli.UsageError(fmt.Errorf("--sp %s: %w", name, err))
-		}
+	prefixes, err := ofMaps("sp", f.prefixes, maps, fragment.ValidatePrefix)
+	if err != nil {
+		return err
 	}
-	for _, name := range sortedKeys(titles) {
-		if maps[name] == "" {
-			return cli.UsageError(fmt.Errorf("--title %s=%s: there is no --map %s", name, titles[name], name))
-		}
+	titles, err := ofMaps("title", f.titles, maps, func(string) error { return nil })
+	if err != nil {
+		return err
+	}
+	if err := f.config.RDF.Validate(); err != nil {
+		return cli.UsageError(err)
+	}
+	graphs, err := ofMaps("graph", f.graphs, maps, func(graph string) error { return (&formats.RDFOptions{Graph: graph}).Validate() })
+	if err != nil {
+		return err
 	}
 	if f.watch && len(maps) == 0 {
 		return cli.UsageError(errors.New("--watch: there is no --map to follow"))
@@ -206,10 +200,6 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err))
 	}
 	readers, err := pairs("read-token-file", f.readTokenFiles)
-	if err != nil {
-		return err
-	}
-	graphs, err := f.chosenGraphs(maps)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -28,14 +29,21 @@ func pairs(flag string, values []string) (map[string]string, error) {
 	return out, nil
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// ofMaps reads the values NAME=VALUE of a flag that says something of maps of the command.
+func ofMaps(flag string, values []string, maps map[string]string, check func(value string) error) (map[string]string, error) {
+	all, err := pairs(flag, values)
+	for _, name := range sortedKeys(all) {
+		if maps[name] == "" {
+			return nil, cli.UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name, all[name], name))
+		}
+		if err := check(all[name]); err != nil {
+			return nil, cli.UsageError(fmt.Errorf("--%s %s: %w", flag, name, err))
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	return all, err
 }
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // readTokens reads a file of tokens, with the names of those who have them by their tokens.
 func readTokens(file string) (tokens []string, names map[string]string, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,15 +87,14 @@ func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 }
 
 // Follow returns what keeps the subscriptions of a store up to date, those to come too. Commands that change one wait
-// for a round of it. c says how its rounds are, and has the log.
-func Follow(h *extension.Holding, c client.Config, interval time.Duration) (*watch.Watcher, error) {
-	return watcher(h, c, watch.Options{
-		Interval: interval, Jitter: someJitter,
-		Done: func(name string, r *client.Round, err error) { logRound(c.Logger, name, r, err) },
-	})
-}
-
-func watcher(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watcher, error) {
+// for a round of it. c says how its rounds are, and has the log of them.
+func Follow(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watcher, error) {
+	done := o.Done
+	o.Done = func(name string, r *client.Round, err error) {
+		if logRound(c.Logger, name, r, err); done != nil {
+			done(name, r, err)
+		}
+	}
 	c.Store, c.Locks, o.Store = h.DB, &h.Locks, h.DB
 	c.Report = func(line string) { c.Logger.Info(line) }
 	of, err := client.New(c)

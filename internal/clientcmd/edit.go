@@ -93,23 +93,17 @@ func (a *app) local() local.Statements { return local.Statements{Store: a.DB} }
 // stated says what adding or removing one statement did. cmd is the command: its
 // name is what was added or removed.
 func (a *app) stated(cmd *cobra.Command, e *local.Edit) error {
-	if a.JSON || e.Added+e.Updated+e.Deleted == 0 {
+	if e.Added+e.Updated+e.Deleted == 0 {
 		return a.edited(e)
 	}
 	done := map[string]string{"add": "added", "remove": "removed"}[cmd.Parent().Name()]
-	a.Printf("local: 1 %s %s\n", cmd.Name(), done)
-	return nil
+	return a.Tell(e, "local: 1 %s %s", cmd.Name(), done)
 }
 
 // edited says what a change of many topics did.
 func (a *app) edited(e *local.Edit) error {
-	if a.JSON {
-		return a.Print(e)
-	}
 	if e.Added+e.Updated+e.Deleted == 0 {
-		a.Printf("local: nothing changed\n")
-		return nil
+		return a.Tell(e, "local: nothing changed")
 	}
-	a.Printf("local: topics added %d, updated %d, deleted %d\n", e.Added, e.Updated, e.Deleted)
-	return nil
+	return a.Tell(e, "local: topics added %d, updated %d, deleted %d", e.Added, e.Updated, e.Deleted)
 }

@@ -34,11 +34,7 @@ stands for itself. The derived sources stay subscribed to.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(e)
-			}
-			a.Printf("%s\n", strings.Join(e.Names, ","))
-			return nil
+			return a.Tell(e, "%s", strings.Join(e.Names, ","))
 		}),
 	}
 }

@@ -63,10 +63,7 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(list)
-			}
-			return a.Report(func(w io.Writer) { writeLog(w, list) })
+			return a.Answer(list, func(w io.Writer) { writeLog(w, list) })
 		}),
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")

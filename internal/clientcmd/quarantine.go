@@ -55,14 +55,7 @@ them, until the next change of the topic or a replace; verify will tell.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(struct {
-					Name      string `json:"name"`
-					Forgotten int    `json:"forgotten"`
-				}{args[0], n})
-			}
-			a.Printf("%s: changes given up: %d\n", args[0], n)
-			return nil
+			return a.Tell(map[string]any{"name": args[0], "forgotten": n}, "%s: changes given up: %d", args[0], n)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all of the subscription's")

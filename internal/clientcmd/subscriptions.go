@@ -175,13 +175,10 @@ of how far each has come.`,
 				}
 				list = append(list, s)
 			}
-			if a.JSON {
-				return a.Print(list)
-			}
-			if len(list) == 0 {
-				a.Printf("no subscriptions in %s\n", a.Data)
-			}
-			return a.Report(func(w io.Writer) {
+			return a.Answer(list, func(w io.Writer) {
+				if len(list) == 0 {
+					fmt.Fprintf(w, "no subscriptions in %s\n", a.Data)
+				}
 				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 				for _, s := range list {
 					fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.State, s.Feed)
@@ -212,11 +209,7 @@ waited for, one of "watch" is ended.`,
 			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(map[string]string{"name": s.Name, "feed": s.FragmentsFeed})
-			}
-			a.Printf("%s: unsubscribed from %s\n", s.Name, s.FragmentsFeed)
-			return nil
+			return a.Tell(map[string]string{"name": s.Name, "feed": s.FragmentsFeed}, "%s: unsubscribed from %s", s.Name, s.FragmentsFeed)
 		}),
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/tmshare/tmshare/internal/systemd"
 )
 
-// someJitter is by which fraction the times between rounds vary, unless somebody says otherwise.
-const someJitter = 0.1
+// Jitter is by which fraction the times between rounds vary, unless somebody says otherwise.
+const Jitter = 0.1
 
 // watching are the flags of watch.
 type watching struct {
@@ -72,7 +72,7 @@ ready, how it is, and that it is alive. The log goes to standard error, with
 	}
 	fl := cmd.Flags()
 	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a source")
-	fl.Float64Var(&f.jitter, "jitter", someJitter, "vary it by this `fraction`, so that not all clients ask at once")
+	fl.Float64Var(&f.jitter, "jitter", Jitter, "vary it by this `fraction`, so that not all clients ask at once")
 	a.AddFlags(fl, "topics")
 	fl.StringVar(&f.listen, "listen", "", "`address` to serve the status at (default: none)")
 	return cmd
@@ -100,7 +100,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.Held.End(ctx, false)) }()
 	a.DB = a.Held.DB
-	w, err := watcher(a.Held, client.Config{Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	w, err := Follow(a.Held, client.Config{Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,6 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 		},
 		Alive: systemd.Alive, Beat: systemd.Beat(),
 		Done: func(name string, r *client.Round, err error) {
-			logRound(log, name, r, err)
 			mu.Lock()
 			defer mu.Unlock()
 			if failing[name] = err != nil; err == nil {

@@ -23,12 +23,21 @@ func (a *App) Print(value any) error {
 	return e.Encode(value)
 }
 
-// Report prints for people, unless they want to hear of errors only.
-func (a *App) Report(write func(io.Writer)) error {
-	if a.Quiet {
+// Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors only.
+func (a *App) Answer(value any, write func(io.Writer)) error {
+	a.Display.Clear()
+	switch {
+	case a.JSON:
+		return a.Print(value)
+	case a.Quiet:
 		return nil
 	}
 	w := bufio.NewWriter(a.Command.OutOrStdout())
 	write(w)
 	return w.Flush()
+}
+
+// Tell is Answer with a line for people.
+func (a *App) Tell(value any, line string, args ...any) error {
+	return a.Answer(value, func(w io.Writer) { fmt.Fprintf(w, line+"\n", args...) })
 }

@@ -50,7 +50,7 @@ type Source struct {
 	// included, with what it was like before it was opened; nil where it is not there.
 	Looked func(path string, info fs.FileInfo)
 
-	Progress io.Writer // where to say how far a long document is read; nil: nowhere
+	Progress func(read, size int64) // is told how far the document is read; nil: nobody is. A size of 0 is not known
 }
 
 // Document is a topic map that was read.
@@ -100,9 +100,7 @@ func (s Source) Read(ctx context.Context) (*Document, error) {
 		d.Base = base
 	}
 	if s.Progress != nil {
-		p := &Progress{R: r, Out: s.Progress, Name: d.Name, Size: size, Verb: "read"}
-		defer p.Done()
-		r = p
+		r = &reporting{Reader: r, size: size, report: s.Progress}
 	}
 	return d, s.read(ctx, d, r)
 }

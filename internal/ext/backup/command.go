@@ -75,15 +75,11 @@ the data folder, are not in it.`,
 					return fmt.Errorf("the backup %s is made, but older ones could not be removed: %w", r.Path, err)
 				}
 			}
-			if a.JSON {
-				return a.Print(r)
-			}
 			for _, lost := range r.Missing {
 				a.Display.Line(fmt.Sprintf("%s is lost and not in the backup: \"check --repair\" has it taken anew", lost))
 			}
-			a.Printf("%s: %d rows and %d files of snapshots as of %s, %s; %s written\n",
+			return a.Tell(r, "%s: %d rows and %d files of snapshots as of %s, %s; %s written",
 				r.Path, r.Rows, r.Files, feeds.FormatTime(r.Taken), megabytes(r.Bytes), megabytes(r.Written))
-			return nil
 		}),
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "in DIR, keep this `number` of the newest backups and remove the others; 0: keep all")
@@ -143,12 +139,8 @@ old folder and the restored one at the same time.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(r)
-			}
-			a.Printf("%s: restored as of %s, %d rows and %d files of snapshots; start the program with %s\n",
+			return a.Tell(r, "%s: restored as of %s, %d rows and %d files of snapshots; start the program with %s",
 				r.Path, feeds.FormatTime(r.Taken), r.Rows, r.Files, flag(a.Data))
-			return nil
 		}),
 	})
 }
@@ -203,14 +195,10 @@ good, or where that move was interrupted after FROM was marked.`,
 			}
 			defer func() { err = errors.Join(err, db.Close()) }()
 			m, err := Move(ctx, db, a.Data, to, a.progress)
-			if err != nil || a.Quiet {
+			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Print(m)
-			}
-			a.Printf("moved from %s to %s, and equal: %d rows and %d files, %s; start the programs with %s\n", m.From, m.To, m.Rows, m.Files, megabytes(m.Bytes), flag(m.To))
-			return nil
+			return a.Tell(m, "moved from %s to %s, and equal: %d rows and %d files, %s; start the programs with %s", m.From, m.To, m.Rows, m.Files, megabytes(m.Bytes), flag(m.To))
 		}),
 	}
 	cmd.Flags().BoolVar(&again, "again", false, "also move a store that was moved: only if the first TO is lost for good, or was never complete")

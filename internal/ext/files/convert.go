@@ -127,9 +127,6 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		return nil
 	}
 	topics, associations := count(d.Map)
-	if c.JSON {
-		return c.Print(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost})
-	}
-	c.Printf("%s (%s) written to %s as %s: %d topics, %d associations\n", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
-	return nil
+	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost},
+		"%s (%s) written to %s as %s: %d topics, %d associations", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 }

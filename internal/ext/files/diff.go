@@ -88,11 +88,9 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		err = c.Print(comparison{len(differences) == 0, comparedOf(inA), comparedOf(inB), append([]mapdiff.Difference{}, differences...)})
-	} else {
-		err = c.Report(func(w io.Writer) { writeDifferences(w, comparedOf(inA), comparedOf(inB), differences, limit) })
-	}
+	a, b := comparedOf(inA), comparedOf(inB)
+	err = c.Answer(comparison{len(differences) == 0, a, b, append([]mapdiff.Difference{}, differences...)},
+		func(w io.Writer) { writeDifferences(w, a, b, differences, limit) })
 	if err != nil || len(differences) == 0 {
 		return err
 	}

@@ -4,11 +4,11 @@ package files
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
@@ -84,14 +84,12 @@ func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.ReadsLeniently(), RDF: f.rdf,
 	}
 	if f.noMerge {
-		s.Unmerged = func(l tmdm.Locator) {
-			if !c.Quiet {
-				fmt.Fprintf(c.Command.ErrOrStderr(), "left out: %s, which a mergeMap names\n", l)
-			}
-		}
+		s.Unmerged = func(l tmdm.Locator) { c.Display.Line(fmt.Sprintf("left out: %s, which a mergeMap names", l)) }
 	}
-	if !c.Quiet {
-		s.Progress = formats.Terminal(os.Stderr) // these commands are never executed for another process
+	if c.Request.StderrTerminal { // others want no lines of it
+		s.Progress = func(read, size int64) {
+			c.Display.Progress(client.Progress{Source: path, Phase: "reading", Unit: client.Bytes, Done: read, Total: size})
+		}
 	}
 	if f.base == "" {
 		return s, nil
@@ -115,6 +113,7 @@ func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
 	var tolerated xtm.Tally
 	s.Tolerated = tolerated.Add
 	d, err := s.Read(c.Command.Context())
+	c.Display.Clear()
 	if err != nil {
 		return nil, err
 	}

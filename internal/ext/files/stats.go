@@ -92,10 +92,7 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 				return err
 			}
 			st := statisticsOf(d, top)
-			if c.JSON {
-				return c.Print(st)
-			}
-			return c.Report(st.write)
+			return c.Answer(st, st.write)
 		}),
 	}
 	f.add(cmd)

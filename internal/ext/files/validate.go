@@ -113,20 +113,16 @@ func (c *commands) validateFile(f *fileFlags, path, previous string) error {
 		renumbered, err = c.renumbered(f, d, previous)
 		list, found = append(list, renumbered...), found+len(renumbered)
 	}
-	if c.JSON {
-		err = errors.Join(err, c.Print(list))
-	} else {
-		err = errors.Join(err, c.Report(func(w io.Writer) { writeProblems(w, list) }))
-	}
-	switch {
-	case err != nil:
-		return err
-	case wrong > 0:
+	valid := err == nil && wrong == 0
+	err = errors.Join(err, c.Answer(list, func(w io.Writer) {
+		if writeProblems(w, list); valid {
+			writeValid(w, d, found)
+		}
+	}))
+	if err == nil && !valid {
 		return c.invalid(path, wrong)
-	case !c.JSON:
-		return c.Report(func(w io.Writer) { writeValid(w, d, found) })
 	}
-	return nil
+	return err
 }
 
 // versions is the base on which two versions of a map are read, and the prefix under which they are compared.
