@@ -51,7 +51,7 @@ var layers = map[string][]string{
 	"internal/kv":                 {},
 	"internal/kv/memory":          {"internal/kv"},
 	"internal/kv/badger":          {"internal/durable", "internal/kv"},
-	"internal/kv/postgres":        {"internal/kv"},
+	"internal/ext/postgres/pg":    {"internal/kv"},
 	"internal/store/txn":          {"internal/kv", "fragment", "internal/store/keys"},
 	"internal/checkpoint":         {},
 	"internal/store/leases":       {"internal/store/keys", "internal/store/txn"},
@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	"internal/extension":          {"fragment/losses", "internal/cli", "internal/client", "internal/client/watch", "internal/control", "internal/fetch", "internal/follow", "internal/kv", "internal/locks", "internal/server", "internal/store", "internal/store/txn"},
 	"internal/ext/websub":         {"feeds", "internal/extension", "internal/fetch", "internal/server", "internal/store"},
 	"internal/ext/folder":         {"feeds", "fragment/losses", "internal/cli", "internal/client", "internal/client/discover", "internal/ext/atompmh", "internal/extension", "internal/fetch", "internal/follow", "internal/follow/folder", "internal/follow/resourcesync"},
-	"internal/ext/postgres":       {"internal/cli", "internal/extension", "internal/kv", "internal/kv/postgres", "internal/server", "internal/store"},
+	"internal/ext/postgres":       {"internal/cli", "internal/extension", "internal/kv", "internal/ext/postgres/pg", "internal/server", "internal/store"},
 	"internal/ext":                {"internal/ext/atompmh", "internal/ext/backup", "internal/ext/demo", "internal/ext/editing", "internal/ext/files", "internal/ext/folder", "internal/ext/pages", "internal/ext/postgres", "internal/ext/resourcesync", "internal/ext/since", "internal/ext/websub", "internal/extension", "internal/follow", "internal/server", "internal/ext/search", "internal/store/txn"},
 	"internal/ext/since":          {"feeds", "internal/ext/since/position", "internal/extension", "internal/server", "internal/server/web", "internal/store"},
 	"internal/ext/since/position": {"internal/history", "internal/server/web"},
@@ -148,14 +148,14 @@ var layers = map[string][]string{
 	"internal/testkit/checks":             {},
 	"internal/testkit/node":               {"fragment", "internal/checkpoint", "internal/ext", "internal/ext/resourcesync", "internal/kv/badger", "internal/publish", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores", "internal/store/txn"},
 	"internal/testkit/served":             {"feeds", "feeds/resourcesync", "fragment", "internal/ext", "internal/kv/badger", "internal/publish", "internal/server", "internal/store", "internal/testenv", "internal/testkit/stores", "internal/testkit/webpage", "internal/xml/scan", "tmdm", "tmdm/cxtm", "xtm"},
-	"internal/testkit/stores":             {"internal/kv", "internal/kv/badger", "internal/kv/memory", "internal/kv/postgres", "internal/store", "internal/store/datafolder", "internal/testenv", "internal/testkit/pgserver"},
+	"internal/testkit/stores":             {"internal/kv", "internal/kv/badger", "internal/kv/memory", "internal/ext/postgres/pg", "internal/store", "internal/store/datafolder", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":               {"fragment", "tmdm", "tmdm/cxtm", "xtm"},
 	"packaging":                           {},
 	"packaging/release":                   {},
 	"internal/testkit/nginx":              {"internal/testenv"},
 	"internal/testkit/anyhost":            {"internal/fetch"},
 	"internal/testkit/browser":            {"internal/testenv"},
-	"internal/testkit/pgserver":           {"internal/kv/postgres", "internal/testenv"},
+	"internal/testkit/pgserver":           {"internal/ext/postgres/pg", "internal/testenv"},
 	"internal/testkit/w3c":                {"internal/rdf", "internal/rdf/turtle"},
 	"internal/testkit/webpage":            {"internal/ext/pages/layout"},
 	"internal/follow/followtest":          {"feeds", "fragment", "internal/follow", "internal/server", "internal/store", "internal/testedit", "internal/testenv", "internal/testkit/docs", "internal/testkit/faults", "internal/testkit/kill", "internal/testkit/node", "tmdm", "xtm"},
@@ -176,7 +176,7 @@ var testOnly = []string{"internal/testenv", "internal/testedit", "internal/testh
 // that do input, output or logging and are kept out of the model.
 var onlyIn = map[string]string{
 	"github.com/dgraph-io/badger/v4": "internal/kv/badger",
-	"github.com/jackc/pgx/v5":        "internal/kv/postgres",
+	"github.com/jackc/pgx/v5":        "internal/ext/postgres/pg",
 	"github.com/gorilla/mux":         "internal/server/web",
 }
 

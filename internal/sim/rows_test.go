@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -46,16 +46,16 @@ func (m *inMemory) drop() {}
 type inDatabase struct {
 	t      testing.TB
 	server *pgserver.Server
-	at     postgres.Options
+	at     pg.Options
 }
 
-func quiet(o postgres.Options) postgres.Options {
+func quiet(o pg.Options) pg.Options {
 	o.Logger = slog.New(slog.DiscardHandler)
 	return o
 }
 
 func (d *inDatabase) open() (kv.Engine, func()) {
-	e, err := postgres.Open(d.t.Context(), d.at)
+	e, err := pg.Open(d.t.Context(), d.at)
 	require.NoError(d.t, err)
 	return e, func() { require.NoError(d.t, e.Close()) }
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/ext/backup"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/files/filestest"
@@ -59,8 +59,8 @@ func inMemory(t testing.TB) place {
 	return over(t, func(context.Context) (kv.Engine, error) { return engine, nil })
 }
 
-func inPostgres(t testing.TB, o postgres.Options) place {
-	return over(t, func(ctx context.Context) (kv.Engine, error) { return postgres.Open(ctx, o) })
+func inPostgres(t testing.TB, o pg.Options) place {
+	return over(t, func(ctx context.Context) (kv.Engine, error) { return pg.Open(ctx, o) })
 }
 
 func over(t testing.TB, engine func(context.Context) (kv.Engine, error)) place {
@@ -73,7 +73,7 @@ func over(t testing.TB, engine func(context.Context) (kv.Engine, error)) place {
 		if o.Dir = dir; e != nil {
 			o.Engine = e
 		}
-		if _, ok := e.(*postgres.Engine); ok {
+		if _, ok := e.(*pg.Engine); ok {
 			o.Closed = e.Close
 		}
 		db, err := store.Open(ctx, o)
@@ -341,7 +341,7 @@ func moveStore(args []string) error {
 		targets[i] = backup.Folder(p.Folder, silent)
 		if p.URL != "" {
 			targets[i] = backup.Target{Name: "database", Logger: silent, Open: func(ctx context.Context, o store.Options) (*store.DB, error) {
-				e, err := postgres.Open(ctx, postgres.Options{URL: p.URL, Schema: p.Schema})
+				e, err := pg.Open(ctx, pg.Options{URL: p.URL, Schema: p.Schema})
 				if err != nil {
 					return nil, err
 				}

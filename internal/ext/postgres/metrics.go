@@ -3,13 +3,13 @@ package postgres
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 )
 
 // metrics are those of a store in a database: its connections, what is tried again, and the jobs of this process. It
 // implements prometheus.Collector.
 type metrics struct {
-	engine *postgres.Engine
+	engine *pg.Engine
 	jobs   func() map[string]bool
 }
 
@@ -36,7 +36,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	s := m.engine.Stats()
 	to <- prometheus.MustNewConstMetric(retries, prometheus.CounterValue, float64(s.Retries))
-	for kind, p := range map[string]postgres.Pool{"read": s.Readers, "write": s.Writers} {
+	for kind, p := range map[string]pg.Pool{"read": s.Readers, "write": s.Writers} {
 		gauge(used, float64(p.Used), kind)
 		gauge(held, float64(p.Open), kind)
 		gauge(most, float64(p.Most), kind)

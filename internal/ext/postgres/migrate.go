@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/extension"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -40,7 +40,7 @@ leads to a Unix socket.`,
 			if err != nil {
 				return err
 			}
-			made, err := postgres.Migrate(ctx, at)
+			made, err := pg.Migrate(ctx, at)
 			if err != nil {
 				return err
 			}

@@ -1,5 +1,5 @@
 // Package postgres is an extension: stores that several processes share are in a database of PostgreSQL. The engine is
-// that of package kv/postgres.
+// that of package pg.
 package postgres
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/server"
 )
 
@@ -23,7 +23,7 @@ const form = "postgres://USER@HOST:PORT/NAME"
 
 // Extension returns it: the engine, its metrics, and the command that makes its tables.
 func Extension() extension.Extension {
-	var opened *postgres.Engine // the last
+	var opened *pg.Engine // the last
 	return extension.Extension{
 		Name: "postgres",
 		Engines: []kv.Opener{{
@@ -49,7 +49,7 @@ func Extension() extension.Extension {
 }
 
 // options checks an address, and says how the engine is opened.
-func options(address string, log *slog.Logger) (o postgres.Options, err error) {
+func options(address string, log *slog.Logger) (o pg.Options, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return o, cli.UsageError(errors.New("the address of the database (--store) is no URL: write " + form))
@@ -57,20 +57,20 @@ func options(address string, log *slog.Logger) (o postgres.Options, err error) {
 	if _, has := u.User.Password(); has || u.Query().Has("password") {
 		return o, cli.UsageError(errors.New("leave the password out of the address of the database, as lists of processes show it; put it into PGPASSWORD, or into the file that PGPASSFILE names"))
 	}
-	return postgres.Options{URL: address, Schema: u.Query().Get("search_path"), Logger: log}, nil
+	return pg.Options{URL: address, Schema: u.Query().Get("search_path"), Logger: log}, nil
 }
 
-func open(ctx context.Context, address string, o kv.OpenOptions) (*postgres.Engine, error) {
+func open(ctx context.Context, address string, o kv.OpenOptions) (*pg.Engine, error) {
 	at, err := options(address, o.Logger)
 	if err != nil {
 		return nil, err
 	}
 	if o.Make {
-		if _, err := postgres.Migrate(ctx, at); err != nil {
+		if _, err := pg.Migrate(ctx, at); err != nil {
 			return nil, err
 		}
 	}
-	e, err := postgres.Open(ctx, at)
+	e, err := pg.Open(ctx, at)
 	if err == nil && !o.ReadOnly {
 		if err = e.Writable(ctx); err != nil {
 			e.Close()

@@ -12,23 +12,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 )
 
 // stores counts the stores that were made.
 var stores atomic.Int64
 
 // Store makes the tables of a new store of the server.
-func (s *Server) Store(t testing.TB) postgres.Options {
+func (s *Server) Store(t testing.TB) pg.Options {
 	t.Helper()
-	o := postgres.Options{URL: s.URL(), Schema: fmt.Sprint("store", stores.Add(1)), Logger: slog.New(slog.DiscardHandler)}
-	_, err := postgres.Migrate(t.Context(), o)
+	o := pg.Options{URL: s.URL(), Schema: fmt.Sprint("store", stores.Add(1)), Logger: slog.New(slog.DiscardHandler)}
+	_, err := pg.Migrate(t.Context(), o)
 	require.NoError(t, err)
 	return o
 }
 
 // Copy makes a new store that has what another one of the server has now.
-func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
+func (s *Server) Copy(t testing.TB, from pg.Options) pg.Options {
 	t.Helper()
 	to := s.Store(t)
 	s.SQL(t, fmt.Sprintf(`BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO %[2]s.tm_rows SELECT * FROM %[1]s.tm_rows;
@@ -37,33 +37,33 @@ func (s *Server) Copy(t testing.TB, from postgres.Options) postgres.Options {
 }
 
 // Drop removes a store.
-func (s *Server) Drop(t testing.TB, o postgres.Options) {
+func (s *Server) Drop(t testing.TB, o pg.Options) {
 	t.Helper()
 	s.SQL(t, "DROP SCHEMA "+o.Schema+" CASCADE")
 }
 
 // At returns the place of a store on a server that has it from another one.
-func (s *Server) At(o postgres.Options) postgres.Options {
+func (s *Server) At(o pg.Options) pg.Options {
 	o.URL = s.URL()
 	return o
 }
 
 // Address returns the address of a store, as programs take it.
-func Address(o postgres.Options) string { return o.URL + "&search_path=" + o.Schema }
+func Address(o pg.Options) string { return o.URL + "&search_path=" + o.Schema }
 
 // Dial opens the store at an address, in a process that a test has started.
-func Dial(address string) (*postgres.Engine, error) {
+func Dial(address string) (*pg.Engine, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(context.Background(), postgres.Options{URL: address, Schema: u.Query().Get("search_path")})
+	return pg.Open(context.Background(), pg.Options{URL: address, Schema: u.Query().Get("search_path")})
 }
 
 // Open opens a store. It is closed when the test ends.
-func Open(t testing.TB, o postgres.Options) *postgres.Engine {
+func Open(t testing.TB, o pg.Options) *pg.Engine {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), o)
+	e, err := pg.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e

@@ -13,15 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv/memory"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
 var (
-	places    sync.Map // the stores in the database: path of a folder → postgres.Options
+	places    sync.Map // the stores in the database: path of a folder → pg.Options
 	memories  sync.Map // the stores in memory: path of a folder → *kept
 	inFolders sync.Map // the names of tests whose stores are in folders, whatever the command line says → true
 )
@@ -106,9 +106,9 @@ func parent(test string) (string, bool) {
 }
 
 // InDatabase opens the engine of the store in a database that a folder stands for, and returns what closes it.
-func InDatabase(t testing.TB, folder string) (e *postgres.Engine, closed func() error) {
+func InDatabase(t testing.TB, folder string) (e *pg.Engine, closed func() error) {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), place(t, folder))
+	e, err := pg.Open(t.Context(), place(t, folder))
 	require.NoError(t, err)
 	return e, e.Close
 }
@@ -123,10 +123,10 @@ func Place(t testing.TB, folder string) string {
 	return pgserver.Address(place(t, folder))
 }
 
-func place(t testing.TB, folder string) postgres.Options {
+func place(t testing.TB, folder string) pg.Options {
 	t.Helper()
 	if o, ok := places.Load(folder); ok {
-		return o.(postgres.Options)
+		return o.(pg.Options)
 	}
 	o := pgserver.Shared(t).Store(t)
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -139,7 +139,7 @@ func place(t testing.TB, folder string) postgres.Options {
 func Copy(t testing.TB, from, to string) {
 	t.Helper()
 	if o, ok := places.Load(from); ok {
-		places.Store(to, pgserver.Shared(t).Copy(t, o.(postgres.Options)))
+		places.Store(to, pgserver.Shared(t).Copy(t, o.(pg.Options)))
 		return
 	}
 	if k, ok := memories.Load(from); ok {

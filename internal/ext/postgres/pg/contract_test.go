@@ -1,11 +1,11 @@
-package postgres_test
+package pg_test
 
 import (
 	"testing"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -39,7 +39,7 @@ func TestPutBack(t *testing.T) {
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t)
-	of := map[string]postgres.Options{}
+	of := map[string]pg.Options{}
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine {
 		o, ok := of[folder]
 		if !ok {

@@ -1,4 +1,4 @@
-package postgres_test
+package pg_test
 
 import (
 	"net/url"
@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -31,7 +31,7 @@ func TestTwoDatabasesBehindOneAddress(t *testing.T) {
 	o := s.Store(t)
 	there := o
 	there.URL = other.URL()
-	_, err := postgres.Migrate(t.Context(), there)
+	_, err := pg.Migrate(t.Context(), there)
 	require.NoError(t, err)
 	before := pgserver.Open(t, there)
 	require.NoError(t, putN(t, before, "of the other"))

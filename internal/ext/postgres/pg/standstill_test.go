@@ -1,4 +1,4 @@
-package postgres_test
+package pg_test
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -58,7 +58,7 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	inTime("the version", func() error { _, err := e.Version(t.Context()); return err })
 	inTime("a state", func() error { _, err := e.Snapshot(t.Context()); return err })
 	inTime("an update", write)
-	inTime("to open it", func() error { _, err := postgres.Open(t.Context(), o); return err })
+	inTime("to open it", func() error { _, err := pg.Open(t.Context(), o); return err })
 	require.NoError(t, still.Rollback(t.Context()))
 	require.NoError(t, write())
 }

@@ -1,4 +1,4 @@
-package postgres_test
+package pg_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/kv/postgres"
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -54,8 +54,8 @@ func TestTLSAndPasswords(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			o := postgres.Options{URL: s.TCP(tt.host, tt.options), Password: tt.password}
-			_, err := postgres.Migrate(ctx, o)
+			o := pg.Options{URL: s.TCP(tt.host, tt.options), Password: tt.password}
+			_, err := pg.Migrate(ctx, o)
 			if tt.refused == "" {
 				require.NoError(t, err)
 				e := pgserver.Open(t, o)

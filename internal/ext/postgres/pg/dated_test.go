@@ -1,4 +1,4 @@
-package postgres_test
+package pg_test
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
-	"github.com/tmshare/tmshare/internal/kv/postgres"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
 // stateOf returns what an engine says of its state, as a question and as a reader: a version, and a time at which that
 // was the present one.
-func stateOf(t *testing.T, e *postgres.Engine) (asked, read kv.Version, at, readAt time.Time) {
+func stateOf(t *testing.T, e *pg.Engine) (asked, read kv.Version, at, readAt time.Time) {
 	t.Helper()
 	asked, at, err := e.VersionAt(t.Context())
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestStatesSayOfWhenTheyAre(t *testing.T) {
 // The history of a database is the same for all who have it open, and another one after a fail-over and in a copy.
 func TestHistoriesOfADatabase(t *testing.T) {
 	t.Parallel()
-	history := func(e *postgres.Engine) string {
+	history := func(e *pg.Engine) string {
 		t.Helper()
 		h, err := e.History(context.WithoutCancel(t.Context()))
 		require.NoError(t, err)
