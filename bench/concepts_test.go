@@ -61,13 +61,13 @@ func newVocabulary(b *testing.B, n int) *vocabulary {
 	}
 	v := &vocabulary{b: b, n: n}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.handler.ServeHTTP(w, r) }))
-	s, err := server.New(server.Config{Store: open(), BaseURL: h.URL, OnLoopback: true, Logger: logger})
+	s, err := server.New(server.Config{Formats: ext.Formats(), Store: open(), BaseURL: h.URL, OnLoopback: true, Logger: logger})
 	require.NoError(b, err)
 	b.Cleanup(func() { h.Close(); s.Close() })
 	v.handler, v.url = s, h.URL
 	v.send("PUT", "", "application/json", []byte("{}"))
 	v.send("PUT", "", "text/turtle", concepts(n, 0))
-	v.client, err = client.New(client.Config{Store: open(), Logger: logger})
+	v.client, err = client.New(client.Config{Formats: ext.Formats(), Store: open(), Logger: logger})
 	require.NoError(b, err)
 	_, err = v.client.Subscribe(b.Context(), h.URL+"/topicmaps/voc", client.SubscribeOptions{})
 	require.NoError(b, err)

@@ -290,3 +290,24 @@ func (x *exporter) taken(id string, self Ref) bool {
 	}
 	return !x.free(tmdm.Locator(x.enc.prefix+id), t)
 }
+
+// Copy writes a document in another version, element by element: references stay as they are, and nothing is merged.
+func Copy(w io.Writer, version Version, r io.Reader, o Options) error {
+	var to Encoder
+	to.Reset(w, version, o.Base)
+	for from := NewDecoder(r, o); ; {
+		e, err := from.Next()
+		switch e := e.(type) {
+		case *Topic:
+			err = to.Topic(e)
+		case *Association:
+			err = to.Association(e)
+		}
+		if err == io.EOF {
+			return to.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

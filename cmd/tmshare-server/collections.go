@@ -215,7 +215,7 @@ func settingFlags(fl *pflag.FlagSet) {
 	fl.Int("document-size", 0, "`number` of entries in an archive document")
 	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
 	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
-	cli.OneOf(fl, "record-formats", formats.Names(formats.OfStored())...)
+	cli.OneOf(fl, "record-formats", formats.Stored().Names()...)
 	fl.Bool("rdf", false, "offer fragments, snapshots and topics in RDF, too")
 	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
 	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")

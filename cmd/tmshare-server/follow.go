@@ -29,7 +29,7 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 		extension.Held(f.app.Extensions, held)
 		return func() {}, wait, nil
 	}
-	w, err := clientcmd.Follow(held, client.Config{Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log},
+	w, err := clientcmd.Follow(held, client.Config{Formats: f.config.Formats, Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log},
 		watch.Options{Interval: f.interval, Jitter: clientcmd.Jitter})
 	if err != nil {
 		return nil, nil, err

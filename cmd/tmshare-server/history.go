@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -169,10 +170,9 @@ func printable(text string) string {
 	}, text)
 }
 
-func exportCommand() *cobra.Command {
+func exportCommand(a *extension.App) *cobra.Command {
 	var r remote
 	var at times
-	var rdf formats.RDFOptions
 	cmd := &cobra.Command{
 		Use:   "export NAME [FILE]",
 		Short: "Write a map of a running server, as it is or as it was",
@@ -185,12 +185,11 @@ appears when it is complete.
   tmshare-server export egov egov-november.xtm.gz --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
 	}
-	formatOf := clientcmd.FormatFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&rdf.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
-	formats.LabelFlag(cmd.Flags(), &rdf)
+	formatOf := clientcmd.FormatFlag(a.Formats(), cmd.Flags())
+	checkFormats := a.FormatFlags(cmd.Flags(), formats.Use{Writes: true})
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		if err := rdf.Validate(); err != nil {
+		if _, err := checkFormats(nil); err != nil {
 			return cli.UsageError(err)
 		}
 		f, err := formatOf(args[1:])
@@ -205,7 +204,7 @@ appears when it is complete.
 			path = args[1]
 		}
 		losses, err := formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-			return r.export(ctx, args[0], f, at.first(), rdf, w)
+			return r.export(ctx, args[0], f, at.first(), w)
 		})
 		if err == nil {
 			formats.ReportLosses(os.Stderr, f, losses)
@@ -218,7 +217,7 @@ appears when it is complete.
 }
 
 // export writes a collection in a format. What the server may not offer is made of XTM 2.1 here.
-func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, rdf formats.RDFOptions, w io.Writer) (xtm.Losses, error) {
+func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer) (xtm.Losses, error) {
 	if f.Stored != "" {
 		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
 	}
@@ -230,7 +229,7 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 	if err != nil {
 		return xtm.Losses{}, err
 	}
-	return d.As(f, formats.WriteOptions{RDF: rdf})(w)
+	return d.As(f, formats.WriteOptions{})(w)
 }
 
 func diffCommand() *cobra.Command {

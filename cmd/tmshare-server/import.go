@@ -8,14 +8,14 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-func importCommand() *cobra.Command {
+func importCommand(a *extension.App) *cobra.Command {
 	var r remote
 	var im admin.Import
 	var root string
-	var rdf formats.RDFOptions
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Publish a file as the new version of a map of a running server",
@@ -48,16 +48,16 @@ anew, a warning says so.`,
 	fl.StringVar(&im.Summary, "summary", "", "`text` that describes the collection (default: as it is)")
 	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
-	fl.StringVar(&rdf.Graph, "graph", "", "`IRI` of the graph that is read of a FILE in RDF with several, or \"default\" for the one without a name")
-	formats.RDFFlags(fl, &rdf)
+	checkFormats := a.FormatFlags(fl, formats.Use{Reads: true})
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{}, "lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		if err := rdf.Validate(); err != nil {
+		toldHow, err := checkFormats(nil)
+		if err != nil {
 			return cli.UsageError(err)
 		}
-		doc, done, err := openMap(ctx, args[1], root, rdf)
+		doc, done, err := openMap(ctx, args[1], root, a.Formats(), toldHow)
 		if err != nil {
 			return err
 		}

@@ -14,21 +14,21 @@ import (
 
 // openMap opens the file that is sent as a whole map. The server does not open what
 // a mergeMap names, so a file that may have one is merged here, with files below
-// root ("": its own folder). So is a file in RDF that is to be read in a way of its own.
-func openMap(ctx context.Context, path, root string, rdf formats.RDFOptions) (*admin.Document, func(), error) {
-	merges := root != "" || rdf.Graph != "" || rdf.MergeSameAs || len(rdf.Labels) > 0
+// root ("": its own folder). So is a file that flags say how to read.
+func openMap(ctx context.Context, path, root string, known formats.Registry, how bool) (*admin.Document, func(), error) {
+	merges := root != "" || how
 	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
 		if merges, err = formats.MayMerge(path); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if !merges {
-		return openXTM(path)
+		return openXTM(known, path)
 	}
 	r, w := io.Pipe()
 	return admin.Merged(func(sp string) (*admin.Document, error) {
 		var tolerated xtm.Tally
-		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, RDF: rdf, Tolerated: tolerated.Add}.Read(ctx)
+		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, Formats: known, Tolerated: tolerated.Add}.Read(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -183,7 +183,7 @@ func listedChanges(p *publish.Published) string {
 }
 
 // openXTM opens the file that is sent; "-" is standard input. The ending of its name may say that it is RDF.
-func openXTM(path string) (*admin.Document, func(), error) {
+func openXTM(known formats.Registry, path string) (*admin.Document, func(), error) {
 	if path == "-" {
 		r := &counted{r: os.Stdin}
 		return admin.XTM(r, 0), reporting(uploads(), formats.Stdin, r), nil
@@ -193,7 +193,7 @@ func openXTM(path string) (*admin.Document, func(), error) {
 		return nil, nil, err
 	}
 	done := func() { f.Close() }
-	format, ok := formats.OfFile(path)
+	format, ok := known.OfFile(path)
 	if !ok || format.Read == nil || format.Stored != "" {
 		format = formats.Default // the document says its version
 	}

@@ -27,20 +27,21 @@ import (
 )
 
 type serveFlags struct {
-	app                            *extension.App
-	maps, prefixes, titles, graphs []string
-	listen, baseURL                string
-	root                           string
-	lenient, strict                bool
-	tokenFile                      string
-	readTokenFiles                 []string
-	trustedProxies                 []string
-	config                         server.Config
-	run                            runFlags
-	verbose, watch                 bool
-	interval                       time.Duration
-	confirmAfter                   time.Duration
-	hosts                          []string
+	app                    *extension.App
+	maps, prefixes, titles []string
+	listen, baseURL        string
+	root                   string
+	lenient, strict        bool
+	tokenFile              string
+	readTokenFiles         []string
+	trustedProxies         []string
+	config                 server.Config
+	run                    runFlags
+	verbose, watch         bool
+	interval               time.Duration
+	confirmAfter           time.Duration
+	hosts                  []string
+	checkFormats           func(maps map[string]string) (bool, error)
 }
 
 func serveCommand(a *extension.App) *cobra.Command {
@@ -99,8 +100,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.StringArrayVar(&f.maps, "map", nil, "`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
 	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
-	fl.StringArrayVar(&f.graphs, "graph", nil, "`NAME=IRI` of the graph that is read of a --map in RDF with several, or NAME=default for the one without a name")
-	formats.RDFFlags(fl, &f.config.RDF)
+	f.config.Formats, f.checkFormats = a.Formats(), a.FormatFlags(fl, formats.Use{Reads: true, Several: true})
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
 	fl.StringVar(&a.Data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
 	a.AddStoreFlag(fl)
@@ -164,7 +164,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if _, err := f.app.Place(); err != nil {
 		return err
 	}
-	maps, err := pairs("map", f.maps)
+	maps, err := cli.Pairs("map", f.maps)
 	if err != nil {
 		return err
 	}
@@ -173,20 +173,16 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 			return cli.UsageError(fmt.Errorf("--map: %w", err))
 		}
 	}
-	prefixes, err := ofMaps("sp", f.prefixes, maps, fragment.ValidatePrefix)
+	prefixes, err := cli.PairsOf("sp", f.prefixes, maps, fragment.ValidatePrefix)
 	if err != nil {
 		return err
 	}
-	titles, err := ofMaps("title", f.titles, maps, func(string) error { return nil })
+	titles, err := cli.PairsOf("title", f.titles, maps, func(string) error { return nil })
 	if err != nil {
 		return err
 	}
-	if err := f.config.RDF.Validate(); err != nil {
+	if _, err := f.checkFormats(maps); err != nil {
 		return cli.UsageError(err)
-	}
-	graphs, err := ofMaps("graph", f.graphs, maps, func(graph string) error { return (&formats.RDFOptions{Graph: graph}).Validate() })
-	if err != nil {
-		return err
 	}
 	if f.watch && len(maps) == 0 {
 		return cli.UsageError(errors.New("--watch: there is no --map to follow"))
@@ -199,7 +195,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.config.TrustedProxies, err = networks(f.trustedProxies); err != nil {
 		return cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err))
 	}
-	readers, err := pairs("read-token-file", f.readTokenFiles)
+	readers, err := cli.Pairs("read-token-file", f.readTokenFiles)
 	if err != nil {
 		return err
 	}
@@ -257,7 +253,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
 		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)), Settings: store.Settings{Title: titles[name]}}
-		w := publish.Watched{Collection: name, File: maps[name], Root: f.root, Graph: graphs[name]}
+		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
 			return err // nothing is served: whoever has named the map would think that it is

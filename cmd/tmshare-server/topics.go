@@ -9,21 +9,22 @@ import (
 
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-func topicsCommand() *cobra.Command {
+func topicsCommand(a *extension.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topics",
 		Short: "Publish, delete or fetch single topics of a running server",
 		Args:  cli.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(putTopics(), deleteTopic(), getTopic())
+	cmd.AddCommand(putTopics(a.Formats()), deleteTopic(), getTopic(a.Formats()))
 	return cmd
 }
 
-func putTopics() *cobra.Command {
+func putTopics(known formats.Registry) *cobra.Command {
 	var r remote
 	var topics []string
 	var w admin.Write
@@ -44,7 +45,7 @@ they are replaced as well, by nothing but their identifiers and associations.`,
 	cmd.Flags().StringArrayVar(&topics, "topic", nil, "`subject identifier` of a topic to replace in any case (repeatable)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		doc, done, err := openXTM(args[1])
+		doc, done, err := openXTM(known, args[1])
 		if err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ what.`,
 	})
 }
 
-func getTopic() *cobra.Command {
+func getTopic(known formats.Registry) *cobra.Command {
 	var r remote
 	var format string
 	var at times
@@ -97,11 +98,11 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
 	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, xtm1, or of maps that are offered in RDF turtle, ntriples or rdfxml")
-	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
+	cli.OneOf(cmd.Flags(), "format", known.Served().Names()...)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		f, err := formats.ServedNamed(format)
+		f, err := known.Served().Named(format)
 		if err != nil {
 			return cli.UsageError(fmt.Errorf("--format: %w", err))
 		}

@@ -5,43 +5,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/tokenfile"
 )
-
-// pairs reads the values of a repeatable flag NAME=VALUE.
-func pairs(flag string, values []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, v := range values {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" || value == "" {
-			return nil, cli.UsageError(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
-		}
-		if _, twice := out[name]; twice {
-			return nil, cli.UsageError(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
-		}
-		out[name] = value
-	}
-	return out, nil
-}
-
-// ofMaps reads the values NAME=VALUE of a flag that says something of maps of the command.
-func ofMaps(flag string, values []string, maps map[string]string, check func(value string) error) (map[string]string, error) {
-	all, err := pairs(flag, values)
-	for _, name := range sortedKeys(all) {
-		if maps[name] == "" {
-			return nil, cli.UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name, all[name], name))
-		}
-		if err := check(all[name]); err != nil {
-			return nil, cli.UsageError(fmt.Errorf("--%s %s: %w", flag, name, err))
-		}
-	}
-	return all, err
-}
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -52,6 +54,36 @@ func Exit(code int) error {
 
 // UsageError says that a command line makes no sense.
 func UsageError(err error) error { return &ExitError{Code: Usage, Err: err} }
+
+// Pairs reads the values of a repeatable flag NAME=VALUE.
+func Pairs(flag string, values []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, v := range values {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" || value == "" {
+			return nil, UsageError(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
+		}
+		if _, twice := out[name]; twice {
+			return nil, UsageError(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// PairsOf reads the values NAME=VALUE of a flag that says something of maps of the command.
+func PairsOf(flag string, values []string, of map[string]string, check func(value string) error) (map[string]string, error) {
+	all, err := Pairs(flag, values)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if of[name] == "" {
+			return nil, UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name, all[name], name))
+		}
+		if err := check(all[name]); err != nil {
+			return nil, UsageError(fmt.Errorf("--%s %s: %w", flag, name, err))
+		}
+	}
+	return all, err
+}
 
 // UntilInterrupted returns a context that ends with the first signal that asks the program to
 // end. The second one ends it at once.

@@ -67,6 +67,9 @@ type Store interface {
 type Config struct {
 	Store Store
 
+	// Formats are those in which extensions read topic maps.
+	Formats formats.Registry
+
 	// HTTP makes the requests. The default honours the proxy environment and
 	// has time limits on connecting and waiting.
 	HTTP *http.Client

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -30,8 +30,8 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	}
 	var err error
 	if s.Format != "" {
-		if own.format, err = formats.ServedNamed(s.Format); err != nil {
-			return nil, err
+		if own.format, err = c.Formats.Served().Named(s.Format); err != nil {
+			return nil, fmt.Errorf("the format of the subscription: %w", err)
 		}
 	}
 	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.Authority(), s.TokenFile)
@@ -39,7 +39,7 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 }
 
 // links returns what chooses links to XTM.
-func (c *Client) links() linkChoice { return linkChoice{Format: c.format} }
+func (c *Client) links() linkChoice { return linkChoice{Format: c.format, Formats: c.Formats} }
 
 // fetcher is what c says of fetching.
 func (c *Config) fetcher() *fetch.Fetcher {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -58,7 +58,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
 	}
 	link, linkType := r.Representations[0].URL, r.Representations[0].Type
-	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && graphs.Notation(linkType, "") == nil {
+	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && u.links().Of(linkType, "") == nil {
 		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
 			got.lasting = true // a document has no other
 			return got, int64(len(inline)), nil
@@ -69,12 +69,13 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		body := &oneLarge{Body: a.Body, Ctx: ctx, Room: u.large}
 		defer body.Leave()
 		digest := u.settling.digest(r)
-		if notation := graphs.Notation(a.ContentType, linkType); notation != nil {
-			if got.graph, err = graphs.Read(ctx, digest.of(body), notation, u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(got.graph) == 0 {
-				err = fmt.Errorf("%s: RDF is about resources, and the entry %s (%q) names none (resource)", a.URL, r.ID, r.Title)
+		if format := u.links().Of(a.ContentType, linkType); format != nil {
+			var said []*fragment.Fragment
+			if said, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(said) == 0 {
+				err = fmt.Errorf("%s: %s is about resources, and the entry %s (%q) names none (resource)", a.URL, format, r.ID, r.Title)
 			}
 			if err == nil {
-				got.fragment = got.graph[0]
+				got.fragment, got.applied = said[0], func(s merge.State) error { return format.Apply(s, said) }
 			}
 		} else {
 			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)

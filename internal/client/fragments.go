@@ -9,7 +9,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/tmshare"
 	"github.com/tmshare/tmshare/internal/store"
@@ -46,11 +45,11 @@ type fragments struct {
 
 // received is what was fetched for a change.
 type received struct {
-	graph     graphs.Said        // of RDF; the fragment is the first of them
-	fragment  *fragment.Fragment // nil where nothing is to be applied: a later change stands for this one, or it is unchanged
-	digest    string             // of the bytes, where the change is unsettled
-	unchanged bool               // since it was applied
-	lasting   bool               // the source always says this of the change
+	applied   func(merge.State) error // by a format that is not applied as XTM is; nil: it is XTM
+	fragment  *fragment.Fragment      // nil: nothing is to be applied, as a later change stands for this one, or it is unchanged
+	digest    string                  // of the bytes, where the change is unsettled
+	unchanged bool                    // since it was applied
+	lasting   bool                    // the source always says this of the change
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -108,7 +107,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	}
 	u.source = &tmshare.Source{
 		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
-		Covers: func(mediaType string) bool { return graphs.Notation(mediaType, "") == nil },
+		Covers: func(mediaType string) bool { return c.links().Of(mediaType, "") == nil },
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err
@@ -268,7 +267,7 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 		if _, again := u.settling.applied(r); !again && r.Updated.Equal(mark.Updated) {
 			mark.At = append(mark.At, r.ID)
 		}
-		if mark.Digest = r.Change.Digest; batch[i].Content.graph != nil {
+		if mark.Digest = r.Change.Digest; batch[i].Content.applied != nil {
 			mark.Digest = "" // it is of a map in XTM, which says more
 		}
 	}
@@ -355,8 +354,8 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 
 func (c *received) apply(s merge.State, late bool) error {
 	switch {
-	case c.graph != nil:
-		return graphs.Apply(s, c.graph)
+	case c.applied != nil:
+		return c.applied(s)
 	case late:
 		return merge.ApplyLate(s, c.fragment)
 	}

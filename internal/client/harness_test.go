@@ -72,7 +72,7 @@ func (s *subscriber) restart(change ...func(*client.Config)) {
 
 // configure makes the client anew, as another run of the program would.
 func (s *subscriber) configure(change ...func(*client.Config)) {
-	config := client.Config{Protocols: ext.Protocols(), ConfirmAfter: followtest.ConfirmAfter, Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
+	config := client.Config{Formats: ext.Formats(), Protocols: ext.Protocols(), ConfirmAfter: followtest.ConfirmAfter, Store: s.db, Logger: silent, Backoff: time.Millisecond, Report: func(line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.report = append(s.report, line)

@@ -11,7 +11,8 @@ import (
 
 // linkChoice chooses links.
 type linkChoice struct {
-	Format *formats.Format // that is asked for alone; nil: whatever is best
+	Format  *formats.Format  // that is asked for alone; nil: whatever is best
+	Formats formats.Registry // those of the program
 }
 
 // acceptXTM is the Accept header for XTM, what we like best first.
@@ -35,11 +36,11 @@ func (c linkChoice) AcceptFor(mediaType string) string {
 	switch {
 	case mediaType == "":
 		first, quality = c.Accept(), ";q=0.3"
-	case rankGraph(mediaType) == 0:
+	case c.exchanged(mediaType) == nil:
 		return c.Accept()
 	}
 	all := []string{first}
-	for _, f := range servedGraphs {
+	for _, f := range c.Formats.Exchanged() {
 		if f.MediaType() != first {
 			all = append(all, f.MediaType()+quality)
 		}
@@ -55,31 +56,25 @@ func (c linkChoice) Data(e *feeds.Entry) (feeds.Link, bool) {
 	if c.Format == nil && ok && rankType(best.Type) > rankUnknown {
 		return best, true
 	}
-	rank := 0
-	for _, l := range all {
-		r := rankGraph(l.Type)
-		if r > rank && (c.Format == nil || c.Format == servedGraphs[len(servedGraphs)-r]) {
-			best, rank, ok = l, r, true
+	for _, f := range c.Formats.Exchanged() { // the best first
+		for _, l := range all {
+			if c.exchanged(l.Type) == f && (c.Format == nil || c.Format == f) {
+				return l, true
+			}
 		}
 	}
 	return best, ok
 }
 
-// servedGraphs are the notations of RDF that servers offer, the best first.
-var servedGraphs = formats.ServedRDF()
-
-// rankGraph says how much we like RDF in a notation, 0 being not at all.
-func rankGraph(mediaType string) int {
-	base, _, err := mime.ParseMediaType(mediaType)
-	if err != nil {
-		return 0
-	}
-	for i, f := range servedGraphs {
+// exchanged returns the format that a media type is, of those that servers offer beside XTM.
+func (c linkChoice) exchanged(mediaType string) *formats.Format {
+	base, _, _ := mime.ParseMediaType(mediaType)
+	for _, f := range c.Formats.Exchanged() {
 		if f.MediaType() == base {
-			return len(servedGraphs) - i
+			return f
 		}
 	}
-	return 0
+	return nil
 }
 
 // None returns the error that says that an entry has no link to data.
@@ -87,11 +82,28 @@ func (c linkChoice) None(feed, id, title string) error {
 	if c.Format != nil {
 		return fmt.Errorf("%s: the entry %s (%q) has no link to data in %s, which is asked for alone: subscribe without --format", feed, id, title, c.Format)
 	}
+	if len(c.Formats) == 0 {
+		const missing = "%s: the entry %s (%q) has no link to data in XTM; other data need an extension that this program has not"
+		return fmt.Errorf(missing, feed, id, title)
+	}
 	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF; tell the owner of the server", feed, id, title)
 }
 
-// Graph reports whether RDF was asked for alone. What comes of that lacks what RDF cannot carry.
-func (c linkChoice) Graph() bool { return c.Format != nil && c.Format.Statements != nil }
+// Exchanged reports whether a format other than XTM was asked for alone. What comes of that lacks what it cannot carry.
+func (c linkChoice) Exchanged() bool { return c.Format != nil && c.Format.Exchange != nil }
+
+// Of returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type that
+// says nothing of the format leaves that to the link by which the document was found.
+func (c linkChoice) Of(contentType, linkType string) *formats.Format {
+	switch base, _, _ := mime.ParseMediaType(contentType); base {
+	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
+		contentType = linkType
+	}
+	if f := c.Formats.ToRead(contentType); f.Exchange != nil {
+		return f
+	}
+	return nil
+}
 
 // Snapshot is Data for a snapshot. Where RDF was asked for alone, one in XTM will not do: what says more would come
 // first, and what says less would replace it, topic by topic.
@@ -100,7 +112,7 @@ func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	switch {
 	case !ok:
 		return l, c.None(feed, e.ID, e.Title)
-	case c.Graph() && formats.ToRead(l.Type) != c.Format:
+	case c.Exchanged() && c.Formats.ToRead(l.Type) != c.Format:
 		return l, fmt.Errorf("%s: the source is not offered in %s, which is asked for alone: subscribe without --format, or have its owner offer it in RDF "+
 			"(\"tmshare-server collections set NAME --rdf\")", feed, c.Format)
 	}

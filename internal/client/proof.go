@@ -16,7 +16,7 @@ func (u *fragments) stated() string { return cmp.Or(signedDigest(u.s), u.mark.Di
 // prove compares the digest of what is held with the one that the source states. It returns nil where the source states
 // none. That costs no request.
 func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
-	if u.links().Graph() {
+	if u.links().Exchanged() {
 		return &store.Proof{At: u.Now().UTC(), Reason: fmt.Sprintf("the copy has what %s carries, which was asked for, and no more: scopes that are no language, variants and reifiers are left out", u.format)}, nil
 	}
 	text := u.stated()

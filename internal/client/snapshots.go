@@ -8,28 +8,27 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/stream"
-	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/xtm"
 )
 
 // snapshotDocument is the document of a snapshot.
 type snapshotDocument struct {
-	Open     func() (io.ReadCloser, error) // may be called twice
-	Options  xtm.Options
-	Notation *formats.Format // of RDF; nil: it is XTM
+	Open    func() (io.ReadCloser, error) // may be called twice
+	Options xtm.Options
+	Format  *formats.Format // nil: it is XTM
 }
 
 // readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a
 // stream: it is read as a whole then. One that cannot be read as a whole is a [*wholeError].
 func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
-	if d.Notation != nil {
+	if d.Format != nil {
 		r, err := d.Open()
 		if err != nil {
 			return &wholeError{err}
 		}
 		defer r.Close()
-		return use(graphs.Records(ctx, r, d.Notation, d.Options))
+		return use(d.Format.ReadSnapshot(ctx, r, d.Options))
 	}
 	err := use(stream.Snapshot(d.Open, d.Options))
 	if !errors.Is(err, stream.ErrNotStreamable) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/graphs"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -62,11 +61,11 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		if err != nil {
 			return err
 		}
-		mark, notation := markOf(snapshot, recent), graphs.Notation(data.Type, "")
-		if notation != nil {
+		mark, format := markOf(snapshot, recent), c.links().Of(data.Type, "")
+		if format != nil {
 			mark.Digest = "" // it is of a map in XTM, which says more
 		}
-		return c.loadSnapshot(ctx, s, d, notation, mark)
+		return c.loadSnapshot(ctx, s, d, format, mark)
 	}
 }
 
@@ -106,7 +105,7 @@ func provable(mark store.Mark) bool {
 // loadSnapshot stages what was fetched. The file is removed once that is done, and
 // if it cannot be read, so that the next round fetches another; it stays where
 // loading is interrupted.
-func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, notation *formats.Format, mark store.Mark) error {
+func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, format *formats.Format, mark store.Mark) error {
 	o := c.xtmOptions(s.SP, d.URL(), d.ContentType())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
@@ -122,7 +121,7 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 		records = noticing(records, &unreadable, &unidentified)
 		return c.Store.StageSource(ctx, s.Name, records, mark, func(l store.Loading) { c.tellLoading(s.Name, l) })
 	}
-	err := readSnapshot(ctx, snapshotDocument{Open: open, Options: o, Notation: notation}, stage, func(reason error) {
+	err := readSnapshot(ctx, snapshotDocument{Open: open, Options: o, Format: format}, stage, func(reason error) {
 		c.Logger.Info("the snapshot is read as a whole", "subscription", s.Name, "reason", reason)
 	})
 	if errors.As(err, new(*wholeError)) {

@@ -16,7 +16,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/replicas"
@@ -88,7 +87,7 @@ func ProtocolOf(s *store.Subscription) string { return cmp.Or(string(s.Protocol)
 // collections, a [*follow.ChoiceError] lists them.
 func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) (*store.Subscription, error) {
 	if o.Format != "" {
-		f, err := formats.ServedNamed(o.Format)
+		f, err := c.Formats.Served().Named(o.Format)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +189,7 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 // checkOffered returns an error where RDF is asked for, and the source is not offered in it.
 func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error {
 	switch {
-	case !c.links().Graph():
+	case !c.links().Exchanged():
 		return nil
 	case s.Protocol != store.TMShare:
 		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format", ProtocolOf(s))
@@ -214,7 +213,7 @@ func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
 		return err
 	}
 	for i := range all {
-		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
+		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && c.Formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
 			again := "; --again follows it twice"
 			if s.Replica {
 				again = ""

@@ -52,6 +52,7 @@ func (a *app) runReading(body extension.Body) func(*cobra.Command, []string) err
 func (a *app) runWith(access store.Access, body extension.Body) func(*cobra.Command, []string) error {
 	return a.Run(access, func(ctx context.Context, args []string) (err error) {
 		a.client, err = client.New(client.Config{
+			Formats:      a.Formats(),
 			Protocols:    extension.Protocols(a.Extensions),
 			ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Store: a.DB, Locks: &a.Held.Locks, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: a.Logger(),
 			Report: a.Display.Line, Progress: a.Display.Progress,

@@ -66,7 +66,7 @@ ending .gz gzips it.`,
 			return a.Print(exported{args[0], format, losses})
 		}),
 	}
-	formatOf = FormatFlag(cmd.Flags())
+	formatOf = FormatFlag(a.Formats(), cmd.Flags())
 	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd
@@ -74,20 +74,20 @@ ending .gz gzips it.`,
 
 // FormatFlag adds the flag that says in which format a map is written to a file, or to standard output. It returns what
 // says the format for the arguments of the command that are left: the file, or none.
-func FormatFlag(fl *pflag.FlagSet) func(file []string) (*formats.Format, error) {
+func FormatFlag(known formats.Registry, fl *pflag.FlagSet) func(file []string) (*formats.Format, error) {
 	var named string
-	fl.StringVar(&named, "format", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of FILE, else "+formats.Default.Name+")")
-	cli.OneOf(fl, "format", formats.Names(formats.All)...)
+	fl.StringVar(&named, "format", "", "`format`: "+known.All().String()+" (default: by the ending of FILE, else "+formats.Default.Name+")")
+	cli.OneOf(fl, "format", known.All().Names()...)
 	return func(file []string) (f *formats.Format, err error) {
 		switch {
 		case named != "":
-			if f, err = formats.Named(named); err != nil {
+			if f, err = known.All().Named(named); err != nil {
 				err = fmt.Errorf("--format: %w", err)
 			}
 		case len(file) == 0:
 			return formats.Default, nil
 		default:
-			f, err = formats.ForExport(file[0])
+			f, err = known.ForExport(file[0])
 		}
 		if err != nil {
 			return nil, cli.UsageError(err)

@@ -18,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -85,7 +84,7 @@ Other ways to follow a source:
 				return err
 			}
 			if o.Format != "" {
-				if _, err := formats.ServedNamed(o.Format); err != nil {
+				if _, err := a.Formats().Served().Named(o.Format); err != nil {
 					return cli.UsageError(fmt.Errorf("--format: %w", err))
 				}
 			}
@@ -110,7 +109,7 @@ Other ways to follow a source:
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")+" (default: what the URL shows)")
 	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the server has)")
 	cli.OneOf(cmd.Flags(), "protocol", client.ProtocolNames(extension.Protocols(a.Extensions))...)
-	cli.OneOf(cmd.Flags(), "format", formats.Names(formats.Served())...)
+	cli.OneOf(cmd.Flags(), "format", a.Formats().Served().Names()...)
 	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
 	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
 	return cmd

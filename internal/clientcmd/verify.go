@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/formats"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -94,8 +93,8 @@ func (a *app) inRDF(ctx context.Context, name string) bool {
 	if err != nil {
 		return false
 	}
-	f, err := formats.ServedNamed(s.Format)
-	return err == nil && f.Statements != nil
+	f, err := a.Formats().Served().Named(s.Format)
+	return err == nil && f.Exchange != nil
 }
 
 func (a *app) printVerdict(v *client.Verdict, inRDF bool) {

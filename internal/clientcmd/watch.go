@@ -100,7 +100,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.Held.End(ctx, false)) }()
 	a.DB = a.Held.DB
-	w, err := Follow(a.Held, client.Config{Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	w, err := Follow(a.Held, client.Config{Formats: a.Formats(), Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func startServer(t testing.TB, config server.Config) *server.Server {
 	require.NoError(t, err)
 	config.Store, config.OnLoopback, config.Logger = openStore(t), true, quiet
 	config.BaseURL = "http://" + listener.Addr().String()
-	config.Parts = ext.Parts()
+	config.Parts, config.Formats = ext.Parts(), ext.Formats()
 	s, err := server.New(config)
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}
@@ -72,7 +72,7 @@ type node struct {
 
 func newClient(t testing.TB) *node {
 	db := openStore(t)
-	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: quiet})
+	c, err := client.New(client.Config{Formats: ext.Formats(), Protocols: ext.Protocols(), Store: db, Logger: quiet})
 	require.NoError(t, err)
 	return &node{c, merged.View{Store: db, Report: c.Report}}
 }

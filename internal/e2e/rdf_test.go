@@ -18,9 +18,8 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/formats/format"
-	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/server"
@@ -197,7 +196,7 @@ func requireSameGraph(t testing.TB, c *node, name string, graph []rdf.Quad) {
 func requireGraph(t testing.TB, c *node, name string, graph []rdf.Quad) {
 	t.Helper()
 	var b bytes.Buffer
-	_, err := c.merged.Export(t.Context(), &b, formatrdf.NTriples, false, name)
+	_, err := c.merged.Export(t.Context(), &b, notation("ntriples"), false, name)
 	require.NoError(t, err)
 	require.True(t, rdf.Isomorphic(graphOf(t, b.Bytes()), graph), "%s", firstDifference(ntriples(t, graph), b.String()))
 }
@@ -270,15 +269,23 @@ func get(t testing.TB, method, url string, headers ...string) (*http.Response, [
 }
 
 // served are the notations in which a collection is offered, by the endings of addresses.
-var served = map[string]*formats.Format{".ttl": formatrdf.Turtle, ".nt": formatrdf.NTriples, ".rdf": formatrdf.RDFXML}
+var served = map[string]*formats.Format{".ttl": notation("turtle"), ".nt": notation("ntriples"), ".rdf": notation("rdfxml")}
+
+func notation(name string) *formats.Format {
+	f, err := ext.Formats().All().Named(name)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
 
 // graphIn reads a document in a notation of RDF, by way of a topic map.
 func graphIn(t testing.TB, f *formats.Format, document []byte) []rdf.Quad {
 	t.Helper()
-	m, err := f.Read(t.Context(), bytes.NewReader(document), format.ReadOptions{Options: xtm.Options{Base: "http://example.org/"}})
+	m, err := f.Read(t.Context(), bytes.NewReader(document), formats.ReadOptions{Options: xtm.Options{Base: "http://example.org/"}})
 	require.NoError(t, err, "%s", document)
 	var b bytes.Buffer
-	_, err = formatrdf.NTriples.Write(&b, m, format.WriteOptions{})
+	_, err = notation("ntriples").Write(&b, m, formats.WriteOptions{})
 	require.NoError(t, err)
 	return graphOf(t, b.Bytes())
 }

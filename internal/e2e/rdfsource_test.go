@@ -17,7 +17,6 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/server"
@@ -264,7 +263,7 @@ func TestOwnServerIsFollowedInRDF(t *testing.T) {
 	}
 	createFrom(t, s, "voc", documents[0])
 	c := newClient(t)
-	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: formatrdf.NTriples.Name})
+	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: "ntriples"})
 	require.NoError(t, err)
 	for i, document := range documents {
 		if i > 0 {
@@ -285,7 +284,7 @@ func TestBareTopicsAreFollowedInRDF(t *testing.T) {
 	const two = `<topic id="t"><subjectIdentifier href="http://example.org/two"/><subjectIdentifier href="http://example.org/zwei"/></topic>`
 	s := startServer(t, server.Config{})
 	createFrom(t, s, "voc", []byte(prefixes+`:a :knows :b .`))
-	for _, format := range []string{formatrdf.Turtle.Name, formatrdf.NTriples.Name, formatrdf.RDFXML.Name} {
+	for _, format := range []string{"turtle", "ntriples", "rdfxml"} {
 		c := newClient(t)
 		_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: format})
 		require.NoError(t, err)

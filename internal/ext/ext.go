@@ -16,6 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -24,7 +26,7 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(),
+		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(), formatrdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
 	}
 }
@@ -37,3 +39,6 @@ func Protocols() []follow.Protocol { return extension.Protocols(All()) }
 
 // Indexes returns the indexes of all extensions.
 func Indexes() []txn.Index { return extension.Indexes(All()) }
+
+// Formats returns the formats of all extensions, as they are without flags.
+func Formats() formats.Registry { return extension.Formats(All()) }

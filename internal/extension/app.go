@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -73,6 +75,26 @@ func (a *App) Commands() (all []*cobra.Command) {
 		}
 	}
 	return all
+}
+
+// Formats returns the formats of the extensions.
+func (a *App) Formats() formats.Registry { return Formats(a.Extensions) }
+
+// FormatFlags adds the flags of these formats to a command, as [formats.Flags] does.
+func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) func(files map[string]string) (given bool, err error) {
+	var checks []func(map[string]string) (bool, error)
+	for _, e := range a.Extensions {
+		if e.FormatFlags != nil {
+			checks = append(checks, e.FormatFlags(to, use))
+		}
+	}
+	return func(files map[string]string) (given bool, err error) {
+		for _, check := range checks {
+			one, failed := check(files)
+			given, err = given || one, cmp.Or(err, failed)
+		}
+		return given, err
+	}
 }
 
 // patience is how long a command waits for a data folder that another process

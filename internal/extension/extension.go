@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -35,6 +36,10 @@ type Extension struct {
 	// Hold is told of the store that the process holds to serve it, or to do rounds of its subscriptions, before Serve
 	// is called. It makes its part of what the watcher says; nil: none.
 	Hold func(*Holding) *watch.Part
+
+	// Formats are those in which it reads and writes topic maps, FormatFlags the flags that say how.
+	Formats     formats.Registry
+	FormatFlags formats.Flags
 
 	// Commands returns its commands for a program, which may be either: see [App.Serves].
 	Commands func(*App) []*cobra.Command
@@ -84,6 +89,14 @@ func Indexes(all []Extension) (indexes []txn.Index) {
 	}
 	slices.SortFunc(indexes, func(a, b txn.Index) int { return strings.Compare(a.Name, b.Name) })
 	return indexes
+}
+
+// Formats returns the formats of extensions.
+func Formats(all []Extension) (r formats.Registry) {
+	for _, e := range all {
+		r = append(r, e.Formats...)
+	}
+	return r
 }
 
 // AddFlags adds the flags of extensions to the command that serves.

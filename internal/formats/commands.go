@@ -5,21 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/tmshare/tmshare/xtm"
 )
-
-// RDFFlags adds the flags that say how RDF becomes a topic map.
-func RDFFlags(fl *pflag.FlagSet, o *RDFOptions) {
-	fl.BoolVar(&o.MergeSameAs, "merge-same-as", false, "make one topic of the resources of RDF that owl:sameAs joins")
-	LabelFlag(fl, o)
-}
-
-// LabelFlag adds the flag that says which properties name things. What writes RDF needs it too.
-func LabelFlag(fl *pflag.FlagSet, o *RDFOptions) {
-	fl.StringArrayVar(&o.Labels, "label", nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
-}
 
 // WriteWarnings says how a document was read although it breaks the rules of XTM.
 func WriteWarnings(w io.Writer, tolerated *xtm.Tally) {

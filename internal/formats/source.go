@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -22,7 +21,8 @@ type Source struct {
 	Stdin io.Reader // default os.Stdin
 	Name  string    // of the document, for messages; default Path, or "standard input"
 
-	Format *Format // default: the one that the ending of Path tells
+	Format  *Format  // default: the one of Formats that the ending of Path tells
+	Formats Registry // the formats of the program
 
 	ContentType string // as in xtm.Options
 
@@ -39,7 +39,7 @@ type Source struct {
 	Alone   bool
 	MaxSize int64 // bytes of all that is read, unpacked; default DefaultMaxSize
 
-	RDF         RDFOptions             // of documents in RDF
+	Collection  string                 // as in ReadOptions
 	Lenient     bool                   // as in xtm.Options
 	DropClashes bool                   // as in xtm.Options
 	Limits      xtm.Limits             // as in xtm.Options
@@ -151,7 +151,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		}()
 	}
 	d.Format = s.format()
-	d.Map, err = d.Format.Read(ctx, content, format.ReadOptions{Options: o, RDF: s.RDF})
+	d.Map, err = d.Format.Read(ctx, content, ReadOptions{Options: o, Collection: s.Collection})
 	var tooLarge *TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -167,7 +167,7 @@ func (s Source) format() *Format {
 	if s.Format != nil {
 		return s.Format
 	}
-	if f, ok := OfFile(s.Path); ok && f.Read != nil {
+	if f, ok := s.Formats.OfFile(s.Path); ok && f.Read != nil {
 		return f
 	}
 	return Default

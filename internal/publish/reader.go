@@ -15,10 +15,10 @@ import (
 
 // Reader reads documents that are to be published. It may be used by several goroutines at the same time.
 type Reader struct {
-	MaxSize int64              // bytes of a document, unpacked, with what it merges in
-	Lenient bool               // as in xtm.Options
-	Limits  xtm.Limits         // as in xtm.Options
-	RDF     formats.RDFOptions // of documents in RDF; without a graph, which each file has its own
+	MaxSize int64            // bytes of a document, unpacked, with what it merges in
+	Lenient bool             // as in xtm.Options
+	Limits  xtm.Limits       // as in xtm.Options
+	Formats formats.Registry // the formats of the program
 	Logger  *slog.Logger
 }
 
@@ -42,18 +42,24 @@ func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name,
 
 // ReadTyped is Read of a document that came with a Content-Type: that tells its format, and its charset.
 func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
-	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: formats.ToRead(contentType), ContentType: contentType}, sp)
+	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: d.Formats.ToRead(contentType), ContentType: contentType}, sp)
 }
 
 func (d *Reader) readAlone(ctx context.Context, src formats.Source, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	tolerated := &xtm.Tally{}
-	src.Alone, src.RDF = true, d.RDF
+	src.Alone = true
 	tm, err := d.from(ctx, src, src.Name, sp, tolerated)
 	if err != nil {
 		return nil, nil, err
 	}
 	d.logTolerated(tolerated)
 	return tm, tolerated, nil
+}
+
+// IsExchanged reports whether a file is in a format that is exchanged otherwise than XTM, by the ending of its name.
+func (d *Reader) IsExchanged(file string) bool {
+	f, ok := d.Formats.OfFile(file)
+	return ok && f.Exchange != nil
 }
 
 // fileRead is what came of reading a file.
@@ -68,11 +74,9 @@ type fileRead struct {
 // the files that it has looked at are known.
 func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead, error) {
 	f := &fileRead{seen: looks{}}
-	rdf := d.RDF
-	rdf.Graph = w.Graph
 	var err error
 	f.tm, err = d.from(ctx, formats.Source{
-		Path: w.File, Root: w.Root, RDF: rdf, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
+		Path: w.File, Root: w.Root, Collection: w.Collection, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
 	}, w.File, sp, &f.tolerated)
 	if err == nil {
 		f.content, err = f.seen.read(ctx)
@@ -82,7 +86,7 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 
 func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
 	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
-	src.Lenient, src.Limits, src.DropClashes = d.Lenient, d.Limits, true
+	src.Formats, src.Lenient, src.Limits, src.DropClashes = d.Formats, d.Lenient, d.Limits, true
 	document, err := src.Read(ctx)
 	var large *formats.TooLargeError
 	switch {

@@ -25,19 +25,12 @@ import (
 type Watched struct {
 	Collection, File string
 	Root             string // the folder below which these are opened; "": that of the file
-	Graph            string // that is read of a file in RDF with several; as in formats.RDFOptions
 
 	// was is what the files were like when the collection was last published
 	// from them; nil: not known, so they are published if they say anything else than
 	// the collection. content are the digests of what was in them.
 	was     looks
 	content digests
-}
-
-// IsGraph reports whether the file is in a notation of RDF, by the ending of its name.
-func (w *Watched) IsGraph() bool {
-	f, ok := formats.OfFile(w.File)
-	return ok && f.Statements != nil
 }
 
 // looks is what some files were like, by their paths; nil: not there.
@@ -249,7 +242,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 	}
 	var content digests
 	done, err := f.w.Publisher.Publish(ctx, Publication{
-		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete), RDF: f.IsGraph(),
+		Collection: f.Collection, Decide: NewVersion(f.w.MaxDelete), RDF: f.w.Reader.IsExchanged(f.File),
 		Read: func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 			file, err := f.w.Reader.readFile(ctx, &f.Watched, sp)
 			seen, content = file.seen, file.content

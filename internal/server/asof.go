@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
-	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -27,7 +26,11 @@ func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.V
 	web.AddLink(h, s.URLs.Topic(c, e.TopicSI), "original")
 	s.addTopicLinks(h, c, e)
 	web.AddLink(h, s.URLs.Map(c), "collection")
-	return web.Represent(s, w, r, VersionForms, version{v, e, s.keeper.Changes.Made(e.Updated)})
+	in, err := s.choose(w, r, store.Forms[:], false)
+	if err != nil {
+		return err
+	}
+	return s.writeRecord(w, r, version{v, e, s.keeper.Changes.Made(e.Updated)}, in)
 }
 
 // topicAt answers with a topic as it was at a time. Unlike a memento, it is what the topic was, or an error that says
@@ -87,12 +90,6 @@ func (s *Server) AcceptDatetime(r *http.Request) (at time.Time, err error) {
 	return at, err
 }
 
-// current is the map as it is, or as it was.
-type current struct {
-	*store.View
-	at *history.Moment // nil: as it is now
-}
-
 // currentSnapshot streams the map as it is now, or with ?at= as it was at a time, and says as of when. With
 // Accept-Datetime it leads to the map as it was (RFC 7089 §4.1.1, pattern 1.1): to the last state where the time is
 // later, to the first one that can be had where it is earlier.
@@ -109,14 +106,14 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 		h, c := w.Header(), &v.Collection
 		web.AddLink(h, s.URLs.Map(c), "collection")
 		web.AddLink(h, s.URLs.Current(c), "original timegate")
-		of := current{View: v}
+		var then *history.Moment // nil: as it is now
 		switch {
 		case at != nil:
 			m, err := history.Asked(v, *at, s.Now())
 			if err != nil {
 				return err
 			}
-			of.at = &m
+			then = &m
 		case !gate.IsZero():
 			return s.leadToState(w, r, v, gate)
 		default:
@@ -125,7 +122,11 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		return web.Represent(s, w, r, dataforms.Offered(currentForms, store.Forms[:], v.InRDF()), of)
+		in, err := s.choose(w, r, store.Forms[:], v.InRDF())
+		if err != nil {
+			return err
+		}
+		return s.writeCurrent(w, r, v, then, in)
 	})
 }
 
@@ -155,31 +156,31 @@ func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment
 	return s.URLs.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
 }
 
-func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, of current, in *formats.Format) error {
-	v, h := of.View, w.Header()
-	if of.at == nil {
+func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.View, then *history.Moment, in *formats.Format) error {
+	h := w.Header()
+	if then == nil {
 		h.Add("Vary", "Accept-Datetime")
 		made := s.asOfNow(w, r, v, StateOf(&v.Collection)+in.URLEnding)
 		return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
 			return writeMap(to, in, v.SP, v.Source())
 		})
 	}
-	h.Set(currentVersion, feeds.FormatTime(of.at.Updated))
-	h.Set("Memento-Datetime", web.HTTPTime(of.at.Updated))
-	then, err := v.Past(of.at.Seq)
+	h.Set(currentVersion, feeds.FormatTime(then.Updated))
+	h.Set("Memento-Datetime", web.HTTPTime(then.Updated))
+	past, err := v.Past(then.Seq)
 	if err != nil {
 		return err
 	}
-	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), of.at.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
+	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), then.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
 	return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
-		return writeMap(to, in, v.SP, then)
+		return writeMap(to, in, v.SP, past)
 	})
 }
 
 // writeMap writes a map in a format.
 func writeMap(to io.Writer, in *formats.Format, sp string, src fragment.Source) error {
-	if in.Statements != nil {
-		return dataforms.WriteMap(to, in, sp, src)
+	if in.Exchange != nil {
+		return in.Snapshot(to, sp, fragment.Records(src))
 	}
 	return fragment.WriteSnapshot(to, src, fragment.Form{Version: in.Stored, SP: sp})
 }

@@ -54,7 +54,7 @@ type CollectionSettings struct {
 type recordFormat struct{ *formats.Format }
 
 func (f *recordFormat) UnmarshalText(name []byte) (err error) {
-	f.Format, err = formats.StoredNamed(string(name))
+	f.Format, err = formats.Stored().Named(string(name))
 	return err
 }
 
@@ -97,7 +97,7 @@ func set[T any](field, given *T) {
 func settingsOf(c *store.Collection) CollectionSettings {
 	offered := []recordFormat{}
 	for _, v := range c.RecordForms {
-		offered = append(offered, recordFormat{formats.Stored(v)})
+		offered = append(offered, recordFormat{formats.StoredAs(v)})
 	}
 	mirrors, offersSync, inRDF := append([]string{}, c.Mirrors...), !c.NoResourceSync, c.InRDF()
 	return CollectionSettings{

@@ -90,6 +90,9 @@ type Config struct {
 	// A collection without any is for all.
 	ReadTokens map[string][]string
 
+	// Formats are those in which extensions read and write topic maps.
+	Formats formats.Registry
+
 	// Parts make what extensions add, in this order.
 	Parts []func(*Server) (*Part, error)
 
@@ -105,12 +108,11 @@ type Config struct {
 	MetricsElsewhere  bool                   // there is no /metrics here: MetricsHandler is served at another address
 	Collectors        []prometheus.Collector // have metrics that are shown as well
 
-	Lenient      bool               // read XTM 1.0 leniently
-	RDF          formats.RDFOptions // how RDF becomes a topic map; a graph is chosen file by file
-	MaxBody      int64              // bytes of a request body, unpacked; default 1 GiB
-	Limits       xtm.Limits         // on documents that are read; default of Roles: 1,000, of Memory: MaxBody, at least 256 MiB
-	MaxDelete    losses.Limit       // of a new version of a map, where its writer does not say
-	DocumentSize int                // entries of an archive document, for new collections; default 100
+	Lenient      bool         // read XTM 1.0 leniently
+	MaxBody      int64        // bytes of a request body, unpacked; default 1 GiB
+	Limits       xtm.Limits   // on documents that are read; default of Roles: 1,000, of Memory: MaxBody, at least 256 MiB
+	MaxDelete    losses.Limit // of a new version of a map, where its writer does not say
+	DocumentSize int          // entries of an archive document, for new collections; default 100
 
 	upkeep.Policy // of what is kept
 

@@ -12,12 +12,12 @@ import (
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // fragmentData is the Topic Map Fragment Data Service of TMShare.
@@ -34,7 +34,11 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", CacheForEver)
 		web.AddLink(h, s.URLs.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
 		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
-		return web.Represent(s, w, r, dataforms.Offered(fragmentForms, store.Forms[:], v.OffersRDF(e.Seq)), version{v, e, s.keeper.Changes.Made(e.Updated)})
+		in, err := s.choose(w, r, store.Forms[:], v.OffersRDF(e.Seq))
+		if err != nil {
+			return err
+		}
+		return s.writeFragment(w, r, version{v, e, s.keeper.Changes.Made(e.Updated)}, in)
 	})
 }
 
@@ -80,7 +84,11 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if !modified.IsZero() {
 			modified = e.Updated
 		}
-		return web.Represent(s, w, r, dataforms.Offered(topicForms, v.FormsOf(e), v.InRDF()), version{v, e, modified})
+		in, err := s.choose(w, r, v.FormsOf(e), v.InRDF())
+		if err != nil {
+			return err
+		}
+		return s.writeRecord(w, r, version{v, e, modified}, in)
 	})
 }
 
@@ -97,8 +105,9 @@ func (s *Server) addFormLinks(h http.Header, r *http.Request, c *store.Collectio
 		web.AddLink(h, topic, "canonical")
 		return
 	}
-	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), c.InRDF()) {
-		web.AddLink(h, topic+p.Ending, "alternate", "type", p.MediaType)
+	all, _ := s.offered(c.FormsOf(e), c.InRDF())
+	for _, f := range all {
+		web.AddLink(h, topic+f.URLEnding, "alternate", "type", f.MediaType())
 	}
 }
 
@@ -170,31 +179,37 @@ type version struct {
 
 // writeFragment answers with the fragment of an entry.
 func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	return s.writeShown(w, r, of, in, "fragment", of.view.ShowsNow(of.entry), func(to io.Writer) error {
-		if in.Statements != nil {
-			return dataforms.WriteResource(to, in, of.view, of.entry, false)
-		}
-		return of.view.WriteFragment(to, of.entry, in.Stored)
-	})
+	return s.writeShown(w, r, of, in, "fragment", of.view.ShowsNow(of.entry), of.view.WriteFragment)
 }
 
 // writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry
 // changes what the published map says of it in XTM. In RDF it has blank nodes, which change on their own.
 func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
 	v, e := of.view, of.entry
-	now := v.ShowsNow(e) && (v.Replica != nil || in.Statements != nil || !e.Lives())
-	return s.writeShown(w, r, of, in, "record", now, func(to io.Writer) error {
-		if in.Statements != nil {
-			return dataforms.WriteResource(to, in, v, e, true)
-		}
-		return v.WriteRecord(to, e, in.Stored)
-	})
+	now := v.ShowsNow(e) && (v.Replica != nil || in.Exchange != nil || !e.Lives())
+	return s.writeShown(w, r, of, in, recordForm, now, v.WriteRecord)
 }
 
-// writeShown answers with what is written of the map as an entry shows it. Where that is the map as it is now, caches
-// ask each time.
-func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, write func(io.Writer) error) error {
+// recordForm is what [Server.writeShown] calls the form of a topic, not of an entry.
+const recordForm = "record"
+
+// writeShown answers with what is written of the map as an entry shows it, in XTM by inXTM. Where that is the map as it
+// is now, caches ask each time.
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, inXTM func(io.Writer, *store.Entry, xtm.Version) error) error {
 	v, e := of.view, of.entry
+	write := func(to io.Writer) error {
+		if in.Exchange == nil {
+			return inXTM(to, e, in.Stored)
+		}
+		shown := formats.Shown{SP: v.SP, TopicSI: e.TopicSI, Record: what == recordForm}
+		if e.Lives() {
+			var err error
+			if shown.State, _, err = v.Shown(e); err != nil {
+				return err
+			}
+		}
+		return in.Fragment(to, shown)
+	}
 	if err := canWrite(v, e); err != nil {
 		return err
 	}
@@ -246,28 +261,26 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", CacheForEver)
 	web.AddLink(w.Header(), s.URLs.Map(&l.Collection), "collection")
-	return web.Represent(s, w, r, dataforms.Offered(snapshotForms, store.Forms[:], l.InRDF()), keptSnapshot{l, snap})
-}
-
-// keptSnapshot is a snapshot that the feed of a collection lists.
-type keptSnapshot struct {
-	of   *store.Latest
-	snap *store.Snapshot
+	in, err := s.choose(w, r, store.Forms[:], l.InRDF())
+	if err != nil {
+		return err
+	}
+	return s.writeSnapshotFile(w, r, l, snap, in)
 }
 
 // writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another
 // program may write that in other bytes.
-func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k keptSnapshot, in *formats.Format) error {
-	made := web.Validator{Tag: k.snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(k.snap.Updated)}
+func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *store.Latest, snap *store.Snapshot, in *formats.Format) error {
+	made := web.Validator{Tag: snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(snap.Updated)}
 	stored := in.Stored == store.SnapshotForm
 	if !stored {
 		made.Tag = web.Digest([]byte(made.Tag + " " + s.program))
 	}
-	if in.Statements != nil {
+	if in.Exchange != nil {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
-		open := func() (web.File, error) { return k.of.OpenSnapshot(r.Context(), k.snap) }
+		open := func() (web.File, error) { return of.OpenSnapshot(r.Context(), snap) }
 		var kept web.Kept
 		var err error
 		if stored {
@@ -277,11 +290,11 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, k kep
 			}
 		} else {
 			kept, err = s.rendering(s.renderings, r, made.Tag, func(to io.Writer) error {
-				return dataforms.WriteSnapshot(to, in, k.of.SP, func() (io.ReadCloser, error) { return open() })
+				return writeConverted(to, in, of.SP, open)
 			})
 		}
 		if errors.Is(err, store.ErrLost) {
-			err = s.snapshotWasLost(r.Context(), k.of.Name, k.snap)
+			err = s.snapshotWasLost(r.Context(), of.Name, snap)
 		}
 		return kept, problems.NoSpaceFor("this form of the snapshot", "The snapshot is stored in XTM 2.1, and can be read in that", err)
 	}, web.Gzipped)

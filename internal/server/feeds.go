@@ -140,19 +140,31 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	if err := document.Encode(&b); err != nil {
 		return err
 	}
-	return web.Represent(s, w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
+	return s.writeFeed(w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
 }
 
 // writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is
 // made only for those who do not know it, and where it was not made lately: then
 // it needs a view.
-func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms feedTable, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
-	return web.Represent(s, w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
+func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
+	return s.writeFeed(w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
 		if v == nil {
 			return nil, errNeedsView
 		}
 		return build(v)
 	}, v})
+}
+
+// writeFeed answers with a document in one of the forms.
+func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, forms []web.Form, d feedDocument) error {
+	i, err := web.Choose(w, r, forms)
+	switch {
+	case err != nil:
+		return err
+	case forms[i].Ending == bundleEnding:
+		return s.writeBundle(w, r, d)
+	}
+	return s.writeAtomDocument(w, r, d)
 }
 
 // writeBundle answers with a document of the fragments feed that has the fragments.
@@ -179,14 +191,4 @@ func (s *Server) writeAtomDocument(w http.ResponseWriter, r *http.Request, d fee
 		err = document.Encode(&b)
 		return b.Bytes(), err
 	})
-}
-
-// stream is what is written as it is made.
-type stream struct {
-	made   web.Validator
-	render func(io.Writer) error
-}
-
-func (s *Server) writeStream(w http.ResponseWriter, r *http.Request, of stream) error {
-	return s.Answers.WriteRendered(w, r, of.made, of.render)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -89,7 +88,7 @@ func (s *Server) FragmentsLinks(c *store.Collection) []feeds.Link {
 // archivedFeed is a feed of the log whose documents have permanent URLs.
 type archivedFeed struct {
 	url    func(*store.Collection) string
-	forms  feedTable
+	forms  []web.Form
 	pruned func(*store.Collection) error // the answer behind the horizon; nil where the feed does without what is pruned
 	build  func(*store.View, uint64) (*feeds.Feed, error)
 }
@@ -272,7 +271,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
-	links := append([]feeds.Link{AtomLink("self", href+".atom")}, dataforms.Links(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
+	links := append([]feeds.Link{AtomLink("self", href+".atom")}, s.formLinks(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
 			via = s.URLs.Overview() + "/" + via + formats.XTM21.URLEnding

@@ -32,7 +32,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Represent(s, w, r, feedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
+	return s.writeFeed(w, r, feedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
 		b, err := document()
 		return encoded(b), err
 	}, nil})

@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -126,8 +125,9 @@ func (s *Server) recordFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, er
 		out.State, out.Content = feeds.StateDeleted, feeds.EmptyContent
 		return out, nil
 	}
-	for _, p := range dataforms.Offered(topicForms, c.FormsOf(e), false) {
-		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: p.MediaType, Href: href + p.Ending})
+	all, _ := s.offered(c.FormsOf(e), false)
+	for _, f := range all {
+		out.Links = append(out.Links, feeds.Link{Rel: "alternate", Type: f.MediaType(), Href: href + f.URLEnding})
 	}
 	return out, nil
 }
@@ -164,7 +164,10 @@ func (s *Server) completeRecords(w http.ResponseWriter, r *http.Request) error {
 		}
 		s.addPartLinks(w.Header(), c)
 		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), Title(c), inputs.State(from)) // not what is pruned, nor other settings
-		return web.Represent(s, w, r, completeForms, stream{s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) }})
+		if _, err := web.Choose(w, r, feedForms); err != nil {
+			return err
+		}
+		return s.Answers.WriteRendered(w, r, s.asOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, s.activeEntries(v)) })
 	})
 }
 

@@ -42,9 +42,9 @@ func (s *Server) routes() *web.Router {
 
 	followed("/topicmaps/{map}/snapshots", s.beside(SnapshotsFeed, s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
-	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(currentForms), s.currentSnapshot)
+	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(s.dataForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
-	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}"+web.WithEndings(snapshotForms), s.snapshotData)
+	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}"+web.WithEndings(s.dataForms), s.snapshotData)
 
 	write("POST", "/topicmaps/{map}/snapshots", s.postSnapshot)
 	dryRunToo("POST", "/topicmaps/{map}/gc", s.postGC)
@@ -63,7 +63,7 @@ func (s *Server) routes() *web.Router {
 	get(archived, s.beside(FragmentsArchive, s.archiveDocument))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
-	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(fragmentForms), s.beside(Fragment, s.fragmentData))
+	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(s.dataForms), s.beside(Fragment, s.fragmentData))
 
 	followed("/topicmaps/{map}/records", s.recordsFeed)
 	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}", s.recordsArchiveDocument)
@@ -73,7 +73,7 @@ func (s *Server) routes() *web.Router {
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.FewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(topicForms), s.beside(Topic, s.topicData))
+	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(s.dataForms), s.beside(Topic, s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 
 	get("/topicmaps/{map}/"+minted, s.Viewed(s.mintedTopic))

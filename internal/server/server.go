@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/renderings"
@@ -25,9 +26,11 @@ import (
 // Server answers HTTP requests. It is safe for concurrent use.
 type Server struct {
 	Config
-	handler http.Handler
-	URLs    addresses.Base
-	program string // see StateTag
+	dataFormats []*formats.Format // in which topics and maps are available
+	dataForms   []web.Form
+	handler     http.Handler
+	URLs        addresses.Base
+	program     string // see StateTag
 
 	Writers web.Tokens
 	readers map[string]web.Tokens // by collection
@@ -72,11 +75,12 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
+		Config: c, dataFormats: dataFormats(c.Formats), URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		Writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
+	s.dataForms = formsOf(s.dataFormats)
 	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
 	s.large = renderings.New(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
 	s.Known = slices.Clone(s.Writers) // before those without names
@@ -86,7 +90,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.Guesses = web.NewGuesses(s.Known)
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Logger: c.Logger, Now: c.Now})
-	s.Reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, RDF: c.RDF, Limits: c.Limits, Logger: c.Logger}
+	s.Reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Formats: c.Formats, Limits: c.Limits, Logger: c.Logger}
 	s.Publisher = &publish.Publisher{
 		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
 		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,

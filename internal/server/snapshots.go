@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/dataforms"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
@@ -38,8 +37,9 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 // currentLinks returns the links to the map as of now.
 func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
-	for _, f := range dataforms.Offered(currentForms, store.Forms[:], c.InRDF()) {
-		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType, Href: s.URLs.Current(c) + f.Ending})
+	all, _ := s.offered(store.Forms[:], c.InRDF())
+	for _, f := range all {
+		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType(), Href: s.URLs.Current(c) + f.URLEnding})
 	}
 	return links
 }
@@ -49,7 +49,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom")}, dataforms.Links(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom")}, s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 

@@ -58,7 +58,7 @@ const requestBody = "request body"
 // bodyOf reads the document in the body of a request.
 func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	return func(sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
-		if err := checkContent(w, r); err != nil {
+		if err := s.checkContent(w, r); err != nil {
 			return nil, nil, err
 		}
 		return s.Reader.ReadTyped(r.Context(), r.Body, r.Header.Get("Content-Type"), requestBody, sp)
@@ -74,7 +74,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, pub publish.Pub
 	}
 	pub.Note = cmp.Or(pub.Note, otherwise)
 	pub.Collection, pub.DryRun = web.Var(r, "map"), isDryRun(r)
-	pub.RDF = formats.ToRead(r.Header.Get("Content-Type")).Statements != nil
+	pub.RDF = s.Formats.ToRead(r.Header.Get("Content-Type")).Exchange != nil
 	pub.Allowed = func(c *store.Collection) error { return s.ifMatch(r, c) }
 	p, err := s.Publisher.Publish(r.Context(), pub)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 // ImportFile does the same with a file and those that it merges in. file is what
 // [Server.Watch] is to follow then.
 func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
-	return s.create(ctx, c, file.File, file.IsGraph(), func(sp string) (*tmdm.TopicMap, error) { return s.Reader.First(ctx, file, sp) })
+	return s.create(ctx, c, file.File, s.Reader.IsExchanged(file.File), func(sp string) (*tmdm.TopicMap, error) { return s.Reader.First(ctx, file, sp) })
 }
 
 func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
@@ -224,7 +224,7 @@ func (b *readBody) Read(p []byte) (int, error) {
 // checkContent checks that the body of a request says of itself that it can be
 // read: where it names a type or a coding, that must be one of a topic map. What
 // curl calls a file when it is not told is taken, too.
-func checkContent(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) checkContent(w http.ResponseWriter, r *http.Request) error {
 	switch c := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); c {
 	case "", "identity", "gzip":
 	default:
@@ -241,19 +241,21 @@ func checkContent(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "/xml"), media == "text/plain",
 		media == "application/octet-stream", media == "application/x-www-form-urlencoded", media == "application/gzip", media == "application/x-gzip":
 		return nil
-	case formats.ToRead(media).Name != formats.Default.Name:
+	case s.Formats.ToRead(media) != formats.Default:
 		return nil
 	}
-	w.Header().Set("Accept", takenTypes)
-	return web.Problemf(http.StatusUnsupportedMediaType, "a topic map is expected (%s), not %q", takenTypes, given)
+	taken := s.takenTypes()
+	w.Header().Set("Accept", taken)
+	return web.Problemf(http.StatusUnsupportedMediaType, "a topic map is expected (%s), not %q", taken, given)
 }
 
-var takenTypes = func() string {
+// takenTypes are the media types of documents that are read.
+func (s *Server) takenTypes() string {
 	var types []string
-	for _, f := range formats.All {
-		if f.Read != nil && len(f.MediaTypes) > 0 {
+	for _, f := range s.Formats.Readable() {
+		if len(f.MediaTypes) > 0 {
 			types = append(types, f.MediaType())
 		}
 	}
 	return strings.Join(append(types, "application/xml", "application/gzip"), ", ")
-}()
+}

@@ -6,54 +6,25 @@
 package graphs
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
-	"mime"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Notation returns the notation of RDF of a document, nil if it is none. A media type that says nothing of the notation
-// leaves that to the link by which the document was found.
-func Notation(contentType, linkType string) *formats.Format {
-	if f := notationOf(contentType); f != nil {
-		return f
-	}
-	switch base, _, _ := mime.ParseMediaType(contentType); base {
-	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
-		return notationOf(linkType)
-	}
-	return nil
-}
-
-func notationOf(mediaType string) *formats.Format {
-	if f := formats.ToRead(mediaType); f.Statements != nil {
-		return f
-	}
-	return nil
-}
-
-// Said is what a document says of some resources: a fragment for each, with the associations that are its statements,
-// and for each blank node that these lead to.
-type Said []*fragment.Fragment
-
-// Read reads a document that is about resources. What it says of others is passed over: it comes with their own
-// documents.
-func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, resources []string) (Said, error) {
-	m, err := read(ctx, r, f, format.ReadOptions{Options: o, RDF: mapping.Options{Fragment: true}})
+// Fragments returns what a document says of some resources: a fragment for each, with the associations that are its
+// statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
+// own documents.
+func Fragments(tm *tmdm.TopicMap, o xtm.Options, resources []string) (said []*fragment.Fragment, err error) {
+	m, err := mapOf(tm, o)
 	if err != nil {
 		return nil, err
 	}
-	var said Said
 	seen, mentioned := map[fragment.Ref]bool{}, mentions(m)
 	var queue []fragment.Ref
 	for _, resource := range resources {
@@ -81,11 +52,7 @@ func Read(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options, re
 	return said, nil
 }
 
-func read(ctx context.Context, r io.Reader, f *formats.Format, o format.ReadOptions) (*fragment.Map, error) {
-	tm, err := f.Read(ctx, r, o)
-	if err != nil {
-		return nil, err
-	}
+func mapOf(tm *tmdm.TopicMap, o xtm.Options) (*fragment.Map, error) {
 	m, err := fragment.NewMap(tm, string(o.Base))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.URI, err)
@@ -170,11 +137,11 @@ func nodes(a *fragment.Association) []fragment.Ref {
 	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
 }
 
-// Records reads a snapshot. Topics of which nothing is said, and that others mention, are provisional: they go with
-// what mentions them.
-func Records(ctx context.Context, r io.Reader, f *formats.Format, o xtm.Options) iter.Seq2[fragment.Record, error] {
+// Records returns the records of a snapshot. Topics of which nothing is said, and that others mention, are provisional:
+// they go with what mentions them.
+func Records(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
-		m, err := read(ctx, r, f, format.ReadOptions{Options: o})
+		m, err := mapOf(tm, o)
 		if err != nil {
 			yield(fragment.Record{}, err)
 			return

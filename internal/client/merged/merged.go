@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/formats/format"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -112,7 +111,7 @@ func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims
 			return losses, err
 		}
 		v.reportConflicts(conflicts)
-		return f.Write(w, tm, format.WriteOptions{})
+		return f.Write(w, tm, formats.WriteOptions{})
 	}
 	return losses, v.Parts(ctx, claims, sources, func(parts []merge.Part, _ []store.Part) error {
 		view := merge.NewView(ctx, parts...)

@@ -40,7 +40,7 @@ func (c *commands) convert() *cobra.Command {
 		Long: `Read the topic map in IN and write it to OUT. --to says in which format, or else the
 ending of OUT:
 
-` + formats.Help() + `
+` + c.Formats().Help() + `
 
 The default for OUT "-", standard output, is ` + formats.Default.Name + `. CXTM is the canonical form of ISO 13250-4. A further ending .gz gzips OUT, which appears when it is complete; if anything goes
 wrong, what was there before stays.
@@ -62,15 +62,14 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: c.Apart(func(_ context.Context, args []string) error { return c.convertFile(&f, args[0], o) }),
 	}
-	f.add(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "`format`: "+formats.List(formats.All)+" (default: by the ending of OUT)")
-	cli.OneOf(cmd.Flags(), "to", formats.Names(formats.All)...)
+	f.add(c, cmd, formats.Use{Reads: true, Writes: true})
+	cmd.Flags().StringVar(&to, "to", "", "`format`: "+c.Formats().All().String()+" (default: by the ending of OUT)")
+	cli.OneOf(cmd.Flags(), "to", c.Formats().All().Names()...)
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
-	cmd.Flags().BoolVar(&o.writing.RDF.Plain, "plain", false, "write RDF without statements of the vocabulary of tmshare; what needs them is left out")
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) (err error) {
-		if o.format, err = formatFor(to, args[1]); err != nil {
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if o.format, err = c.formatFor(to, args[1]); err != nil {
 			return cli.UsageError(err)
 		}
 		switch nameTypes {
@@ -81,17 +80,16 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 			return cli.UsageError(fmt.Errorf("--name-types %q: use omit or ontopia", nameTypes))
 		}
 		o.target.Path = args[1]
-		o.writing.RDF.Labels = f.rdf.Labels
-		return f.check(cmd, args)
+		return c.check(&f)
 	}
 	return cmd
 }
 
-func formatFor(to, out string) (*formats.Format, error) {
+func (c *commands) formatFor(to, out string) (*formats.Format, error) {
 	if to != "" {
-		return formats.Named(to)
+		return c.Formats().All().Named(to)
 	}
-	if format, ok := formats.OfFile(out); ok {
+	if format, ok := c.Formats().OfFile(out); ok {
 		return format, nil
 	}
 	if out == "-" {

@@ -37,6 +37,6 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 			return err
 		}),
 	}
-	f.add(cmd)
+	f.add(c, cmd, formats.Use{Reads: true})
 	return cmd
 }

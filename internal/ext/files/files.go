@@ -40,34 +40,33 @@ type fileFlags struct {
 	maxSize          int64
 	noMerge          bool
 	format           *formats.Format // that from names; nil: by the ending
-	rdf              formats.RDFOptions
+	checkFormats     func(map[string]string) (bool, error)
 }
 
-func (f *fileFlags) add(cmd *cobra.Command) {
+func (f *fileFlags) add(c *commands, cmd *cobra.Command, use formats.Use) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.from, "from", "", "`format` of the file: "+formats.List(formats.Readable())+" (default: by its ending, else XTM)")
-	cli.OneOf(cmd.Flags(), "from", formats.Names(formats.Readable())...)
+	fl.StringVar(&f.from, "from", "", "`format` of the file: "+c.Formats().Readable().String()+" (default: by its ending, else XTM)")
+	cli.OneOf(cmd.Flags(), "from", c.Formats().Readable().Names()...)
 	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
 	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
 	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
-	fl.StringVar(&f.rdf.Graph, "graph", "", "`IRI` of the graph that is read of a document in RDF with several, or \"default\" for the one without a name")
-	formats.RDFFlags(fl, &f.rdf)
-	cmd.PreRunE = f.check
+	f.checkFormats = c.FormatFlags(fl, use)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return c.check(f) }
 }
 
 // check finds what makes no sense before anything is read.
-func (f *fileFlags) check(*cobra.Command, []string) error {
+func (c *commands) check(f *fileFlags) error {
 	if f.maxSize <= 0 {
 		return cli.UsageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
 	}
 	if f.from != "" {
 		var err error
-		if f.format, err = formats.ReadableNamed(f.from); err != nil {
+		if f.format, err = c.Formats().Readable().Named(f.from); err != nil {
 			return cli.UsageError(fmt.Errorf("--from: %w", err))
 		}
 	}
-	if err := f.rdf.Validate(); err != nil {
+	if _, err := f.checkFormats(nil); err != nil {
 		return cli.UsageError(err)
 	}
 	if f.base != "" {
@@ -81,7 +80,7 @@ func (f *fileFlags) check(*cobra.Command, []string) error {
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.ReadsLeniently(), RDF: f.rdf,
+		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.ReadsLeniently(), Formats: c.Formats(),
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) { c.Display.Line(fmt.Sprintf("left out: %s, which a mergeMap names", l)) }

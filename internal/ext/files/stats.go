@@ -95,7 +95,7 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 			return c.Answer(st, st.write)
 		}),
 	}
-	f.add(cmd)
+	f.add(c, cmd, formats.Use{Reads: true})
 	cmd.Flags().IntVar(&top, "top", 10, "list this `number` of types of each kind, 0: all")
 	return cmd
 }

@@ -65,7 +65,7 @@ warnings, and the "rule" that is broken where there is a name for it.`,
 		RunE: c.Apart(func(_ context.Context, args []string) error { return c.validateFile(&f, args[0], previous) }),
 	}
 	cmd.Flags().StringVar(&previous, "previous", "", "`file` with the version before, to warn of ids that were numbered anew")
-	f.add(cmd)
+	f.add(c, cmd, formats.Use{Reads: true})
 	return cmd
 }
 

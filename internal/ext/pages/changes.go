@@ -50,7 +50,7 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
-	made.Forms = append(data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(p.data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made, nil
 }
 

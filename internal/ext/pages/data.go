@@ -7,12 +7,12 @@ import (
 )
 
 // data are the links to all forms of a topic, a fragment or a map at an address, for programs.
-func data(address, query string, inRDF bool) (all []link) {
+func (p *Pages) data(address, query string, inRDF bool) (all []link) {
 	for _, form := range store.Forms {
-		all = append(all, link{Title: texts.XTM + string(form), URL: address + formats.Stored(form).URLEnding + query})
+		all = append(all, link{Title: texts.XTM + string(form), URL: address + formats.StoredAs(form).URLEnding + query})
 	}
 	if inRDF {
-		for _, f := range formats.ServedRDF() {
+		for _, f := range p.Formats.Exchanged() {
 			all = append(all, link{Title: f.Title, URL: address + f.URLEnding + query})
 		}
 	}
@@ -23,8 +23,8 @@ func data(address, query string, inRDF bool) (all []link) {
 type alternate struct{ Type, URL string }
 
 // graphs are the notations of RDF of what is at an address.
-func graphs(address string) (all []alternate) {
-	for _, f := range formats.ServedRDF() {
+func (p *Pages) graphs(address string) (all []alternate) {
+	for _, f := range p.Formats.Exchanged() {
 		all = append(all, alternate{f.MediaType(), address + f.URLEnding})
 	}
 	return all

@@ -27,7 +27,7 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 	for i := range list {
 		s := &list[i]
 		made := snapshot{Updated: s.Updated, Topics: s.Topics}
-		for i, form := range data(p.URLs.Snapshot(&v.Collection, s.ID), "", v.InRDF()) {
+		for i, form := range p.data(p.URLs.Snapshot(&v.Collection, s.ID), "", v.InRDF()) {
 			made.Files = append(made.Files, file{link: form})
 			if i < len(store.Forms) && store.Forms[i] == store.SnapshotForm {
 				made.Files[i].Bytes = s.Size
@@ -49,5 +49,5 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 		Snapshots []snapshot
 		Feed      string
 		Current   []link
-	}{all, p.URLs.Snapshots(c), data(p.URLs.Current(c), "", c.InRDF())}})
+	}{all, p.URLs.Snapshots(c), p.data(p.URLs.Current(c), "", c.InRDF())}})
 }

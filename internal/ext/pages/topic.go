@@ -214,8 +214,8 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
 	inRDF := d.past == nil && d.v.InRDF()
-	if of.Forms = data(topic, query, inRDF); inRDF {
-		of.Graphs = graphs(topic)
+	if of.Forms = d.data(topic, query, inRDF); inRDF {
+		of.Graphs = d.graphs(topic)
 	}
 	if d.past == nil {
 		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()

@@ -1,28 +1,37 @@
 package formatrdf_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
+var extension = formatrdf.Extension().Formats
+
+// notation returns one of the formats.
+func notation(name string) *formats.Format {
+	f, err := extension.All().Named(name)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
 // Documents that make many statements of few bytes are refused before they fill the memory, in each notation that can
 // make them.
 func TestDenseDocumentsAreRefused(t *testing.T) {
-	formats := map[string]*format.Format{".ttl": formatrdf.Turtle, ".trig": formatrdf.TriG, ".jsonld": formatrdf.JSONLD, ".rdf": formatrdf.RDFXML, ".nt": formatrdf.NTriples}
 	for name, make := range testhostile.Dense {
-		f := formats[filepath.Ext(name)]
-		require.NotNil(t, f, name)
+		f, ok := extension.OfFile(name)
+		require.True(t, ok, name)
 		read := func(n int) error {
-			var o format.ReadOptions
+			var o formats.ReadOptions
 			o.Base, o.URI = "http://example.org/doc", "doc"
 			_, err := f.Read(t.Context(), strings.NewReader(make(n)), o)
 			return err
@@ -33,8 +42,8 @@ func TestDenseDocumentsAreRefused(t *testing.T) {
 		err := read(700_000)
 		var syntax *rdf.SyntaxError
 		require.ErrorAs(t, err, &syntax, name)
-		switch f {
-		case formatrdf.JSONLD: // it is read as a whole
+		switch f.Name {
+		case "jsonld": // it is read as a whole
 			assert.Regexp(t, "more than 100000 (statements|values), and one more for each (32|8) bytes of it; divide it.*N-Triples with whole IRIs", err.Error(), name)
 		default:
 			assert.Greater(t, syntax.Line, 1, name)

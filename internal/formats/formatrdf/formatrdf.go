@@ -1,4 +1,5 @@
-// Package formatrdf holds the notations of RDF 1.1 as formats. docs/rdf.md says what becomes of what.
+// Package formatrdf is the extension by which maps are read, written and exchanged in the notations of RDF 1.1.
+// docs/rdf.md says what becomes of what.
 package formatrdf
 
 import (
@@ -7,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
-	"github.com/tmshare/tmshare/internal/formats/format"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/client/graphs"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
@@ -20,47 +25,45 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-const (
-	cannot      = "associations without roles"
-	titleRDFXML = "RDF/XML"
-)
+// Extension returns the extension.
+func Extension() extension.Extension {
+	var c choices
+	return extension.Extension{Name: "rdf", Formats: c.formats(), FormatFlags: c.flags}
+}
 
-// The notations. TriG and N-Quads have several graphs; a topic map is one of them.
-var (
-	Turtle = family(turtle.Turtle, turtle.Write, format.Format{
-		Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"}, URLEnding: ".ttl",
-		Statements: inGroups,
-	})
-	NTriples = family(turtle.NTriples, turtle.WriteNTriples, format.Format{
-		Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"}, URLEnding: ".nt",
-		Statements: inLines,
-	})
-	TriG = family(turtle.TriG, turtle.Write, format.Format{
-		Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
-		Statements: inGroups,
-	})
-	NQuads = family(turtle.NQuads, turtle.WriteNTriples, format.Format{
-		Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
-		Statements: inLines,
-	})
-	JSONLD = complete(format.Format{
-		Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
-		Statements: func(w io.Writer) format.StatementWriter { return &gathered{to: w, write: jsonld.Write} },
-	}, jsonld.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
-		return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
-	})
-	RDFXML = complete(format.Format{
-		Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
-		Statements: func(w io.Writer) format.StatementWriter { return rdfxml.NewWriter(w) },
-	}, rdfxml.Write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
-		limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
-		return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType}, each)
-	})
-)
+const titleRDFXML = "RDF/XML"
 
-func inGroups(w io.Writer) format.StatementWriter { return turtle.NewWriter(w) }
+// formats returns the notations. TriG and N-Quads have several graphs; a topic map is one of them.
+func (c *choices) formats() formats.Registry {
+	inGroups := func(w io.Writer) statements { return turtle.NewWriter(w) }
+	inLines := func(w io.Writer) statements { return turtle.NewLineWriter(w) }
+	return formats.Registry{
+		c.notation(formats.Format{
+			Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"}, URLEnding: ".ttl",
+		}, readTurtle(turtle.Turtle), turtle.Write, inGroups),
+		c.notation(formats.Format{
+			Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"}, URLEnding: ".nt",
+		}, readTurtle(turtle.NTriples), turtle.WriteNTriples, inLines),
+		c.notation(formats.Format{
+			Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
+		}, readXML, rdfxml.Write, func(w io.Writer) statements { return rdfxml.NewWriter(w) }),
+		c.notation(formats.Format{
+			Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
+		}, readJSON, jsonld.Write, func(w io.Writer) statements { return &gathered{to: w, write: jsonld.Write} }),
+		c.notation(formats.Format{
+			Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
+		}, readTurtle(turtle.TriG), turtle.Write, inGroups),
+		c.notation(formats.Format{
+			Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
+		}, readTurtle(turtle.NQuads), turtle.WriteNTriples, inLines),
+	}
+}
 
-func inLines(w io.Writer) format.StatementWriter { return turtle.NewLineWriter(w) }
+// statements writes the statements of a graph as they come. The document is whole once it is closed.
+type statements interface {
+	Write(rdf.Quad) error
+	Close() error
+}
 
 // gathered writes a notation whose document needs all statements.
 type gathered struct {
@@ -77,24 +80,33 @@ func (g *gathered) Write(q rdf.Quad) error {
 func (g *gathered) Close() error { return g.write(g.to, g.all) }
 
 type (
-	reader func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error
+	reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
 	writer func(io.Writer, []rdf.Quad) error
 )
 
-func family(n turtle.Notation, write writer, f format.Format) *format.Format {
-	return complete(f, write, func(r io.Reader, o format.ReadOptions, each func(rdf.Quad) error) error {
+func readTurtle(n turtle.Notation) reader {
+	return func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)}}, each)
-	})
+	}
 }
 
-func complete(f format.Format, write writer, read reader) *format.Format {
-	f.Cannot = cannot
-	f.Read = func(ctx context.Context, r io.Reader, o format.ReadOptions) (*tmdm.TopicMap, error) {
+func readJSON(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+	return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
+}
+
+func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
+	limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
+	return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType}, each)
+}
+
+func (c *choices) notation(f formats.Format, read reader, write writer, stream func(io.Writer) statements) *formats.Format {
+	f.Cannot = "associations without roles"
+	toMap := func(ctx context.Context, r io.Reader, o xtm.Options, options mapping.Options) (*tmdm.TopicMap, error) {
 		if o.URI == "" {
 			o.URI = string(o.Base)
 		}
 		start, r := otherformat.Start(r)
-		b := mapping.NewBuilder(o.Base, o.Limits.Memory, o.RDF)
+		b := mapping.NewBuilder(o.Base, o.Limits.Memory, options)
 		m, err := (*tmdm.TopicMap)(nil), read(r, o, b.Add)
 		err = explained(err, &f, o.URI, start)
 		if err == nil {
@@ -102,16 +114,57 @@ func complete(f format.Format, write writer, read reader) *format.Format {
 		}
 		return m, inDocument(err, o.URI)
 	}
-	f.Write = func(w io.Writer, m *tmdm.TopicMap, o format.WriteOptions) (xtm.Losses, error) {
-		statements, losses := mapping.Graph(m, o.RDF)
-		return losses, write(w, statements)
+	written := func(w io.Writer, sp string, say func(*mapping.Records) error) error {
+		to := stream(w)
+		if err := say(mapping.NewRecords(sp, to.Write)); err != nil {
+			return err
+		}
+		return to.Close()
+	}
+	f.Read = func(ctx context.Context, r io.Reader, o formats.ReadOptions) (*tmdm.TopicMap, error) {
+		return toMap(ctx, r, o.Options, c.reading(o.Collection))
+	}
+	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ formats.WriteOptions) (xtm.Losses, error) {
+		all, losses := mapping.Graph(m, c.Options)
+		return losses, write(w, all)
+	}
+	f.Exchange = &formats.Exchange{
+		Fragment: func(w io.Writer, s formats.Shown) error {
+			return written(w, s.SP, func(to *mapping.Records) error {
+				if s.State == nil || !s.Record && mapping.IsBlank(s.TopicSI) { // no resource has the IRI of a blank node in the map
+					return nil
+				}
+				return to.Resource(s.State, s.TopicSI)
+			})
+		},
+		Snapshot: func(w io.Writer, sp string, records iter.Seq2[fragment.Record, error]) error {
+			return written(w, sp, func(to *mapping.Records) error { return to.All(records) })
+		},
+		ReadFragment: func(ctx context.Context, r io.Reader, o xtm.Options, topics []string) ([]*fragment.Fragment, error) {
+			m, err := toMap(ctx, r, o, mapping.Options{Fragment: true})
+			if err != nil {
+				return nil, err
+			}
+			return graphs.Fragments(m, o, topics)
+		},
+		Apply: graphs.Apply,
+		ReadSnapshot: func(ctx context.Context, r io.Reader, o xtm.Options) iter.Seq2[fragment.Record, error] {
+			return func(yield func(fragment.Record, error) bool) {
+				m, err := toMap(ctx, r, o, mapping.Options{})
+				if err != nil {
+					yield(fragment.Record{}, err)
+					return
+				}
+				graphs.Records(m, o)(yield)
+			}
+		},
 	}
 	return &f
 }
 
 // explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:
 // what looks like something else and does not know the namespace of RDF is refused.
-func explained(err error, f *format.Format, uri string, start []byte) error {
+func explained(err error, f *formats.Format, uri string, start []byte) error {
 	var syntax *rdf.SyntaxError
 	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {
 		const reason = "the namespace of RDF is not in it"

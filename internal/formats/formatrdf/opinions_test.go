@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/internal/formats/format"
-	"github.com/tmshare/tmshare/internal/formats/formatrdf"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
@@ -26,20 +25,20 @@ import (
 // readers are programs of others that read RDF, and write it as N-Triples.
 var readers = []struct {
 	program string
-	format  *format.Format
+	format  *formats.Format
 	args    func(file string) []string
 }{
-	{"rapper", formatrdf.Turtle, func(f string) []string {
+	{"rapper", notation("turtle"), func(f string) []string {
 		return []string{"-q", "-i", "turtle", "-o", "ntriples", f, "http://example.org/"}
 	}},
-	{"rapper", formatrdf.NTriples, func(f string) []string {
+	{"rapper", notation("ntriples"), func(f string) []string {
 		return []string{"-q", "-i", "ntriples", "-o", "ntriples", f, "http://example.org/"}
 	}},
-	{"rapper", formatrdf.RDFXML, func(f string) []string {
+	{"rapper", notation("rdfxml"), func(f string) []string {
 		return []string{"-q", "-i", "rdfxml", "-o", "ntriples", f, "http://example.org/"}
 	}},
-	{"serdi", formatrdf.Turtle, func(f string) []string { return []string{"-i", "turtle", "-o", "ntriples", f} }},
-	{"serdi", formatrdf.NTriples, func(f string) []string { return []string{"-i", "ntriples", "-o", "ntriples", f} }},
+	{"serdi", notation("turtle"), func(f string) []string { return []string{"-i", "turtle", "-o", "ntriples", f} }},
+	{"serdi", notation("ntriples"), func(f string) []string { return []string{"-i", "ntriples", "-o", "ntriples", f} }},
 }
 
 // What is written is the same graph for the readers of others: of a map with all that a topic map can have, and of a
@@ -61,7 +60,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 				want, _ := mapping.Graph(m, mapping.Options{})
 				file := filepath.Join(t.TempDir(), name)
 				var b bytes.Buffer
-				_, err := r.format.Write(&b, m, format.WriteOptions{})
+				_, err := r.format.Write(&b, m, formats.WriteOptions{})
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 				out, err := exec.Command(program, r.args(file)...).Output()
@@ -89,7 +88,7 @@ func vocabulary(t *testing.T) *tmdm.TopicMap {
 	require.NoError(t, err)
 	data, err := io.ReadAll(z)
 	require.NoError(t, err)
-	m, err := formatrdf.Turtle.Read(t.Context(), bytes.NewReader(data), format.ReadOptions{Options: xtm.Options{Base: "http://example.org/voc"}})
+	m, err := notation("turtle").Read(t.Context(), bytes.NewReader(data), formats.ReadOptions{Options: xtm.Options{Base: "http://example.org/voc"}})
 	require.NoError(t, err)
 	return m
 }

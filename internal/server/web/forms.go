@@ -32,51 +32,40 @@ func NewForm(ending string, mediaTypes ...string) Form {
 	return f
 }
 
-// Representation is one form of a thing T, and how a server S answers with it.
-type Representation[S, T any] struct {
-	Form
-	Write func(S, http.ResponseWriter, *http.Request, T) error
-}
-
-// Represent answers with the representation of a thing that the request asks for, the first one
-// in the table where several are equally welcome. Conditions, codings and ranges are up to what
-// the representation is written with: [Answers] or [WriteKept].
-func Represent[S, T any](s S, w http.ResponseWriter, r *http.Request, table []Representation[S, T], of T) error {
+// Choose returns which of the forms of a thing a request asks for, the first where several are equally welcome, and
+// says in the header of the answer that it is that. Conditions, codings and ranges are up to what the answer is written
+// with: [Answers] or [WriteKept].
+func Choose(w http.ResponseWriter, r *http.Request, offered []Form) (int, error) {
 	h := w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding")
-	all := make([]Form, len(table))
-	for i := range table {
-		all[i] = table[i].Form
+	chosen, err := negotiate(r, offered)
+	if err == nil {
+		h.Set("Content-Type", offered[chosen].MediaType)
 	}
-	chosen, err := negotiate(r, all)
-	if err != nil {
-		return err
-	}
-	h.Set("Content-Type", table[chosen].MediaType)
-	return table[chosen].Write(s, w, r, of)
+	return chosen, err
 }
 
 // EndingVar is the variable of routes that [WithEndings] and [WithAnEnding] make.
 const EndingVar = "ext"
 
 // WithEndings is the part of a route that names a form by its ending, or none.
-func WithEndings[S, T any](table []Representation[S, T]) string {
-	return "{" + EndingVar + ":" + strings.Join(append([]string{""}, endings(table)...), "|") + "}"
+func WithEndings(all []Form) string {
+	return "{" + EndingVar + ":" + strings.Join(append([]string{""}, endings(all)...), "|") + "}"
 }
 
 // WithAnEnding is [WithEndings] where one must be there.
-func WithAnEnding[S, T any](table []Representation[S, T]) string {
-	return "{" + EndingVar + ":" + strings.Join(endings(table), "|") + "}"
+func WithAnEnding(all []Form) string {
+	return "{" + EndingVar + ":" + strings.Join(endings(all), "|") + "}"
 }
 
-// endings are those of a table, as regular expressions.
-func endings[S, T any](table []Representation[S, T]) (all []string) {
-	for _, p := range table {
-		if p.Ending != "" {
-			all = append(all, regexp.QuoteMeta(p.Ending))
+// endings are those of forms, as regular expressions.
+func endings(all []Form) (quoted []string) {
+	for _, f := range all {
+		if f.Ending != "" {
+			quoted = append(quoted, regexp.QuoteMeta(f.Ending))
 		}
 	}
-	return all
+	return quoted
 }
 
 // negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1,

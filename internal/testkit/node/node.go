@@ -69,6 +69,9 @@ func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin 
 	if o.Config.Parts == nil {
 		o.Config.Parts = ext.Parts()
 	}
+	if o.Config.Formats == nil {
+		o.Config.Formats = ext.Formats()
+	}
 	o.start(at)
 	t.Cleanup(func() {
 		socket.Close()

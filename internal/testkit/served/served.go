@@ -348,6 +348,9 @@ func StartOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 	if c.Parts == nil {
 		c.Parts = ext.Parts()
 	}
+	if c.Formats == nil {
+		c.Formats = ext.Formats()
+	}
 	n.Server, err = server.New(c)
 	require.NoError(t, err)
 	h := &http.Server{Handler: n.Server, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn)}

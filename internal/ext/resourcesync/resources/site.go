@@ -86,7 +86,7 @@ type form struct {
 
 var forms = func() (all []form) {
 	for i, v := range store.Forms {
-		f := formats.Stored(v)
+		f := formats.StoredAs(v)
 		all = append(all, form{v, i, f.URLEnding, f.MediaType()})
 	}
 	return all

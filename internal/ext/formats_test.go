@@ -1,13 +1,76 @@
-package formats_test
+package ext_test
 
 import (
+	"bytes"
+	"mime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
+
+// Each entry of the registry is complete, and no two have a name, an ending or a media type in
+// common: whoever adds a format is told here what is missing.
+func TestRegistryIsUnambiguous(t *testing.T) {
+	seen := map[string]string{}
+	unique := func(f *formats.Format, what string) {
+		assert.NotContains(t, seen, what, "%s and %s", f.Name, seen[what])
+		seen[what] = f.Name
+	}
+	require.NotEmpty(t, ext.Formats())
+	for _, f := range ext.Formats().All() {
+		assert.NotEmpty(t, f.Title, f.Name)
+		assert.NotNil(t, f.Write, f.Name)
+		for _, name := range append(f.Aliases, f.Name) {
+			unique(f, "name "+name)
+		}
+		for _, ending := range f.Endings {
+			assert.Regexp(t, `^\.[a-z0-9]+$`, ending)
+			unique(f, "ending "+ending)
+		}
+		for _, m := range f.MediaTypes {
+			_, _, err := mime.ParseMediaType(m)
+			assert.NoError(t, err, m)
+			unique(f, "media type "+m)
+		}
+		if f.URLEnding != "" {
+			assert.NotEmpty(t, f.MediaTypes, "%s is served: answers need a media type", f.Name)
+			unique(f, "address "+f.URLEnding)
+		}
+	}
+}
+
+// What a format writes of an empty map, the same format reads, if it reads at all.
+func TestFormatsReadWhatTheyWrite(t *testing.T) {
+	read := 0
+	for _, f := range ext.Formats().All() {
+		m := tmdm.New()
+		m.CreateTopicBySubjectIdentifier("http://psi.example.org/a")
+		var b bytes.Buffer
+		d := &formats.Document{Map: m, Base: "http://example.org/map"}
+		_, err := d.As(f, formats.WriteOptions{})(&b)
+		require.NoError(t, err, f.Name)
+		require.NotZero(t, b.Len(), f.Name)
+		if f.Read == nil {
+			continue
+		}
+		read++
+		again, err := f.Read(t.Context(), &b, formats.ReadOptions{Options: xtm.Options{Base: "http://example.org/map"}})
+		require.NoError(t, err, f.Name)
+		n := 0
+		for range again.Topics() {
+			n++
+		}
+		assert.Equal(t, 1, n, f.Name)
+	}
+	assert.Positive(t, read)
+}
 
 // A document that is in another format than the one in which it is read is refused, and the error says what it looks
 // like.
@@ -30,7 +93,7 @@ func TestDocumentsOfOtherFormats(t *testing.T) {
 		"XTM 2.1": {"XTM"}, "RDF/XML": {"RDF/XML"}, "JSON-LD": {"JSON-LD", "JSON", "LTM"}, "Turtle": {"Turtle", "LTM", "JSON"}, "TriG": {"Turtle", "LTM", "JSON"},
 		"N-Triples": {"", "LTM", "JSON"}, "N-Quads": {"", "LTM", "JSON"},
 	}
-	for _, f := range formats.Readable() {
+	for _, f := range ext.Formats().Readable() {
 		all, ok := same[f.Title]
 		if !ok { // older versions of XTM have the same reader
 			continue

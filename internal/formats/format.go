@@ -1,0 +1,148 @@
+package formats
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"iter"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/otherformat"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/tmdm/cxtm"
+	"github.com/tmshare/tmshare/xtm"
+)
+
+// Format is one notation in which topic maps are read, written, or both.
+type Format struct {
+	Name    string   // by which users choose it; unique, as are the other names
+	Aliases []string // further names that users may give
+	Title   string   // for messages
+
+	// MediaTypes are what requests call it. Answers bear the first one.
+	MediaTypes []string
+	Endings    []string // of files, each with its dot; no other format has them
+	// URLEnding ends the address at which a server offers this form alone; "": none.
+	URLEnding string
+	// Stored is the form in which servers keep fragments and snapshots; "": they do not keep this one.
+	Stored xtm.Version
+	Cannot string // what it cannot carry, for help; "" if it carries all
+
+	// Read reads a map. Nil: the format cannot be read.
+	Read func(context.Context, io.Reader, ReadOptions) (*tmdm.TopicMap, error)
+	// Write writes a map, and returns what it could not carry.
+	Write func(io.Writer, *tmdm.TopicMap, WriteOptions) (xtm.Losses, error)
+	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
+	// format needs the whole map.
+	WriteRecords func(io.Writer, fragment.Source) (xtm.Losses, error)
+	// Claims says that statements keep the item identifiers that tell which sources assert them.
+	Claims bool
+
+	// Exchange is how the format is exchanged between nodes where that is not as XTM is. Such a format is offered of
+	// the collections alone whose owners want it.
+	*Exchange
+}
+
+// Exchange is how nodes exchange fragments and snapshots in a format with a data model of its own.
+type Exchange struct {
+	// Fragment writes what a state says of a topic.
+	Fragment func(io.Writer, Shown) error
+	// Snapshot writes the records of a source with a prefix. Where servers offer the format, its memory does not grow
+	// with them.
+	Snapshot func(w io.Writer, sp string, records iter.Seq2[fragment.Record, error]) error
+
+	// ReadFragment reads what a document says of some topics, by the identifiers that its entry has. What it says of
+	// others is passed over: it comes with their own documents.
+	ReadFragment func(ctx context.Context, r io.Reader, o xtm.Options, topics []string) ([]*fragment.Fragment, error)
+	// Apply applies what ReadFragment has read. Applying it again changes nothing.
+	Apply func(merge.State, []*fragment.Fragment) error
+	// ReadSnapshot reads the records of a source.
+	ReadSnapshot func(context.Context, io.Reader, xtm.Options) iter.Seq2[fragment.Record, error]
+}
+
+// Shown is a topic that is written.
+type Shown struct {
+	SP      string          // the source locator prefix
+	State   fragment.Source // present or past; nil: the topic is deleted
+	TopicSI fragment.Ref
+	Record  bool // the document is that of the topic, not that of an entry
+}
+
+// ReadOptions say how a map is read.
+type ReadOptions struct {
+	xtm.Options
+	Collection string // which the document is a file of; "": none
+}
+
+// WriteOptions say how a map is written.
+type WriteOptions struct {
+	Base      tmdm.Locator  // of relative locators
+	NameTypes xtm.NameTypes // applies to XTM 1.0
+}
+
+// Flags adds flags to a command that say how formats are read and written. check says, once they are parsed, whether
+// any was given, and what is wrong with them. It takes the files of a command that reads several, by name.
+type Flags func(*pflag.FlagSet, Use) (check func(files map[string]string) (given bool, err error))
+
+// Use is what a command does with files.
+type Use struct{ Reads, Several, Writes bool }
+
+func (f *Format) String() string { return f.Title }
+
+// MarshalText returns the name, for JSON.
+func (f *Format) MarshalText() ([]byte, error) { return []byte(f.Name), nil }
+
+// MediaType is what answers bear.
+func (f *Format) MediaType() string { return f.MediaTypes[0] }
+
+// The formats that all programs have. A reader of one version of XTM reads all. CXTM, the canonical form of
+// ISO 13250-4, is written to compare maps, and not read.
+var (
+	XTM21 = version(xtm.V21, Format{
+		Name: "xtm2.1", Aliases: []string{"xtm21"},
+		MediaTypes: []string{feeds.MediaTypeXTM21, "application/x-tm+xml"},
+		Endings:    []string{".xtm", ".xtm21"}, URLEnding: ".xtm21", Stored: xtm.V21, Claims: true,
+	})
+	XTM20 = version(xtm.V20, Format{
+		Name: "xtm2.0", Aliases: []string{"xtm2"},
+		MediaTypes: []string{"application/x-tm+xml;version=2.0"},
+		Endings:    []string{".xtm2"},
+	})
+	XTM10 = version(xtm.V10, Format{
+		Name: "xtm1", Aliases: []string{"xtm1.0"},
+		MediaTypes: []string{feeds.MediaTypeXTM1, "text/xtm1+xml", "application/xtm+xml", "application/x-tm+xml;version=1.0"},
+		Endings:    []string{".xtm1"}, URLEnding: ".xtm1", Stored: xtm.V10,
+		Cannot: "datatypes, item identifiers beside ids, types of names",
+	})
+	CXTM = &Format{
+		Name: "cxtm", Title: "CXTM", Endings: []string{".cxtm"},
+		Write: func(w io.Writer, m *tmdm.TopicMap, o WriteOptions) (xtm.Losses, error) {
+			return xtm.Losses{}, cxtm.Write(w, m, cxtm.Options{Base: o.Base})
+		},
+	}
+)
+
+func version(v xtm.Version, f Format) *Format {
+	f.Title = "XTM " + string(v)
+	f.Read = func(ctx context.Context, r io.Reader, o ReadOptions) (*tmdm.TopicMap, error) {
+		start, r := otherformat.Start(r)
+		if otherformat.IsCXTM(start) {
+			const reason = "the root element <topicMap> is in no namespace"
+			return nil, &xtm.SyntaxError{URI: cmp.Or(o.URI, string(o.Base)), Line: 1, Column: 1, Reason: otherformat.Explain("XTM", reason, "", start)}
+		}
+		return xtm.Read(ctx, r, o.Options)
+	}
+	f.Write = func(w io.Writer, m *tmdm.TopicMap, o WriteOptions) (xtm.Losses, error) {
+		return xtm.Write(w, m, xtm.WriteOptions{Version: v, Base: o.Base, NameTypes: o.NameTypes})
+	}
+	if f.Stored != "" {
+		f.WriteRecords = func(w io.Writer, records fragment.Source) (xtm.Losses, error) {
+			return fragment.WriteMap(w, records, fragment.Form{Version: v})
+		}
+	}
+	return &f
+}
