@@ -21,21 +21,8 @@ import (
 // and which no subscription touches.
 const Name = "local"
 
-// Reader reads what the sources say.
-type Reader interface {
-	ReadParts(ctx context.Context, f func([]store.Part) error) error
-}
-
-// Store keeps local statements.
-type Store interface {
-	Reader
-	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
-	PublishLocal(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
-}
-
 // Statements are the local statements of a store.
-type Statements struct{ Store Store }
+type Statements struct{ Store *store.DB }
 
 // Edit says what a change of local statements did.
 type Edit struct {
@@ -87,7 +74,7 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 
 // Prefix returns the prefix of the local statements, "" where there is no
 // source of them, and whether there are none.
-func Prefix(ctx context.Context, r Reader) (sp string, empty bool, err error) {
+func Prefix(ctx context.Context, r *store.DB) (sp string, empty bool, err error) {
 	empty = true
 	err = r.ReadParts(ctx, func(parts []store.Part) error {
 		for _, p := range parts {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -18,16 +17,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Store is what a view needs of the store.
-type Store interface {
-	local.Reader
-	Subscriptions(ctx context.Context) ([]store.Subscription, error)
-	Collections(ctx context.Context) ([]store.Collection, error)
-}
-
 // View is the merged view of the sources of a store.
 type View struct {
-	Store  Store
+	Store  *store.DB
 	Report func(line string) // is told what is left out
 }
 

@@ -33,21 +33,12 @@ type Found struct {
 	Claim  rejections.Claim `json:"claim"`
 }
 
-// Reader reads what the sources say.
-type Reader interface {
-	ReadParts(ctx context.Context, f func([]store.Part) error) error
-}
-
 // Stated returns the claims of all sources that n names, those that are rejected already as well. Near are claims with
 // the same value about the same topic whose types, datatypes or scopes are others.
-func Stated(ctx context.Context, from Reader, n Named) (found, near []Found, err error) {
+func Stated(ctx context.Context, from *store.DB, n Named) (found, near []Found, err error) {
 	var calls error
 	err = read(ctx, from, n, func(p store.Part, m *matcher) error {
-		src := p.Source
-		if r, ok := src.(*rejections.Source); ok {
-			src = r.All()
-		}
-		return m.candidates(src, func(c rejections.Claim) {
+		return m.candidates(p.All, func(c rejections.Claim) {
 			switch f := (Found{p.Name, p.Own, c}); {
 			case m.matches(&c):
 				found = append(found, f)
@@ -66,7 +57,7 @@ func Stated(ctx context.Context, from Reader, n Named) (found, near []Found, err
 }
 
 // Rejected returns the claims that n names and that are rejected, whether they are still stated or not.
-func Rejected(ctx context.Context, from Reader, n Named) (found []Found, err error) {
+func Rejected(ctx context.Context, from *store.DB, n Named) (found []Found, err error) {
 	err = read(ctx, from, n, func(p store.Part, m *matcher) error {
 		r, ok := p.Source.(*rejections.Source)
 		if !ok {
@@ -83,7 +74,7 @@ func Rejected(ctx context.Context, from Reader, n Named) (found []Found, err err
 }
 
 // read calls f with each part of the merged view.
-func read(ctx context.Context, from Reader, n Named, f func(store.Part, *matcher) error) error {
+func read(ctx context.Context, from *store.DB, n Named, f func(store.Part, *matcher) error) error {
 	return from.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {

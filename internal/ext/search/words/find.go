@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // The bounds of what one request looks at: its cost does not grow with the source.
@@ -221,54 +222,47 @@ func (l *looking) expectedEntries(word string, from position) iter.Seq2[position
 // readAtOnce is how many topics are asked for at once, where each question to the engine takes its time.
 const readAtOnce = 50
 
-// candidate returns the topic of an entry, nil if the topic is found by a better one, or has the entry no more. Entries
-// come in the order of how good they are, so those of a topic that was looked at are worse.
-func (l *looking) candidate(at position, word string) (*fragment.Topic, error) {
-	ref := topicOf(at.after)
-	if _, looked := l.seen[ref]; looked {
-		return nil, nil
+// walk looks at the topics of entries for a word, from a position on, until it has enough or may look at no more. It
+// calls take with those that fit. It returns where to go on, nil at the end. Entries come in the order of how good they
+// are, so those of a topic that was looked at are worse. An entry that is not the best of its topic does not find it.
+func (l *looking) walk(q Query, word string, at position, enough func() bool, take func(Hit)) (next *position, err error) {
+	for now, err := range l.expectedEntries(word, at) {
+		if err != nil {
+			return nil, err
+		}
+		if enough() || l.over() {
+			return &at, nil
+		}
+		at = now
+		ref := topicOf(now.after)
+		if _, looked := l.seen[ref]; looked {
+			continue
+		}
+		l.looked++
+		l.seen[ref] = ""
+		t, err := l.Topic(ref)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		first, ok := bestEntry(t, word)
+		if m, fits := q.Match(t); ok && fits && first.part == now.part && bytes.Equal(first.after, now.after) {
+			take(Hit{t, m})
+		}
 	}
-	l.looked++
-	l.seen[ref] = ""
-	t, err := l.Topic(ref)
-	if t == nil || err != nil {
-		return nil, err
-	}
-	if first, ok := bestEntry(t, word); !ok || first.part != at.part || !bytes.Equal(first.after, at.after) {
-		return nil, nil
-	}
-	return t, nil
+	return nil, nil
 }
 
 // findWord finds what has one word: the index has it in the order in which it is found.
 func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	found := &Found{}
-	var last position
-	for now, err := range l.expectedEntries(q.Words[0], at) {
-		if err != nil {
-			return nil, err
-		}
-		if len(found.Hits) == limit || l.over() {
-			found.Next, found.Ended = last.String(), l.ended
-			break
-		}
-		last = now
-		t, err := l.candidate(now, q.Words[0])
-		if err != nil {
-			return nil, err
-		}
-		if m, ok := match(q, t); ok {
-			found.Hits = append(found.Hits, Hit{t, m})
-		}
+	next, err := l.walk(q, q.Words[0], at, func() bool { return len(found.Hits) == limit }, func(h Hit) { found.Hits = append(found.Hits, h) })
+	if next != nil {
+		found.Next, found.Ended = next.String(), l.ended
 	}
-	return found, nil
-}
-
-func match(q Query, t *fragment.Topic) (Match, bool) {
-	if t == nil {
-		return Match{}, false
-	}
-	return q.Match(t)
+	return found, err
 }
 
 // findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as
@@ -282,38 +276,20 @@ func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
 		l.most, l.within = at.among, 2*l.within
 	}
 	var all []Hit
-	next := position{}
-	last := at
-	for now, err := range l.expectedEntries(word, at) {
-		if err != nil {
-			return nil, err
-		}
-		if l.over() {
-			next = last
-			break
-		}
-		last = now
-		t, err := l.candidate(now, word)
-		if err != nil {
-			return nil, err
-		}
-		if m, ok := match(q, t); ok {
-			all = append(all, Hit{t, m})
-		}
-	}
-	if l.ended && at.among > 0 {
+	next, err := l.walk(q, word, at, func() bool { return false }, func(h Hit) { all = append(all, h) })
+	switch {
+	case err != nil:
+		return nil, err
+	case l.ended && at.among > 0:
 		return nil, ErrSlow
 	}
 	slices.SortStableFunc(all, func(a, b Hit) int { return a.Match.Compare(b.Match) })
-	found := &Found{Ended: l.ended}
-	all = all[min(at.skip, len(all)):]
-	if len(all) > limit {
+	found := &Found{Ended: l.ended, Hits: all[min(at.skip, len(all)):]}
+	switch {
+	case len(found.Hits) > limit:
 		at.skip, at.among = at.skip+limit, l.looked
-		found.Hits, found.Next = all[:limit], at.String()
-		return found, nil
-	}
-	found.Hits = all
-	if next.kind != 0 {
+		found.Hits, found.Next = found.Hits[:limit], at.String()
+	case next != nil:
 		next.skip, next.among = 0, 0
 		found.Next = next.String()
 	}
@@ -350,11 +326,8 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 	last := at
 	if at.kind != byIdentifier {
 		last = position{kind: byIdentifier}
-		for _, find := range []func() (*fragment.Topic, error){
-			func() (*fragment.Topic, error) { return l.Topic(q.Locator) },
-			func() (*fragment.Topic, error) { return l.TopicBySubjectLocator(q.Locator) },
-		} {
-			t, err := find()
+		for _, find := range []func(tmdm.Locator) (*fragment.Topic, error){l.Topic, l.TopicBySubjectLocator} {
+			t, err := find(q.Locator)
 			if err != nil {
 				return nil, err
 			}

@@ -22,16 +22,8 @@ type collector struct {
 
 // list are topics that have a word, in their order.
 type list struct {
-	first []byte  // key of the first entry
-	rest  *packer // the topics behind it; nil: none
-}
-
-// packed returns the topics behind the first one.
-func (l *list) packed() []byte {
-	if l.rest == nil {
-		return nil
-	}
-	return l.rest.packed
+	first []byte // key of the first entry
+	rest  packer // the topics behind it
 }
 
 // The limits of what is collected before it is given to be sorted.
@@ -77,15 +69,14 @@ func (c *collector) add(e Entry, topic fragment.Ref) error {
 		c.lists[string(word)] = &list{first: c.key(e, topic)}
 		return nil
 	}
-	if l.rest == nil {
-		l.rest = &packer{}
+	if l.rest.n == 0 {
 		l.rest.word, l.rest.topic, _ = split(bytes.Clone(l.first[start:]))
 	}
 	if l.rest.add(word, []byte(topic)); l.rest.n < mostOfOne {
 		return nil
 	}
 	delete(c.lists, string(word))
-	return c.give(l.first, l.packed())
+	return c.give(l.first, l.rest.packed)
 }
 
 func (c *collector) key(e Entry, topic fragment.Ref) []byte {
@@ -96,7 +87,7 @@ func (c *collector) key(e Entry, topic fragment.Ref) []byte {
 // Close implements [txn.Collector].
 func (c *collector) Close() error {
 	for _, l := range c.lists {
-		if err := c.give(l.first, l.packed()); err != nil {
+		if err := c.give(l.first, l.rest.packed); err != nil {
 			return err
 		}
 	}
