@@ -112,7 +112,7 @@ var layers = map[string][]string{
 	"internal/client/local":        {"fragment", "fragment/losses", "internal/store", "merge", "tmdm"},
 	"internal/client/reject":       {"fragment", "internal/store", "internal/store/rejections", "merge", "tmdm"},
 	"internal/client/expand":       {"internal/client", "internal/client/discover", "internal/store"},
-	"internal/client/merged":       {"fragment", "internal/client", "internal/client/local", "internal/formats", "internal/store", "internal/store/rejections", "merge", "tmdm", "xtm"},
+	"internal/client/merged":       {"fragment", "internal/client", "internal/formats", "internal/store", "internal/store/rejections", "merge", "tmdm", "xtm"},
 	"internal/client/status":       {"fragment", "internal/checkpoint", "internal/client", "internal/follow", "internal/store"},
 	"internal/ext/pages/nodepages": {"internal/cli", "internal/client/merged", "internal/client/status", "internal/client/watch", "internal/control", "internal/ext/pages/layout", "internal/ext/pages/plot", "internal/ext/pages/texts", "internal/extension", "internal/store", "internal/store/rejections", "tmdm"},
 	"internal/client/watch":        {"internal/client", "internal/client/status", "internal/fetch", "internal/follow", "internal/store"},
