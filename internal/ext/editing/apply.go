@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
@@ -132,7 +132,7 @@ func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong,
 	}
 	if o.Datatype == tmdm.XSDAnyURI { // records have the normal form
 		if o.Value, err = iri.Normalize(r.Value); err != nil {
-			return o, wrong{"address", pages.Cut(r.Value), "value"}, nil
+			return o, wrong{"address", layout.Cut(r.Value), "value"}, nil
 		}
 	}
 	if o.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
@@ -39,11 +40,10 @@ type double struct {
 
 // theirs is a change that others have made since.
 type theirs struct {
-	Updated        time.Time
-	Author, Note   string
-	Kind           history.Kind
-	Added, Removed []pages.Statement
-	Missing        string
+	pages.Said
+	Updated      time.Time
+	Author, Note string
+	Kind         history.Kind
 }
 
 // mostTheirs is how many changes of others are shown.
@@ -69,16 +69,14 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 			if c.Entry <= base {
 				break
 			}
-			one := theirs{Author: c.Author, Note: c.Note, Kind: c.Kind, Missing: c.Missing}
+			one := theirs{Author: c.Author, Note: c.Note, Kind: c.Kind}
 			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
 				return err
 			}
-			if one.Added, err = pages.Statements(c.Added[:min(len(c.Added), mostStatements)], name); err != nil {
+			if one.Said, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
 				return err
 			}
-			if one.Removed, err = pages.Statements(c.Removed[:min(len(c.Removed), mostStatements)], name); err != nil {
-				return err
-			}
+			one.Missing = c.Missing
 			of.Theirs = append(of.Theirs, one)
 		}
 		return nil
@@ -157,7 +155,7 @@ func since[T any](before, now []T, of func(*T) (is, value string)) (values []str
 	}
 	for i := range now {
 		if is, value := of(&now[i]); !known[is] && len(values) < mostStatements {
-			values = append(values, pages.Cut(value))
+			values = append(values, layout.Cut(value))
 		}
 	}
 	return values

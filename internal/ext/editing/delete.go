@@ -45,19 +45,18 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case errors.As(err, &inUse):
 	case errors.Is(err, errGone):
-		return seeOther(w, r, e.page(t)) // which says so
+		return pages.SeeOther(w, r, e.page(t)) // which says so
 	case err != nil && !other:
 		return err
 	case sent && !other && t.state == d.State:
-		return seeOther(w, r, e.page(t))
+		return pages.SeeOther(w, r, e.page(t))
 	}
 	of := &deletePage{
 		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic), URL: e.page(t)},
 		Author: d.Author, Note: d.Note, Other: other || t.state != d.State,
 	}
-	token := e.Of(r)
-	if of.AuthorKnow = token != nil && token.Name != ""; of.AuthorKnow {
-		of.Author = token.Name
+	if name := e.NameOf(r); name != "" {
+		of.AuthorKnow, of.Author = true, name
 	}
 	status := http.StatusOK
 	switch {

@@ -3,6 +3,7 @@
 package editing
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -116,18 +117,12 @@ func (e *editor) page(t *target) string {
 	return e.URLs.Topic(&t.collection, t.self) + pages.Ending
 }
 
-func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
-	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, to, http.StatusSeeOther)
-	return nil
-}
-
 // form answers with the form of a topic as it is, or of a new one.
 func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, "")
 		if errors.Is(err, errGone) {
-			return seeOther(w, r, e.page(t)) // which says so
+			return pages.SeeOther(w, r, e.page(t)) // which says so
 		}
 		if err != nil {
 			return err
@@ -156,7 +151,7 @@ func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 		return e.View(r, func(v *store.View) error {
 			t, err := find(r, v, fragment.Ref(d.Identifier))
 			if errors.Is(err, errGone) {
-				return seeOther(w, r, e.page(t))
+				return pages.SeeOther(w, r, e.page(t))
 			}
 			if err != nil {
 				return err
@@ -203,9 +198,7 @@ func (d *draft) oneMore(kind string) {
 // checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes
 // it under that.
 func (e *editor) checkAttribution(r *http.Request, d *draft) wrong {
-	if t := e.Of(r); t != nil && t.Name != "" {
-		d.Author = t.Name
-	}
+	d.Author = cmp.Or(e.NameOf(r), d.Author)
 	for _, line := range []struct {
 		field, text string
 		most        int
@@ -264,42 +257,52 @@ func (a *applying) rebase(fresh, d *draft) error {
 	for i := range a.topic.Occurrences {
 		occurrences[occurrenceIs(a.self, &a.topic.Occurrences[i])] = true
 	}
-	for _, r := range d.Names {
-		n, w, err := a.name(&r)
-		if err != nil {
-			return err
-		}
-		if r.blank() || !r.Remove && (r.Long || w.Kind == "" && nameIs(a.self, &n) == r.Is) {
-			continue
-		}
-		fresh.Names = rebased(fresh.Names, r, func(r *nameRow) *row { return &r.row }, names[r.Is])
+	err := rebaseValues(&fresh.Names, d.Names, names, func(r *nameRow) (string, wrong, error) {
+		n, w, err := a.name(r)
+		return nameIs(a.self, &n), w, err
+	})
+	if err == nil {
+		err = rebaseValues(&fresh.Occurrences, d.Occurrences, occurrences, func(r *occurrenceRow) (string, wrong, error) {
+			o, w, err := a.occurrence(r)
+			return occurrenceIs(a.self, &o), w, err
+		})
 	}
-	for _, r := range d.Occurrences {
-		o, w, err := a.occurrence(&r)
-		if err != nil {
-			return err
-		}
-		if r.blank() || !r.Remove && (r.Long || w.Kind == "" && occurrenceIs(a.self, &o) == r.Is) {
-			continue
-		}
-		fresh.Occurrences = rebased(fresh.Occurrences, r, func(r *occurrenceRow) *row { return &r.row }, occurrences[r.Is])
+	if err == nil {
+		err = rebaseRelations(a, &fresh.Types, d.Types, fragment.AsInstance)
 	}
-	for _, r := range d.Types {
-		there, err := a.has(&r.row, fragment.AsInstance)
+	if err == nil {
+		err = rebaseRelations(a, &fresh.Associations, d.Associations, fragment.AsPlayer)
+	}
+	return err
+}
+
+// rebaseValues does so for rows of names or occurrences. is returns what tells apart what a row says.
+func rebaseValues[T any, R rowOf[T]](
+	fresh *[]T, rows []T, there map[string]bool, is func(R) (string, wrong, error),
+) error {
+	for _, changed := range rows {
+		r := R(&changed)
+		says, w, err := is(r)
 		if err != nil {
 			return err
 		}
-		if r.Remove || r.Is == "" && !r.blank() {
-			fresh.Types = rebased(fresh.Types, r, func(r *typeRow) *row { return &r.row }, there)
+		if b := r.base(); !r.blank() && (b.Remove || !b.Long && (w.Kind != "" || says != b.Is)) {
+			rebased[T, R](fresh, changed, there[b.Is])
 		}
 	}
-	for _, r := range d.Associations {
-		there, err := a.has(&r.row, fragment.AsPlayer)
+	return nil
+}
+
+// rebaseRelations does so for rows of associations.
+func rebaseRelations[T any, R rowOf[T]](a *applying, fresh *[]T, rows []T, part fragment.Part) error {
+	for _, changed := range rows {
+		r := R(&changed)
+		there, err := a.has(r.base(), part)
 		if err != nil {
 			return err
 		}
-		if r.Remove || r.Is == "" && !r.blank() {
-			fresh.Associations = rebased(fresh.Associations, r, func(r *associationRow) *row { return &r.row }, there)
+		if b := r.base(); b.Remove || b.Is == "" && !r.blank() {
+			rebased[T, R](fresh, changed, there)
 		}
 	}
 	return nil
@@ -316,19 +319,19 @@ func (a *applying) has(r *row, part fragment.Part) (bool, error) {
 }
 
 // rebased puts a row that a person has changed in the place of the one of the same statement.
-func rebased[T any](rows []T, changed T, of func(*T) *row, there bool) []T {
-	r := of(&changed)
+func rebased[T any, R rowOf[T]](rows *[]T, changed T, there bool) {
+	r := R(&changed).base()
 	if !there {
 		if r.Remove {
-			return rows // somebody else has removed it
+			return // somebody else has removed it
 		}
 		r.Is = ""
 	}
-	for i := range rows {
-		if r.Is != "" && of(&rows[i]).Is == r.Is {
-			rows[i] = changed
-			return rows
+	for i := range *rows {
+		if r.Is != "" && R(&(*rows)[i]).base().Is == r.Is {
+			(*rows)[i] = changed
+			return
 		}
 	}
-	return append(rows, changed)
+	*rows = append(*rows, changed)
 }

@@ -2,9 +2,6 @@ package editing
 
 import (
 	"fmt"
-	"net/url"
-	"slices"
-	"strings"
 )
 
 // input is a field as a page shows it: with what is wrong in it, and where that stands.
@@ -52,35 +49,9 @@ func (d *draft) problems() (all []input) {
 		}
 	}
 	add("identifier", &d.WrongName)
-	row := func(kind string, i int, r *row) { add(fmt.Sprint(kind, "-", i, "-", r.Wrong.Field), &r.Wrong) }
-	for i := range d.Names {
-		row(ofName, i, &d.Names[i].row)
-	}
-	for i := range d.Occurrences {
-		row(ofOccurrence, i, &d.Occurrences[i].row)
-	}
-	for i := range d.Types {
-		row(ofType, i, &d.Types[i].row)
-	}
-	for i := range d.Associations {
-		row(ofAssociation, i, &d.Associations[i].row)
+	for _, r := range d.rows() {
+		add(r.id+r.Wrong.Field, &r.Wrong)
 	}
 	add(d.WrongLine.Field, &d.WrongLine)
-	return all
-}
-
-// Fields are all that a form has sent, to be sent again.
-type field struct{ Name, Value string }
-
-func fieldsOf(f url.Values, but ...string) (all []field) {
-	for name, values := range f {
-		if slices.Contains(but, name) {
-			continue
-		}
-		for _, value := range values {
-			all = append(all, field{name, value})
-		}
-	}
-	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

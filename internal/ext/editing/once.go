@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
@@ -66,7 +67,7 @@ func (e *editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
 		return r.Context().Err()
 	}
 	if of.page != "" {
-		return seeOther(w, r, of.page)
+		return pages.SeeOther(w, r, of.page)
 	}
 	return e.carryOut(w, r, d, false)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -14,10 +15,10 @@ import (
 
 // topicChange is an entry that a change makes, in words.
 type topicChange struct {
-	Title, SI      string
-	Kind           history.Kind
-	Added, Removed []pages.Statement
-	More           int // statements that are not listed
+	pages.Said
+	Title, SI string
+	Kind      history.Kind
+	More      int // statements that are not listed
 }
 
 // How many topics a plan lists, and how many statements of each.
@@ -109,7 +110,7 @@ func inWords(
 	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
-	said := topicChange{Title: pages.Cut(entry.Title), SI: string(self), Kind: history.Updated}
+	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
 	before, err := prior.Topic(self)
 	if err != nil {
 		return said, err
@@ -131,10 +132,7 @@ func inWords(
 		return said, err
 	}
 	said.More = was.more + is.more
-	if said.Removed, err = pages.Statements(removed, name); err != nil {
-		return said, err
-	}
-	said.Added, err = pages.Statements(added, name)
+	said.Said, err = pages.InWords(added, removed, len(added)+len(removed), name)
 	return said, err
 }
 

@@ -84,7 +84,11 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 	var self fragment.Ref
 	isNew := web.Var(r, "key") == ""
 	if isNew {
-		if err := e.View(r, func(v *store.View) error { self, d.WrongName = d.name(&v.Collection); return nil }); err != nil {
+		err := e.View(r, func(v *store.View) error {
+			self, d.WrongName = d.name(&v.Collection)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		if d.WrongName.Kind != "" {
@@ -124,7 +128,7 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 		return e.preview(w, r, t, p, d, false)
 	}
 	d.published = e.page(t)
-	return seeOther(w, r, d.published)
+	return pages.SeeOther(w, r, d.published)
 }
 
 // refused shows the form again, with what is wrong.
@@ -132,7 +136,7 @@ func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.R
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, self)
 		if errors.Is(err, errGone) {
-			return seeOther(w, r, e.page(t))
+			return pages.SeeOther(w, r, e.page(t))
 		}
 		if err != nil {
 			return err
@@ -143,14 +147,14 @@ func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.R
 
 // resent is what a page has that can send a form again, or another one on.
 type resent struct {
-	Fields []field // all of the form, but the state and the plan
+	Fields []pages.Field // all of the form, but the state and the plan
 	Code   string
 	State  string
 	Plan   string
 }
 
 func (e *editor) resent(r *http.Request, t *target, p *plan) resent {
-	of := resent{Fields: fieldsOf(r.PostForm, "do", "code", "state", "plan"), Code: e.Code(r), State: t.state}
+	of := resent{Fields: pages.Fields(r.PostForm, "", "do", "state", "plan"), Code: e.Code(r), State: t.state}
 	if p != nil {
 		of.Plan = p.tag
 	}

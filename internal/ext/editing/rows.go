@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -32,20 +33,7 @@ type draft struct {
 
 // empty reports whether nothing is filled in.
 func (d *draft) empty() bool {
-	blank := d.Identifier == ""
-	for i := range d.Names {
-		blank = blank && d.Names[i].blank()
-	}
-	for i := range d.Occurrences {
-		blank = blank && d.Occurrences[i].blank()
-	}
-	for i := range d.Types {
-		blank = blank && d.Types[i].blank()
-	}
-	for i := range d.Associations {
-		blank = blank && d.Associations[i].blank()
-	}
-	return blank
+	return d.Identifier == "" && !slices.ContainsFunc(d.rows(), func(r numbered) bool { return !r.blank })
 }
 
 // row is what all rows of a form have.
@@ -221,25 +209,45 @@ func (r *associationRow) blank() bool {
 
 // wrongs reports whether a row cannot be taken.
 func (d *draft) wrongs() bool {
-	any := false
-	for _, r := range d.rows() {
-		any = any || r.Wrong.Kind != ""
-	}
-	return any
+	return slices.ContainsFunc(d.rows(), func(r numbered) bool { return r.Wrong.Kind != "" })
 }
 
-func (d *draft) rows() (all []*row) {
-	for i := range d.Names {
-		all = append(all, &d.Names[i].row)
-	}
-	for i := range d.Occurrences {
-		all = append(all, &d.Occurrences[i].row)
-	}
-	for i := range d.Types {
-		all = append(all, &d.Types[i].row)
-	}
-	for i := range d.Associations {
-		all = append(all, &d.Associations[i].row)
+// numbered is a row with what begins the ids of its fields.
+type numbered struct {
+	*row
+	id    string
+	blank bool
+}
+
+func (d *draft) rows() []numbered {
+	return slices.Concat(
+		number(ofName, d.Names), number(ofOccurrence, d.Occurrences), number(ofType, d.Types), number(ofAssociation, d.Associations),
+	)
+}
+
+// rowOf is a row of any kind.
+type rowOf[T any] interface {
+	*T
+	base() *row
+	blank() bool
+}
+
+func (r *row) base() *row { return r }
+
+func number[T any, R rowOf[T]](kind string, rows []T) (all []numbered) {
+	for i := range rows {
+		r := R(&rows[i])
+		all = append(all, numbered{r.base(), fmt.Sprint(kind, "-", i, "-"), r.blank()})
 	}
 	return all
+}
+
+// filled returns the rows in which something is filled in, but for those of statements that are not shown and stay.
+func filled[T any, R rowOf[T]](all []T) (rows []*row, fields []R) {
+	for i := range all {
+		if r := R(&all[i]); !r.blank() && (!r.base().Long || r.base().Remove) {
+			rows, fields = append(rows, r.base()), append(fields, r)
+		}
+	}
+	return rows, fields
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -196,8 +197,8 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 		return err
 	}
 	of := &formPage{draft: s.draft, Code: e.Code(r), More: s.more, Problems: s.draft.problems()}
-	if token := e.Of(r); token != nil && token.Name != "" {
-		of.AuthorKnow, of.Author = true, token.Name
+	if name := e.NameOf(r); name != "" {
+		of.AuthorKnow, of.Author = true, name
 	}
 	of.Identify = inputOf("identifier", texts.Identifier, of.Identifier, 0, &s.draft.WrongName)
 	of.By = inputOf("author", texts.Author, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
@@ -287,9 +288,9 @@ func (d *decorator) decorate(of *draft) error {
 	for i := range of.Names {
 		r := &of.Names[i]
 		if n := names[r.Is]; n != nil {
-			r.Shown = pages.Cut(n.Value)
+			r.Shown = layout.Cut(n.Value)
 			for _, variant := range n.Variants[:min(len(n.Variants), mostRoles)] {
-				r.Variants = append(r.Variants, pages.Cut(variant.Value))
+				r.Variants = append(r.Variants, layout.Cut(variant.Value))
 			}
 			if err := d.reifier(&r.row, n.Reifier); err != nil {
 				return err
@@ -302,7 +303,7 @@ func (d *decorator) decorate(of *draft) error {
 	for i := range of.Occurrences {
 		r := &of.Occurrences[i]
 		if o := occurrences[r.Is]; o != nil {
-			r.Shown = pages.Cut(o.Value)
+			r.Shown = layout.Cut(o.Value)
 			if err := d.reifier(&r.row, o.Reifier); err != nil {
 				return err
 			}

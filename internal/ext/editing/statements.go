@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -94,7 +94,7 @@ func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) 
 			continue
 		}
 		if r.Is != "" && !known {
-			d.doubles = append(d.doubles, double{Kind: k.kind, Mine: pages.Cut(k.value(&says))})
+			d.doubles = append(d.doubles, double{Kind: k.kind, Mine: layout.Cut(k.value(&says))})
 		}
 		div.known[is], div.kept = true, append(div.kept, says)
 	}
@@ -103,13 +103,7 @@ func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) 
 
 // names applies the rows of names.
 func (a *applying) names(d *draft) (err error) {
-	var rows []*row
-	var fields []*nameRow
-	for i := range d.Names {
-		if r := &d.Names[i]; !r.blank() && (!r.Long || r.Remove) {
-			rows, fields = append(rows, &r.row), append(fields, r)
-		}
-	}
+	rows, fields := filled(d.Names)
 	a.topic.Names, err = applyRows(a, d, kindOf[fragment.Name]{
 		kind:  ofName,
 		read:  func(i int) (fragment.Name, wrong, error) { return a.name(fields[i]) },
@@ -152,13 +146,7 @@ func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, 
 
 // occurrences applies the rows of occurrences.
 func (a *applying) occurrences(d *draft) (err error) {
-	var rows []*row
-	var fields []*occurrenceRow
-	for i := range d.Occurrences {
-		if r := &d.Occurrences[i]; !r.blank() && (!r.Long || r.Remove) {
-			rows, fields = append(rows, &r.row), append(fields, r)
-		}
-	}
+	rows, fields := filled(d.Occurrences)
 	a.topic.Occurrences, err = applyRows(a, d, kindOf[fragment.Occurrence]{
 		kind:  ofOccurrence,
 		read:  func(i int) (fragment.Occurrence, wrong, error) { return a.occurrence(fields[i]) },
@@ -179,23 +167,10 @@ func (a *applying) occurrences(d *draft) (err error) {
 
 // types applies the rows of types.
 func (a *applying) types(d *draft) error {
-	for i := range d.Types {
-		r := &d.Types[i]
-		switch {
-		case r.blank():
-			continue
-		case r.Is != "":
-			if err := a.takeAway(&r.row, fragment.AsInstance); err != nil {
-				return err
-			}
-			continue
-		}
+	return relate(a, d.Types, fragment.AsInstance, func(r *typeRow) (*fragment.Association, wrong, error) {
 		class, w, err := a.ref(r.Type)
-		if err != nil {
-			return err
-		}
-		if r.Wrong = w.at("type"); w.Kind != "" {
-			continue
+		if w.Kind != "" || err != nil {
+			return nil, w.at("type"), err
 		}
 		made := fragment.NewAssociation(2)
 		for _, ref := range []struct {
@@ -203,12 +178,34 @@ func (a *applying) types(d *draft) error {
 			si fragment.Ref
 		}{{&made.Type, tmdm.PSITypeInstance}, {&made.Roles[0].Type, tmdm.PSIInstance}, {&made.Roles[1].Type, tmdm.PSIType}} {
 			if *ref.to, _, err = a.ref(string(ref.si)); err != nil {
-				return err
+				return nil, w, err
 			}
 		}
 		made.Roles[0].Player, made.Roles[1].Player = a.self, class
-		if err := a.add(made); err != nil {
-			return err
+		return made, w, nil
+	})
+}
+
+// relate applies rows of associations in which the topic takes part in a way. Those that are there can only go.
+func relate[T any, R rowOf[T]](
+	a *applying, rows []T, part fragment.Part, says func(R) (*fragment.Association, wrong, error),
+) error {
+	for i := range rows {
+		r := R(&rows[i])
+		switch b := r.base(); {
+		case r.blank():
+		case b.Is != "":
+			if err := a.takeAway(b, part); err != nil {
+				return err
+			}
+		default:
+			made, w, err := says(r)
+			if b.Wrong = w; err == nil && w.Kind == "" {
+				err = a.add(made)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -245,28 +242,7 @@ func (a *applying) add(made *fragment.Association) error {
 
 // associations applies the rows of associations.
 func (a *applying) associations(d *draft) error {
-	for i := range d.Associations {
-		r := &d.Associations[i]
-		switch {
-		case r.blank():
-			continue
-		case r.Is != "":
-			if err := a.takeAway(&r.row, fragment.AsPlayer); err != nil {
-				return err
-			}
-			continue
-		}
-		made, w, err := a.association(r)
-		if err != nil {
-			return err
-		}
-		if r.Wrong = w; w.Kind == "" {
-			if err := a.add(made); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return relate(a, d.Associations, fragment.AsPlayer, a.association)
 }
 
 // association returns the one that a row says.

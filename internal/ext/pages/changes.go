@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/since/position"
 	"github.com/tmshare/tmshare/internal/history"
@@ -57,7 +58,7 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 // linkTo leads to a page about an entry. Its title is what the topic is called; an identifier is shortened.
 func linkTo(e *store.Entry, url string) link {
 	l := link{Title: e.Label(), URL: url}
-	if l.Title == valueOf(string(e.TopicSI)).Text {
+	if l.Title == layout.Cut(string(e.TopicSI)) {
 		l.abbreviate(string(e.TopicSI))
 	}
 	return l
@@ -65,8 +66,8 @@ func linkTo(e *store.Entry, url string) link {
 
 // abbreviate gives a link to what has no name a shortened locator as its title.
 func (l *link) abbreviate(locator string) {
-	if l.Title = short(locator); l.Title != locator {
-		l.Whole = Cut(locator)
+	if l.Title = layout.Short(locator); l.Title != locator {
+		l.Whole = layout.Cut(locator)
 	}
 }
 
@@ -161,9 +162,7 @@ func (p *Pages) Document(w http.ResponseWriter, r *http.Request, v *store.View) 
 		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", c.OpenDocument())
 	}
 	first, size := c.Document(n)
-	w.Header().Set("Cache-Control", "no-cache")
-	http.Redirect(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10), http.StatusSeeOther)
-	return nil
+	return SeeOther(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10))
 }
 
 // History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its
@@ -181,9 +180,7 @@ func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) e
 	if len(given) > 0 {
 		to += "?" + given.Encode()
 	}
-	w.Header().Set("Cache-Control", "no-cache")
-	http.Redirect(w, r, to, http.StatusSeeOther)
-	return nil
+	return SeeOther(w, r, to)
 }
 
 // newestOf leads from a page of older changes to the first one.
@@ -213,7 +210,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		made, err := p.changeOf(v, e)
 		of := struct {
 			change
-			said
+			Said
 		}{made, words}
 		return &page{Title: e.Label(), Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})

@@ -46,9 +46,6 @@ func Called(t *fragment.Topic) string {
 	return (&store.Entry{Title: t.Title(), TopicSI: t.TopicSI()}).Label()
 }
 
-// Cut returns the beginning of a text that is too long to be shown.
-func Cut(text string) string { return valueOf(text).Text }
-
 // edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.
 func (p *Pages) edits(r *http.Request) bool {
 	if !p.Forms || p.Sessions.MayEdit(r) != nil {

@@ -5,10 +5,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 )
 
-// field is a field of a form that was sent.
-type field struct{ Name, Value string }
+// Field is a field of a form that was sent, to be sent again.
+type Field struct{ Name, Value string }
 
 // keptPrefix begins the names of fields on the page to sign in that belong to a form that was sent after the session
 // had ended.
@@ -25,20 +27,22 @@ func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 		return true, err
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	return true, s.show(w, r, http.StatusUnauthorized, form{To: r.URL.RequestURI(), Kept: fieldsOf(r.PostForm, "")})
+	return true, s.show(w, r, http.StatusUnauthorized, form{To: r.URL.RequestURI(), Kept: Fields(r.PostForm, "")})
 }
 
-// fieldsOf returns the fields whose names begin with a prefix, without it, in the order of their names. The code is
-// left out: it was that of the session that has ended.
-func fieldsOf(sent url.Values, prefix string) (all []field) {
+// Fields returns the fields whose names begin with a prefix, without it, in the order of their names. The code is left
+// out, which may be that of a session that has ended, and so are others.
+func Fields(sent url.Values, prefix string, but ...string) (all []Field) {
 	for name, values := range sent {
-		if name, found := strings.CutPrefix(name, prefix); found && name != CodeField {
-			for _, value := range values {
-				all = append(all, field{name, value})
-			}
+		name, found := strings.CutPrefix(name, prefix)
+		if !found || name == layout.CodeField || slices.Contains(but, name) {
+			continue
+		}
+		for _, value := range values {
+			all = append(all, Field{name, value})
 		}
 	}
-	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -83,12 +84,11 @@ func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) erro
 	if t != nil {
 		si = t.TopicSI()
 	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
-		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, valueOf(string(si)).Text)))
+		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, layout.Cut(string(si)))))
 	}
 	to := p.URLs.Topic(&v.Collection, si) + Ending
 	if at := r.URL.Query().Get("at"); at != "" {
 		to += "?" + url.Values{"at": {at}}.Encode()
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
-	return nil
+	return SeeOther(w, r, to)
 }

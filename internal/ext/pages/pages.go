@@ -55,7 +55,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	for _, file := range files {
 		if file != parts && file != ofForms {
 			name := strings.TrimSuffix(path.Base(file), ".html")
-			all[name] = layout.Parse(texts.Pages, template.FuncMap{"time": timeOf, "count": count, "short": short, "bars": barsPlot, "line": linePlot}, parts, ofForms, file)
+			all[name] = layout.Parse(parts, ofForms, file)
 		}
 	}
 	return all
@@ -136,9 +136,7 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 	if !forReaders(r) {
 		to += Ending
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, to, http.StatusSeeOther)
-	return nil
+	return SeeOther(w, r, to)
 }
 
 // Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
@@ -148,9 +146,7 @@ func (p *Pages) Alone(h web.Handler) web.Handler {
 		if !forReaders(r) {
 			return h(w, r)
 		}
-		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending), http.StatusSeeOther)
-		return nil
+		return SeeOther(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending))
 	}
 }
 
@@ -175,9 +171,7 @@ func (p *Pages) beside(h web.Handler) web.Handler {
 		if r.URL.RawQuery != "" {
 			to += "?" + r.URL.RawQuery
 		}
-		w.Header().Set("Cache-Control", "no-store") // the answer to programs is another one
-		http.Redirect(w, r, to, http.StatusSeeOther)
-		return nil
+		return SeeOther(w, r, to)
 	}
 }
 

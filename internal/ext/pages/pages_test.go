@@ -90,6 +90,11 @@ func TestPagesAreForBrowsers(t *testing.T) {
 		assert.NotContains(t, without.Header.Get("Content-Type"), "html")
 		n.Page(path + pages.Ending)
 	}
+	for _, form := range []string{".xtm21", ".atom"} { // to which pages lead
+		a := n.Get(topic+form, firefox...)
+		assert.Equal(t, http.StatusOK, a.StatusCode, form)
+		assert.NotContains(t, a.Header.Get("Content-Type"), "html")
+	}
 	assert.Equal(t, n.URL("/topicmaps.html"), n.Get("/", firefox...).Header.Get("Location"))
 	require.Equal(t, http.StatusOK, n.Do(http.MethodPost, "/topicmaps/lib/snapshots", nil).StatusCode)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib", "/topicmaps/lib/fragments", "/topicmaps/lib/snapshots"} {

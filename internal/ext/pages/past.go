@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -30,8 +31,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	var moved *history.MovedError
 	was, err := history.Was(v, last.TopicSI, moment)
 	if errors.As(err, &moved) {
-		http.Redirect(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at), http.StatusSeeOther)
-		return nil
+		return SeeOther(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at))
 	}
 	if err != nil {
 		return err
@@ -66,23 +66,29 @@ func markShown(history []change, t time.Time) {
 	}
 }
 
-// said is what a change has changed, in words.
-type said struct {
+// Said is what a change has changed, in words.
+type Said struct {
 	Added, Removed []Statement
 	Missing        string // why that is not known
 }
 
+// InWords prepares what a change has changed for a page, so many statements of each. Topics are called as the function
+// says.
+func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Ref) (Link, error)) (said Said, err error) {
+	if said.Added, err = Statements(added[:min(len(added), most)], name); err == nil {
+		said.Removed, err = Statements(removed[:min(len(removed), most)], name)
+	}
+	return said, err
+}
+
 // whatChanged compares what a topic was before an entry with what it was after it.
-func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of said, err error) {
+func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of Said, err error) {
 	list, err := history.Changes(r.Context(), v, history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
 	if err != nil || len(list.Changes) == 0 {
 		return of, err
 	}
-	c, name := &list.Changes[0], p.Naming(v)
+	c := &list.Changes[0]
+	of, err = InWords(c.Added, c.Removed, most, p.Naming(v))
 	of.Missing = c.Missing
-	if of.Added, err = Statements(c.Added[:min(len(c.Added), most)], name); err != nil {
-		return of, err
-	}
-	of.Removed, err = Statements(c.Removed[:min(len(c.Removed), most)], name)
 	return of, err
 }

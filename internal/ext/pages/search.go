@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -142,12 +143,12 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		return err
 	}
 	c := &v.Collection
-	if to, err := identified(v, a); err != nil || to != "" {
-		if err == nil {
-			w.Header().Set("Cache-Control", "no-cache")
-			http.Redirect(w, r, p.URLs.Topic(c, to)+Ending, http.StatusSeeOther)
-		}
+	to, err := identified(v, a)
+	if err != nil {
 		return err
+	}
+	if to != "" {
+		return SeeOther(w, r, p.URLs.Topic(c, to)+Ending)
 	}
 	return p.write(w, r, c, "search", func() (*page, error) {
 		found, err := p.find(v, a)
@@ -163,7 +164,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		}
 		title := texts.Search
 		if a.query.Text != "" {
-			title = fmt.Sprintf(texts.Found, valueOf(a.query.Text).Text)
+			title = fmt.Sprintf(texts.Found, layout.Cut(a.query.Text))
 		}
 		return &page{Title: title, Path: p.Trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
 			Query       string

@@ -132,15 +132,12 @@ func (s *Sessions) Code(r *http.Request) string {
 	return base64.RawURLEncoding.EncodeToString(code)
 }
 
-// CodeField is the name of the field of forms that has it.
-const CodeField = layout.CodeField
-
 // check refuses a form that a page of this server did not make for this session.
 func (s *Sessions) check(r *http.Request) error {
 	if err := s.checkSite(r); err != nil {
 		return err
 	}
-	if !hmac.Equal([]byte(r.PostForm.Get(CodeField)), []byte(s.Code(r))) {
+	if !hmac.Equal([]byte(r.PostForm.Get(layout.CodeField)), []byte(s.Code(r))) {
 		return web.Problemf(http.StatusForbidden, "the form is not of this session, so nothing was done: go back, reload the page, and send it again")
 	}
 	return nil
@@ -195,4 +192,12 @@ func (s *Sessions) MayEdit(r *http.Request) error {
 // Missing is the error of a request that lacks a session for something.
 func (s *Sessions) Missing(what string) error {
 	return web.Problemf(http.StatusUnauthorized, "%s needs a token: sign in at %s%s", what, s.URLs, Address)
+}
+
+// NameOf returns the name of whose session a request has, "" where that is not known.
+func (s *Sessions) NameOf(r *http.Request) string {
+	if t := s.Of(r); t != nil {
+		return t.Name
+	}
+	return ""
 }

@@ -50,7 +50,7 @@ func (s *Sessions) here(h web.Handler) web.Handler {
 		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) || portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
 			return h(w, r)
 		}
-		return seeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
+		return SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
 	}
 }
 
@@ -102,9 +102,7 @@ func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
 	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
-	return true
+	return SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI())) == nil
 }
 
 // backTo returns where a page leads that has led to the page to sign in: an address of this server, whatever it is.
@@ -128,7 +126,7 @@ type form struct {
 	NoTokens    bool   // the server has none
 	Unencrypted bool
 
-	Kept             []field // of a form that was sent after the session had ended
+	Kept             []Field // of a form that was sent after the session had ended
 	Again, AgainCode string  // where that can be sent to now, and the code that it needs; "": not yet
 }
 
@@ -157,7 +155,7 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if r.PostForm.Has("out") {
 		return s.signOut(w, r)
 	}
-	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: fieldsOf(r.PostForm, keptPrefix)}
+	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: Fields(r.PostForm, keptPrefix)}
 	if t == nil {
 		if err := s.Guesses.Wrong(r); err != nil {
 			return err
@@ -171,7 +169,7 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if len(of.Kept) > 0 {
 		return s.again(w, r, of, code)
 	}
-	return seeOther(w, r, s.backTo(of.To))
+	return SeeOther(w, r, s.backTo(of.To))
 }
 
 func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
@@ -181,10 +179,11 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	gone := s.cookieOf("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
-	return seeOther(w, r, s.URLs.Overview()+Ending)
+	return SeeOther(w, r, s.URLs.Overview()+Ending)
 }
 
-func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
+// SeeOther leads to another page. Nothing is kept of that: the answer may be another one for somebody else.
+func SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 )
 
@@ -30,12 +31,12 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 				said = append(said, piece{Text: "…"})
 				break
 			}
-			p := piece{Text: Cut(part.Text)}
+			p := piece{Text: layout.Cut(part.Text)}
 			switch part.Kind {
 			case mapdiff.Value:
 				p.Value = true
 			case mapdiff.Datatype:
-				p.Text, p.Whole = short(part.Text), Cut(part.Text)
+				p.Text, p.Whole = layout.Short(part.Text), layout.Cut(part.Text)
 			case mapdiff.Topic:
 				if part.Identifier == "" {
 					break
@@ -44,7 +45,7 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 				if err != nil {
 					return nil, err
 				}
-				p.Text, p.Whole, p.URL = l.Title, Cut(string(part.Identifier)), l.URL
+				p.Text, p.Whole, p.URL = l.Title, layout.Cut(string(part.Identifier)), l.URL
 			}
 			said = append(said, p)
 		}
@@ -59,7 +60,7 @@ func Name(t *fragment.Topic, ref fragment.Ref) string {
 	if named(t) {
 		return Called(t)
 	}
-	return short(string(ref))
+	return layout.Short(string(ref))
 }
 
 // named reports whether a topic is there, and has a name.

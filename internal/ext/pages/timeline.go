@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"html/template"
 	"slices"
 	"time"
 
@@ -15,17 +14,6 @@ import (
 type timelines struct {
 	Changes *plot.Bars
 	Size    *plot.Line
-}
-
-// barsPlot and linePlot draw a plot with a title.
-func barsPlot(b plot.Bars, title string) (template.HTML, error) {
-	b.Title = title
-	return b.HTML()
-}
-
-func linePlot(l plot.Line, title string) (template.HTML, error) {
-	l.Title = title
-	return l.HTML()
 }
 
 // timelines draws what has changed since the first publication. It reads a bounded number of entries, however many

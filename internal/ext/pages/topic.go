@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -105,14 +105,12 @@ type value struct {
 	Cut  int // bytes of the whole; 0: it is the whole
 }
 
-// longest is how many bytes of a value are shown.
-const longest = 2000
-
 func valueOf(text string) value {
-	if len(text) <= longest {
-		return value{Text: text}
+	v := value{Text: layout.Cut(text)}
+	if v.Text != text {
+		v.Cut = len(text)
 	}
-	return value{strings.ToValidUTF8(text[:longest], "") + "…", len(text)}
+	return v
 }
 
 // Topic answers with the page of a topic.
@@ -136,8 +134,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		return err
 	}
 	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
-		http.Redirect(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending, http.StatusSeeOther)
-		return nil
+		return SeeOther(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending)
 	}
 	c := &v.Collection
 	if t == nil {

@@ -7,9 +7,11 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"html/template"
-	"io/fs"
 	"net/http"
+	"strconv"
+	"time"
 
+	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
@@ -44,8 +46,35 @@ func SetHeaders(h http.Header) {
 }
 
 // Parse returns the template of a page: the frame, with what files define in it.
-func Parse(from fs.FS, funcs template.FuncMap, files ...string) *template.Template {
-	return template.Must(template.Must(template.New("layout").Funcs(funcs).Parse(texts.Layout)).ParseFS(from, files...))
+func Parse(files ...string) *template.Template {
+	frame := template.Must(template.New("layout").Funcs(funcs).Parse(texts.Layout))
+	return template.Must(frame.ParseFS(texts.Pages, files...))
+}
+
+// funcs are what templates call.
+var funcs = template.FuncMap{
+	"time": timeOf, "at": timeOf, "count": count, "short": Short, "cut": Cut, "message": Message,
+	"seconds": plot.Seconds.Text,
+	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
+	"line": func(l plot.Line, title string) (template.HTML, error) {
+		l.Title = title
+		return l.HTML()
+	},
+	"bars": func(b plot.Bars, title string) (template.HTML, error) {
+		b.Title = title
+		return b.HTML()
+	},
+}
+
+func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// count returns a number that people can read.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // Style is the style sheet.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -69,28 +68,8 @@ const (
 // SubscriptionPath returns the address of the page of a subscription, behind the Root.
 func SubscriptionPath(name string) string { return sourcesPath + url.PathEscape(name) + ending }
 
-// funcs are what templates call.
-var funcs = template.FuncMap{
-	"at": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "cut": layout.Cut, "message": layout.Message, "seconds": plot.Seconds.Text, "line": line, "bars": bars, "bytes": size,
-}
-
-func line(l *plot.Line, title string) (template.HTML, error) {
-	l.Title = title
-	return l.HTML()
-}
-
-func bars(b *plot.Bars, title string) (template.HTML, error) {
-	b.Title = title
-	return b.HTML()
-}
-
-func size(n int64) string { return plot.Bytes.Text(float64(n)) }
-
-// Funcs returns what the templates of all pages of a client may call.
-func Funcs() template.FuncMap { return funcs }
-
 func parsed(name string) *template.Template {
-	return layout.Parse(texts.Pages, funcs, "node/parts.html", "node/"+name+".html")
+	return layout.Parse("node/parts.html", "node/"+name+".html")
 }
 
 var (

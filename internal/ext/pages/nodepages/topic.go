@@ -36,7 +36,7 @@ func (p *Topics) Add(routes *http.ServeMux) {
 	routes.HandleFunc("POST "+TopicPath, p.site.Shown(p.reject))
 }
 
-var topicTemplate = layout.Parse(texts.Pages, Funcs(), "ui/topic.html")
+var topicTemplate = layout.Parse("ui/topic.html")
 
 // topic is what its page shows.
 type topic struct {
@@ -233,18 +233,7 @@ func (d describer) rejected(r *merged.Rejected) stated {
 
 // topicLink leads to the page of a topic.
 func (d describer) topicLink(si string) layout.Link {
-	return layout.Link{Title: shorten(si), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
-}
-
-// shorten returns the telling part of a locator.
-func shorten(locator string) string {
-	if _, rest, found := strings.Cut(locator, "://"); found {
-		locator = rest
-	}
-	if len(locator) <= 80 {
-		return locator
-	}
-	return strings.ToValidUTF8(locator[:30], "") + "…" + strings.ToValidUTF8(locator[len(locator)-48:], "")
+	return layout.Link{Title: layout.Short(si), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
 }
 
 // reject hides a claim of a source, or shows it again, and leads back to the topic.
