@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/doctor"
@@ -17,13 +18,17 @@ what it follows is, as "tmshare-client doctor" says.
 
 Give it the flags and the environment that "serve" has.`, `  tmshare-server doctor --listen :8080 --base-url https://maps.example.org --token-file /etc/tmshare/tokens
   (set -a; . /etc/default/tmshare-server; tmshare-server doctor --data /var/lib/tmshare/server)`, &s)
-	fl := cmd.Flags()
-	fl.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "`address` that the server listens on")
-	fl.StringVar(&s.BaseURL, "base-url", "", "public `URL` of the server")
-	fl.StringVar(&s.TokenFile, "token-file", "", "`file` with the tokens that may write")
-	fl.StringArrayVar(&s.ReadTokenFiles, "read-token-file", nil, "`NAME=FILE`: tokens that may read collection NAME (repeatable)")
-	fl.StringVar(&s.Cert, "tls-cert", "", "`file` with the certificate of the server, PEM")
-	fl.StringVar(&s.Key, "tls-key", "", "`file` with the key of the certificate, PEM")
-	fl.StringVar(&s.Metrics, "metrics-listen", "", "`address` of /metrics and /status")
+	servingFlags(cmd.Flags(), &s)
 	return cmd
+}
+
+// servingFlags adds the flags that say how a server is reached.
+func servingFlags(fl *pflag.FlagSet, s *doctor.Serving) {
+	fl.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "`address` that the server listens on")
+	fl.StringVar(&s.BaseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
+	fl.StringVar(&s.TokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
+	fl.StringArrayVar(&s.ReadTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
+	fl.StringVar(&s.Cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
+	fl.StringVar(&s.Key, "tls-key", "", "`file` with the key of the certificate, PEM")
+	fl.StringVar(&s.Metrics, "metrics-listen", "", "`address` to serve /metrics and /status at, for all (default: /metrics with all else, for this machine and write tokens only; no /status)")
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
@@ -219,7 +220,7 @@ func about(path string, err error) error {
 
 // confirm asks the question on a terminal.
 func confirm(question string) (bool, error) {
-	if formats.Terminal(os.Stdin) == nil {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return false, cli.UsageError(errors.New("give --yes: there is no terminal to ask on"))
 	}
 	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/doctor"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/systemd"
@@ -19,8 +20,7 @@ import (
 
 // runFlags say how the server runs, not what it serves.
 type runFlags struct {
-	cert, key    string
-	metrics      string        // address
+	doctor.Serving
 	delay, grace time.Duration // of stopping
 	log          *slog.Logger
 
@@ -31,16 +31,16 @@ type runFlags struct {
 
 // prepare finds out what is wrong with the flags before anything else is done.
 func (f *runFlags) prepare() (err error) {
-	if (f.cert == "") != (f.key == "") {
+	if (f.Cert == "") != (f.Key == "") {
 		return cli.UsageError(errors.New("--tls-cert and --tls-key belong together: give both"))
 	}
-	if f.cert != "" {
-		if f.certificates, err = loadCertificates(f.cert, f.key, f.log); err != nil {
+	if f.Cert != "" {
+		if f.certificates, err = loadCertificates(f.Cert, f.Key, f.log); err != nil {
 			return err
 		}
 	}
-	if f.metrics != "" {
-		if f.metricsListener, err = net.Listen("tcp", f.metrics); err != nil {
+	if f.Metrics != "" {
+		if f.metricsListener, err = net.Listen("tcp", f.Metrics); err != nil {
 			return fmt.Errorf("--metrics-listen: %w", err)
 		}
 	}
@@ -66,7 +66,7 @@ func (f *serveFlags) listener() (net.Listener, error) {
 	if err != nil || given != nil {
 		return given, err
 	}
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := net.Listen("tcp", f.run.Listen)
 	switch malformed := (*net.AddrError)(nil); {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)

@@ -29,11 +29,8 @@ import (
 type serveFlags struct {
 	app                    *extension.App
 	maps, prefixes, titles []string
-	listen, baseURL        string
 	root                   string
 	lenient, strict        bool
-	tokenFile              string
-	readTokenFiles         []string
 	trustedProxies         []string
 	config                 server.Config
 	run                    runFlags
@@ -104,13 +101,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
 	fl.StringVar(&a.Data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
 	a.AddStoreFlag(fl)
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on")
-	fl.StringVar(&f.baseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
-	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
-	fl.StringArrayVar(&f.readTokenFiles, "read-token-file", nil, "`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME (repeatable)")
-	fl.StringVar(&f.run.cert, "tls-cert", "", "`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
-	fl.StringVar(&f.run.key, "tls-key", "", "`file` with the key of the certificate, PEM")
-	fl.StringVar(&f.run.metrics, "metrics-listen", "", "`address` to serve /metrics and /status at, for all (default: /metrics with all else, for this machine and write tokens only; no /status)")
+	servingFlags(fl, &f.run.Serving)
 	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil, "`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For (repeatable; this machine is trusted anyway)")
 	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
@@ -187,15 +178,15 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if f.watch && len(maps) == 0 {
 		return cli.UsageError(errors.New("--watch: there is no --map to follow"))
 	}
-	if f.tokenFile != "" {
-		if f.config.Tokens, f.config.TokenNames, err = readTokens(f.tokenFile); err != nil {
+	if f.run.TokenFile != "" {
+		if f.config.Tokens, f.config.TokenNames, err = readTokens(f.run.TokenFile); err != nil {
 			return err
 		}
 	}
 	if f.config.TrustedProxies, err = networks(f.trustedProxies); err != nil {
 		return cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err))
 	}
-	readers, err := cli.Pairs("read-token-file", f.readTokenFiles)
+	readers, err := cli.Pairs("read-token-file", f.run.ReadTokenFiles)
 	if err != nil {
 		return err
 	}
@@ -218,7 +209,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer f.run.close()
-	f.config.MetricsElsewhere = f.run.metrics != ""
+	f.config.MetricsElsewhere = f.run.Metrics != ""
 	listener, err := f.listener()
 	if err != nil {
 		return err
@@ -226,9 +217,9 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer listener.Close()
 	ip := listener.Addr().(*net.TCPAddr).IP
 	f.config.OnLoopback = ip.IsLoopback()
-	if f.config.BaseURL = f.baseURL; f.baseURL == "" {
+	if f.config.BaseURL = f.run.BaseURL; f.run.BaseURL == "" {
 		if ip.IsUnspecified() {
-			return cli.UsageError(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.listen))
+			return cli.UsageError(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.run.Listen))
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}

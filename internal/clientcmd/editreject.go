@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -243,16 +244,14 @@ func sayersBut(found, others []reject.Found) (names []string) {
 }
 
 func (a *app) tellRejections(changed []reject.Found, done string, still []string) error {
-	if a.JSON {
-		return a.Print(changed)
-	}
-	for _, f := range changed {
-		a.Printf("%s: %s %s\n", f.Source, &f.Claim, done)
-	}
-	if len(still) > 0 {
-		a.Printf("it shows all the same, because others say so too: %s\n", strings.Join(still, ", "))
-	}
-	return nil
+	return a.Answer(changed, func(w io.Writer) {
+		for _, f := range changed {
+			fmt.Fprintf(w, "%s: %s %s\n", f.Source, &f.Claim, done)
+		}
+		if len(still) > 0 {
+			fmt.Fprintf(w, "it shows all the same, because others say so too: %s\n", strings.Join(still, ", "))
+		}
+	})
 }
 
 // listed is a rejection for programs.

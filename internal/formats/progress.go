@@ -1,19 +1,6 @@
 package formats
 
-import (
-	"io"
-	"os"
-
-	"golang.org/x/term"
-)
-
-// Terminal returns f if that is a terminal, and else nil.
-func Terminal(f *os.File) io.Writer {
-	if term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
-}
+import "io"
 
 // reporting reads, and reports how much it has read.
 type reporting struct {

@@ -146,7 +146,7 @@ func TestARestoredFolderHoldsTheStateOfTheBackup(t *testing.T) {
 		publish(t, db, "a", 1, "after the backup")
 
 		dir := filepath.Join(t.TempDir(), "restored")
-		restored, err := backup.Restore(t.Context(), path, dir, silent, none)
+		restored, err := backup.Restore(t.Context(), path, backup.Folder(dir, silent), none)
 		require.NoError(t, err)
 		assert.Equal(t, made.Taken, restored.Taken)
 		assert.Equal(t, made.Rows, restored.Rows)
@@ -184,7 +184,7 @@ func TestBackupsInAFolderShareWhatIsTheSame(t *testing.T) {
 	assert.Zero(t, third.Written)
 	for path, want := range map[string]map[string]string{first.Path: before, folder: rows(t, db)} {
 		dir := filepath.Join(t.TempDir(), "restored")
-		_, err := backup.Restore(t.Context(), path, dir, silent, none)
+		_, err := backup.Restore(t.Context(), path, backup.Folder(dir, silent), none)
 		require.NoError(t, err)
 		assert.True(t, maps.Equal(want, rows(t, open(t, dir, store.Write))))
 	}
@@ -242,7 +242,7 @@ func TestOldBackupsAreRemovedWithWhatTheyAloneUse(t *testing.T) {
 	require.Equal(t, 2, removed)
 	require.Less(t, len(chunks()), len(before))
 	dir := filepath.Join(t.TempDir(), "restored")
-	_, err = backup.Restore(t.Context(), folder, dir, silent, none)
+	_, err = backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 	require.NoError(t, err)
 	require.True(t, maps.Equal(want, rows(t, open(t, dir, store.Write))))
 }
@@ -270,7 +270,7 @@ func TestABackupHoldsOneState(t *testing.T) {
 	stop()
 	writer.Wait()
 	dir := filepath.Join(t.TempDir(), "restored")
-	_, err := backup.Restore(t.Context(), folder, dir, silent, none)
+	_, err := backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 	require.NoError(t, err)
 	var found []store.Finding
 	require.NoError(t, open(t, dir, store.Read).Check(t.Context(), false, func(f store.Finding) { found = append(found, f) }, func(string) {}))
@@ -289,7 +289,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	refused := func(path, why string) {
 		t.Helper()
-		_, err := backup.Restore(t.Context(), path, dir, silent, none)
+		_, err := backup.Restore(t.Context(), path, backup.Folder(dir, silent), none)
 		require.ErrorIs(t, err, backup.ErrDamaged, why)
 		assert.ErrorContains(t, err, "use another backup")
 		assert.NoDirExists(t, dir)
@@ -323,7 +323,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	again, err := backup.Make(t.Context(), db, folder, none)
 	require.NoError(t, err)
 	assert.Equal(t, made.Bytes, again.Written, "what is damaged is not relied on")
-	_, err = backup.Restore(t.Context(), folder, dir, silent, none)
+	_, err = backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 	require.NoError(t, err)
 }
 
@@ -338,9 +338,9 @@ func TestNothingIsOverwritten(t *testing.T) {
 	assert.ErrorContains(t, err, "is there already: name another file")
 	_, err = backup.Make(t.Context(), db, filepath.Dir(db.Dir()), none)
 	assert.ErrorContains(t, err, "holds other things than backups")
-	_, err = backup.Restore(t.Context(), path, db.Dir(), silent, none)
+	_, err = backup.Restore(t.Context(), path, backup.Folder(db.Dir(), silent), none)
 	assert.ErrorContains(t, err, "is not empty: restore or move into a new folder")
-	_, err = backup.Restore(t.Context(), t.TempDir(), filepath.Join(t.TempDir(), "x"), silent, none)
+	_, err = backup.Restore(t.Context(), t.TempDir(), backup.Folder(filepath.Join(t.TempDir(), "x"), silent), none)
 	assert.ErrorContains(t, err, "no complete backup")
 }
 
@@ -365,7 +365,7 @@ func TestWhatEndsEarlyIsNotComplete(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = backup.Restore(t.Context(), folder, filepath.Join(t.TempDir(), "x"), silent, none)
+		_, err = backup.Restore(t.Context(), folder, backup.Folder(filepath.Join(t.TempDir(), "x"), silent), none)
 		require.ErrorContains(t, err, "no complete backup")
 		ctx, progress = stopping(after)
 		_, err = backup.Make(ctx, db, path, progress)
@@ -378,7 +378,7 @@ func TestWhatEndsEarlyIsNotComplete(t *testing.T) {
 	for after := 1; ; after += 2 {
 		dir := filepath.Join(t.TempDir(), "restored")
 		ctx, progress := stopping(after)
-		_, err := backup.Restore(ctx, folder, dir, silent, progress)
+		_, err := backup.Restore(ctx, folder, backup.Folder(dir, silent), progress)
 		if err == nil {
 			break
 		}
@@ -389,7 +389,7 @@ func TestWhatEndsEarlyIsNotComplete(t *testing.T) {
 		}
 		restoring++
 		require.ErrorContains(t, err, "was interrupted, or is under way: if none is, remove the folder")
-		_, err = backup.Restore(t.Context(), folder, dir, silent, none)
+		_, err = backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 		require.ErrorContains(t, err, "was interrupted, or is under way: if none is, remove the folder")
 	}
 	require.Greater(t, restoring, 1)

@@ -135,7 +135,7 @@ old folder and the restored one at the same time.`,
 			defer stop()
 			a.Data = place
 			to := a.target(a.place(place))
-			r, err := RestoreInto(ctx, a.Request.Path(args[0]), to, a.progress)
+			r, err := Restore(ctx, a.Request.Path(args[0]), to, a.progress)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func makeBackup(args []string) error {
 
 func restoreBackup(args []string) error {
 	fmt.Println("begin")
-	_, err := backup.Restore(context.Background(), args[0], args[1], silent, tell)
+	_, err := backup.Restore(context.Background(), args[0], backup.Folder(args[1], silent), tell)
 	return err
 }
 
@@ -88,10 +88,10 @@ func TestAKilledBackupSpoilsNoOther(t *testing.T) {
 			kills++
 		}
 		dir := filepath.Join(t.TempDir(), "restored")
-		_, err := backup.Restore(t.Context(), folder, dir, silent, none)
+		_, err := backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 		require.NoError(t, err, "after kill %d", n)
 		if _, err := os.Stat(target); err == nil && target != folder {
-			_, err := backup.Restore(t.Context(), target, dir+"2", silent, none)
+			_, err := backup.Restore(t.Context(), target, backup.Folder(dir+"2", silent), none)
 			require.NoError(t, err, "what has the name of a backup is one")
 		}
 		db = open(t, db.Dir(), store.Write)
@@ -100,7 +100,7 @@ func TestAKilledBackupSpoilsNoOther(t *testing.T) {
 	_, err = backup.Make(t.Context(), db, folder, none)
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "restored")
-	_, err = backup.Restore(t.Context(), folder, dir, silent, none)
+	_, err = backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 	require.NoError(t, err)
 	require.True(t, maps.Equal(rows(t, db), rows(t, open(t, dir, store.Write))))
 }
@@ -177,7 +177,7 @@ func TestNothingIsRestoredAmongTheBackups(t *testing.T) {
 	_, err := backup.Make(t.Context(), db, folder, none)
 	require.NoError(t, err)
 	for _, dir := range []string{folder, filepath.Join(folder, "x"), filepath.Join(folder, "x", "y")} {
-		_, err := backup.Restore(t.Context(), folder, dir, silent, none)
+		_, err := backup.Restore(t.Context(), folder, backup.Folder(dir, silent), none)
 		require.ErrorContains(t, err, "is in the folder of the backups: restore into a folder outside")
 	}
 	_, err = backup.Make(t.Context(), db, folder, none)

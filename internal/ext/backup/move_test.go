@@ -190,7 +190,7 @@ func TestNothingIsMovedOrRestoredIntoAPlaceThatHasSomething(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600))
 	for _, to := range []place{taken, inFolder(dir), from} {
 		require.ErrorContains(t, move(t, from, to), " is not empty: restore ")
-		_, err := backup.RestoreInto(t.Context(), file, to.Target, none)
+		_, err := backup.Restore(t.Context(), file, to.Target, none)
 		require.ErrorContains(t, err, " is not empty: restore ")
 	}
 	subscriptions, err := taken.must(t, store.Read).Subscriptions(t.Context())
@@ -270,7 +270,7 @@ func TestABackupIsOfNoEngine(t *testing.T) {
 	assert.Zero(t, second.Written, "the same store has the same chunks in each engine")
 	assert.Equal(t, first.Rows, second.Rows)
 	for _, to := range []place{inFolder(filepath.Join(t.TempDir(), "restored")), inPostgres(t, server.Store(t)), inMemory(t)} {
-		_, err := backup.RestoreInto(t.Context(), folder, to.Target, none)
+		_, err := backup.Restore(t.Context(), folder, to.Target, none)
 		require.NoError(t, err)
 		again := to.must(t, store.Write)
 		assert.True(t, maps.Equal(want, rows(t, again)))
@@ -305,7 +305,7 @@ func TestNoDamagedBackupReachesADatabase(t *testing.T) {
 		}
 		bad := filepath.Join(t.TempDir(), "bad.backup")
 		require.NoError(t, os.WriteFile(bad, damaged, 0o600))
-		if _, err := backup.RestoreInto(t.Context(), bad, to.Target, none); err == nil {
+		if _, err := backup.Restore(t.Context(), bad, to.Target, none); err == nil {
 			to = inMemory(t) // the damage was in the padding of the archive
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,16 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
-// Restore makes a data folder at dir of the backup at path: a file, the newest backup of a
-// folder, or the one that a manifest in a folder is of. The folder must be missing or empty. All
-// of the backup is checked before anything is made. The new folder is of a new node, and
-// each collection begins a new epoch. What ends Restore early leaves a folder that nothing opens.
-func Restore(ctx context.Context, path, dir string, log *slog.Logger, progress func(Progress)) (*Result, error) {
-	return RestoreInto(ctx, path, Folder(dir, log), progress)
-}
-
-// RestoreInto is Restore, into a database as well.
-func RestoreInto(ctx context.Context, path string, to Target, progress func(Progress)) (_ *Result, err error) {
+// Restore makes a store of the backup at path: a file, the newest backup of a folder, or the one that a manifest in a
+// folder is of. All of the backup is checked before anything is made. The new store is of a new node, and
+// each collection begins a new epoch. What ends Restore early leaves a place that nothing opens.
+func Restore(ctx context.Context, path string, to Target, progress func(Progress)) (_ *Result, err error) {
 	s, m, err := open(path)
 	if err != nil {
 		return nil, err

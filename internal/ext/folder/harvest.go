@@ -234,8 +234,8 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error
 		if err == nil || r.New+r.Changed+r.Removed > 0 {
 			a.Printf("%s: %s\n", dir, f.describe(r))
 		}
-		a.listProblems(f.gone, r.Gone)
-		a.listProblems("failed", r.Failed)
+		list(a.Command.ErrOrStderr(), f.gone, r.Gone, describeProblem)
+		list(a.Command.ErrOrStderr(), "failed", r.Failed, describeProblem)
 	}
 	if doubt := new(follow.DoubtError); errors.As(err, &doubt) {
 		return &cli.ExitError{Code: cli.Quarantined, Err: fmt.Errorf("%s: %w. %s", dir, doubt, f.advice(dir, doubt))}
@@ -280,25 +280,24 @@ func countOf(n int, thing string) string {
 // maxProblems is how many problems people are told one by one.
 const maxProblems = 10
 
-func (a *app) listProblems(what string, all []folder.Problem) {
-	w := a.Command.ErrOrStderr()
-	for i, p := range all {
+// list writes a line for each of some things, up to a number.
+func list[T any](w io.Writer, what string, all []T, describe func(T) string) {
+	for i, one := range all {
 		if i == maxProblems {
-			fmt.Fprintf(w, "%s: … and %d more; --json lists them all\n", what, len(all)-maxProblems)
+			fmt.Fprintf(w, "%s: … and %d more; --json lists them all\n", what, len(all)-i)
 			return
 		}
-		describeProblem(w, what, p)
+		fmt.Fprintf(w, "%s: %s\n", what, describe(one))
 	}
 }
 
-func describeProblem(w io.Writer, what string, p folder.Problem) {
-	title := ""
+func describeProblem(p folder.Problem) string {
+	title, had := "", ""
 	if p.Title != "" {
 		title = fmt.Sprintf(" (%s)", p.Title)
 	}
-	had := ""
 	if p.Held {
 		had = "; an earlier version is there"
 	}
-	fmt.Fprintf(w, "%s: %.200s%.200s: %s%s\n", what, p.ID, title, p.Reason, had)
+	return fmt.Sprintf("%.200s%.200s: %s%s", p.ID, title, p.Reason, had)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,28 +150,18 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 	if err != nil {
 		return choice(err)
 	}
-	if a.JSON {
-		err = a.Print(struct {
-			Folder string `json:"folder"`
-			*folder.Audit
-			Equal bool `json:"equal"`
-		}{dir, audit, audit.Equal()})
-	} else {
-		a.Display.Clear()
-		a.Printf("%s: %s\n", dir, describeAudit(audit))
-		for _, list := range []struct {
-			what string
-			all  []folder.Difference
-		}{{"missing", audit.Missing}, {"different", audit.Different}, {"superfluous", audit.Superfluous}, {"unsure", audit.Unsure}} {
-			for i, d := range list.all {
-				if i == maxProblems {
-					a.Printf("%s: … and %d more; --json lists them all\n", list.what, len(list.all)-i)
-					break
-				}
-				a.Printf("%s: %.200s: %s\n", list.what, d.ID, d.Reason)
-			}
-		}
-	}
+	err = a.Answer(struct {
+		Folder string `json:"folder"`
+		*folder.Audit
+		Equal bool `json:"equal"`
+	}{dir, audit, audit.Equal()}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s\n", dir, describeAudit(audit))
+		difference := func(d folder.Difference) string { return fmt.Sprintf("%.200s: %s", d.ID, d.Reason) }
+		list(w, "missing", audit.Missing, difference)
+		list(w, "different", audit.Different, difference)
+		list(w, "superfluous", audit.Superfluous, difference)
+		list(w, "unsure", audit.Unsure, difference)
+	})
 	if err != nil || audit.Equal() {
 		return err
 	}

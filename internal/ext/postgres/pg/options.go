@@ -42,7 +42,7 @@ const connectTimeout = 10 * time.Second
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 func (o *Options) complete() error {
-	if !IsURL(o.URL) {
+	if !strings.HasPrefix(o.URL, "postgres://") && !strings.HasPrefix(o.URL, "postgresql://") {
 		return errors.New("the address of a database begins with postgres://, as in postgres://user@host:5432/database")
 	}
 	if o.Schema == "" {
@@ -64,11 +64,6 @@ func (o *Options) complete() error {
 		o.Logger = slog.Default()
 	}
 	return nil
-}
-
-// IsURL reports whether an address is that of a database.
-func IsURL(address string) bool {
-	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 // Redacted returns the address of a database without a password.
