@@ -142,7 +142,7 @@ var layers = map[string][]string{
 	"internal/testkit/kill":               {},
 	"internal/testkit/faults":             {},
 	"internal/testkit/checks":             {},
-	"internal/testkit/node":               {"fragment", "internal/checkpoint", "internal/ext", "internal/ext/resourcesync", "internal/kv/badger", "internal/publish", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores", "internal/store/txn"},
+	"internal/testkit/node":               {"fragment", "internal/checkpoint", "internal/ext", "internal/extension", "internal/kv/badger", "internal/publish", "internal/server", "internal/server/upkeep", "internal/store", "internal/testkit/faults", "internal/testkit/stores", "internal/store/txn"},
 	"internal/testkit/served":             {"feeds", "feeds/resourcesync", "fragment", "internal/ext", "internal/kv/badger", "internal/publish", "internal/server", "internal/store", "internal/testenv", "internal/testkit/stores", "internal/testkit/webpage", "internal/xml/scan", "tmdm", "tmdm/cxtm", "xtm"},
 	"internal/testkit/stores":             {"internal/kv", "internal/kv/badger", "internal/kv/memory", "internal/ext/postgres/pg", "internal/store", "internal/store/datafolder", "internal/testenv", "internal/testkit/pgserver"},
 	"internal/testkit/docs":               {"fragment", "tmdm", "tmdm/cxtm", "xtm"},

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
@@ -201,8 +200,7 @@ func TestRangesOfOtherUnitsAndMethodsAreIgnored(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	all := stored(t, n)
-	d := n.visit("small")
-	all = append(all, d.capabilities[resourcesync.ResourceList])
+	all = append(all, n.URL("/topicmaps/small/resourcesync/resourcelist.xml"))
 	for _, url := range all {
 		whole := n.MustGet(url, "Accept-Encoding", "gzip")
 		for _, wanted := range []string{"items=0-9", "lines=1-2, 5-6", "bytes", "nothing", "bytes 0-9"} {

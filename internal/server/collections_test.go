@@ -409,8 +409,8 @@ func TestWaysInNeedATokenWhereThereIsOne(t *testing.T) {
 		},
 		"PUT settings": func(h ...string) served.Answer { return n.PutSettings("small", `{"title": "x"}`, h...) },
 		"PUT new":      func(h ...string) served.Answer { return n.PutSettings("new", `{}`, h...) },
-		"snapshot":     func(h ...string) served.Answer { return n.post("/topicmaps/small/snapshots", h...) },
-		"gc":           func(h ...string) served.Answer { return n.post("/topicmaps/small/gc", h...) },
+		"snapshot":     func(h ...string) served.Answer { return n.Post("/topicmaps/small/snapshots", h...) },
+		"gc":           func(h ...string) served.Answer { return n.Post("/topicmaps/small/gc", h...) },
 		"DELETE map":   func(h ...string) served.Answer { return n.remove("small", h...) },
 	}
 	for name, send := range requests {

@@ -69,7 +69,7 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 		next, _ := f.Link("next")
 		at = next.Href
 	}
-	require.Equal(t, 201, n.post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, 201, n.Post("/topicmaps/m/snapshots").StatusCode)
 	snapshots := n.Decoded(n.URL("/topicmaps/m/snapshots")).Entries
 	require.NotEmpty(t, snapshots)
 	assert.Equal(t, head, snapshots[0].Commit)

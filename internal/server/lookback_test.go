@@ -76,7 +76,7 @@ func TestThePastIsServed(t *testing.T) {
 				assert.Equal(t, memento.Header.Get("Memento-Datetime"), a.Header.Get("Memento-Datetime"))
 			}
 
-			led := n.Get("/topicmaps/m/snapshots/current.xtm21", accept(second.Add(59*time.Second))...)
+			led := n.Get("/topicmaps/m/snapshots/current.xtm21", served.AcceptDatetime(second.Add(59*time.Second))...)
 			require.Equal(t, http.StatusFound, led.StatusCode)
 			assert.Equal(t, "Accept-Datetime", led.Header.Get("Vary"))
 			assert.Empty(t, led.Header.Get("Memento-Datetime"))
@@ -84,7 +84,7 @@ func TestThePastIsServed(t *testing.T) {
 		}
 		first, last := past[0], past[len(past)-1]
 		for at, want := range map[time.Time]string{c.Now().Add(-1000 * time.Hour): first.at, c.Now().Add(1000 * time.Hour): last.at} {
-			assert.Equal(t, n.URL("/topicmaps/m/snapshots/current?at="+want), n.Get("/topicmaps/m/snapshots/current", accept(at)...).Header.Get("Location"))
+			assert.Equal(t, n.URL("/topicmaps/m/snapshots/current?at="+want), n.Get("/topicmaps/m/snapshots/current", served.AcceptDatetime(at)...).Header.Get("Location"))
 		}
 	}
 }
@@ -137,9 +137,9 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, n.Get("/topicmaps/m/snapshots/current", "Accept-Datetime", "yesterday").StatusCode)
 
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
 	n.MustPut("m", served.Cities(1, "last"))
-	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	require.Equal(t, http.StatusOK, n.Post("/topicmaps/m/gc").StatusCode)
 	var horizon string
 	require.NoError(t, n.Store.View(t.Context(), "m", func(v *store.View) error {
 		horizon = v.HorizonTime.UTC().Format("2006-01-02T15:04:05.000000Z")
@@ -152,7 +152,7 @@ func TestTimesThatLeadNowhere(t *testing.T) {
 		assert.Contains(t, string(a.Bytes), horizon, "it says since when there is history")
 	}
 	assert.Equal(t, http.StatusGone, n.Do(http.MethodHead, "/topicmaps/m/snapshots/current?at="+at, nil).StatusCode)
-	led := n.Get("/topicmaps/m/snapshots/current", accept(times[1])...)
+	led := n.Get("/topicmaps/m/snapshots/current", served.AcceptDatetime(times[1])...)
 	require.Equal(t, http.StatusFound, led.StatusCode)
 	n.MustGet(led.Header.Get("Location"))
 

@@ -29,7 +29,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 		t.Parallel()
 		primary := pgserver.Start(t, "fsync=off")
 		o := primary.Store(t)
-		n := startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o)}, changesPerList(2))
+		n := startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, o)})
 		n.fill()
 		reader := n.startReader(store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, primary.Standby().At(o))})
 		follows := func() bool {
@@ -45,7 +45,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 		t.Parallel()
 		stores.InFolders(t)
 		o := store.Options{Dir: t.TempDir()}
-		n := startOn(t, o, changesPerList(2))
+		n := startOn(t, o)
 		n.fill()
 		urls := n.crawl("/topicmaps")
 		n.Stop()
@@ -66,6 +66,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 func (n *node) fill() {
 	n.Publish("small", served.Small())
 	n.Publish("other", served.Small())
+	n.Settings("small", func(s *store.Settings) { s.ChangesPerList = 2 })
 	for _, name := range []string{"Christiania", "Kristiania", "Oslo"} {
 		n.MustPut("small", served.Small("Oslo", name))
 	}

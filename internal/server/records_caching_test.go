@@ -56,7 +56,7 @@ func TestRecordDocumentsStayWhenTheyAreFinished(t *testing.T) {
 	}
 	assert.Empty(t, n.Feed(d[2]).Hrefs("next-archive"))
 
-	a := n.post("/topicmaps/m/snapshots") // no change of the map
+	a := n.Post("/topicmaps/m/snapshots") // no change of the map
 	require.Equal(t, http.StatusCreated, a.StatusCode)
 	for url, was := range before {
 		assert.Equal(t, http.StatusNotModified, n.Get(url, "If-None-Match", was.Header.Get("ETag")).StatusCode, url)
@@ -101,7 +101,7 @@ func TestCompleteRecordsChangeWithTheMap(t *testing.T) {
 	}
 	assert.False(t, changed())
 	for what, do := range map[string]func(){
-		"a snapshot":              func() { n.post("/topicmaps/m/snapshots") },
+		"a snapshot":              func() { n.Post("/topicmaps/m/snapshots") },
 		"the same again":          func() { n.postTopics("m", served.TopicMap(served.Topic("oslo", "Oslo 3")), nil) },
 		"documents of a size":     func() { n.Settings("m", func(s *store.Settings) { s.DocumentSize = 3 }) },
 		"a topic that was not":    func() { n.Delete("m", served.PSI+"none") },
@@ -110,9 +110,9 @@ func TestCompleteRecordsChangeWithTheMap(t *testing.T) {
 		do()
 		assert.False(t, changed(), what)
 	}
-	n.post("/topicmaps/m/snapshots")
+	n.Post("/topicmaps/m/snapshots")
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
-	assert.Contains(t, string(n.post("/topicmaps/m/gc").Bytes), `"entries":6`)
+	assert.Contains(t, string(n.Post("/topicmaps/m/gc").Bytes), `"entries":6`)
 	assert.False(t, changed(), "what is pruned")
 
 	w := walkRecords(n, "m")
@@ -153,9 +153,9 @@ func TestRecordsOfAnEmptyPool(t *testing.T) {
 	w.check()
 	assert.Len(t, w.known, 4)
 	assert.Empty(t, n.Feed(completeURL).Entries)
-	n.post("/topicmaps/m/snapshots")
+	n.Post("/topicmaps/m/snapshots")
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
-	assert.Contains(t, string(n.post("/topicmaps/m/gc").Bytes), `"entries":3`)
+	assert.Contains(t, string(n.Post("/topicmaps/m/gc").Bytes), `"entries":3`)
 	w.check()
 	d := n.Feed(recordsURL)
 	require.Len(t, d.Entries, 1, "the deletion entry")

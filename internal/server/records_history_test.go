@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -230,13 +228,13 @@ func (w *recordsWalker) step(world *world, dir string) string {
 		w.node.Settings("m", func(s *store.Settings) { s.DocumentSize = 1 + random.IntN(7) })
 		return "resize"
 	case 6:
-		a := w.post("/topicmaps/m/snapshots")
+		a := w.Post("/topicmaps/m/snapshots")
 		require.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.StatusCode)
 		return "snapshot"
 	case 7, 8:
-		w.post("/topicmaps/m/snapshots")
+		w.Post("/topicmaps/m/snapshots")
 		w.node.Settings("m", func(s *store.Settings) { s.KeepEntries = uint64(1 + random.IntN(10)) })
-		a := w.post("/topicmaps/m/gc")
+		a := w.Post("/topicmaps/m/gc")
 		var p server.Pruned
 		require.NoError(t, json.Unmarshal(a.Bytes, &p))
 		if p.Entries > 0 {
@@ -279,71 +277,5 @@ func (w *recordsWalker) offer(formats ...string) {
 	}
 	if len(formats) == 0 {
 		w.formats = []string{served.XTM1Type, served.XTM21Type}
-	}
-}
-
-// classified is a map of a class and of so many instances of it with long subject identifiers. The
-// class itself is an instance of another.
-func classified(instances int, name string) []byte {
-	kind := `<instanceOf><topicRef xlink:href="#%s"/></instanceOf>`
-	parts := []string{served.Topic("kind", "Kind"), strings.Replace(served.Topic("town", name), "<subjectIdentity>", fmt.Sprintf(kind, "kind")+"<subjectIdentity>", 1)}
-	for i := range instances {
-		id := fmt.Sprint("t", i)
-		t := served.Identified(id, []string{fmt.Sprint(served.PSI, "town-", strings.Repeat("long-", 200), i)}, "A town")
-		parts = append(parts, strings.Replace(t, "<subjectIdentity>", fmt.Sprintf(kind, "town")+"<subjectIdentity>", 1))
-	}
-	return served.TopicMap(parts...)
-}
-
-// The record of a class says of what it is an instance, and nothing of its instances, which come
-// and go without a change of it. The fragment of its entry has them.
-func TestRecordsOfClassesAreWithoutTheirInstances(t *testing.T) {
-	testenv.SkipUnderRace(t)
-	t.Parallel()
-	for name, instances := range map[string]int{"small": 3, "large": 150} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := start(t, changesPerList(4))
-			n.Publish("m", classified(instances, "Town"))
-			url := n.URL("/topicmaps/m/topics/" + fragment.Key(served.PSI+"town"))
-			n.visited("m").check()
-			same := func(was, is served.Answer) {
-				t.Helper()
-				assert.Equal(t, string(was.Bytes), string(is.Bytes))
-				assert.Equal(t, was.Header.Get("ETag"), is.Header.Get("ETag"))
-				assert.Equal(t, was.Header.Get("TMShare-Record-Updated"), is.Header.Get("TMShare-Record-Updated"))
-			}
-			first := n.MustGet(url)
-			assert.Contains(t, string(first.Bytes), served.PSI+"kind")
-			assert.NotContains(t, string(first.Bytes), served.PSI+"town-")
-			n.MustPut("m", classified(instances-1, "Town"))
-			n.visited("m").check()
-			same(first, n.MustGet(url))
-
-			n.MustPut("m", classified(instances-1, "Village"))
-			n.visited("m").check()
-			second := n.MustGet(url)
-			assert.NotEqual(t, first.Header.Get("ETag"), second.Header.Get("ETag"))
-			n.MustPut("m", classified(instances+1, "Village"))
-			n.visited("m").check()
-			same(second, n.MustGet(url))
-
-			// The fragment has them; the version of the topic is the record.
-			entry := ""
-			require.NoError(t, n.Store.View(n.T.Context(), "m", func(v *store.View) error {
-				e, err := v.Last(fragment.Key(served.PSI + "town"))
-				entry = v.ID(e).String()
-				return err
-			}))
-			a := n.MustGet("/topicmaps/m/fragments/" + entry)
-			assert.Contains(t, string(a.Bytes), served.PSI+"town-")
-			assert.Empty(t, a.Header.Get("Memento-Datetime"))
-			link := regexp.MustCompile(`<([^>]*)>; rel="memento"`).FindStringSubmatch(strings.Join(second.Header.Values("Link"), ","))
-			require.NotNil(t, link)
-			a = n.MustGet(link[1])
-			assert.Equal(t, string(second.Bytes), string(a.Bytes))
-			assert.NotEmpty(t, a.Header.Get("Memento-Datetime"))
-			assert.Contains(t, a.Header.Get("Cache-Control"), "immutable")
-		})
 	}
 }

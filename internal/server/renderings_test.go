@@ -49,7 +49,7 @@ func TestFormsOfASnapshotAreMadeOfTheStoredOne(t *testing.T) {
 	n := start(t)
 	n.Publish("egov", served.Small("Oslo", "Oslo"))
 	require.Equal(t, http.StatusOK, n.Put("egov", maps.EGov, "TMShare-Max-Delete", "all").StatusCode)
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/egov/snapshots").StatusCode) // its order is that of the records; that of a first one is the document's
+	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/egov/snapshots").StatusCode) // its order is that of the records; that of a first one is the document's
 	url, _ := strings.CutSuffix(n.Feed("/topicmaps/egov/snapshots").Entries[0].Typed(t, "topicmapdata")[served.XTM1Type], ".xtm1")
 	for version, ending := range map[xtm.Version]string{xtm.V10: ".xtm1", xtm.V21: ".xtm21"} {
 		var now bytes.Buffer

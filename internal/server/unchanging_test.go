@@ -136,7 +136,7 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 			identify(served.Small(), "norway", "http://a.example.org/noreg"),                                                                                          // its TopicSI is another
 			served.Replace(t, served.Small(), `<subjectIndicatorRef xlink:href="`+served.PSI+`tromsø"/>`, `<subjectIndicatorRef xlink:href="`+served.PSI+`bergen"/>`), // two become one
 		}},
-		"classes": {served.XTM1Type, [][]byte{classified(3, "Town"), classified(2, "Town"), classified(2, "Village"), classified(4, "Village")}},
+		"classes": {served.XTM1Type, [][]byte{served.Classified(3, "Town"), served.Classified(2, "Town"), served.Classified(2, "Village"), served.Classified(4, "Village")}},
 		"blank nodes": {"text/turtle", [][]byte{
 			turtle("a region"), turtle("another region"), turtle("another region", `:bergen :name "Bergen" .`), turtle("a region", `:bergen :in [ :called "x" ] .`),
 		}},
@@ -157,9 +157,9 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 
 			before := len(w.served())
 			for keep := 20; keep > 0; keep -= 10 {
-				require.Contains(t, []int{http.StatusOK, http.StatusCreated}, w.post("/topicmaps/m/snapshots").StatusCode)
+				require.Contains(t, []int{http.StatusOK, http.StatusCreated}, w.Post("/topicmaps/m/snapshots").StatusCode)
 				w.Settings("m", func(s *store.Settings) { s.KeepEntries = uint64(keep) })
-				require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
+				require.Equal(t, http.StatusOK, w.Post("/topicmaps/m/gc").StatusCode)
 				after := len(w.served())
 				require.Less(t, after, before)
 				require.Positive(t, after)
@@ -177,7 +177,7 @@ func TestWhatAnEntrySaysNeverChanges(t *testing.T) {
 func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.Publish("m", classified(3, "Town"))
+	n.Publish("m", served.Classified(3, "Town"))
 	count := func() int {
 		t.Helper()
 		for _, e := range n.Feed("/topicmaps/m/fragments").Entries {
@@ -189,10 +189,10 @@ func TestFragmentsLeaveInstancesOutFromTheSettingOn(t *testing.T) {
 	}
 	n.MustSet("m", `{"omitInstances": true}`)
 	require.Positive(t, count(), "of an entry before")
-	n.MustPut("m", classified(3, "Village"))
+	n.MustPut("m", served.Classified(3, "Village"))
 	n.MustSet("m", `{"omitInstances": false}`)
 	require.Zero(t, count(), "of an entry before")
-	n.MustPut("m", classified(3, "Hamlet"))
+	n.MustPut("m", served.Classified(3, "Hamlet"))
 	require.Positive(t, count())
 }
 
@@ -201,7 +201,7 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	w := watchEntries(t)
-	many := func(name string) []byte { return classified(rendered.MaxSmall/1000+20, name) }
+	many := func(name string) []byte { return served.Classified(rendered.MaxSmall/1000+20, name) }
 	served.Published(t, w.node.Put("m", many("Town")))
 	w.restart()
 	entries, _ := w.History("/topicmaps/m/fragments")
@@ -218,7 +218,7 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 		}
 	}
 	w.unchanged()
-	for _, next := range [][]byte{many("Village"), classified(2, "Village"), served.TopicMap(served.Topic("other", "Other"))} {
+	for _, next := range [][]byte{many("Village"), served.Classified(2, "Village"), served.TopicMap(served.Topic("other", "Other"))} {
 		served.Published(t, w.node.Put("m", next, "TMShare-Max-Delete", "all"))
 		w.restart()
 		w.unchanged()
@@ -265,9 +265,9 @@ func TestRecordsStayWhenTheirEntriesArePruned(t *testing.T) {
 		}
 	}
 	same()
-	require.Equal(t, http.StatusCreated, w.post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusCreated, w.Post("/topicmaps/m/snapshots").StatusCode)
 	w.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
-	require.Equal(t, http.StatusOK, w.post("/topicmaps/m/gc").StatusCode)
+	require.Equal(t, http.StatusOK, w.Post("/topicmaps/m/gc").StatusCode)
 	gone := 0
 	for i := range entries {
 		if !slices.ContainsFunc(topics, func(id string) bool { return entries[i].TopicSI[0] == served.PSI+id }) {

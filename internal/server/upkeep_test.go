@@ -30,11 +30,6 @@ func startAt(t testing.TB, c *served.Clock, configure ...func(*server.Config)) *
 	return startOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, append(configure, func(cfg *server.Config) { cfg.Now = c.Now })...)
 }
 
-func (n *node) post(path string, headers ...string) served.Answer {
-	n.T.Helper()
-	return n.Do(http.MethodPost, path, nil, headers...)
-}
-
 func (n *node) snapshotIDs(name string) []string {
 	n.T.Helper()
 	return served.IDsOf(n.Feed("/topicmaps/" + name + "/snapshots").Entries)
@@ -62,23 +57,23 @@ func TestSnapshotIsTakenWhereAskedFor(t *testing.T) {
 		return strings.TrimSuffix(n.Feed("/topicmaps/small/snapshots").Entries[0].Link(t, "self"), ".atom")
 	}
 	first := newest()
-	a := n.post("/topicmaps/small/snapshots")
+	a := n.Post("/topicmaps/small/snapshots")
 	assert.Equal(t, http.StatusOK, a.StatusCode, "nothing has changed since the newest")
 	assert.Empty(t, a.Header.Get("Location"))
 	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, first, feedTime(c)), string(a.Bytes))
 
 	p := n.MustPut("small", served.Small("Oslo", "Christiania"))
-	a = n.post("/topicmaps/small/snapshots")
+	a = n.Post("/topicmaps/small/snapshots")
 	assert.Equal(t, http.StatusCreated, a.StatusCode)
 	assert.Equal(t, "application/json", a.Header.Get("Content-Type"))
 	require.NotEqual(t, first, newest())
 	assert.Equal(t, newest(), a.Header.Get("Location"))
 	assert.JSONEq(t, fmt.Sprintf(`{"collection": "small", "snapshot": %q, "updated": %q, "topics": 10}`, newest(), p.LastChange), string(a.Bytes))
 	assert.Equal(t, n.Expected("small", served.Small("Oslo", "Christiania")), served.Canonical(t, n.MustGet(newest()+".xtm21").Bytes, n.SP("small")))
-	assert.Equal(t, http.StatusOK, n.post("/topicmaps/small/snapshots").StatusCode)
+	assert.Equal(t, http.StatusOK, n.Post("/topicmaps/small/snapshots").StatusCode)
 
-	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/snapshots").StatusCode)
-	assert.Equal(t, http.StatusNotFound, n.post("/topicmaps/none/gc").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Post("/topicmaps/none/snapshots").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Post("/topicmaps/none/gc").StatusCode)
 	for _, path := range []string{"/topicmaps/small/snapshots", "/topicmaps/small/gc"} {
 		a := n.Do(http.MethodPut, path, nil)
 		assert.Equal(t, http.StatusMethodNotAllowed, a.StatusCode)
@@ -137,8 +132,8 @@ func TestWhatIsPrunedIsGone(t *testing.T) {
 	norway := n.MustGet(topicURL + ".xtm21").Bytes
 	n.Settings("small", func(s *store.Settings) { s.KeepEntries = 7 })
 	assert.JSONEq(t, `{"collection": "small", "entries": 8}`, string(func() []byte {
-		require.Equal(t, http.StatusCreated, n.post("/topicmaps/small/snapshots").StatusCode) // prunes
-		a := n.post("/topicmaps/small/gc")
+		require.Equal(t, http.StatusCreated, n.Post("/topicmaps/small/snapshots").StatusCode) // prunes
+		a := n.Post("/topicmaps/small/gc")
 		assert.JSONEq(t, `{"collection": "small", "entries": 0}`, string(a.Bytes), "there is nothing left to do")
 		return []byte(fmt.Sprintf(`{"collection": "small", "entries": %d}`, 4*(4-n.documents("small"))))
 	}()))

@@ -21,8 +21,6 @@ import (
 // The versions of a topic, as Memento has them (RFC 7089): the topic's URL is the original
 // resource, the record forms of its entries are its mementos.
 
-const linkFormat = "application/link-format"
-
 // memento answers with a version of a topic, and says when that was current (RFC 7089 §2.1.1,
 // Memento-Datetime; §4.2.2).
 func (p *part) memento(w http.ResponseWriter, r *http.Request) error {
@@ -53,7 +51,7 @@ func (p *part) timeGate(w http.ResponseWriter, r *http.Request) error {
 		}
 		c := &v.Collection
 		web.AddLink(h, p.server.URLs.Topic(c, e.TopicSI), "original")
-		web.AddLink(h, p.site(c).TimeMapURL(e.TopicSI), "timemap", "type", linkFormat)
+		web.AddLink(h, p.site(c).TimeMapURL(e.TopicSI), "timemap", "type", resources.LinkFormat)
 		if e.Seq <= v.Horizon {
 			return p.server.Pruned(c, "the history of this topic")
 		}
@@ -112,7 +110,7 @@ func (p *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 		links := []string{
 			web.LinkValue(p.server.URLs.Topic(c, last.TopicSI), "original"),
 			web.LinkValue(site.TimeGateURL(last.TopicSI), "timegate"),
-			web.LinkValue(self, "self", "type", linkFormat),
+			web.LinkValue(self, "self", "type", resources.LinkFormat),
 		}
 		at := start
 		if at.Seq <= v.Horizon {
@@ -120,7 +118,8 @@ func (p *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 		}
 		for n := 0; at != nil; n++ {
 			if n == mementosOnPage {
-				links = append(links, web.LinkValue(fmt.Sprintf("%s-%d", site.TimeMapURL(last.TopicSI), at.Seq), "timemap", "type", linkFormat))
+				next := fmt.Sprintf("%s-%d", site.TimeMapURL(last.TopicSI), at.Seq)
+				links = append(links, web.LinkValue(next, "timemap", "type", resources.LinkFormat))
 				break
 			}
 			before, err := prior(v, at)
@@ -137,7 +136,7 @@ func (p *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 			links = append(links, web.LinkValue(p.server.URLs.Memento(c, at), rel, "datetime", web.HTTPTime(at.Updated)))
 			at = before
 		}
-		return p.server.Answers.WriteSmall(w, r, linkFormat, server.CacheShortly, func(to io.Writer) error {
+		return p.server.Answers.WriteSmall(w, r, resources.LinkFormat, server.CacheShortly, func(to io.Writer) error {
 			_, err := io.WriteString(to, strings.Join(links, ",\n")+"\n")
 			return err
 		})

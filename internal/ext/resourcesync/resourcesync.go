@@ -33,17 +33,22 @@ type Options struct {
 	Sizes           resources.Sizes
 }
 
+func (o Options) withDefaults() Options {
+	o.ChangesPerList, o.ChangeListAfter = cmp.Or(o.ChangesPerList, 1000), cmp.Or(o.ChangeListAfter, 24*time.Hour)
+	return o
+}
+
 // Extension returns it, with its flags.
 func Extension() extension.Extension {
-	var o Options
+	o := Options{Sizes: resources.Sizes{}.WithDefaults()}.withDefaults()
 	return extension.Extension{
 		Name:      "resourcesync",
 		Protocols: []follow.Protocol{Protocol()},
 		Flags: func(fl *pflag.FlagSet) {
-			fl.IntVar(&o.ChangesPerList, "changes-per-list", 1000, "close a change list of ResourceSync after this `number` of changes")
-			fl.DurationVar(&o.ChangeListAfter, "change-list-after", 24*time.Hour, "close a change list of ResourceSync when its first change is this `time` old")
-			fl.IntVar(&o.Sizes.PackageItems, "package-resources", 10_000, "`number` of resources in a package of a resource dump")
-			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", 100_000_000, "largest package of a resource dump, in `bytes`")
+			fl.IntVar(&o.ChangesPerList, "changes-per-list", o.ChangesPerList, "close a change list of ResourceSync after this `number` of changes")
+			fl.DurationVar(&o.ChangeListAfter, "change-list-after", o.ChangeListAfter, "close a change list of ResourceSync when its first change is this `time` old")
+			fl.IntVar(&o.Sizes.PackageItems, "package-resources", o.Sizes.PackageItems, "`number` of resources in a package of a resource dump")
+			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", o.Sizes.PackageBytes, "largest package of a resource dump, in `bytes`")
 		},
 		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, o) }, // once the flags are parsed
 		Check: resources.Check,
@@ -70,17 +75,11 @@ func Serve(s *server.Server, o Options) (*server.Part, error) {
 	}, nil
 }
 
-// With returns what makes the part of a server with some options.
-func With(o Options) func(*server.Server) (*server.Part, error) {
-	return func(s *server.Server) (*server.Part, error) { return Serve(s, o) }
-}
-
 func newPart(s *server.Server, o Options) (*part, error) {
 	if o.ChangesPerList < 0 || o.ChangeListAfter < 0 {
 		return nil, errors.New("the number of changes, or the age, at which a change list is closed is negative")
 	}
-	o.ChangesPerList, o.ChangeListAfter = cmp.Or(o.ChangesPerList, 1000), cmp.Or(o.ChangeListAfter, 24*time.Hour)
-	return &part{Options: o, server: s, folder: resources.Folder{Store: s.Store, Sizes: o.Sizes}}, nil
+	return &part{Options: o.withDefaults(), server: s, folder: resources.Folder{Store: s.Store, Sizes: o.Sizes}}, nil
 }
 
 // links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source
@@ -98,7 +97,7 @@ func (p *part) links(c *store.Collection) []feeds.Link {
 // topicLinks returns the links from a topic to its TimeGate and TimeMap (RFC 7089 §4.2.1).
 func (p *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
 	site := p.site(c)
-	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)}, {Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: linkFormat}}
+	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)}, {Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: resources.LinkFormat}}
 }
 
 // followed returns the URL of the change list of a collection.

@@ -326,7 +326,7 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	h := newHub(t)
 	var plain, closed *node.Origin
 	withHub := func(c *server.Config) {
-		c.Parts, c.DocumentSize = append(c.Parts, resourcesync.With(resourcesync.Options{}), func(s *server.Server) (*server.Part, error) { return websub.Serve(s, []string{h.URL}) }), 2
+		c.Parts, c.DocumentSize = append(c.Parts, resourcesync.Extension().Serve, func(s *server.Server) (*server.Part, error) { return websub.Serve(s, []string{h.URL}) }), 2
 	}
 	plain = node.Publishing(t, version(0), withHub)
 	closed = node.Publishing(t, version(0), withHub, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"a token that is long"}} })

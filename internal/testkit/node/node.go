@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,12 +17,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/ext"
-	"github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
@@ -90,7 +92,10 @@ func Publishing(t testing.TB, doc string, change ...func(*server.Config)) *Origi
 // ChangesPerList closes change lists of ResourceSync of so many changes.
 func ChangesPerList(n int) func(*server.Config) {
 	return func(c *server.Config) {
-		c.Parts = append(c.Parts, resourcesync.With(resourcesync.Options{ChangesPerList: n}))
+		all, flags := ext.All(), pflag.NewFlagSet("", pflag.PanicOnError)
+		extension.AddFlags(all, flags)
+		_ = flags.Parse([]string{fmt.Sprint("--changes-per-list=", n)}) // it panics
+		c.Parts = extension.Parts(all)
 	}
 }
 

@@ -425,6 +425,17 @@ func (n *Node) Get(url string, headers ...string) Answer {
 	return n.Do(http.MethodGet, url, nil, headers...)
 }
 
+// Post sends a request without a body.
+func (n *Node) Post(path string, headers ...string) Answer {
+	n.T.Helper()
+	return n.Do(http.MethodPost, path, nil, headers...)
+}
+
+// AcceptDatetime returns the header that asks for what was current at a time (RFC 7089 §2.1.1).
+func AcceptDatetime(t time.Time) []string {
+	return []string{"Accept-Datetime", t.UTC().Format(http.TimeFormat)}
+}
+
 // MustGet gets what must be there.
 func (n *Node) MustGet(url string, headers ...string) Answer {
 	n.T.Helper()
@@ -813,4 +824,19 @@ func (n *Node) State(name string) map[string]string {
 		s[url] = string(n.MustGet(url).Bytes)
 	}
 	return s
+}
+
+// Classified is a map of a class and of so many instances of it with long subject identifiers. The
+// class itself is an instance of another.
+func Classified(instances int, name string) []byte {
+	of := func(class, topic string) string {
+		kind := fmt.Sprintf(`<instanceOf><topicRef xlink:href="#%s"/></instanceOf>`, class)
+		return strings.Replace(topic, "<subjectIdentity>", kind+"<subjectIdentity>", 1)
+	}
+	parts := []string{Topic("kind", "Kind"), of("kind", Topic("town", name))}
+	for i := range instances {
+		si := fmt.Sprint(PSI, "town-", strings.Repeat("long-", 200), i)
+		parts = append(parts, of("town", Identified(fmt.Sprint("t", i), []string{si}, "A town")))
+	}
+	return TopicMap(parts...)
 }

@@ -385,7 +385,7 @@ func TestACommitWritesNothingOfConsumers(t *testing.T) {
 			}
 		}
 	}
-	const ofRecords, ofLog, ofThePast = "ailnptW", "cek", "PX"
+	const ofRecords, ofLog, ofThePast = "ailnpt", "cek", "PX"
 	require.ElementsMatch(t, strings.Split(ofRecords+ofLog+ofThePast, ""), strings.Split(written, ""))
 }
 

@@ -62,7 +62,7 @@ func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) re
 		item.Links = s.about(e)
 	}
 	item.LastMod, item.Datetime = e.Updated, e.Updated
-	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: linkFormat}})
+	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: LinkFormat}})
 	return item
 }
 
@@ -83,8 +83,8 @@ func (s *Site) listed(c *store.Collection, e *store.Entry, about *RecordForm) re
 	return item
 }
 
-// linkFormat is the media type of TimeMaps (RFC 7089 §5).
-const linkFormat = "application/link-format"
+// LinkFormat is the media type of TimeMaps (RFC 7089 §5).
+const LinkFormat = "application/link-format"
 
 // elsewhere returns the links to a topic at other servers (Z39.99 §14.2, Mirrored Content;
 // §14.8, Republishing Resources).

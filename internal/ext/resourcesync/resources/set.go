@@ -21,7 +21,8 @@ type Sizes struct {
 	DescribedItems int // collections in a Source Description; default and most: 50,000
 }
 
-func (s Sizes) withDefaults() Sizes {
+// WithDefaults returns the sizes, and the defaults of those that are not set.
+func (s Sizes) WithDefaults() Sizes {
 	or(&s.ListItems, resourcesync.MaxItems)
 	or(&s.ListBytes, resourcesync.MaxBytes)
 	or(&s.PackageItems, 10_000)
@@ -80,7 +81,7 @@ type builder struct {
 
 // build makes the set of a view as a draft, or a second one where the resources do not fit into one list.
 func build(begin func() *draft, site *Site, v *store.View, sizes Sizes) (*Set, error) {
-	sizes = sizes.withDefaults()
+	sizes = sizes.WithDefaults()
 	indexed := v.Topics > sizes.ListItems
 	for {
 		set, err := buildOnce(begin(), site, v, sizes, indexed)

@@ -1,4 +1,4 @@
-package server_test
+package resourcesync_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	rs "github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -42,7 +43,7 @@ func (n *node) checkResources(repair bool) (all []store.Finding) {
 // fileURLs returns the URLs at which the files of ResourceSync of a collection are.
 func (n *node) fileURLs(name string) (urls []string) {
 	n.T.Helper()
-	d := &destination{node: n, name: name}
+	d := &reader{node: n, name: name}
 	base := n.URL("/topicmaps/" + name + "/resourcesync/")
 	urls = append(urls, base+"resourcelist.xml", base+"resourcedump.xml")
 	for _, index := range []string{"resourcelist.xml", "resourcedump.xml", "changelist-index.xml", "changedump.xml"} {
@@ -61,7 +62,7 @@ func (n *node) fileURLs(name string) (urls []string) {
 // askForAll asks for all files, and requires that what is served is whole.
 func (n *node) askForAll(urls []string) {
 	n.T.Helper()
-	d := &destination{node: n}
+	d := &reader{node: n}
 	for _, url := range urls {
 		for _, coding := range []string{"identity", "gzip"} {
 			a := n.Get(url, "Accept-Encoding", coding)
@@ -85,7 +86,7 @@ func inFiles(t *testing.T) *node {
 	testenv.SkipUnderRace(t)
 	stores.InFolders(t)
 	t.Parallel()
-	n := start(t, changesPerList(3))
+	n := startWith(t, rs.Options{ChangesPerList: 3})
 	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
 	n.MustPut("m", served.Cities(7, "b"))
@@ -159,17 +160,17 @@ func TestChangedFilesOfResourceSyncAreFound(t *testing.T) {
 func TestADamagedChangeListThatCannotBeMadeAgainIsDropped(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
-	n := start(t, served.DocumentSize(2), changesPerList(5))
+	n := startWith(t, rs.Options{ChangesPerList: 5}, served.DocumentSize(2))
 	n.Publish("m", served.Cities(3, "a"))
 	n.visit("m")
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
 	for i := range 10 {
 		n.MustPut("m", served.Cities(3, fmt.Sprint("b", i)))
 	}
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
 	for range 2 {
 		n.settle("m")
-		require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+		require.Equal(t, http.StatusOK, n.Post("/topicmaps/m/gc").StatusCode)
 	}
 	before := n.visit("m")
 	require.Greater(t, len(before.closed), 1)

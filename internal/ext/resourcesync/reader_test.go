@@ -1,4 +1,4 @@
-package server_test
+package resourcesync_test
 
 import (
 	"archive/zip"
@@ -7,29 +7,29 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// destination reads all that a Source offers of one collection, by its links alone, and holds
+// reader reads all that a Source offers of one collection, by its links alone, and holds
 // it to the rules of Z39.99 and to what the store has.
-type destination struct {
+type reader struct {
 	*node
 	name      string
 	documents int
@@ -50,7 +50,7 @@ type listed struct {
 	items []resourcesync.Item
 }
 
-func (d *destination) document(url string, index bool, capability resourcesync.Capability) *listed {
+func (d *reader) document(url string, index bool, capability resourcesync.Capability) *listed {
 	t := d.T
 	t.Helper()
 	a := d.MustGet(url)
@@ -72,7 +72,7 @@ func (d *destination) document(url string, index bool, capability resourcesync.C
 	return doc
 }
 
-func (d *destination) parse(url string, body []byte) *listed {
+func (d *reader) parse(url string, body []byte) *listed {
 	d.T.Helper()
 	r, err := resourcesync.Read(bytes.NewReader(body), url, resourcesync.Limits{})
 	require.NoError(d.T, err, "%s: %s", url, body)
@@ -90,7 +90,7 @@ func (d *destination) parse(url string, body []byte) *listed {
 }
 
 // leads checks where a link of a document leads to.
-func (d *destination) leads(doc *listed, rel, to string) {
+func (d *reader) leads(doc *listed, rel, to string) {
 	d.T.Helper()
 	links := doc.Find(rel)
 	if to == "" {
@@ -101,7 +101,7 @@ func (d *destination) leads(doc *listed, rel, to string) {
 	require.Equal(d.T, to, links[0].Href, "%s of %s", rel, doc.url)
 }
 
-func (d *destination) describedBy(links []resourcesync.Link) served.Answer {
+func (d *reader) describedBy(links []resourcesync.Link) served.Answer {
 	d.T.Helper()
 	require.Len(d.T, links, 1)
 	a := d.MustGet(links[0].Href)
@@ -110,10 +110,10 @@ func (d *destination) describedBy(links []resourcesync.Link) served.Answer {
 }
 
 // visit walks from the Source Description to everything that is offered of a collection.
-func (n *node) visit(name string) *destination {
+func (n *node) visit(name string) *reader {
 	t := n.T
 	t.Helper()
-	d := &destination{node: n, name: name, list: map[string]string{}, dump: map[string]string{}, capabilities: map[resourcesync.Capability]string{}}
+	d := &reader{node: n, name: name, list: map[string]string{}, dump: map[string]string{}, capabilities: map[resourcesync.Capability]string{}}
 	wellKnown, err := resourcesync.WellKnown(n.URL("/topicmaps"))
 	require.NoError(t, err)
 	source := d.document(wellKnown, false, resourcesync.Description)
@@ -157,13 +157,13 @@ func (n *node) visit(name string) *destination {
 
 // visited visits once nothing is due: a change list that is closed between two requests would be
 // in the answers to both, or to neither.
-func (n *node) visited(name string) *destination {
+func (n *node) visited(name string) *reader {
 	n.T.Helper()
 	n.settle(name)
 	return n.visit(name)
 }
 
-func (d *destination) readResources(up string) {
+func (d *reader) readResources(up string) {
 	t, url := d.T, d.capabilities[resourcesync.ResourceList]
 	a := d.MustGet(url)
 	parts := []*listed{}
@@ -202,7 +202,7 @@ func (d *destination) readResources(up string) {
 }
 
 // described checks what an item says of a resource, and returns its hash.
-func (d *destination) described(item *resourcesync.Item) string {
+func (d *reader) described(item *resourcesync.Item) string {
 	require.Len(d.T, item.Hashes, 2, "%s", item.Loc)
 	require.Equal(d.T, "md5", item.Hashes[0].Algorithm)
 	require.Equal(d.T, "sha-256", item.Hashes[1].Algorithm)
@@ -214,7 +214,7 @@ func (d *destination) described(item *resourcesync.Item) string {
 }
 
 // open gets a package and checks it from the outside.
-func (d *destination) openPackage(item *resourcesync.Item) (*resourcesync.Package, *listed) {
+func (d *reader) openPackage(item *resourcesync.Item) (*resourcesync.Package, *listed) {
 	t := d.T
 	a := d.MustGet(item.Loc)
 	d.packages++
@@ -249,7 +249,7 @@ func (d *destination) openPackage(item *resourcesync.Item) (*resourcesync.Packag
 }
 
 // measured checks bytes against what is said of them.
-func (d *destination) measured(uri string, r resourcesync.Representation, body []byte) {
+func (d *reader) measured(uri string, r resourcesync.Representation, body []byte) {
 	d.T.Helper()
 	require.EqualValues(d.T, r.Length, len(body), uri)
 	require.NotEmpty(d.T, r.Hashes, uri)
@@ -264,7 +264,7 @@ func (d *destination) measured(uri string, r resourcesync.Representation, body [
 	}
 }
 
-func (d *destination) unpack(p *resourcesync.Package, uri string, r resourcesync.Representation) string {
+func (d *reader) unpack(p *resourcesync.Package, uri string, r resourcesync.Representation) string {
 	content, err := p.Open(uri, r)
 	require.NoError(d.T, err)
 	defer content.Close()
@@ -274,7 +274,7 @@ func (d *destination) unpack(p *resourcesync.Package, uri string, r resourcesync
 	return string(b)
 }
 
-func (d *destination) readDump(up string) {
+func (d *reader) readDump(up string) {
 	t := d.T
 	dump := d.document(d.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
 	d.leads(dump, resourcesync.RelUp, up)
@@ -298,7 +298,7 @@ func (d *destination) readDump(up string) {
 }
 
 // readChanges reads the change lists by the index, if there is one, and the plain one.
-func (d *destination) readChanges(up string) {
+func (d *reader) readChanges(up string) {
 	t, base := d.T, d.URL("/topicmaps/"+d.name+"/resourcesync/")
 	index := d.document(base+"changelist-index.xml", true, resourcesync.ChangeList)
 	d.leads(index, resourcesync.RelUp, up)
@@ -346,7 +346,7 @@ func (d *destination) readChanges(up string) {
 	}
 }
 
-func (d *destination) inOrder(list *listed, last *time.Time) {
+func (d *reader) inOrder(list *listed, last *time.Time) {
 	for i := range list.items {
 		item := &list.items[i]
 		require.Equal(d.T, item.LastMod, item.Datetime)
@@ -372,7 +372,7 @@ func (d *destination) inOrder(list *listed, last *time.Time) {
 	}
 }
 
-func (d *destination) readChangeDump(up string) {
+func (d *reader) readChangeDump(up string) {
 	t := d.T
 	dump := d.document(d.capabilities[resourcesync.ChangeDump], false, resourcesync.ChangeDump)
 	d.leads(dump, resourcesync.RelUp, up)
@@ -410,12 +410,12 @@ func (d *destination) readChangeDump(up string) {
 }
 
 // live returns the topics of the collection as they are served, by URL.
-func (d *destination) live() map[string]string {
+func (d *reader) live() map[string]string {
 	live := map[string]string{}
 	require.NoError(d.T, d.Store.View(d.T.Context(), d.name, func(v *store.View) error {
 		for e, err := range v.Records() {
 			require.NoError(d.T, err)
-			url := d.URL("/topicmaps/" + d.name + "/topics/" + keyOf(e.TopicSI))
+			url := d.URL("/topicmaps/" + d.name + "/topics/" + fragment.Key(e.TopicSI))
 			live[url] = ""
 		}
 		return nil
@@ -431,11 +431,11 @@ func (d *destination) live() map[string]string {
 
 // check holds what follows from the list or the dump and all changes since to what is served
 // now: so nothing may change meanwhile.
-func (d *destination) check() {
+func (d *reader) check() {
 	t := d.T
 	live := d.live()
 	latest := map[string]*resourcesync.Item{}
-	byIndex, byPlain := mapsClone(d.list), mapsClone(d.list)
+	byIndex, byPlain := maps.Clone(d.list), maps.Clone(d.list)
 	apply := func(state map[string]string, list *listed) {
 		for i := range list.items {
 			item := &list.items[i]
@@ -492,14 +492,6 @@ func (d *destination) check() {
 	}
 }
 
-func mapsClone(m map[string]string) map[string]string {
-	c := map[string]string{}
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
-}
-
 // settle waits until the background has done all that is due of a collection.
 func (n *node) settle(name string) {
 	n.T.Helper()
@@ -525,14 +517,7 @@ func (n *node) settle(name string) {
 	})
 }
 
-// changesPerList closes change lists of so many changes.
-func changesPerList(changes int) func(*server.Config) {
-	return func(c *server.Config) { syncOf(c).ChangesPerList = changes }
-}
-
 var datetimes = regexp.MustCompile(` datetime="[^"]*"| type="[^"]*\+[^"]*"`)
 
 // version10 returns a document without what the schema of Z39.99 1.0 does not know.
 func version10(document []byte) []byte { return datetimes.ReplaceAll(document, nil) }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,10 +1,11 @@
-package server_test
+package resourcesync_test
 
 import (
 	"bytes"
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	rs "github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -22,15 +24,11 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
-func accept(t time.Time) []string {
-	return []string{"Accept-Datetime", t.UTC().Format(http.TimeFormat)}
-}
-
 // A TimeGate leads to the version that was current at a time; the version says when that was.
 func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
-	n := startAt(t, c)
+	n := startOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, rs.Options{}, func(cfg *server.Config) { cfg.Now = c.Now })
 	key, times := served.PublishVersions(n.Node, c, 4)
 	gate := "/topicmaps/m/timegate/" + key
 	for name, want := range map[string]struct {
@@ -38,11 +36,11 @@ func TestTimeGateLeadsToTheVersionOfATime(t *testing.T) {
 		version int
 	}{
 		"none given":       {nil, 3},
-		"now":              {accept(c.Now()), 3},
-		"the very second":  {accept(times[2]), 2},
-		"a second before":  {accept(times[2].Add(-time.Second)), 1},
-		"between":          {accept(times[1].Add(time.Minute)), 1},
-		"before the first": {accept(times[0].Add(-time.Hour)), 0},
+		"now":              {served.AcceptDatetime(c.Now()), 3},
+		"the very second":  {served.AcceptDatetime(times[2]), 2},
+		"a second before":  {served.AcceptDatetime(times[2].Add(-time.Second)), 1},
+		"between":          {served.AcceptDatetime(times[1].Add(time.Minute)), 1},
+		"before the first": {served.AcceptDatetime(times[0].Add(-time.Hour)), 0},
 	} {
 		a := n.Get(gate, want.headers...)
 		require.Equal(t, http.StatusFound, a.StatusCode, "%s: %s", name, a.Bytes)
@@ -66,7 +64,7 @@ var memento = regexp.MustCompile(`<([^>]*)>; rel="([a-z ]*)"(?:; (?:type|datetim
 func TestTimeMapListsAllVersions(t *testing.T) {
 	t.Parallel()
 	c := served.NewClock()
-	n := startAt(t, c, served.DocumentSize(1))
+	n := startOn(t, store.Options{Dir: t.TempDir(), Now: c.Now}, rs.Options{}, func(cfg *server.Config) { cfg.Now = c.Now }, served.DocumentSize(1))
 	key, times := served.PublishVersions(n.Node, c, 5)
 	timeMap := "/topicmaps/m/timemap/" + key
 	a := n.MustGet(timeMap)
@@ -88,7 +86,7 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 	assert.Equal(t, http.StatusNotModified, n.Get(timeMap, "If-None-Match", a.Header.Get("ETag")).StatusCode)
 
 	// One page goes on where the one before ends.
-	page := timeMap + "-" + itoa(int(n.sequence(links[5][1])))
+	page := timeMap + "-" + strconv.Itoa(int(n.sequence(links[5][1])))
 	rest := memento.FindAllStringSubmatch(string(n.MustGet(page).Bytes), -1)
 	require.Len(t, rest, 3+3)
 	assert.Equal(t, links[5:], rest[3:])
@@ -98,8 +96,8 @@ func TestTimeMapListsAllVersions(t *testing.T) {
 	// What is pruned is not listed.
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 1 })
 	n.MustPut("m", served.Cities(1, "last"))
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
-	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusOK, n.Post("/topicmaps/m/gc").StatusCode)
 	left := memento.FindAllStringSubmatch(string(n.MustGet(timeMap).Bytes), -1)
 	assert.Less(t, len(left), 3+5)
 	for _, l := range left[3:] {
@@ -174,7 +172,7 @@ func (n *node) checkPatch(collection string, item *resourcesync.Item, link resou
 	require.Equal(t, http.StatusOK, before.StatusCode)
 	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	require.Equal(t, patch.MediaType, a.MediaType())
-	(&destination{node: n}).measured(link.Href, link.Representation, a.Bytes)
+	(&reader{node: n}).measured(link.Href, link.Representation, a.Bytes)
 	after, err := patch.Apply(before.Bytes, a.Bytes)
 	require.NoError(t, err)
 	require.Equal(t, string(n.MustGet(href).Bytes), string(after))
@@ -185,7 +183,7 @@ func (n *node) checkPatch(collection string, item *resourcesync.Item, link resou
 // A change of a large topic leads to the patch, which any reader of fragments may have.
 func TestPatchOfAHub(t *testing.T) {
 	t.Parallel()
-	n := start(t, changesPerList(3))
+	n := startWith(t, rs.Options{ChangesPerList: 3})
 	n.Publish("m", largeHub("first"))
 	n.visit("m")
 	n.MustPut("m", largeHub("second"))
@@ -304,9 +302,9 @@ func TestPatchesOfPrunedAndOfPrivateTopics(t *testing.T) {
 		}
 		n.MustGet(href)
 		n.Settings(name, func(s *store.Settings) { s.KeepEntries = 1 })
-		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+		require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
 		testenv.Eventually(t, func() bool { // once the lists are closed
-			n.post("/topicmaps/m/gc")
+			n.Post("/topicmaps/m/gc")
 			return n.Get(href).StatusCode == http.StatusGone
 		})
 		require.Contains(t, string(n.Get(href).Bytes), "starts again from the newest snapshot")

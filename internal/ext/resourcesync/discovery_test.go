@@ -1,4 +1,4 @@
-package server_test
+package resourcesync_test
 
 import (
 	"fmt"
@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	rs "github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	follower "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
 // describedItems makes Source Descriptions of so many collections.
-func describedItems(most int) func(*server.Config) {
-	return func(c *server.Config) { syncOf(c).Sizes = resources.Sizes{DescribedItems: most} }
+func describedItems(most int) rs.Options {
+	return rs.Options{Sizes: resources.Sizes{DescribedItems: most}}
 }
 
 // create creates collections without topics.
@@ -37,7 +38,7 @@ func (n *node) create(names ...string) {
 func (n *node) described(header ...string) (parts [][]string) {
 	t := n.T
 	t.Helper()
-	d := &destination{node: n}
+	d := &reader{node: n}
 	names := func(doc *listed) (names []string) {
 		require.Equal(t, resourcesync.Description, doc.Capability)
 		d.describedBy(doc.Find(resourcesync.RelDescribedBy))
@@ -73,7 +74,7 @@ func (n *node) described(header ...string) (parts [][]string) {
 // well-known URL (Z39.99 §8, Describing the Source).
 func TestSourceDescriptionIsDivided(t *testing.T) {
 	t.Parallel()
-	n := start(t, describedItems(2))
+	n := startWith(t, describedItems(2))
 	n.create("b", "a")
 	assert.Equal(t, [][]string{{"a", "b"}}, n.described())
 	assert.Equal(t, http.StatusNotFound, n.Get("/resourcesync/description-1.xml").StatusCode, "there is only the one document")
@@ -90,7 +91,7 @@ func TestSourceDescriptionIsDivided(t *testing.T) {
 	n.create("f")
 	assert.Equal(t, http.StatusOK, n.Get("/resourcesync/description-3.xml", "If-None-Match", a.Header.Get("ETag")).StatusCode)
 
-	d := &destination{node: n}
+	d := &reader{node: n}
 	list := n.URL("/topicmaps/e/resourcesync/capabilitylist.xml")
 	d.leads(d.parse(list, n.MustGet(list).Bytes), resourcesync.RelUp, n.URL("/.well-known/resourcesync"))
 
@@ -108,7 +109,7 @@ func TestSourceDescriptionIsDivided(t *testing.T) {
 func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
-	n := start(t, describedItems(2), func(c *server.Config) { c.ReadTokens = map[string][]string{"b": {token}} })
+	n := startWith(t, describedItems(2), func(c *server.Config) { c.ReadTokens = map[string][]string{"b": {token}} })
 	n.create("a", "b", "c", "d")
 	assert.Equal(t, [][]string{{"a", "c"}, {"d"}}, n.described())
 	assert.Equal(t, [][]string{{"a", "b"}, {"c", "d"}}, n.described("Authorization", "Bearer "+token))
@@ -118,7 +119,7 @@ func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 // Whoever mirrors the server by nothing but its address finds the sets of all parts.
 func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	t.Parallel()
-	n := start(t, describedItems(2))
+	n := startWith(t, describedItems(2))
 	var sets []follow.Offer
 	for i := range 5 {
 		name := fmt.Sprint("m", i)
@@ -126,7 +127,7 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 		sets = append(sets, follow.Offer{URL: n.URL("/topicmaps/" + name + "/resourcesync/capabilitylist.xml")})
 	}
 	mirror := func(ref string) (*follow.Delta, error) {
-		source := &rs.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
+		source := &follower.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
 		t.Cleanup(func() { require.NoError(t, source.Close()) })
 		return source.Delta(t.Context(), ref, follow.Look{}, nil)
 	}

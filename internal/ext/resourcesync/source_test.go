@@ -1,4 +1,4 @@
-package server_test
+package resourcesync_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
-	ext "github.com/tmshare/tmshare/internal/ext/resourcesync"
+	rs "github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -25,17 +27,15 @@ import (
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/stores"
-	maps "github.com/tmshare/tmshare/testdata/xtm"
+	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
-
-func keyOf(si fragment.Ref) string { return fragment.Key(si) }
 
 // From any of its entrances, all that a Source has is found and is what it says.
 func TestResourceSyncIsWhatItSays(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := start(t)
-	n.Publish("egov", maps.EGov)
+	n.Publish("egov", examples.EGov)
 	d := n.visit("egov")
 	d.check()
 	assert.Empty(t, d.closed)
@@ -73,7 +73,7 @@ func TestResourceSyncIsDivided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := start(t, func(cfg *server.Config) { syncOf(cfg).Sizes = c.sizes }, changesPerList(4))
+			n := startWith(t, rs.Options{ChangesPerList: 4, Sizes: c.sizes})
 			n.Publish("m", served.Cities(20, "a"))
 			n.visit("m").check()
 			n.MustPut("m", served.Cities(11, "b"))
@@ -119,7 +119,7 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 	t.Parallel()
 	folder := testenv.Shared(t, "schemas/resourcesync")
 	testenv.Command(t, "xmllint")
-	n := start(t, changesPerList(3))
+	n := startWith(t, rs.Options{ChangesPerList: 3})
 	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
 	n.MustPut("m", served.Cities(5, "b"))
@@ -140,7 +140,7 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 		{d.closed[0].url, "joint-sitemap", true},
 	} {
 		body := n.MustGet(c.url).Bytes
-		file := filepath.Join(dir, itoa(i)+".xml")
+		file := filepath.Join(dir, strconv.Itoa(i)+".xml")
 		if c.strip {
 			require.NoError(t, os.WriteFile(file, body, 0o600))
 			require.NotEmpty(t, served.XMLLint(t, []string{file}, "--schema", filepath.Join(folder, c.schema+".xsd")), "the check can fail")
@@ -155,7 +155,7 @@ func TestResourceSyncDocumentsSatisfyTheSchemaOfVersion10(t *testing.T) {
 // of them.
 func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 	t.Parallel()
-	n := start(t, changesPerList(3))
+	n := startWith(t, rs.Options{ChangesPerList: 3})
 	n.Publish("m", served.Cities(9, "a"))
 	n.visit("m")
 	n.MustPut("m", served.Cities(5, "b"))
@@ -184,7 +184,7 @@ func TestNoURLOfTheSourceIsThePathOfAnother(t *testing.T) {
 // are offered, stands with every resource.
 func TestResourceSyncSettings(t *testing.T) {
 	t.Parallel()
-	n := start(t, changesPerList(2))
+	n := startWith(t, rs.Options{ChangesPerList: 2})
 	n.Publish("m", served.Cities(5, "a"))
 	n.MustPut("m", served.Cities(5, "b"))
 	first := n.visited("m")
@@ -277,7 +277,7 @@ func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()
-	n := start(t, changesPerList(1))
+	n := startWith(t, rs.Options{ChangesPerList: 1})
 	n.Publish("m", served.Cities(3, "a"))
 	old := n.visit("m")
 	dump := old.document(old.capabilities[resourcesync.ResourceDump], false, resourcesync.ResourceDump)
@@ -285,7 +285,7 @@ func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 		t.Helper()
 		n.MustPut("m", served.Cities(3, name))
 		at := n.visited("m").at
-		require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
+		require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
 		d := n.visited("m")
 		require.True(t, d.at.After(at))
 		d.check()
@@ -325,10 +325,9 @@ func (h *syncHistory) restart(background bool) {
 	if h.node != nil {
 		h.Stop()
 	}
-	h.node = startOn(h.t, store.Options{Dir: h.dir, Now: h.clock.Now}, func(c *server.Config) {
+	h.node = startOn(h.t, store.Options{Dir: h.dir, Now: h.clock.Now}, rs.Options{ChangesPerList: 5, Sizes: resources.Sizes{ListItems: 4, PackageItems: 3}}, func(c *server.Config) {
 		c.BaseURL, c.Now = "http://127.0.0.1:1", h.clock.Now
 		c.SnapshotEvery, c.DocumentSize = 25, 3
-		*syncOf(c) = ext.Options{ChangesPerList: 5, Sizes: resources.Sizes{ListItems: 4, PackageItems: 3}}
 		c.CheckEvery, c.PruneEvery = time.Hour, time.Hour
 	})
 	h.DialAll()
@@ -374,9 +373,9 @@ func TestResourceSyncUnderRandomHistories(t *testing.T) {
 			case 0:
 				h.restart(true)
 			case 1:
-				h.post("/topicmaps/m/snapshots")
+				h.Post("/topicmaps/m/snapshots")
 			case 2:
-				h.post("/topicmaps/m/gc")
+				h.Post("/topicmaps/m/gc")
 			case 3:
 				h.Settings("m", func(s *store.Settings) {
 					s.KeepEntries = []uint64{0, 1, 4, 30}[h.rng.IntN(4)]
@@ -488,17 +487,17 @@ func TestListThatCannotBeMade(t *testing.T) {
 // Before history is pruned, what it tells is in closed lists: whoever comes later finds no gap.
 func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 	t.Parallel()
-	n := start(t, served.DocumentSize(2), changesPerList(1000))
+	n := startWith(t, rs.Options{ChangesPerList: 1000}, served.DocumentSize(2))
 	n.Publish("m", served.Cities(3, "a"))
 	old := n.visit("m")
 	n.Settings("m", func(s *store.Settings) { s.KeepEntries = 2 })
 	for i := range 10 {
 		n.MustPut("m", served.Cities(3, fmt.Sprint("b", i)))
 	}
-	require.Equal(t, http.StatusCreated, n.post("/topicmaps/m/snapshots").StatusCode)
-	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	require.Equal(t, http.StatusCreated, n.Post("/topicmaps/m/snapshots").StatusCode)
+	require.Equal(t, http.StatusOK, n.Post("/topicmaps/m/gc").StatusCode)
 	n.settle("m")
-	require.Equal(t, http.StatusOK, n.post("/topicmaps/m/gc").StatusCode)
+	require.Equal(t, http.StatusOK, n.Post("/topicmaps/m/gc").StatusCode)
 	d := n.visit("m")
 	d.check()
 	require.NotEmpty(t, d.closed)
@@ -513,7 +512,7 @@ func TestRetentionLeavesNoGapInChangeLists(t *testing.T) {
 // is gone then: no list claims to have it, and whoever asks begins from a list of what there is.
 func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
 	t.Parallel()
-	n := start(t, served.DocumentSize(2), changesPerList(5))
+	n := startWith(t, rs.Options{ChangesPerList: 5}, served.DocumentSize(2))
 	n.Publish("m", served.Cities(3, "a"))
 	n.visit("m").check()
 	for i := range 20 {
@@ -548,10 +547,10 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 	large := func(text string) []byte {
 		return served.TopicMap(served.Topic("large", "Large", served.Note("note", strings.Repeat(text, rendered.MaxSmall))), served.Topic("note", "Note"), served.Topic("other", "Other"))
 	}
-	n := start(t, changesPerList(2))
+	n := startWith(t, rs.Options{ChangesPerList: 2})
 	n.Publish("m", large("x"))
 	url := n.URL("/topicmaps/m/topics/" + fragment.Key(served.PSI+"large"))
-	d := &destination{node: n, name: "m"}
+	d := &reader{node: n, name: "m"}
 	list := d.document(n.URL("/topicmaps/m/resourcesync/resourcelist.xml"), false, resourcesync.ResourceList)
 	find := func(list *listed) (all []*resourcesync.Item) {
 		for i := range list.items {
@@ -633,4 +632,57 @@ func TestResourceSyncOfLargeTopics(t *testing.T) {
 		}
 	}
 	assert.Regexp(t, " y z a deleted$", saw)
+}
+
+// The record of a class says of what it is an instance, and nothing of its instances, which come
+// and go without a change of it. The fragment of its entry has them.
+func TestRecordsOfClassesAreWithoutTheirInstances(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	for name, instances := range map[string]int{"small": 3, "large": 150} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := startWith(t, rs.Options{ChangesPerList: 4})
+			n.Publish("m", served.Classified(instances, "Town"))
+			url := n.URL("/topicmaps/m/topics/" + fragment.Key(served.PSI+"town"))
+			n.visited("m").check()
+			same := func(was, is served.Answer) {
+				t.Helper()
+				assert.Equal(t, string(was.Bytes), string(is.Bytes))
+				assert.Equal(t, was.Header.Get("ETag"), is.Header.Get("ETag"))
+				assert.Equal(t, was.Header.Get("TMShare-Record-Updated"), is.Header.Get("TMShare-Record-Updated"))
+			}
+			first := n.MustGet(url)
+			assert.Contains(t, string(first.Bytes), served.PSI+"kind")
+			assert.NotContains(t, string(first.Bytes), served.PSI+"town-")
+			n.MustPut("m", served.Classified(instances-1, "Town"))
+			n.visited("m").check()
+			same(first, n.MustGet(url))
+
+			n.MustPut("m", served.Classified(instances-1, "Village"))
+			n.visited("m").check()
+			second := n.MustGet(url)
+			assert.NotEqual(t, first.Header.Get("ETag"), second.Header.Get("ETag"))
+			n.MustPut("m", served.Classified(instances+1, "Village"))
+			n.visited("m").check()
+			same(second, n.MustGet(url))
+
+			// The fragment has them; the version of the topic is the record.
+			entry := ""
+			require.NoError(t, n.Store.View(n.T.Context(), "m", func(v *store.View) error {
+				e, err := v.Last(fragment.Key(served.PSI + "town"))
+				entry = v.ID(e).String()
+				return err
+			}))
+			a := n.MustGet("/topicmaps/m/fragments/" + entry)
+			assert.Contains(t, string(a.Bytes), served.PSI+"town-")
+			assert.Empty(t, a.Header.Get("Memento-Datetime"))
+			link := regexp.MustCompile(`<([^>]*)>; rel="memento"`).FindStringSubmatch(strings.Join(second.Header.Values("Link"), ","))
+			require.NotNil(t, link)
+			a = n.MustGet(link[1])
+			assert.Equal(t, string(second.Bytes), string(a.Bytes))
+			assert.NotEmpty(t, a.Header.Get("Memento-Datetime"))
+			assert.Contains(t, a.Header.Get("Cache-Control"), "immutable")
+		})
+	}
 }
