@@ -1,13 +1,17 @@
 package pages
 
 import (
+	"net/http"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Extension returns the extension, and what returns its pages of the server that it was made a part of last: nil where
@@ -55,4 +59,30 @@ func (p *Pages) part() *server.Part {
 		Beside:       func(_ server.Document, h web.Handler) web.Handler { return p.beside(h) },
 		Authenticate: p.Sessions.Of, Challenge: p.Sessions.Leads, Problem: p.Problem,
 	}
+}
+
+// routes adds the addresses of pages.
+func (p *Pages) routes(get func(path string, h web.Handler)) {
+	get("/", p.Home)
+	get("/about", p.Home)
+	get("/pages/{name}", p.Style)
+	get("/topicmaps"+Ending, p.Alone(p.Overview))
+
+	of := func(path string, h func(http.ResponseWriter, *http.Request, *store.View) error) {
+		get("/topicmaps/{map}"+path, p.Viewed(h))
+	}
+	get("/topicmaps/{map}"+Ending, p.Alone(p.Viewed(p.Map)))
+	of("/about", p.About)
+	of("/types"+Ending, p.Types)
+	of("/hierarchies/{key:[a-z2-7]{26}}"+Ending, p.Hierarchy)
+	get("/topicmaps/{map}/fragments"+Ending, p.Alone(p.Viewed(p.Changes)))
+	of("/fragments/{id:[0-9a-f-]{36}}"+Ending, p.Change)
+	of("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+Ending, p.Document)
+	of("/history"+Ending, p.History)
+	get("/topicmaps/{map}/snapshots"+Ending, p.Alone(p.Viewed(p.Snapshots)))
+	get("/topicmaps/{map}/search", p.beside(p.Viewed(p.Search)))
+	of("/search"+Ending, p.SearchPage)
+	of(descriptionPath, p.Description)
+	of("/topics"+Ending, p.Find)
+	of("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
 }
