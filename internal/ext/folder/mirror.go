@@ -14,11 +14,11 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/folder"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 
 func (a *app) mirror() *cobra.Command {
@@ -79,7 +79,7 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
 			if audit {
 				return a.auditMirror(ctx, args, &f)
 			}
-			var source *rs.Source
+			var source *destination.Source
 			err := a.roundInto(ctx, args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
 				source = a.resourceSync(dir, fetcher, &f, read)
 				if !noDumps {
@@ -104,8 +104,8 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
 }
 
 // resourceSync returns what reads the documents of a Source.
-func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, read func(documents int)) *rs.Source {
-	s := &rs.Source{
+func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, read func(documents int)) *destination.Source {
+	s := &destination.Source{
 		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
 		Downloading: a.told(dir, "fetching a package", client.Bytes),
 		Report: func(line string) {

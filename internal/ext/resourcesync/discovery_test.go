@@ -11,10 +11,10 @@ import (
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	rs "github.com/tmshare/tmshare/internal/ext/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	follower "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
@@ -127,7 +127,7 @@ func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 		sets = append(sets, follow.Offer{URL: n.URL("/topicmaps/" + name + "/resourcesync/capabilitylist.xml")})
 	}
 	mirror := func(ref string) (*follow.Delta, error) {
-		source := &follower.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
+		source := &destination.Source{Fetcher: fetch.Fetcher{HTTP: n.HTTP}.WithDefaults()}
 		t.Cleanup(func() { require.NoError(t, source.Close()) })
 		return source.Delta(t.Context(), ref, follow.Look{}, nil)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
@@ -29,7 +29,7 @@ func detects(ref string) bool {
 
 // find finds the set of resources to which something at a URL belongs.
 func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, error) {
-	set, err := (&rs.Source{Fetcher: r.Fetcher, MaxDocs: r.MaxDocs}).Find(ctx, ref)
+	set, err := (&destination.Source{Fetcher: r.Fetcher, MaxDocs: r.MaxDocs}).Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 }
 
 // prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
-func prefixOf(set *rs.Set) string {
+func prefixOf(set *destination.Set) string {
 	l, ok := set.Head.Link(feeds.RelPrefix)
 	if !ok {
 		return ""
@@ -54,11 +54,11 @@ func open(r *follow.Access) (follow.Source, error) {
 	if err := os.MkdirAll(r.Temp, 0o700); err != nil {
 		return nil, err
 	}
-	source := &rs.Source{
+	source := &destination.Source{
 		Fetcher: r.Fetcher, MaxDocs: r.MaxDocs, Scratch: r.Scratch,
 		Temp: r.Temp, Packages: resourcesync.PackageLimits{MaxResource: r.MaxResource}, MaxPackage: r.MaxPackage,
 		Represent: represent,
-		Check: func(set *rs.Set) error {
+		Check: func(set *destination.Set) error {
 			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", r.URL, set.URL)
 			}
@@ -75,7 +75,7 @@ func open(r *follow.Access) (follow.Source, error) {
 // represent returns in what forms a resource is available: under its own URI, at its mirrors, and as its alternates,
 // which may be XTM of another version (Z39.99 §14.3, Alternate Representations).
 func represent(i *resourcesync.Item) []follow.Representation {
-	return append(rs.Alternates(i), rs.Mirrors(i)...)
+	return append(destination.Alternates(i), destination.Mirrors(i)...)
 }
 
 // about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources and Metadata about

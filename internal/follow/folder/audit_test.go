@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 )
 
 func (m *mirror) audit() *Audit {
 	m.t.Helper()
-	a, err := AuditMirror(m.t.(*testing.T).Context(), m.dir, &rs.Source{Fetcher: m.Fetcher}, "", nil)
+	a, err := AuditMirror(m.t.(*testing.T).Context(), m.dir, &destination.Source{Fetcher: m.Fetcher}, "", nil)
 	require.NoError(m.t, err)
 	return a
 }
@@ -78,9 +78,9 @@ func TestAudit(t *testing.T) {
 	}
 	s, m := newMirror(t, careful, 1)
 	require.NoError(t, os.MkdirAll(m.dir, 0o777))
-	_, err := AuditMirror(t.Context(), m.dir, &rs.Source{Fetcher: m.Fetcher}, s.url(), nil)
+	_, err := AuditMirror(t.Context(), m.dir, &destination.Source{Fetcher: m.Fetcher}, s.url(), nil)
 	require.ErrorContains(t, err, "is no mirror yet")
 	m.round()
-	_, err = AuditMirror(t.Context(), m.dir, &rs.Source{Fetcher: m.Fetcher}, rsHost+"/other", nil)
+	_, err = AuditMirror(t.Context(), m.dir, &destination.Source{Fetcher: m.Fetcher}, rsHost+"/other", nil)
 	require.ErrorContains(t, err, "is a mirror of http://example.org/, not of http://example.org/other")
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
@@ -76,7 +76,7 @@ func (p *place) round(name string, how followtest.How) (Options, follow.Source) 
 	f := anyhost.FetcherOf(&http.Client{})
 	f.Tries = cmp.Or(how.Tries, 2)
 	o := Options{ConfirmAfter: cmp.Or(how.After, followtest.ConfirmAfter), Confirm: how.Confirm, Fetcher: f, Parallel: how.Parallel, Formats: p.formats(name), Mirror: p.followed[name].kind == followtest.Lists}
-	feed, lists := &atompmh.Source{Fetcher: f}, &rs.Source{Fetcher: f, Temp: p.path(name)}
+	feed, lists := &atompmh.Source{Fetcher: f}, &destination.Source{Fetcher: f, Temp: p.path(name)}
 	if how.Hasty {
 		f.Stall, o.MaxSize, feed.MaxDocs = 200*time.Millisecond, 256<<10, 200
 		feed.Limits.MaxBytes, lists.Limits.MaxBytes = 256<<10, 256<<10
@@ -100,7 +100,7 @@ func (p *place) Round(ctx context.Context, name string, how followtest.How) (o f
 	f.LoseAtFailure() // the machine does not fail
 	f.SetClock(func() time.Time { return Now().Add(how.Ahead) })
 	r, err := f.Harvest(ctx, source, p.url(name))
-	if s, ok := source.(*rs.Source); ok {
+	if s, ok := source.(*destination.Source); ok {
 		require.NoError(p.t, s.Close())
 	}
 	require.Empty(p.t, f.State().Unfinished)

@@ -9,10 +9,10 @@ import (
 	. "github.com/tmshare/tmshare/internal/follow/folder"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 	"github.com/tmshare/tmshare/internal/testkit/kill"
 )
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 				f.HTTP = anyhost.ClientOf(args[2])
 			}
 			own := f.WithDefaults()
-			return killedRound(args[1], args[0], &rs.Source{Fetcher: own, Temp: args[1]}, Options{ConfirmAfter: followtest.ConfirmAfter, Fetcher: own, Mirror: true})
+			return killedRound(args[1], args[0], &destination.Source{Fetcher: own, Temp: args[1]}, Options{ConfirmAfter: followtest.ConfirmAfter, Fetcher: own, Mirror: true})
 		},
 	})
 }

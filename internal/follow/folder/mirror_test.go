@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 
 // mirror is a folder that follows a Source.
@@ -37,7 +37,7 @@ func (m *mirror) try() (*Round, error) {
 	require.NoError(m.t, err)
 	f.LoseAtFailure() // the machine does not fail
 	f.SetClock(func() time.Time { return Now().Add(m.ahead) })
-	s := &rs.Source{Fetcher: m.Fetcher, Report: func(line string) { m.reports = append(m.reports, line) }}
+	s := &destination.Source{Fetcher: m.Fetcher, Report: func(line string) { m.reports = append(m.reports, line) }}
 	if !m.noDumps {
 		s.Temp = m.dir
 	}

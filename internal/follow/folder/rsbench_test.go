@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
@@ -53,7 +53,7 @@ func BenchmarkBaselineByDump(b *testing.B) {
 		f, err := Open(dir, Options{Fetcher: socket.Fetcher(), Mirror: true})
 		require.NoError(b, err)
 		defer f.Close()
-		source := &rs.Source{Fetcher: f.Fetcher}
+		source := &destination.Source{Fetcher: f.Fetcher}
 		defer source.Close()
 		if temp {
 			source.Temp = dir

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
@@ -49,7 +49,7 @@ func TestSourceWithADumpOnly(t *testing.T) {
 			require.Equal(t, []int{12, 0, 0}, []int{r.New, len(r.Failed), len(r.Gone)}, "%v", m.reports)
 			require.Equal(t, s.pool, m.records())
 			require.Empty(t, m.reports)
-			audit, err := AuditMirror(t.Context(), m.dir, &rs.Source{Fetcher: m.Fetcher, Temp: t.TempDir()}, "", nil)
+			audit, err := AuditMirror(t.Context(), m.dir, &destination.Source{Fetcher: m.Fetcher, Temp: t.TempDir()}, "", nil)
 			require.NoError(t, err)
 			require.True(t, audit.Equal(), "%+v", audit)
 			s.put(rsHost+"/r/3.txt", "later")

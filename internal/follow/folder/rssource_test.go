@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
@@ -203,7 +203,7 @@ func (s *rsSource) show(w http.ResponseWriter, r *http.Request) {
 func TestListsWithoutWhatARoundHadBegunWith(t *testing.T) {
 	source, m := newMirror(t, careful, 5)
 	delta := func(mark follow.Mark) *follow.Delta {
-		n, err := (&rs.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), follow.Look{Mark: mark}, Holding(&State{}))
+		n, err := (&destination.Source{Fetcher: m.Fetcher}).Delta(t.Context(), source.url(), follow.Look{Mark: mark}, Holding(&State{}))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, n.Close()) })
 		return n

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
+	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"
 	"github.com/tmshare/tmshare/internal/follow"
-	rs "github.com/tmshare/tmshare/internal/follow/resourcesync"
 )
 
 // The rules of reading feeds, each with small feeds that show it.
@@ -333,7 +333,7 @@ func TestTooManyRecords(t *testing.T) {
 
 	source, m := newMirror(t, careful, 500)
 	for _, most := range []int{50, 0} {
-		_, err = (&rs.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Look{}, Holding(&State{}))
+		_, err = (&destination.Source{Fetcher: m.Fetcher, Scratch: follow.Scratch{MaxEntries: most}}).Delta(t.Context(), source.url(), follow.Look{}, Holding(&State{}))
 		require.Equal(t, most == 0, err == nil, "%v", err)
 	}
 }

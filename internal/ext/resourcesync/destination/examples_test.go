@@ -1,4 +1,4 @@
-package resourcesync
+package destination
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func (e *exampleSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func rsExample(t *testing.T, number string) string {
-	all, err := filepath.Glob("../../../feeds/resourcesync/testdata/example-" + number + ".*")
+	all, err := filepath.Glob("../../../../feeds/resourcesync/testdata/example-" + number + ".*")
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	b, err := os.ReadFile(all[0])

@@ -1,4 +1,4 @@
-package resourcesync
+package destination
 
 import (
 	"testing"
