@@ -1,4 +1,6 @@
-// Package folder is an extension: the commands of tmshare-client that keep what a source has in a folder of files.
+// Package folder is an extension: the commands of tmshare-client that keep copies of the records of a source in a folder,
+// a file for each (harvest.go, mirror.go). The folder is flat (names.go), or a mirror, laid out as URIs are (tree.go).
+// [AuditMirror] compares a mirror with its source.
 package folder
 
 import (
@@ -22,7 +24,6 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/folder"
 )
 
 // harvestLimits bound a document of a feed: a complete feed is one document.
@@ -112,7 +113,7 @@ func (f *folderRound) doubtFlags(fl *pflag.FlagSet) {
 
 // folderRound is a round of a source into a folder: harvest, or mirror.
 type folderRound struct {
-	folder.Options
+	Options
 	tokenFile string
 	doubts    extension.Doubts
 
@@ -126,7 +127,7 @@ type folderRound struct {
 // harvested is what a round tells programs.
 type harvested struct {
 	Folder string `json:"folder"`
-	*folder.Round
+	*Round
 	Error string `json:"error,omitempty"`
 }
 
@@ -147,7 +148,7 @@ func (f *folderRound) check(args []string) error {
 		return cli.UsageError(fmt.Errorf("--confirm-after %s: it must be more than 0", o.ConfirmAfter))
 	}
 	for _, format := range o.Formats {
-		if err := folder.CheckFormat(format); err != nil {
+		if err := CheckFormat(format); err != nil {
 			return cli.UsageError(fmt.Errorf("--format %w", err))
 		}
 	}
@@ -179,7 +180,7 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound, sour
 	defer stop()
 	fetching := a.told(dir, "fetching", client.Unit(f.record+"s"))
 	f.Progress = func(done, total int) { fetching(int64(done), int64(total)) }
-	into, err := folder.Open(dir, f.Options)
+	into, err := Open(dir, f.Options)
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound, sour
 }
 
 // noneWanted returns the error of a round in which there is no record in a format that is wanted.
-func noneWanted(r *folder.Round, wanted []string) error {
+func noneWanted(r *Round, wanted []string) error {
 	text := fmt.Sprintf("none of the %s is in a format that is wanted (%s)", countOf(r.Unwanted, "record"), strings.Join(wanted, ", "))
 	if len(r.Offered) == 0 { // it was said in the round that has found them
 		return fmt.Errorf("%s; name another with --format", text)
@@ -216,7 +217,7 @@ func (a *app) scratch(dir string) follow.Scratch {
 }
 
 // tellOfRound says how a round has gone.
-func (a *app) tellOfRound(dir string, f *folderRound, r *folder.Round, err error) error {
+func (a *app) tellOfRound(dir string, f *folderRound, r *Round, err error) error {
 	switch {
 	case r == nil:
 		return err
@@ -251,7 +252,7 @@ func (f *folderRound) advice(dir string, doubt *follow.DoubtError) string {
 	return doubt.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client %s %s %s\"", f.command, flag, dir) })
 }
 
-func (f *folderRound) describe(r *folder.Round) string {
+func (f *folderRound) describe(r *Round) string {
 	text := "nothing new"
 	if r.New+r.Changed+r.Removed > 0 {
 		text = fmt.Sprintf("%d new, %d changed, %d removed", r.New, r.Changed, r.Removed)
@@ -291,7 +292,7 @@ func list[T any](w io.Writer, what string, all []T, describe func(T) string) {
 	}
 }
 
-func describeProblem(p folder.Problem) string {
+func describeProblem(p Problem) string {
 	title, had := "", ""
 	if p.Title != "" {
 		title = fmt.Sprintf(" (%s)", p.Title)

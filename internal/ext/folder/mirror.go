@@ -18,12 +18,11 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/follow/folder"
 )
 
 func (a *app) mirror() *cobra.Command {
 	f := folderRound{
-		Options: folder.Options{Mirror: true}, command: "mirror", record: "resource", reading: "reading the lists",
+		Options: Options{Mirror: true}, command: "mirror", record: "resource", reading: "reading the lists",
 		again: "all was compared again", gone: "gone, though the Source lists it",
 	}
 	noDumps, audit := false, false
@@ -127,7 +126,7 @@ func choice(err error) error {
 
 func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) error {
 	dir, ref := f.split(args)
-	held, err := folder.URLOf(dir)
+	held, err := URLOf(dir)
 	if err != nil {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client mirror URL %s\"", err, dir)
 	}
@@ -146,17 +145,17 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 	defer os.RemoveAll(source.Temp)
 	source.Scratch.Path = filepath.Join(source.Temp, follow.OwnPrefix) // nothing changes in the mirror
 	compared := a.told(dir, "comparing", "resources")
-	audit, err := folder.AuditMirror(ctx, dir, source, ref, func(done, total int) { compared(int64(done), int64(total)) })
+	audit, err := AuditMirror(ctx, dir, source, ref, func(done, total int) { compared(int64(done), int64(total)) })
 	if err != nil {
 		return choice(err)
 	}
 	err = a.Answer(struct {
 		Folder string `json:"folder"`
-		*folder.Audit
+		*Audit
 		Equal bool `json:"equal"`
 	}{dir, audit, audit.Equal()}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s\n", dir, describeAudit(audit))
-		difference := func(d folder.Difference) string { return fmt.Sprintf("%.200s: %s", d.ID, d.Reason) }
+		difference := func(d Difference) string { return fmt.Sprintf("%.200s: %s", d.ID, d.Reason) }
 		list(w, "missing", audit.Missing, difference)
 		list(w, "different", audit.Different, difference)
 		list(w, "superfluous", audit.Superfluous, difference)
@@ -172,7 +171,7 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 	return exit
 }
 
-func describeAudit(audit *folder.Audit) string {
+func describeAudit(audit *Audit) string {
 	var b strings.Builder
 	if audit.Equal() {
 		fmt.Fprintf(&b, "equal to what the Source lists: %s", countOf(audit.Compared, "resource"))

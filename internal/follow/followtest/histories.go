@@ -109,7 +109,7 @@ func (f *follower) note() {
 // Now and then nothing goes wrong. Then one round brings all in step, record for record, and the next
 // has nothing to do.
 //
-//	go test ./internal/client ./internal/follow/folder -run Histories -rounds 200 -seed 7
+//	go test ./internal/client ./internal/ext/folder -run Histories -rounds 200 -seed 7
 func Histories(t *testing.T, sink Sink) {
 	for _, row := range sink.Rows {
 		t.Run(row.Name, func(t *testing.T) {

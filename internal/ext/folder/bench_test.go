@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,7 +67,7 @@ func serving(pages map[string]string) *fetch.Fetcher {
 // encoding/xml that tokenizes the same documents. The ratio is that of the speeds, of
 // processor time.
 //
-//	go test ./internal/follow/folder -run xxx -bench Delta
+//	go test ./internal/ext/folder -run xxx -bench Delta
 func BenchmarkDelta(b *testing.B) {
 	useUsualMemory(b)
 	const records = 100_000

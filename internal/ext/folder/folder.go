@@ -303,7 +303,7 @@ func (f *Folder) forget(id string) bool {
 
 // keepsName reports whether a new version of a record stands under the name of that before.
 func (f *Folder) keepsName(before, held *Held) bool {
-	return before != nil && before.File != "" && (f.Mirror || extension(before.Type) == extension(held.Type))
+	return before != nil && before.File != "" && (f.Mirror || endingOf(before.Type) == endingOf(held.Type))
 }
 
 // drop removes a record's file, from the next save on.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/stretchr/testify/require"
 

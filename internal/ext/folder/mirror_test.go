@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/stretchr/testify/require"
 

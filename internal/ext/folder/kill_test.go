@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/destination"

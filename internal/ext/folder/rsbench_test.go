@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,7 +23,7 @@ import (
 // memory where the system has such a place: making files takes as long in both ways, and on
 // some disks longer than fetching them. HARVEST_BENCH_DIR names another place.
 //
-//	go test ./internal/follow/folder -run xxx -bench BaselineByDump -benchtime 1x -short
+//	go test ./internal/ext/folder -run xxx -bench BaselineByDump -benchtime 1x -short
 func BenchmarkBaselineByDump(b *testing.B) {
 	useUsualMemory(b)
 	resources := 100_000

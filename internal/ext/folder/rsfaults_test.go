@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/tmshare/tmshare/internal/follow/folder"
+	. "github.com/tmshare/tmshare/internal/ext/folder"
 
 	"github.com/stretchr/testify/require"
 

@@ -17,7 +17,7 @@ func name(id, mediaType string, n int) string {
 	if n > 0 {
 		parts = append(parts, fmt.Sprint(n+1))
 	}
-	return strings.Join(parts, "-") + extension(mediaType)
+	return strings.Join(parts, "-") + endingOf(mediaType)
 }
 
 // slug returns the last part of an id as far as it can stand in a name; nothing where
@@ -72,7 +72,7 @@ var extensions = map[string]string{
 	"text/tab-separated-values": ".tsv",
 }
 
-func extension(mediaType string) string {
+func endingOf(mediaType string) string {
 	kind, _ := parseType(mediaType)
 	if e, ok := extensions[kind]; ok {
 		return e
