@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/bench/synthetic"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/tmdm"

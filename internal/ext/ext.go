@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/folder"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/postgres"
+	"github.com/tmshare/tmshare/internal/ext/rdf"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/search"
 	"github.com/tmshare/tmshare/internal/ext/since"
@@ -17,7 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -26,7 +26,7 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(), formatrdf.Extension(),
+		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
 	}
 }

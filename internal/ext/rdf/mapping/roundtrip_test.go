@@ -13,7 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	_ "github.com/tmshare/tmshare/internal/testenv"

@@ -1,9 +1,4 @@
-// Package graphs reads what servers of SDShare say in RDF, and applies it: the statements of a resource replace those
-// that were there (SDShare 2012, fragments of RDF).
-//
-//	graphs.go  documents in RDF, as fragments and records
-//	apply.go   fragments in a state
-package graphs
+package rdf
 
 import (
 	"fmt"
@@ -12,15 +7,15 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Fragments returns what a document says of some resources: a fragment for each, with the associations that are its
+// fragmentsOf returns what a document says of some resources: a fragment for each, with the associations that are its
 // statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
 // own documents.
-func Fragments(tm *tmdm.TopicMap, o xtm.Options, resources []string) (said []*fragment.Fragment, err error) {
+func fragmentsOf(tm *tmdm.TopicMap, o xtm.Options, resources []string) (said []*fragment.Fragment, err error) {
 	m, err := mapOf(tm, o)
 	if err != nil {
 		return nil, err
@@ -137,9 +132,9 @@ func nodes(a *fragment.Association) []fragment.Ref {
 	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
 }
 
-// Records returns the records of a snapshot. Topics of which nothing is said, and that others mention, are provisional:
+// recordsOf returns the records of a snapshot. Topics of which nothing is said, and that others mention, are provisional:
 // they go with what mentions them.
-func Records(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, error] {
+func recordsOf(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		m, err := mapOf(tm, o)
 		if err != nil {

@@ -1,6 +1,6 @@
-// Package formatrdf is the extension by which maps are read, written and exchanged in the notations of RDF 1.1.
+// Package rdf is the extension by which maps are read, written and exchanged in the notations of RDF 1.1.
 // docs/rdf.md says what becomes of what.
-package formatrdf
+package rdf
 
 import (
 	"bytes"
@@ -11,13 +11,12 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/client/graphs"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/otherformat"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/xml/scan"
@@ -145,9 +144,9 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 			if err != nil {
 				return nil, err
 			}
-			return graphs.Fragments(m, o, topics)
+			return fragmentsOf(m, o, topics)
 		},
-		Apply: graphs.Apply,
+		Apply: apply,
 		ReadSnapshot: func(ctx context.Context, r io.Reader, o xtm.Options) iter.Seq2[fragment.Record, error] {
 			return func(yield func(fragment.Record, error) bool) {
 				m, err := toMap(ctx, r, o, mapping.Options{})
@@ -155,7 +154,7 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 					yield(fragment.Record{}, err)
 					return
 				}
-				graphs.Records(m, o)(yield)
+				recordsOf(m, o)(yield)
 			}
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 )
 
 // nodesOf returns the subject identifiers of the blank nodes of a document, with what they say.

@@ -1,11 +1,11 @@
-package formatrdf
+package rdf
 
 import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
 )
 
 // choices are what users say about documents in RDF, for one command.

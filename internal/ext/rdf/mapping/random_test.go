@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/tmdm"

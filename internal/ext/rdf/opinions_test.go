@@ -1,4 +1,4 @@
-package formatrdf_test
+package rdf_test
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	maps "github.com/tmshare/tmshare/testdata/xtm"

@@ -1,4 +1,4 @@
-package formatrdf_test
+package rdf_test
 
 import (
 	"strings"
@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	extrdf "github.com/tmshare/tmshare/internal/ext/rdf"
 	"github.com/tmshare/tmshare/internal/formats"
-	"github.com/tmshare/tmshare/internal/formats/formatrdf"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/testhostile"
 )
 
-var extension = formatrdf.Extension().Formats
+var extension = extrdf.Extension().Formats
 
 // notation returns one of the formats.
 func notation(name string) *formats.Format {

@@ -1,17 +1,17 @@
-package graphs
+package rdf
 
 import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to.
+// apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to.
 // It completes each fragment with the associations that are statements of others, and applies it as one of XTM. Blank
 // nodes to which no other resource leads any more are deleted. Applying what was said again changes nothing.
-func Apply(s merge.State, said []*fragment.Fragment) error {
+func apply(s merge.State, said []*fragment.Fragment) error {
 	var roots []fragment.Ref
 	now := map[fragment.Ref]bool{}
 	for _, one := range said {
