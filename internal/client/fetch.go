@@ -31,7 +31,7 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	var err error
 	if s.Format != "" {
 		if own.format, err = c.Formats.Served().Named(s.Format); err != nil {
-			return nil, fmt.Errorf("the format of the subscription: %w", err)
+			return nil, fmt.Errorf("%s asks for %q, which needs an extension that this program does not have", s.Name, s.Format)
 		}
 	}
 	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.Authority(), s.TokenFile)

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
@@ -48,7 +49,7 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 
 			with := func(extensions []extension.Extension) {
 				o.Stop()
-				o.Config.Parts, o.Indexes = extension.Parts(extensions), extension.Indexes(extensions)
+				o.Config.Parts, o.Config.Formats, o.Indexes = extension.Parts(extensions), extension.Formats(extensions), extension.Indexes(extensions)
 				o.Start(o.Dir)
 			}
 			check := func() {
@@ -155,4 +156,70 @@ func TestProtocolsMayBeMissing(t *testing.T) {
 
 func options(protocol string) client.SubscribeOptions {
 	return client.SubscribeOptions{Name: "egov", Protocol: protocol}
+}
+
+// Without its extension, RDF is neither served nor taken, and a subscription that asks for it alone says so. All else
+// works, and data stay: with the extension, all goes on.
+func TestRDFMayBeMissing(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version("v1"))
+	require.Equal(t, http.StatusOK, o.Ask(http.MethodPut, "/topicmaps/egov", "application/json", `{"rdf": true}`).Code)
+	follower := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})
+	t.Cleanup(func() { assert.NoError(t, follower.Close()) })
+	following := func(known formats.Registry) *client.Client {
+		c, err := client.New(client.Config{Formats: known, Store: follower, Logger: node.Silent})
+		require.NoError(t, err)
+		return c
+	}
+	with := func(known formats.Registry) {
+		o.Stop()
+		o.Config.Formats = known
+		o.Start(o.Dir)
+	}
+	accepted := func(path string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+path, nil)
+		require.NoError(t, err)
+		r.Header.Set("Accept", "text/turtle")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	const current = "/topicmaps/egov/snapshots/current"
+	o.TakeSnapshot()
+	c := following(ext.Formats())
+	for name, options := range map[string]client.SubscribeOptions{"xtm": {}, "rdf": {Format: "turtle"}} {
+		options.Name, options.Again = name, true
+		_, err := c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", options)
+		require.NoError(t, err)
+		_, err = c.Sync(t.Context(), name)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, http.StatusOK, accepted(current))
+	assert.Contains(t, o.Get(current+".ttl"), "v1")
+
+	with(nil)
+	assert.Equal(t, http.StatusNotAcceptable, accepted(current))
+	assert.Equal(t, http.StatusNotFound, o.Ask(http.MethodGet, current+".ttl", "", "").Code)
+	r := o.Ask(http.MethodPut, "/topicmaps/egov", "application/json", `{"rdf": true}`)
+	assert.Equal(t, http.StatusUnprocessableEntity, r.Code)
+	r = o.Ask(http.MethodPut, "/topicmaps/egov", "text/turtle", "<http://a> <http://b> <http://c> .")
+	assert.Equal(t, http.StatusUnsupportedMediaType, r.Code)
+	assert.NotContains(t, r.Header().Get("Accept"), "turtle")
+	o.Put(version("v2"))
+	c = following(nil)
+	round, err := c.Sync(t.Context(), "xtm")
+	require.NoError(t, err)
+	assert.Equal(t, 5, round.Applied)
+	_, err = c.Sync(t.Context(), "rdf")
+	require.ErrorContains(t, err, `rdf asks for "turtle", which needs an extension that this program does not have`)
+	s, err := c.Subscription(t.Context(), "rdf")
+	require.NoError(t, err)
+	assert.NotNil(t, s.State, "what was read stays")
+
+	with(ext.Formats())
+	assert.Contains(t, o.Get(current+".ttl"), "v2")
+	round, err = following(ext.Formats()).Sync(t.Context(), "rdf")
+	require.NoError(t, err)
+	assert.Equal(t, 5, round.Applied)
 }

@@ -29,6 +29,7 @@ type other struct {
 const (
 	convertFirst = "convert it to XTM first, with Wandora or Ontopia for example"
 	nameFormat   = "say so by the ending of its name (.xtm, .ttl, .nt, .rdf, .jsonld), by --from or by its media type"
+	readRDF      = nameFormat + "; a program without the extension rdf does not read it"
 	mapItself    = "give the address or the file of the map itself"
 )
 
@@ -43,13 +44,13 @@ var (
 var others = []other{
 	{name: "CXTM", remedy: "that form is for comparing maps only; give the map that it was made of", starts: cxtm},
 	{name: "XTM", remedy: nameFormat, root: "topicMap", not: []string{"XTM"}},
-	{name: "RDF/XML", remedy: nameFormat, root: "RDF", not: []string{"RDF/XML"}},
+	{name: "RDF/XML", remedy: readRDF, root: "RDF", not: []string{"RDF/XML"}},
 	{name: page, remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
 	{name: Feed, remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed", not: []string{Feed}},
-	{name: "JSON-LD", remedy: nameFormat, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`), not: []string{"JSON-LD"}},
+	{name: "JSON-LD", remedy: readRDF, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`), not: []string{"JSON-LD"}},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`), not: texts},
-	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`), not: turtles},
-	{name: "Turtle", remedy: nameFormat, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`), not: slices.Concat(lines, turtles)},
+	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`), not: turtles},
+	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`), not: slices.Concat(lines, turtles)},
 	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`), not: texts},
 	{name: "CTM", remedy: convertFirst, starts: regexp.MustCompile(`^%(encoding|version|prefix|include|mergemap)\b`)},
 	{name: "a ZIP archive", remedy: "unpack it first", starts: regexp.MustCompile(`^PK\x03\x04`)},

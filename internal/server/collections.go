@@ -192,6 +192,9 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if given.RDF != nil && *given.RDF && len(s.Formats.Exchanged()) == 0 {
+		return web.Problemf(http.StatusUnprocessableEntity, "rdf: a server without the extension rdf offers no RDF; leave it out")
+	}
 	name := web.Var(r, "map")
 	changed := s.keeper.Changes.Begin(name)
 	defer changed()

@@ -23,7 +23,7 @@ import (
 // after that was written in Turtle. What a graph without our vocabulary lacks is counted by kind, exactly.
 func TestMapsOfTheSuitesAreKept(t *testing.T) {
 	kept, plain := 0, xtm.Losses{}
-	for _, folder := range []string{"../../../testdata/xtm/", shared + "conformance/cxtm/"} {
+	for _, folder := range []string{"../../../../testdata/xtm/", shared + "conformance/cxtm/"} {
 		for _, version := range []string{"xtm1", "xtm2", "xtm21"} {
 			files, err := filepath.Glob(folder + version + "/in/*.xtm")
 			require.NoError(t, err)

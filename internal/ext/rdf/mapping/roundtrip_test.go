@@ -23,7 +23,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-const shared = "../../../../shared/"
+const shared = "../../../../../shared/"
 
 func mapOf(t testing.TB, quads []rdf.Quad, o ...mapping.Options) *tmdm.TopicMap {
 	t.Helper()
