@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	_ "github.com/tmshare/tmshare/internal/testenv"
