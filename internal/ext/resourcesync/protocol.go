@@ -54,10 +54,10 @@ func open(r *follow.Access) (follow.Source, error) {
 	if err := os.MkdirAll(r.Temp, 0o700); err != nil {
 		return nil, err
 	}
-	source := &destination.Source{
+	return &destination.Source{
 		Fetcher: r.Fetcher, MaxDocs: r.MaxDocs, Scratch: r.Scratch,
 		Temp: r.Temp, Packages: resourcesync.PackageLimits{MaxResource: r.MaxResource}, MaxPackage: r.MaxPackage,
-		Represent: represent,
+		Alternates: true, Subjects: r.Subjects, // what others call the subject of a resource need be none of its identifiers
 		Check: func(set *destination.Set) error {
 			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", r.URL, set.URL)
@@ -65,26 +65,5 @@ func open(r *follow.Access) (follow.Source, error) {
 			return r.Check(prefixOf(set), set.URL)
 		},
 		Progress: r.Documents, Downloading: r.Downloading, Report: r.Report,
-	}
-	if r.Subjects { // what others call the subject of a resource need be none of its identifiers
-		source.About = about
-	}
-	return source, nil
-}
-
-// represent returns in what forms a resource is available: under its own URI, at its mirrors, and as its alternates,
-// which may be XTM of another version (Z39.99 §14.3, Alternate Representations).
-func represent(i *resourcesync.Item) []follow.Representation {
-	return append(destination.Alternates(i), destination.Mirrors(i)...)
-}
-
-// about returns the subject of a resource, where the source says it (Z39.99 §14.5, Resources and Metadata about
-// Resources). Documents have the URI of its identifier.
-func about(i *resourcesync.Item) (subjects []string) {
-	for _, l := range i.Find(resourcesync.RelDescribes) {
-		if si, err := iri.Normalize(l.Href); err == nil {
-			subjects = append(subjects, si)
-		}
-	}
-	return subjects
+	}, nil
 }

@@ -26,31 +26,23 @@ func (p *part) routes(get func(path string, h web.Handler)) {
 	get("/robots.txt", p.robots)
 
 	document := func(name string, h web.Handler) { get("/topicmaps/{map}/resourcesync/"+name, h) }
-	document("capabilitylist.xml", p.capabilityList)
-	document("changelist.xml", p.server.Waiting(p.changeList))
-	document("changelist-open.xml", p.server.Waiting(p.openChanges))
-	document("changelist-index.xml", p.changeListIndex)
-	document("changedump.xml", p.changeDump)
+	document("capabilitylist.xml", p.listed((*resources.Source).WriteCapabilityList))
+	document("changelist.xml", p.server.Waiting(p.changes(true, (*resources.Source).WriteChangeList)))
+	document("changelist-open.xml", p.server.Waiting(p.changes(false, (*resources.Source).WriteOpenChanges)))
+	document("changelist-index.xml", p.listed((*resources.Source).WriteChangeListIndex))
+	document("changedump.xml", p.listed((*resources.Source).WriteChangeDump))
 
-	newest := func(name string, file func(*resources.Set) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.newestSet(w, r, file) })
-	}
-	newest("resourcelist.xml", (*resources.Set).ResourceList)
-	newest("resourcedump.xml", (*resources.Set).ResourceDump)
+	document("resourcelist.xml", p.newestSet((*resources.Set).ResourceList))
+	document("resourcedump.xml", p.newestSet((*resources.Set).ResourceDump))
 	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + addresses.SeqPattern + "}", "{n:" + addresses.SeqPattern + "}"
-	some := func(name string, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.setFile(w, r, count, file) })
-	}
+	lists := func(set *resources.Set) int { return set.Lists }
 	packages := func(set *resources.Set) int { return len(set.Packages) }
-	some("resourcelist-"+tag+"-"+seq+"-"+number+".xml", func(set *resources.Set) int { return set.Lists }, (*resources.Set).List)
-	some("resourcedump-"+tag+"-"+seq+"-"+number+".zip", packages, (*resources.Set).Package)
-	some("resourcedump-"+tag+"-"+seq+"-"+number+"-manifest.xml", packages, (*resources.Set).Manifest)
-	closed := func(name string, file func(*resources.Part) resources.File) {
-		document(name, func(w http.ResponseWriter, r *http.Request) error { return p.closedChanges(w, r, file) })
-	}
-	closed("changelist-"+tag+"-"+number+".xml", (*resources.Part).ListFile)
-	closed("changedump-"+tag+"-"+number+".zip", (*resources.Part).PackageFile)
-	closed("changedump-"+tag+"-"+number+"-manifest.xml", (*resources.Part).ManifestFile)
+	document("resourcelist-"+tag+"-"+seq+"-"+number+".xml", p.setFile(lists, (*resources.Set).List))
+	document("resourcedump-"+tag+"-"+seq+"-"+number+".zip", p.setFile(packages, (*resources.Set).Package))
+	document("resourcedump-"+tag+"-"+seq+"-"+number+"-manifest.xml", p.setFile(packages, (*resources.Set).Manifest))
+	document("changelist-"+tag+"-"+number+".xml", p.closedChanges((*resources.Part).ListFile))
+	document("changedump-"+tag+"-"+number+".zip", p.closedChanges((*resources.Part).PackageFile))
+	document("changedump-"+tag+"-"+number+"-manifest.xml", p.closedChanges((*resources.Part).ManifestFile))
 
 	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithEndings(server.VersionForms), p.memento)
 	get("/topicmaps/{map}/mementos/{id:[0-9a-f-]{36}}"+web.WithAnEnding(server.VersionForms)+".patch", p.mementoPatch)
@@ -68,7 +60,7 @@ var errNotMade = errors.New("resourcesync: what ResourceSync offers is not made 
 
 // source calls f with a collection as it is offered. Where that is not made yet, it is now.
 // Lists are there only if f wants them.
-func (p *part) source(w http.ResponseWriter, r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
+func (p *part) source(r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
 	const tries = 5 // others may delete what is made, or change how it is to be
 	name := web.Var(r, "map")
 	for range tries {
@@ -125,51 +117,36 @@ func (p *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 	return src, nil
 }
 
-// writeChanges answers with a document that the log is read for. It is made only for those
+// changes answers with a document that the log is read for. It is made only for those
 // who do not know it, and where it was not made lately. Others may be told when it changes.
-func (p *part) writeChanges(w http.ResponseWriter, r *http.Request, isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) error {
-	return p.source(w, r, false, func(src *resources.Source, v *store.View) error {
-		if isTopic {
-			p.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
-		}
-		state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
-		for _, set := range src.Sets {
-			state += fmt.Sprint(" ", set.Seq)
-		}
-		w.Header().Set("Vary", "Accept-Encoding")
-		w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
-		return p.server.Answers.WriteBytes(w, r, p.server.StateTag(r, state), server.CacheShortly, func() ([]byte, error) {
-			var b bytes.Buffer
-			err := write(src, &b, v)
-			return b.Bytes(), err
+func (p *part) changes(isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return p.source(r, false, func(src *resources.Source, v *store.View) error {
+			if isTopic {
+				p.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
+			}
+			state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
+			for _, set := range src.Sets {
+				state += fmt.Sprint(" ", set.Seq)
+			}
+			w.Header().Set("Vary", "Accept-Encoding")
+			w.Header().Set("Content-Type", resourcesync.MediaTypeXML)
+			return p.server.Answers.WriteBytes(w, r, p.server.StateTag(r, state), server.CacheShortly, func() ([]byte, error) {
+				var b bytes.Buffer
+				err := write(src, &b, v)
+				return b.Bytes(), err
+			})
 		})
-	})
+	}
 }
 
-func (p *part) changeList(w http.ResponseWriter, r *http.Request) error {
-	return p.writeChanges(w, r, true, (*resources.Source).WriteChangeList)
-}
-
-func (p *part) openChanges(w http.ResponseWriter, r *http.Request) error {
-	return p.writeChanges(w, r, false, (*resources.Source).WriteOpenChanges)
-}
-
-func (p *part) writeListed(w http.ResponseWriter, r *http.Request, write func(*resources.Source, io.Writer) error) error {
-	return p.source(w, r, true, func(src *resources.Source, v *store.View) error {
-		return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
-	})
-}
-
-func (p *part) capabilityList(w http.ResponseWriter, r *http.Request) error {
-	return p.writeListed(w, r, (*resources.Source).WriteCapabilityList)
-}
-
-func (p *part) changeListIndex(w http.ResponseWriter, r *http.Request) error {
-	return p.writeListed(w, r, (*resources.Source).WriteChangeListIndex)
-}
-
-func (p *part) changeDump(w http.ResponseWriter, r *http.Request) error {
-	return p.writeListed(w, r, (*resources.Source).WriteChangeDump)
+// listed answers with a document that lists others.
+func (p *part) listed(write func(*resources.Source, io.Writer) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return p.source(r, true, func(src *resources.Source, _ *store.View) error {
+			return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
+		})
+	}
 }
 
 // kept is a file of a source, its ETag, and how long it may be kept by those who have it.
@@ -180,28 +157,30 @@ type kept struct {
 
 // sourceFile answers with a file of a source, which find finds. One that turns out not to be there as it was made is
 // made again.
-func (p *part) sourceFile(w http.ResponseWriter, r *http.Request, find func(*resources.Source, *store.View) (kept, error)) error {
-	const tries = 3
-	for range tries {
-		var k kept
-		err := p.source(w, r, false, func(src *resources.Source, v *store.View) (err error) {
-			k, err = find(src, v)
-			return err
-		})
-		if err == nil {
-			err = p.serveFile(w, r, &k)
+func (p *part) sourceFile(find func(*http.Request, *resources.Source, *store.View) (kept, error)) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		const tries = 3
+		for range tries {
+			var k kept
+			err := p.source(r, false, func(src *resources.Source, v *store.View) (err error) {
+				k, err = find(r, src, v)
+				return err
+			})
+			if err == nil {
+				err = p.serveFile(w, r, &k)
+			}
+			if !errors.Is(err, resources.ErrNotThere) {
+				return err
+			}
+			p.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
 		}
-		if !errors.Is(err, resources.ErrNotThere) {
-			return err
-		}
-		p.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
+		return busyMaking(web.Var(r, "map"))
 	}
-	return busyMaking(web.Var(r, "map"))
 }
 
 // newestSet answers with a file of the newest set.
-func (p *part) newestSet(w http.ResponseWriter, r *http.Request, file func(*resources.Set) resources.File) error {
-	return p.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
+func (p *part) newestSet(file func(*resources.Set) resources.File) web.Handler {
+	return p.sourceFile(func(r *http.Request, src *resources.Source, _ *store.View) (kept, error) {
 		return kept{file(src.Sets[0]), p.server.StateTag(r, src.Tag()+fmt.Sprint(src.Sets[0].Seq)), server.CacheShortly}, nil
 	})
 }
@@ -212,11 +191,10 @@ func lasting(r *http.Request, f resources.File) kept {
 }
 
 // setFile answers with a file of the set that the URL names.
-func (p *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resources.Set) int, file func(*resources.Set, int) resources.File) error {
-	tag, seq := web.Var(r, "tag"), web.Var(r, "seq")
-	return p.sourceFile(w, r, func(src *resources.Source, _ *store.View) (kept, error) {
+func (p *part) setFile(count func(*resources.Set) int, file func(*resources.Set, int) resources.File) web.Handler {
+	return p.sourceFile(func(r *http.Request, src *resources.Source, _ *store.View) (kept, error) {
 		for _, set := range src.Sets {
-			if tag != src.Tag() || seq != strconv.FormatUint(set.Seq, 10) {
+			if web.Var(r, "tag") != src.Tag() || web.Var(r, "seq") != strconv.FormatUint(set.Seq, 10) {
 				continue
 			}
 			n, err := strconv.Atoi(web.Var(r, "n"))
@@ -230,9 +208,9 @@ func (p *part) setFile(w http.ResponseWriter, r *http.Request, count func(*resou
 }
 
 // closedChanges answers with a file of the closed change list that the URL names.
-func (p *part) closedChanges(w http.ResponseWriter, r *http.Request, file func(*resources.Part) resources.File) error {
-	tag := web.Var(r, "tag")
-	return p.sourceFile(w, r, func(src *resources.Source, v *store.View) (kept, error) {
+func (p *part) closedChanges(file func(*resources.Part) resources.File) web.Handler {
+	return p.sourceFile(func(r *http.Request, src *resources.Source, v *store.View) (kept, error) {
+		tag := web.Var(r, "tag")
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
 			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())

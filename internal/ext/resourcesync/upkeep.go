@@ -100,28 +100,29 @@ func (p *part) keepUp(ctx context.Context, name string, anyway bool) error {
 }
 
 func (p *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
-	if v.NoResourceSync {
-		return false, nil
-	}
-	sets, err := p.folder.Sets(v, p.site(&v.Collection))
-	if err != nil {
-		return false, err
-	}
-	old, err := isOld(v, sets)
-	if err != nil || old {
+	set, old, err := p.newest(v)
+	if err != nil || old || set == nil {
 		return old, err
 	}
 	return p.changesDue(v, c)
 }
 
-// isOld reports whether a new set is to be made: there is none, or a snapshot that has more, or
-// the plain change list cannot go back to it, or it was the first and had nothing.
-func isOld(v *store.View, sets []*resources.Set) (bool, error) {
-	if len(sets) == 0 || sets[0].Seq < v.Horizon || v.Head-sets[0].Seq >= resources.MostPlain || sets[0].Items == 0 && v.Topics > 0 {
-		return true, nil
+// newest returns the newest set of a collection, nil where none is offered. It is old if a new one is to be made: there
+// is none, or a snapshot that has more, or the plain change list cannot go back to it, or it was the first and had nothing.
+func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
+	if v.NoResourceSync {
+		return nil, false, nil
+	}
+	sets, err := p.folder.Sets(v, p.site(&v.Collection))
+	if err != nil || len(sets) == 0 {
+		return nil, err == nil, err
+	}
+	set = sets[0]
+	if set.Seq < v.Horizon || v.Head-set.Seq >= resources.MostPlain || set.Items == 0 && v.Topics > 0 {
+		return set, true, nil
 	}
 	snapshots, err := v.Snapshots()
-	return len(snapshots) > 0 && snapshots[0].Seq > sets[0].Seq, err
+	return set, len(snapshots) > 0 && snapshots[0].Seq > set.Seq, err
 }
 
 // cut says when change lists of a collection are closed: also before retention could take
@@ -198,17 +199,8 @@ func (p *part) makeSource(ctx context.Context, name string) error {
 // offered.
 func (p *part) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
 	old := false
-	err = p.server.Store.View(ctx, name, func(v *store.View) error {
-		if v.NoResourceSync {
-			return nil
-		}
-		sets, err := p.folder.Sets(v, p.site(&v.Collection))
-		if err != nil {
-			return err
-		}
-		if old, err = isOld(v, sets); !old && err == nil {
-			set = sets[0]
-		}
+	err = p.server.Store.View(ctx, name, func(v *store.View) (err error) {
+		set, old, err = p.newest(v)
 		return err
 	})
 	if err != nil || !old {

@@ -10,25 +10,22 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
-// Mirrors returns where a resource is available: at its mirrors by their priority, which
-// are there to spare the Source (Z39.99 §14.2, Mirrored Content), then at its own URI.
-func Mirrors(i *resourcesync.Item) []follow.Representation {
-	stated := follow.Fixity{Representation: i.Representation}
-	var all []follow.Representation
+// representations returns where a resource is available: as its alternates, where they will do (Z39.99 §14.3, Alternate
+// Representations); at its mirrors by their priority, which are there to spare the Source (§14.2, Mirrored Content);
+// then at its own URI.
+func (s *Source) representations(i *resourcesync.Item) (all []follow.Representation) {
+	if s.Alternates {
+		for _, l := range elsewhere(i, resourcesync.RelAlternate) {
+			stated := follow.Fixity{Representation: l.Representation}
+			all = append(all, follow.Representation{URL: l.Href, Type: l.Type, Fixity: stated})
+		}
+	}
+	own, stated := len(all), follow.Fixity{Representation: i.Representation}
 	for _, m := range elsewhere(i, resourcesync.RelDuplicate) {
 		all = append(all, follow.Representation{URL: m.Href, Type: i.Type, Fixity: stated, Copy: true})
 	}
 	all = append(all, follow.Representation{URL: i.Loc, Type: i.Type, Fixity: stated})
-	all[0].Patch = patchTo(i)
-	return all
-}
-
-// Alternates returns the forms of a resource that have URIs of their own (Z39.99 §14.3,
-// Alternate Representations).
-func Alternates(i *resourcesync.Item) (all []follow.Representation) {
-	for _, l := range elsewhere(i, resourcesync.RelAlternate) {
-		all = append(all, follow.Representation{URL: l.Href, Type: l.Type, Fixity: follow.Fixity{Representation: l.Representation}})
-	}
+	all[own].Patch = patchTo(i)
 	return all
 }
 

@@ -35,12 +35,8 @@ type Source struct {
 	Packages   resourcesync.PackageLimits
 	MaxPackage int64 // bytes of one package; default 16 GiB
 
-	// Represent returns where a resource is available, at last under its own URI. The
-	// default is [Mirrors].
-	Represent func(*resourcesync.Item) []follow.Representation
-
-	// About returns subject identifiers of what a resource is about. nil: the source does not say.
-	About func(*resourcesync.Item) []string
+	Alternates bool // forms with URIs of their own will do (Z39.99 §14.3): they go before the resource's own URI
+	Subjects   bool // the Source says what resources are about (Z39.99 §14.5): the URI of a document is its identifier
 
 	// Check is given the set of resources before any of it is used. It may be nil.
 	Check func(*Set) error
@@ -342,15 +338,13 @@ func (l *look) record(i *resourcesync.Item) follow.Record {
 	if by := i.ChangedBy(); by.After(r.Updated) {
 		r.Before = by
 	}
-	if l.About != nil {
-		r.TopicSI = l.About(i)
+	for _, about := range i.Find(resourcesync.RelDescribes) {
+		if si, err := iri.Normalize(about.Href); err == nil && l.Subjects {
+			r.TopicSI = append(r.TopicSI, si)
+		}
 	}
-	switch {
-	case r.Deleted:
-	case l.Represent != nil:
-		r.Representations = l.Represent(i)
-	default:
-		r.Representations = Mirrors(i)
+	if !r.Deleted {
+		r.Representations = l.representations(i)
 	}
 	return r
 }
