@@ -49,7 +49,7 @@ type Format struct {
 
 // Exchange is how nodes exchange fragments and snapshots in a format with a data model of its own.
 type Exchange struct {
-	// Fragment writes what a state says of a topic.
+	// Fragment writes what a state says of a topic. Nil, as Snapshot is: servers do not offer the format.
 	Fragment func(io.Writer, Shown) error
 	// Snapshot writes the records of a source with a prefix. Where servers offer the format, its memory does not grow
 	// with them.

@@ -48,7 +48,7 @@ func (c *choices) formats() formats.Registry {
 		}, readXML, rdfxml.Write, func(w io.Writer) statements { return rdfxml.NewWriter(w) }),
 		c.notation(formats.Format{
 			Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
-		}, readJSON, jsonld.Write, func(w io.Writer) statements { return &gathered{to: w, write: jsonld.Write} }),
+		}, readJSON, jsonld.Write, nil),
 		c.notation(formats.Format{
 			Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
 		}, readTurtle(turtle.TriG), turtle.Write, inGroups),
@@ -63,20 +63,6 @@ type statements interface {
 	Write(rdf.Quad) error
 	Close() error
 }
-
-// gathered writes a notation whose document needs all statements.
-type gathered struct {
-	to    io.Writer
-	write writer
-	all   []rdf.Quad
-}
-
-func (g *gathered) Write(q rdf.Quad) error {
-	g.all = append(g.all, q)
-	return nil
-}
-
-func (g *gathered) Close() error { return g.write(g.to, g.all) }
 
 type (
 	reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
@@ -157,6 +143,9 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 				recordsOf(m, o)(yield)
 			}
 		},
+	}
+	if stream == nil { // servers do not offer it: its document needs all statements
+		f.Fragment, f.Snapshot = nil, nil
 	}
 	return &f
 }
