@@ -89,7 +89,7 @@ func TestDerivedCollection(t *testing.T) {
 	}
 	require.Greater(t, compared, 30, "too little was compared to mean anything")
 	_, err = db.Publish(t.Context(), "both", func(store.Collection, merge.State) (*fragment.Change, error) { return nil, nil })
-	var refused *store.DerivedError
+	var refused *store.ReadOnlyError
 	require.ErrorAs(t, err, &refused)
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "more", SP: sp, DerivedFrom: []string{"both"}}, &none, nil)
 	require.ErrorContains(t, err, "derive from its inputs instead")

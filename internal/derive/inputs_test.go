@@ -235,7 +235,7 @@ func TestFillingSurvivesAKill(t *testing.T) {
 	db := openSmall(t, dir)
 	fromTwo(t, db)
 	filling := func() (filling bool, topics int) {
-		require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error { filling, topics = v.Filling, v.Topics; return nil }))
+		require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error { filling, topics = v.Hidden, v.Topics; return nil }))
 		return filling, topics
 	}
 	was, _ := filling()
@@ -258,7 +258,7 @@ func TestFillingSurvivesAKill(t *testing.T) {
 		require.GreaterOrEqual(t, topics, seen)
 	}
 	require.Positive(t, seen)
-	require.False(t, catchUp(t, db, "all").Filling)
+	require.False(t, catchUp(t, db, "all").Hidden)
 	is, topics := filling()
 	require.False(t, is)
 	require.Greater(t, topics, seen)

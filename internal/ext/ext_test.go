@@ -65,8 +65,12 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			} else {
 				assert.Equal(t, http.StatusOK, r.Code)
 			}
-			for _, about := range []string{"", "/fragments", "/records", "/snapshots/current"} {
-				assert.Equal(t, http.StatusOK, o.Ask(http.MethodGet, "/topicmaps/egov"+about, "", "").Code, about)
+			for about, of := range map[string]string{"": "", "/fragments": "", "/records": "atompmh", "/snapshots/current": ""} {
+				status := http.StatusOK
+				if of != "" && (missing == "all" || missing == of) {
+					status = http.StatusNotFound
+				}
+				assert.Equal(t, status, o.Ask(http.MethodGet, "/topicmaps/egov"+about, "", "").Code, about)
 			}
 			browser := func(path string) *http.Response {
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+path, nil)

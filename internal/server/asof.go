@@ -160,7 +160,7 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.V
 	h := w.Header()
 	if then == nil {
 		h.Add("Vary", "Accept-Datetime")
-		made := s.asOfNow(w, r, v, StateOf(&v.Collection)+in.URLEnding)
+		made := s.AsOfNow(w, r, v, StateOf(&v.Collection)+in.URLEnding)
 		return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
 			return writeMap(to, in, v.SP, v.Source())
 		})

@@ -277,7 +277,7 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 		return nil, err
 	}
 	s.Logger.Info("created", "collection", name, "sp", c.SP)
-	if created.Filling {
+	if created.Hidden {
 		return created, nil // it has its first snapshot when it is whole
 	}
 	if _, _, err := s.keeper.TakeSnapshot(r.Context(), name); err != nil {

@@ -78,7 +78,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		web.AddLink(h, s.URLs.Memento(&v.Collection, e), "memento", "datetime", web.HTTPTime(e.Updated)) // RFC 7089 §2.2.4
 		s.addTopicLinks(h, &v.Collection, e)
 		if e.Lives() {
-			s.addPartLinks(h, &v.Collection)
+			s.AddPartLinks(h, &v.Collection)
 		}
 		modified := web.RecorderOf(r).Settled
 		if !modified.IsZero() {
@@ -216,7 +216,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, e.RenderedBy()))
 	made, cache := web.Validator{Tag: tag, Modified: of.modified}, w.Header().Get("Cache-Control")
 	if now {
-		made, cache = s.asOfNow(w, r, v, StateOf(&v.Collection)+what+in.URLEnding), "no-cache"
+		made, cache = s.AsOfNow(w, r, v, StateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
 	err := s.Answers.WriteMade(w, r, made, cache, func() ([]byte, error) {
 		var b rendered.Small
@@ -300,9 +300,9 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *s
 	}, web.Gzipped)
 }
 
-// asOfNow says as of when an answer is that is made of the collection as it is now, and returns
+// AsOfNow says as of when an answer is that is made of the collection as it is now, and returns
 // its validator; state says all that it depends on.
-func (s *Server) asOfNow(w http.ResponseWriter, r *http.Request, v *store.View, state string) web.Validator {
+func (s *Server) AsOfNow(w http.ResponseWriter, r *http.Request, v *store.View, state string) web.Validator {
 	w.Header().Set(currentVersion, feeds.FormatTime(v.Updated))
 	return web.Validator{Tag: s.StateTag(r, state), Modified: web.RecorderOf(r).Settled}
 }

@@ -7,17 +7,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 const (
-	author         = "TMShare Server"
+	Author         = "TMShare Server"
 	CacheShortly   = "public, max-age=5"
 	CacheForEver   = "public, max-age=31536000, immutable"
 	recordVersion  = "TMShare-Record-Updated" // header: the last modified time of the record that is the answer
@@ -25,12 +25,22 @@ const (
 	currentDigest  = "TMShare-Digest"         // header: the state digest after that change
 )
 
+// canBeRead returns an answer where a collection is not whole yet: who began there would take a part for all.
+func canBeRead(c *store.Collection) error {
+	if !c.Hidden {
+		return nil
+	}
+	p := web.Problemf(http.StatusServiceUnavailable, "%s is being filled from what it is derived from, and has %d topics so far: ask again in a few seconds", c.Name, c.Topics)
+	p.RetryAfter = 5 * time.Second
+	return p
+}
+
 // View calls f with the state of the collection that the URL names.
 func (s *Server) View(r *http.Request, f func(*store.View) error) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	return s.Store.View(r.Context(), name, func(v *store.View) error {
-		if err := inputs.CanBeRead(&v.Collection); err != nil {
+		if err := canBeRead(&v.Collection); err != nil {
 			return err
 		}
 		checked, err := v.Checked()
@@ -75,7 +85,7 @@ func (s *Server) latest(r *http.Request) (*store.Latest, error) {
 	l, checked, err := s.Store.LatestAt(r.Context(), name)
 	if err == nil {
 		noteState(r, checked)
-		err = inputs.CanBeRead(&l.Collection)
+		err = canBeRead(&l.Collection)
 	}
 	return l, err
 }
@@ -89,13 +99,13 @@ func (s *Server) WriteFeed(w http.ResponseWriter, r *http.Request, f func(*store
 		if err != nil {
 			return err
 		}
-		s.addPartLinks(w.Header(), &v.Collection)
+		s.AddPartLinks(w.Header(), &v.Collection)
 		return s.writeAtom(w, r, feed, CacheShortly)
 	})
 }
 
-// entryWith answers with an entry document.
-func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store.View) (feeds.Entry, error)) error {
+// WriteEntry answers with an entry document.
+func (s *Server) WriteEntry(w http.ResponseWriter, r *http.Request, f func(*store.View) (feeds.Entry, error)) error {
 	return s.View(r, func(v *store.View) error {
 		e, err := f(v)
 		if err != nil {
@@ -107,7 +117,7 @@ func (s *Server) entryWith(w http.ResponseWriter, r *http.Request, f func(*store
 
 // authored returns an entry that stands alone.
 func authored(e feeds.Entry) *feeds.Entry {
-	e.Author = cmp.Or(e.Author, author)
+	e.Author = cmp.Or(e.Author, Author)
 	return &e
 }
 
@@ -119,8 +129,8 @@ func Title(c *store.Collection) string {
 	return c.Name
 }
 
-// derived returns the Atom id of something about the collection, from its epoch.
-func derived(c *store.Collection, what string) string {
+// DerivedID returns the Atom id of something about the collection, from its epoch.
+func DerivedID(c *store.Collection, what string) string {
 	return uuid.NewSHA1(c.Epoch, []byte(what)).URN()
 }
 
@@ -140,7 +150,7 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	if err := document.Encode(&b); err != nil {
 		return err
 	}
-	return s.writeFeed(w, r, feedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
+	return s.writeFeed(w, r, FeedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
 }
 
 // writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is

@@ -27,29 +27,21 @@ import (
 // successor closes: until then there would be nothing finished to link to.
 // Nothing that the owner of a map may change, such as its title, stands in it.
 
-// fragmentsFeed is the recent document of the Topic Map Fragments Feed of TMShare.
-func (s *Server) fragmentsFeed(w http.ResponseWriter, r *http.Request) error {
-	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
-		c := &l.Collection
-		if v == nil { // the first time
-			if err := CanBeFollowed(l); err != nil {
-				return err
-			}
-			s.addPartLinks(w.Header(), c)
-			s.AddFollowLinks(w.Header(), c, s.URLs.Fragments(c))
-		}
-		from, err := s.followable(r.Context(), c)
-		if err != nil {
-			return err
-		}
-		return s.writeAtomOf(w, r, fragmentsFeedForms, CacheShortly, StateOf(c)+keyState(c.Sign)+inputs.State(from)+replicaState(c)+strings.Join(l.Openings, ""), v, func(v *store.View) (*feeds.Feed, error) {
-			return s.recentDocument(v, from, l.Openings)
-		})
-	})
+// fragmentsFeed is the Topic Map Fragments Feed of TMShare.
+func (s *Server) fragmentsFeed() *LogFeed {
+	return &LogFeed{
+		URL: s.URLs.Fragments, Forms: fragmentsFeedForms, Ready: CanBeFollowed,
+		State: func(l *store.Latest) string {
+			c := &l.Collection
+			return keyState(c.Sign) + inputs.State(s.feedLinks(c)) + replicaState(c) + strings.Join(l.Openings, "")
+		},
+		Recent: s.recentDocument, Archived: s.archived,
+		Pruned: func(c *store.Collection) error { return s.Pruned(c, "this document of the fragments feed") },
+	}
 }
 
 // recentDocument alone states what is not of the log: archive documents never change.
-func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []string) (*feeds.Feed, error) {
+func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Link) (*feeds.Feed, error) {
 	c := &v.Collection
 	n := c.OpenDocument()
 	feed, err := s.fragmentsDocument(v, n)
@@ -62,7 +54,7 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 	}
 	feed.Title = Title(c) + ": Fragments"
 	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicaLinks(c), from)
-	if feed.Openings = opened; len(opened) > 0 {
+	if feed.Openings = l.Openings; len(l.Openings) > 0 {
 		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
 	}
 	if statesCheckpoint(c) {
@@ -81,65 +73,100 @@ func (s *Server) recentDocument(v *store.View, from []feeds.Link, opened []strin
 func (s *Server) FragmentsLinks(c *store.Collection) []feeds.Link {
 	return slices.Concat(
 		atomLinks(s.URLs.Map(c), "up"), atomLinks(s.URLs.Snapshots(c), snapshotsFeedRels...),
-		atomLinks(s.URLs.Records(c), feeds.RelRecordsFeed), s.currentLinks(c),
+		s.CurrentLinks(c), s.feedLinks(c),
 		[]feeds.Link{{Rel: feeds.RelStateDigest, Type: "application/json", Href: s.URLs.Digest(c)}})
 }
 
-// archivedFeed is a feed of the log whose documents have permanent URLs.
-type archivedFeed struct {
-	url    func(*store.Collection) string
-	forms  []web.Form
-	pruned func(*store.Collection) error // the answer behind the horizon; nil where the feed does without what is pruned
-	build  func(*store.View, uint64) (*feeds.Feed, error)
+// LogFeed is an archived feed of the log: a recent document that is followed, and documents with permanent URLs.
+type LogFeed struct {
+	URL   func(*store.Collection) string // of the recent document
+	Forms []web.Form
+
+	Ready func(*store.Latest) error  // the answer where nobody can begin to follow it; nil: all can
+	State func(*store.Latest) string // what the recent document depends on besides the log; nil: nothing
+	// Recent makes the recent document. from are the links to what belongs to it.
+	Recent func(v *store.View, l *store.Latest, from []feeds.Link) (*feeds.Feed, error)
+
+	Archived func(v *store.View, n uint64) (*feeds.Feed, error) // makes the document n
+	// Pruned returns the answer behind the horizon; nil where the feed does without what is pruned.
+	Pruned func(*store.Collection) error
 }
 
-// archiveDocument is a document of the fragments feed under its permanent URL.
-func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request) error {
-	return s.documentOf(w, r, archivedFeed{s.URLs.Fragments, fragmentsFeedForms, func(c *store.Collection) error {
-		return s.Pruned(c, "this document of the fragments feed")
-	}, s.archived})
-}
-
-// documentOf answers with the document of a feed that the URL names.
-func (s *Server) documentOf(w http.ResponseWriter, r *http.Request, of archivedFeed) error {
-	return s.withLatest(r, func(l *store.Latest, v *store.View) error {
-		c := &l.Collection
-		earlier := func() error {
-			return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.url(c))
-		}
-		history, err := uuid.Parse(web.Var(r, "history"))
-		run, ok := c.RunOf(history)
-		if err != nil || !ok {
-			return earlier()
-		}
-		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
-		open := c.OpenDocument()
-		if err != nil || n == 0 || n > open {
-			return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
-		}
-		first, _ := c.Document(n)
-		if first <= c.Horizon && of.pruned != nil {
-			return of.pruned(c)
-		}
-		if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
-			last, known, err := v.DocumentRun(n)
+// RecentDocument answers with the recent document of a feed.
+func (s *Server) RecentDocument(f *LogFeed) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return s.withLatest(r, func(l *store.Latest, v *store.View) error {
+			c := &l.Collection
+			if v == nil { // the first time
+				if f.Ready != nil {
+					if err := f.Ready(l); err != nil {
+						return err
+					}
+				}
+				s.AddPartLinks(w.Header(), c)
+				s.AddFollowLinks(w.Header(), c, f.URL(c))
+			}
+			from, err := s.followable(r.Context(), c)
 			if err != nil {
 				return err
 			}
-			if known && last != run {
-				return leadTo(w, v, n, run, of.url(c), earlier)
+			state := StateOf(c) + inputs.State(from)
+			if f.State != nil {
+				state += f.State(l)
 			}
+			return s.writeAtomOf(w, r, f.Forms, CacheShortly, state, v, func(v *store.View) (*feeds.Feed, error) {
+				return f.Recent(v, l, from)
+			})
+		})
+	}
+}
+
+// ArchiveDocument answers with the document of a feed that the URL names.
+func (s *Server) ArchiveDocument(f *LogFeed) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return s.withLatest(r, func(l *store.Latest, v *store.View) error { return s.archiveDocument(w, r, f, l, v) })
+	}
+}
+
+func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *LogFeed, l *store.Latest, v *store.View) error {
+	c := &l.Collection
+	earlier := func() error {
+		return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.URL(c))
+	}
+	history, err := uuid.Parse(web.Var(r, "history"))
+	run, ok := c.RunOf(history)
+	if err != nil || !ok {
+		return earlier()
+	}
+	n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
+	open := c.OpenDocument()
+	if err != nil || n == 0 || n > open {
+		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
+	}
+	first, _ := c.Document(n)
+	if first <= c.Horizon && of.Pruned != nil {
+		return of.Pruned(c)
+	}
+	if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
+		last, known, err := v.DocumentRun(n)
+		if err != nil {
+			return err
 		}
-		cache, state := CacheShortly, "closed" // to gain its next-archive
-		switch {
-		case first <= c.Horizon || n == open:
-			state = StateOf(c)
-		case n+1 < open && of.pruned == nil: // until pruning rewrites it
-			state = "finished"
-		case n+1 < open:
-			cache, state = CacheForEver, "finished"
+		if known && last != run {
+			return leadTo(w, v, n, run, of.URL(c), earlier)
 		}
-		return s.writeAtomOf(w, r, of.forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) { return of.build(v, n) })
+	}
+	cache, state := CacheShortly, "closed" // to gain its next-archive
+	switch {
+	case first <= c.Horizon || n == open:
+		state = StateOf(c)
+	case n+1 < open && of.Pruned == nil: // until pruning rewrites it
+		state = "finished"
+	case n+1 < open:
+		cache, state = CacheForEver, "finished"
+	}
+	return s.writeAtomOf(w, r, of.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
+		return of.Archived(v, n)
 	})
 }
 
@@ -171,7 +198,7 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := markArchived(feed, v, n, s.URLs.Fragments(c)); err != nil {
+	if err := MarkArchived(feed, v, n, s.URLs.Fragments(c)); err != nil {
 		return nil, err
 	}
 	self, _ := feed.Link("self")
@@ -179,9 +206,9 @@ func (s *Server) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	return feed, nil
 }
 
-// markArchived adds to document n of an archived feed what it has under its permanent
+// MarkArchived adds to document n of an archived feed what it has under its permanent
 // URL (RFC 5005 §4, Archived Feeds). current is the URL of the feed.
-func markArchived(feed *feeds.Feed, v *store.View, n uint64, current string) error {
+func MarkArchived(feed *feeds.Feed, v *store.View, n uint64, current string) error {
 	self, err := addresses.Archive(v, current, n)
 	if err != nil {
 		return err
@@ -259,7 +286,7 @@ func (s *Server) AddEntries(v *store.View, feed *feeds.Feed, entries []store.Ent
 // FragmentsHead returns what all documents with fragments have in common.
 func (s *Server) FragmentsHead(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
-		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: author,
+		ID: c.Epoch.URN(), Title: c.Name + ": Fragments", Author: Author,
 		Updated: c.Created, ServerSrcLocatorPrefix: c.SP, Rendering: rendered.Version,
 	}
 }
@@ -287,7 +314,7 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 }
 
 func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
+	return s.WriteEntry(w, r, func(v *store.View) (feeds.Entry, error) {
 		e, err := s.FindEntry(v, r)
 		if err != nil {
 			return feeds.Entry{}, err

@@ -32,7 +32,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFeed(w, r, feedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
+	return s.writeFeed(w, r, FeedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
 		b, err := document()
 		return encoded(b), err
 	}, nil})
@@ -53,7 +53,7 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 	feed := &feeds.Feed{
 		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
 		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
-		Author:   author,
+		Author:   Author,
 		Updated:  time.Unix(0, 0), // for a server without any
 		Links:    []feeds.Link{AtomLink("self", s.URLs.Overview())},
 		Complete: true,
@@ -79,7 +79,7 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 		summary = strconv.Itoa(c.Topics) + " topics"
 	}
 	return feeds.Entry{
-		ID: derived(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
+		ID: DerivedID(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, collectionFeedRels...)...),
 	}
 }
@@ -103,15 +103,15 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document fun
 		return err
 	}
 	noteState(r, checked)
-	s.addPartLinks(w.Header(), &l.Collection)
+	s.AddPartLinks(w.Header(), &l.Collection)
 	return s.writeAtom(w, r, document(&l.Collection), CacheShortly)
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
-		ID: derived(c, "topicmap"), Title: Title(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
-		Author: author, Updated: c.Updated, Complete: true,
-		Links:   []feeds.Link{AtomLink("self", s.URLs.Map(c)), AtomLink("up", s.URLs.Overview()), AtomLink(feeds.RelRecordsFeed, s.URLs.Records(c))},
+		ID: DerivedID(c, "topicmap"), Title: Title(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
+		Author: Author, Updated: c.Updated, Complete: true,
+		Links:   append([]feeds.Link{AtomLink("self", s.URLs.Map(c)), AtomLink("up", s.URLs.Overview())}, s.feedLinks(c)...),
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
 }
@@ -119,7 +119,7 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Fragments(c)
 	return feeds.Entry{
-		ID: derived(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
+		ID: DerivedID(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
 	}
 }
@@ -127,7 +127,7 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Snapshots(c)
 	return feeds.Entry{
-		ID: derived(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
+		ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -41,6 +40,8 @@ type Part struct {
 	// Links returns the links of all that belongs to a collection, in headers and in the heads of pages. For a nil
 	// collection they are those of the overview.
 	Links func(*store.Collection) []feeds.Link
+	// FeedLinks returns the links of the feed of a collection, and of its fragments feed, to other feeds.
+	FeedLinks func(*store.Collection) []feeds.Link
 	// TopicLinks returns the links of a topic, in headers.
 	TopicLinks func(*store.Collection, *store.Entry) []feeds.Link
 	// Followed returns the URLs of documents of a collection that are followed, beside its feeds.
@@ -120,13 +121,10 @@ type Job struct {
 // Followed returns the URLs of the documents of a collection that are followed. There are none where only some may read
 // them, or where nobody can at present.
 func (s *Server) Followed(c *store.Collection) (urls []string) {
-	if !s.IsForAll(c) || inputs.CanBeRead(c) != nil {
+	if !s.IsForAll(c) || canBeRead(c) != nil {
 		return nil
 	}
 	urls = append(urls, s.URLs.Fragments(c))
-	if HasRecords(c) == nil {
-		urls = append(urls, s.URLs.Records(c))
-	}
 	for _, p := range s.parts {
 		if p.Followed != nil {
 			urls = append(urls, p.Followed(c)...)
@@ -141,26 +139,30 @@ func (s *Server) followLinks(c *store.Collection) (links []feeds.Link) {
 	if !s.IsForAll(c) {
 		return nil
 	}
-	for _, p := range s.parts {
-		if p.FollowLinks != nil {
-			links = append(links, p.FollowLinks(c)...)
-		}
-	}
-	return links
+	return s.linksOf(c, func(p *Part) func(*store.Collection) []feeds.Link { return p.FollowLinks })
+}
+
+// feedLinks returns the links that parts add to the feed of a collection, and to its fragments feed.
+func (s *Server) feedLinks(c *store.Collection) []feeds.Link {
+	return s.linksOf(c, func(p *Part) func(*store.Collection) []feeds.Link { return p.FeedLinks })
 }
 
 // Links returns the links that parts add to all that belongs to a collection; for a nil one, to the overview.
-func (s *Server) Links(c *store.Collection) (links []feeds.Link) {
+func (s *Server) Links(c *store.Collection) []feeds.Link {
+	return s.linksOf(c, func(p *Part) func(*store.Collection) []feeds.Link { return p.Links })
+}
+
+func (s *Server) linksOf(c *store.Collection, of func(*Part) func(*store.Collection) []feeds.Link) (links []feeds.Link) {
 	for _, p := range s.parts {
-		if p.Links != nil {
-			links = append(links, p.Links(c)...)
+		if add := of(p); add != nil {
+			links = append(links, add(c)...)
 		}
 	}
 	return links
 }
 
-// addPartLinks adds these links to a header.
-func (s *Server) addPartLinks(h http.Header, c *store.Collection) {
+// AddPartLinks adds these links to a header.
+func (s *Server) AddPartLinks(h http.Header, c *store.Collection) {
 	for _, l := range s.Links(c) {
 		web.AddLink(h, l.Href, string(l.Rel))
 	}

@@ -40,15 +40,6 @@ func CanBeFollowed(l *store.Latest) error {
 	return p
 }
 
-// HasRecords returns an answer where a collection cannot say what has become of all its records: the origin of a
-// replica did not keep its whole log.
-func HasRecords(c *store.Collection) error {
-	if c.Replica == nil || !c.Replica.Partial {
-		return nil
-	}
-	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
-}
-
 // canWrite returns an answer where the origin of a replica writes what an entry says in a way that is not known here:
 // an entry has the same bytes everywhere.
 func canWrite(v *store.View, e *store.Entry) error {

@@ -23,8 +23,8 @@ const bundleEnding = ".bundle"
 // The forms of feeds. VersionForms are those in which the versions of topics are available: those in which they are
 // kept.
 var (
-	feedForms          = []web.Form{web.NewForm("", feeds.MediaTypeAtom, "text/xml")}
-	fragmentsFeedForms = append(feedForms, web.NewForm(bundleEnding, feeds.MediaTypeBundle))
+	FeedForms          = []web.Form{web.NewForm("", feeds.MediaTypeAtom, "text/xml")}
+	fragmentsFeedForms = append(FeedForms, web.NewForm(bundleEnding, feeds.MediaTypeBundle))
 	VersionForms       = formsOf(dataFormats(nil))
 )
 

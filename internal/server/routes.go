@@ -56,23 +56,19 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/digest", s.digestNode)
 	get("/topicmaps/{map}/digest/{path:[0-9a-f]+}", s.digestNode)
 
-	followed("/topicmaps/{map}/fragments", s.beside(FragmentsFeed, s.fragmentsFeed))
-	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.beside(FragmentsFeed, s.fragmentsFeed))
+	fragments := s.fragmentsFeed()
+	followed("/topicmaps/{map}/fragments", s.beside(FragmentsFeed, s.RecentDocument(fragments)))
+	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.beside(FragmentsFeed, s.RecentDocument(fragments)))
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
-	get(archived, s.beside(FragmentsArchive, s.archiveDocument))
-	get(archived+web.WithAnEnding(fragmentsFeedForms), s.archiveDocument)
+	get(archived, s.beside(FragmentsArchive, s.ArchiveDocument(fragments)))
+	get(archived+web.WithAnEnding(fragmentsFeedForms), s.ArchiveDocument(fragments))
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}.atom", s.fragmentEntry)
 	get("/topicmaps/{map}/fragments/{id:[0-9a-f-]{36}}"+web.WithEndings(s.dataForms), s.beside(Fragment, s.fragmentData))
-
-	followed("/topicmaps/{map}/records", s.recordsFeed)
-	get("/topicmaps/{map}/records/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}", s.recordsArchiveDocument)
-	followed("/topicmaps/{map}/records/complete", s.completeRecords)
 
 	get("/topicmaps/{map}/topics", s.beside(TopicsFound, s.findTopic))
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.FewUploads(s.postTopics))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
-	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}.atom", s.recordEntry)
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(s.dataForms), s.beside(Topic, s.topicData))
 	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
 

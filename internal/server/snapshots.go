@@ -20,9 +20,9 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := &l.Collection
 	feed := &feeds.Feed{
-		ID: derived(c, "snapshots"), Title: Title(c) + ": Snapshots", Author: author,
+		ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Author: Author,
 		Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))}, s.currentLinks(c)...),
+		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))}, s.CurrentLinks(c)...),
 	}
 	for i := range l.Snapshots {
 		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
@@ -30,12 +30,12 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	if len(l.Snapshots) > 0 {
 		feed.Updated = l.Snapshots[0].Updated
 	}
-	s.addPartLinks(w.Header(), c)
+	s.AddPartLinks(w.Header(), c)
 	return s.writeAtom(w, r, feed, CacheShortly)
 }
 
-// currentLinks returns the links to the map as of now.
-func (s *Server) currentLinks(c *store.Collection) []feeds.Link {
+// CurrentLinks returns the links to the map as of now.
+func (s *Server) CurrentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
 	all, _ := s.offered(store.Forms[:], c.InRDF())
 	for _, f := range all {
@@ -54,7 +54,7 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 }
 
 func (s *Server) snapshotEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.entryWith(w, r, func(v *store.View) (feeds.Entry, error) {
+	return s.WriteEntry(w, r, func(v *store.View) (feeds.Entry, error) {
 		snap, err := findSnapshot(v, r)
 		if err != nil {
 			return feeds.Entry{}, err

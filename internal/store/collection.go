@@ -256,8 +256,8 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	var empty, filled Collection
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := collections.Get(t, name)
-		if err == nil && len(c.DerivedFrom) > 0 {
-			err = &DerivedError{Name: c.Name, From: c.DerivedFrom}
+		if err == nil {
+			err = c.WritableBy("")
 		}
 		if err == nil {
 			empty, filled = *c, *c

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// DerivedError says that a collection is derived from others. So it cannot be written, nor be an input of another.
+// DerivedError says that a collection is derived from others, so it cannot be an input of another.
 type DerivedError = derived.Error
 
 // AdviceOnInputs says which inputs of a derived collection are missing, and what to do about it; "" where all are
@@ -53,7 +53,7 @@ func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Na
 // the collection is bound again.
 func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
-	c, err = db.publish(ctx, db.rows.UpdateOf, name, d, func(c Collection, state merge.State) (*fragment.Change, error) {
+	c, err = db.publish(ctx, db.rows.UpdateOf, name, writer{inputs.Extension, d.done}, func(c Collection, state merge.State) (*fragment.Change, error) {
 		*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
 		d.tx.DependOn(keys.Names, c.Number) // what inputs change meanwhile is read the next time
 		now, there, err := inputs.Bind(d.tx, &c)
@@ -90,11 +90,11 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 
 // done keeps in the collection what has come of the update.
 func (d *Deriving) done(c *Collection) error {
-	filling := c.Filling && (d.More || d.paused)
-	if c.Filling == filling && slices.Equal(c.Inputs, d.inputs) {
+	hidden := c.Hidden && (d.More || d.paused)
+	if c.Hidden == hidden && slices.Equal(c.Inputs, d.inputs) {
 		return nil
 	}
-	c.Filling, c.Inputs = filling, d.inputs
+	c.Hidden, c.Inputs = hidden, d.inputs
 	return collections.Put(d.tx, c)
 }
 

@@ -20,17 +20,24 @@ import (
 // to; it must not keep it, and nobody else may use its change: it is taken apart while it is
 // published. Where ctx ends before the commit its cause is the error and nothing is published.
 func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.UpdateOf, name, nil, decide)
+	return db.publish(ctx, db.rows.UpdateOf, name, writer{}, decide)
 }
 
 // Preview does all that Publish does but for the commit: nothing changes. The
 // collection is as it would be.
 func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	return db.publish(ctx, db.rows.PreviewOf, name, nil, decide)
+	return db.publish(ctx, db.rows.PreviewOf, name, writer{}, decide)
 }
 
-// publish changes a collection with update; of a derived one only with what derives it.
-func (db *DB) publish(ctx context.Context, update func(context.Context, string, func(*txn.Tx) error) error, name string, of *Deriving, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+// writer is what publishes a change: an extension, or "" for all others who may write. kept, if not nil, may change the
+// row of the collection besides.
+type writer struct {
+	extension string
+	kept      func(*Collection) error
+}
+
+// publish changes a collection with update.
+func (db *DB) publish(ctx context.Context, update func(context.Context, string, func(*txn.Tx) error) error, name string, by writer, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
 	var committed *txn.Tx
 	err := update(ctx, name, func(t *txn.Tx) error {
@@ -39,11 +46,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
-		if err := c.Writable(); err != nil {
+		if err := c.WritableBy(by.extension); err != nil {
 			return err
-		}
-		if len(c.DerivedFrom) > 0 && of == nil {
-			return &DerivedError{Name: c.Name, From: c.DerivedFrom}
 		}
 		t.Limit(db.maxPublication)
 		along := func(si fragment.Ref) []byte { return collections.TopicKey(c, si) }
@@ -52,8 +56,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again
 		}
-		if err == nil && of != nil {
-			err = of.done(c)
+		if err == nil && by.kept != nil {
+			err = by.kept(c)
 		}
 		if err != nil || change == nil || change.Empty() {
 			return err
@@ -93,7 +97,7 @@ func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 // PublishLocal is Publish for local statements: it keeps an activity with it.
 func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	alone := func(ctx context.Context, _ string, f func(*txn.Tx) error) error { return db.rows.Update(ctx, f) } // all activities are in one place
-	return db.publish(ctx, alone, name, nil, func(c Collection, state merge.State) (*fragment.Change, error) {
+	return db.publish(ctx, alone, name, writer{}, func(c Collection, state merge.State) (*fragment.Change, error) {
 		change, err := decide(c, state)
 		if err != nil || change.Empty() {
 			return change, err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/merge"
@@ -399,4 +400,35 @@ func TestEntriesBearAuthorAndNote(t *testing.T) {
 			require.Equal(t, want, [2]string{e.Author, e.Note}, "entry %d", e.Seq)
 		}
 	})
+}
+
+// A collection that an extension owns is published by that alone, also where nobody knows the extension. It can be read
+// and deleted.
+func TestAnOwnedCollectionIsPublishedByItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, tick())
+	says := "is kept by something else: change that"
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Owner: &collections.Owner{Extension: "x", Says: says}}, &merge.Memory{}, nil)
+	require.NoError(t, err)
+	decide := func(Collection, merge.State) (*fragment.Change, error) { return nil, nil }
+	refused := func(err error) {
+		t.Helper()
+		var readOnly *ReadOnlyError
+		require.ErrorAs(t, err, &readOnly)
+		require.EqualError(t, err, `collection "m" `+says)
+	}
+	_, err = db.Publish(t.Context(), "m", decide)
+	refused(err)
+	_, err = db.Preview(t.Context(), "m", decide)
+	refused(err)
+	_, err = db.FillCollection(t.Context(), "m", &merge.Memory{})
+	refused(err)
+	_, err = db.publish(t.Context(), db.rows.UpdateOf, "m", writer{extension: "y"}, decide)
+	refused(err)
+	_, err = db.publish(t.Context(), db.rows.UpdateOf, "m", writer{extension: "x"}, decide)
+	require.NoError(t, err)
+	_, err = db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.Title = "t"; return nil })
+	require.NoError(t, err)
+	require.NoError(t, db.View(t.Context(), "m", func(v *View) error { require.Equal(t, "x", v.Owner.Extension); return nil }))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
 }

@@ -67,7 +67,7 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 		c := &listing.Collections[i]
 		p := Published{
 			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
-			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Filling,
+			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Hidden,
 		}
 		inputs := listing.Of(c)
 		for _, in := range inputs {

@@ -1,4 +1,4 @@
-// Package atompmh is an extension: feeds of records are followed (Atom Feed Protocol for Metadata Harvesting 1.0).
+// Package atompmh is an extension: records are offered in feeds, and such feeds are followed (Atom Feed Protocol for Metadata Harvesting 1.0).
 package atompmh
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Extension returns it.
 func Extension() extension.Extension {
-	return extension.Extension{Name: "atompmh", Protocols: []follow.Protocol{Protocol()}}
+	return extension.Extension{Name: "atompmh", Protocols: []follow.Protocol{Protocol()}, Serve: serve}
 }
 
 // Protocol returns how a feed of records is followed.

@@ -78,7 +78,7 @@ var errGone = errors.New("the topic is gone")
 // find returns the topic that the address of a request names, or the one that a draft makes.
 func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 	t := &target{collection: v.Collection, key: web.Var(r, "key"), self: self}
-	if err := writable(&v.Collection); err != nil {
+	if err := v.Collection.WritableBy(""); err != nil {
 		return nil, err
 	}
 	if t.key == "" {
@@ -99,17 +99,6 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 		return t, errGone
 	}
 	return t, nil
-}
-
-// writable refuses collections that are not written here.
-func writable(c *store.Collection) error {
-	if err := c.Writable(); err != nil {
-		return err
-	}
-	if len(c.DerivedFrom) > 0 {
-		return &store.DerivedError{Name: c.Name, From: c.DerivedFrom}
-	}
-	return nil
 }
 
 // page returns the address of the page of the topic.

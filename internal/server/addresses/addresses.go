@@ -62,12 +62,6 @@ func (b Base) Topic(c *store.Collection, topicSI fragment.Ref) string {
 	return b.Map(c) + "/topics/" + url.PathEscape(fragment.Key(topicSI))
 }
 
-// Records is the URL of the feed of records.
-func (b Base) Records(c *store.Collection) string { return b.Map(c) + "/records" }
-
-// CompleteRecords is the URL of the feed that has all records.
-func (b Base) CompleteRecords(c *store.Collection) string { return b.Records(c) + "/complete" }
-
 // Archive is the permanent URL of document n of a feed that is made of the log. The run of
 // the document's last entry is in it. So it never names other content, even when the data
 // folder was put back to an older copy. It stays the same when the document is closed, unless

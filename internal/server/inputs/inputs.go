@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -67,17 +66,6 @@ func State(links []feeds.Link) string {
 	return fmt.Sprint(links)
 }
 
-// CanBeRead returns an answer where a derived collection was not derived as a whole yet: who began there would take a
-// part for all.
-func CanBeRead(c *store.Collection) error {
-	if !c.Filling {
-		return nil
-	}
-	p := web.Problemf(http.StatusServiceUnavailable, "%s is being filled from what it is derived from, and has %d topics so far: ask again in a few seconds", c.Name, c.Topics)
-	p.RetryAfter = 5 * time.Second
-	return p
-}
-
 // The conditions of a derived collection that is not in step with its inputs.
 const (
 	BeingFilled = "being filled"
@@ -88,7 +76,7 @@ const (
 func Condition(node *store.Listing, c *store.Collection) (condition, advice string) {
 	if what := store.AdviceOnInputs(c, node.Of(c)); what != "" {
 		return Missing, what
-	} else if c.Filling {
+	} else if c.Hidden {
 		return BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
 	}
 	return "", ""

@@ -119,8 +119,7 @@ func asProblem(err error) web.Described {
 		large    *publish.LimitError
 		tooBig   *http.MaxBytesError
 		readOnly *store.ReadOnlyError
-		derived  *store.DerivedError
-		decided  *store.DecidedError
+		refuses  interface{ HTTPStatus() int }
 		missing  = errors.Is(err, store.ErrNotFound)
 	)
 	switch {
@@ -152,14 +151,12 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusConflict, "%s", changed)
 	case errors.As(err, &moved):
 		return web.Problemf(http.StatusConflict, "%s", moved)
-	case errors.As(err, &decided):
-		return web.Problemf(http.StatusConflict, "%s", decided)
 	case errors.As(err, &future):
 		return web.Problemf(http.StatusBadRequest, "%s", future)
 	case errors.As(err, &tooSlow):
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
-	case errors.As(err, &derived):
-		return web.Problemf(http.StatusForbidden, "%s", derived)
+	case errors.As(err, &refuses):
+		return web.Problemf(refuses.HTTPStatus(), "%s", refuses)
 	case missing:
 		return web.Problemf(http.StatusNotFound, "%s", err)
 	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):

@@ -159,7 +159,7 @@ func (k *Keeper) keepUp(ctx context.Context, name string, look care) error {
 		}
 	}
 	l, err := k.Store.Latest(ctx, name)
-	if err != nil || l.Filling {
+	if err != nil || l.Hidden {
 		return err
 	}
 	due, err := k.snapshotDue(ctx, l)

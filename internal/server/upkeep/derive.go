@@ -49,5 +49,5 @@ func (k *Keeper) derive(ctx context.Context, name string) (filling bool, err err
 	changed := k.Changes.Begin(name)
 	defer changed()
 	c, err := derive.CatchUp(ctx, k.Store, name)
-	return err == nil && c.Filling, err
+	return err == nil && c.Hidden, err
 }

@@ -38,11 +38,13 @@ type Collection struct {
 	Hashed      uint64     `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool       `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
+	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
+	Hidden bool   `json:",omitempty"` // it is not whole yet: nobody is to read it
+
 	// DerivedFrom names the collections and subscriptions of this node whose merged view it is; none: it is written.
 	DerivedFrom []string `json:",omitempty"`
 	Filter      *Filter  `json:",omitempty"` // of what it is derived from; nil: all passes
 	Inputs      []Input  `json:",omitempty"` // what the names mean; none: they are bound by the next update
-	Filling     bool     `json:",omitempty"` // it was not derived as a whole yet: nobody is to read it
 
 	Number     uint32
 	Generation uint32

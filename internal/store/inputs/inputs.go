@@ -4,7 +4,9 @@ package inputs
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/derived"
@@ -50,7 +52,7 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		}
 		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()}, records: new(c.SourceKey())}
 		if len(c.DerivedFrom) > 0 {
-			s.refused = &derived.Error{Name: c.Name, From: c.DerivedFrom, Input: true}
+			s.refused = &derived.Error{Name: c.Name, From: c.DerivedFrom}
 		}
 		all[c.Name] = s
 	}
@@ -58,7 +60,7 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		f := &followed[i]
 		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()), URL: f.Authority()}}
 		if len(f.DerivedFrom) > 0 {
-			s.refused = &derived.Error{Name: f.Name, From: f.DerivedFrom, Input: true, Feeds: true}
+			s.refused = &derived.Error{Name: f.Name, From: f.DerivedFrom, Feeds: true}
 		}
 		if f.State != nil {
 			s.records = new(f.Source(f.State))
@@ -124,8 +126,17 @@ func Begin(t *txn.Tx, c *collections.Collection) error {
 	if err != nil {
 		return err
 	}
-	c.Filling = true
+	own(c)
+	c.Hidden = true
 	return bind(t, c, known, c.DerivedFrom)
+}
+
+// Extension is the name of what publishes derived collections.
+const Extension = "derive"
+
+// own has nobody else publish a derived collection.
+func own(c *collections.Collection) {
+	c.Owner = &collections.Owner{Extension: Extension, Says: fmt.Sprintf("is derived from %s and cannot be written: change these instead", strings.Join(c.DerivedFrom, ", "))}
 }
 
 // bind binds a collection to those of its inputs that are named, and has all their topics derived.
@@ -176,6 +187,7 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 	isDropped := func(name string) bool { return slices.Contains(dropped, name) }
 	c.DerivedFrom = slices.DeleteFunc(slices.Clone(c.DerivedFrom), isDropped)
 	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool { return isDropped(in.Name) })
+	own(c)
 	if err := derived.End(t, c.Number, dropped); err != nil || len(bound) == 0 {
 		return err
 	}
@@ -194,6 +206,9 @@ func (e *DecidedError) Error() string {
 	}
 	return fmt.Sprintf("what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another", e.Name)
 }
+
+// HTTPStatus is the status of the answer.
+func (e *DecidedError) HTTPStatus() int { return http.StatusConflict }
 
 // End prepares the removal of a collection: its inputs forget it, if there are any.
 func End(t *txn.Tx, c *collections.Collection) error {
