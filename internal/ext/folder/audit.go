@@ -99,7 +99,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 		if listed[id] || held.File == "" {
 			continue
 		}
-		if _, err := f.root.Lstat(f.now(held.File)); err == nil {
+		if _, err := f.root.Lstat(f.at(held.File)); err == nil {
 			a.Superfluous = append(a.Superfluous, Difference{id, held.File, "the Source does not have it"})
 		}
 	}
@@ -120,7 +120,7 @@ func URLOf(dir string) (string, error) {
 	return s.URL, nil
 }
 
-// reading is a folder that nothing is changed in.
+// reading is a folder as it is found, for this process alone.
 type reading struct {
 	root  *os.Root
 	dir   *os.File // for the lock
@@ -148,16 +148,18 @@ func openToRead(dir string) (_ *reading, err error) {
 	return f, nil
 }
 
-func (f *reading) Close() {
-	f.dir.Close()
+// Close ends the use of the folder, and with it the lock.
+func (f *reading) Close() error {
+	err := f.dir.Close()
 	if f.root != nil {
-		f.root.Close()
+		err = errors.Join(err, f.root.Close())
 	}
+	return err
 }
 
-// now returns where a file is at this moment: an interrupted round may have left it under
+// at returns where a file is at this moment: an interrupted round may have left it under
 // another name.
-func (f *reading) now(file string) string {
+func (f *reading) at(file string) string {
 	if temp := f.state.Unfinished[file]; temp != "" {
 		if _, err := f.root.Lstat(temp); err == nil {
 			return temp
@@ -235,7 +237,7 @@ func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool, n
 
 // digest returns the SHA-256 of a file, if that is what is stated.
 func (f *reading) digest(name string, stated follow.Fixity) (string, error) {
-	file, err := f.root.Open(f.now(name))
+	file, err := f.root.Open(f.at(name))
 	if err != nil {
 		return "", err
 	}

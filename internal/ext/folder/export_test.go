@@ -21,7 +21,7 @@ var (
 )
 
 // Holding returns a folder that holds something, without files.
-func Holding(s *State) *Folder { return &Folder{state: s} }
+func Holding(s *State) *Folder { return &Folder{reading: &reading{state: s}} }
 
 // LoseAtFailure has nothing last when the machine fails, which it does not.
 func (f *Folder) LoseAtFailure() { f.durable = false }

@@ -50,9 +50,7 @@ type Options struct {
 // Files that others put there are left alone. One goroutine may use it at a time.
 type Folder struct {
 	Options
-	root    *os.Root
-	dir     *os.File // for the lock
-	state   *State
+	*reading
 	names   map[string]string // of files, in lower case, as they will be when nothing is unfinished: the record's id
 	dirs    map[string]int    // folders below this one, in lower case: how many files are in them
 	renamed map[string]bool   // folders in which names have changed since the last save
@@ -69,17 +67,19 @@ type Folder struct {
 	took  time.Duration // how long that took
 }
 
+// What the flags are by default.
+const usualParallel, usualMaxSize = 8, 1 << 30
+
 // Open opens the folder, which is made where there is none, for this process alone, and
 // finishes what an interrupted round has left.
 func Open(dir string, o Options) (_ *Folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	o.Parallel = cmp.Or(o.Parallel, 8)
-	o.MaxSize = cmp.Or(o.MaxSize, 1<<30)
+	o.Parallel, o.MaxSize = cmp.Or(o.Parallel, usualParallel), cmp.Or(o.MaxSize, usualMaxSize)
 	o.ConfirmAfter = cmp.Or(o.ConfirmAfter, 10*time.Minute)
 	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
-	if f.dir, err = os.Open(dir); err != nil {
+	if f.reading, err = openToRead(dir); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -87,15 +87,6 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 			f.Close()
 		}
 	}()
-	if err := lock(f.dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	if f.root, err = os.OpenRoot(dir); err != nil {
-		return nil, err
-	}
-	if f.state, err = readState(f.root); err != nil {
-		return nil, err
-	}
 	if f.state.URL != "" && f.state.Mirror != f.Mirror {
 		return nil, fmt.Errorf("%s is %s: it goes on as that", dir, map[bool]string{true: "a mirror", false: "a folder of records that are harvested, no mirror"}[f.state.Mirror])
 	}
@@ -188,11 +179,7 @@ func (f *Folder) Close() error {
 	if f.journal != nil { // what is in it was not saved
 		err = errors.Join(err, f.journal.Close())
 	}
-	err = errors.Join(err, f.dir.Close()) // and with it the lock
-	if f.root != nil {
-		err = errors.Join(err, f.root.Close())
-	}
-	return err
+	return errors.Join(err, f.reading.Close())
 }
 
 // removeAll removes the files whose names match a pattern.

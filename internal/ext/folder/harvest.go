@@ -92,15 +92,15 @@ Exit codes: 0 done, 3 done but for some records that could not be had, or in dou
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.Formats, "format", nil, "`media type` of records that are wanted (repeatable, the best first; default: those of the last round, all in the first)")
-	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
-	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of records that are fetched at a time")
-	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a record at most, unpacked")
-	f.doubtFlags(fl)
+	f.flags(fl, "`number` of records that are fetched at a time")
 	return cmd
 }
 
-// doubtFlags adds the flags that say what becomes of a doubt.
-func (f *folderRound) doubtFlags(fl *pflag.FlagSet) {
+// flags adds the flags that both commands have.
+func (f *folderRound) flags(fl *pflag.FlagSet, parallel string) {
+	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
+	fl.IntVar(&f.Parallel, "parallel", usualParallel, parallel)
+	fl.Int64Var(&f.MaxSize, "max-size", usualMaxSize, "take so many `bytes` of a "+f.record+" at most, unpacked")
 	f.doubts.AddFlags(fl, f.record+"s")
 	f.doubts.AddConfirm(fl)
 	f.MaxLoss = func(lost, held int) error {

@@ -2,13 +2,9 @@ package folder
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/tmshare/tmshare/internal/follow"
@@ -110,12 +106,6 @@ func (f *Folder) isWhole(temp string, held *Held) bool {
 	if info, err := f.root.Lstat(temp); err != nil || info.Size() != held.Length || !info.Mode().IsRegular() {
 		return false
 	}
-	file, err := f.root.OpenFile(temp, os.O_RDONLY, 0)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, file)
-	return err == nil && hex.EncodeToString(sum.Sum(nil)) == held.SHA256
+	sum, err := f.digest(temp, follow.Fixity{})
+	return err == nil && sum == held.SHA256
 }

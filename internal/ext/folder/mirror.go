@@ -95,10 +95,7 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
 	fl := cmd.Flags()
 	fl.BoolVar(&noDumps, "no-dumps", false, "fetch no packages, only single resources")
 	fl.BoolVar(&audit, "audit", false, "compare the files with what the Source has, and change nothing")
-	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that the server wants of readers")
-	fl.IntVar(&f.Parallel, "parallel", 8, "`number` of requests to one host at a time")
-	fl.Int64Var(&f.MaxSize, "max-size", 1<<30, "take so many `bytes` of a resource at most, unpacked")
-	f.doubtFlags(fl)
+	f.flags(fl, "`number` of requests to one host at a time")
 	return cmd
 }
 

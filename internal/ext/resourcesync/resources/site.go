@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -96,13 +97,5 @@ var forms = func() (all []form) {
 // without an ending to those who do not ask for any.
 func formsOf(c *store.Collection, e *store.Entry) []form {
 	offered := c.FormsOf(e)
-	var all []form
-	for _, f := range forms {
-		for _, v := range offered {
-			if v == f.version {
-				all = append(all, f)
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(forms), func(f form) bool { return !slices.Contains(offered, f.version) })
 }
