@@ -54,13 +54,7 @@ type Source struct {
 // (Incremental Synchronization). Where these do not reach back to the mark it begins again;
 // so it does each time where there are none.
 func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h follow.Inventory) (*follow.Delta, error) {
-	allowURL, err := s.Fetcher.AllowURL(ref)
-	if err != nil {
-		return nil, err
-	}
-	mark := asked.Mark
-	l := &look{Source: s, fetcher: asked.Fetcher(s.Fetcher), url: ref, allowURL: allowURL, asked: asked}
-	c, err := l.discover(ctx, ref)
+	l, c, err := s.lookAt(ctx, ref, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +64,7 @@ func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h fol
 		}
 	}
 	_, l.keeps = c.Head.Link(feeds.RelHistory) // as servers of ours do
-	n, err := l.news(ctx, c, mark)
+	n, err := l.news(ctx, c, asked.Mark)
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +99,22 @@ type Set struct {
 // Find finds the set of resources that something at a URL belongs to. It is a *[follow.ChoiceError]
 // where there are several.
 func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
-	allowURL, err := s.Fetcher.AllowURL(ref)
-	if err != nil {
-		return nil, err
-	}
-	l := &look{Source: s, fetcher: s.Fetcher, url: ref, allowURL: allowURL}
-	c, err := l.discover(ctx, ref)
+	_, c, err := s.lookAt(ctx, ref, follow.Look{})
 	if err != nil {
 		return nil, err
 	}
 	return &c.Set, nil
+}
+
+// lookAt begins a look at the set of resources to which something at a URL belongs.
+func (s *Source) lookAt(ctx context.Context, ref string, asked follow.Look) (*look, *capabilities, error) {
+	allowURL, err := s.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &look{Source: s, fetcher: asked.Fetcher(s.Fetcher), url: ref, allowURL: allowURL, asked: asked}
+	c, err := l.discover(ctx, ref)
+	return l, c, err
 }
 
 // id tells the set from others. Where the Source says which history of the resources it has,
