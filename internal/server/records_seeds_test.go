@@ -34,7 +34,7 @@ var recordsOfTheSeed = map[string]string{
 
 func seedRecords(t *testing.T, name string) *feeds.Feed {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "follow", "folder", "testdata", "atompmh", name+".xml"))
+	b, err := os.ReadFile(filepath.Join("..", "ext", "folder", "testdata", "atompmh", name+".xml"))
 	require.NoError(t, err)
 	f, err := feeds.Decode(bytes.NewReader(b), "http://example.org/", feeds.Limits{})
 	require.NoError(t, err)
