@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/server"
@@ -326,7 +327,7 @@ func TestFeedsNameTheirHubs(t *testing.T) {
 	h := newHub(t)
 	var plain, closed *node.Origin
 	withHub := func(c *server.Config) {
-		c.Parts, c.DocumentSize = append(c.Parts, resourcesync.Extension().Serve, func(s *server.Server) (*server.Part, error) { return websub.Serve(s, []string{h.URL}) }), 2
+		c.Parts, c.DocumentSize = append(c.Parts, atompmh.Extension().Serve, resourcesync.Extension().Serve, func(s *server.Server) (*server.Part, error) { return websub.Serve(s, []string{h.URL}) }), 2
 	}
 	plain = node.Publishing(t, version(0), withHub)
 	closed = node.Publishing(t, version(0), withHub, func(c *server.Config) { c.ReadTokens = map[string][]string{"egov": {"a token that is long"}} })
