@@ -114,5 +114,5 @@ func TestLayerOf(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// betweenExtensions are the imports from one extension to another that are allowed ([decision](../../docs/decisions/0037-a-core-and-extensions.md)).
+// betweenExtensions are the imports from one extension to another that decision 0041 allows.
 var betweenExtensions = []string{"editing → pages", "pages → search", "pages → since", "folder → atompmh", "folder → resourcesync", "resourcesync → pages"}
