@@ -31,8 +31,8 @@ var mayDiffer = map[byte]string{
 	keys.TableLog:    "nothing follows from a title, a note, or the run; what the leaf of a signed log has is found",
 	keys.TableBefore: "nothing follows from a text that a record had; what names or joins is found",
 
-	keys.TableCollection:   "nothing follows from what was decided, or from the name of a field; what is no JSON is found",
-	keys.TableSubscription: "nothing follows from what was decided, or from the name of a field; what is no JSON is found",
+	keys.TableCollection:   "nothing follows from what was decided; what is no JSON, or has a field of another name, is found",
+	keys.TableSubscription: "nothing follows from what was decided; what is no JSON, or has a field of another name, is found",
 }
 
 // manyTables returns a database with rows in most tables: of a log that was loaded and of one that is signed, of a
@@ -213,6 +213,30 @@ func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 	require.True(t, told())
 	for _, r := range associations {
 		write(r.Key, r.Value)
+	}
+	require.Empty(t, checked(t, db, false))
+}
+
+// A field of the row of a collection or a subscription that has another name is damage: what it says would be missing.
+func TestAFieldOfAnotherNameIsDamage(t *testing.T) {
+	t.Parallel()
+	db, _ := manyTables(t)
+	var m Collection
+	require.NoError(t, db.View(t.Context(), "m", func(v *View) error { m = v.Collection; return nil }))
+	for key, fields := range map[string][2]string{
+		string(keys.Own(subscription(t, db, "s").Number).Key(keys.TableSubscription)): {`"State"`, `"Statd"`},
+		string(keys.Own(m.Number).Key(keys.TableCollection)):                          {`"Sign"`, `"Sigo"`},
+	} {
+		var before []byte
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) (err error) {
+			if before, err = tx.Get([]byte(key)); err != nil {
+				return err
+			}
+			require.Contains(t, string(before), fields[0])
+			return tx.Put([]byte(key), bytes.Replace(before, []byte(fields[0]), []byte(fields[1]), 1))
+		}))
+		require.NotEmpty(t, checked(t, db, false), fields[1])
+		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put([]byte(key), before) }))
 	}
 	require.Empty(t, checked(t, db, false))
 }

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -85,7 +86,12 @@ func expectNamed(t *txn.Tx) error {
 
 // Decode decodes the row of what has a name into v. named returns the name that it then has.
 func (n *Named) Decode(table byte, v any, named func() string) error {
-	err := json.Unmarshal(n.Row, v)
+	d := json.NewDecoder(bytes.NewReader(n.Row))
+	d.DisallowUnknownFields() // the name of a field may be damaged
+	err := d.Decode(v)
+	if err == nil && d.InputOffset() != int64(len(n.Row)) {
+		err = fmt.Errorf("%w: there is more behind it", fragment.ErrCorrupt)
+	}
 	if err == nil && named() != n.Name {
 		err = fmt.Errorf("%w: it is %q, and %q leads to it", fragment.ErrCorrupt, named(), n.Name)
 	}
