@@ -61,7 +61,7 @@ func newVocabulary(b *testing.B, n int) *vocabulary {
 	}
 	v := &vocabulary{b: b, n: n}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { v.handler.ServeHTTP(w, r) }))
-	s, err := server.New(server.Config{Formats: ext.Formats(), Store: open(), BaseURL: h.URL, OnLoopback: true, Logger: logger})
+	s, err := server.New(server.Config{Parts: ext.Parts(), Formats: ext.Formats(), Store: open(), BaseURL: h.URL, OnLoopback: true, Logger: logger})
 	require.NoError(b, err)
 	b.Cleanup(func() { h.Close(); s.Close() })
 	v.handler, v.url = s, h.URL
