@@ -32,57 +32,74 @@ func main() {
 }
 
 func run(ctx context.Context, w io.Writer, files bool) error {
-	dir, err := os.MkdirTemp("", "executed-")
+	before, err := counts(ctx, "TestBeforeOnePutAndOneSync")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	profile := filepath.Join(dir, "profile")
-	test := exec.CommandContext(ctx, "go", "test", "./internal/e2e", "-run", "^TestOnePutAndOneSync$", "-count=1",
-		"-engine", "badger", "-coverpkg="+module+"...", "-covermode=atomic", "-coverprofile="+profile)
-	if out, err := test.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	f, err := os.Open(profile)
+	all, err := counts(ctx, "TestOnePutAndOneSync")
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	lines, err := executed(f)
-	if err != nil {
-		return err
+	lines := map[string]map[int]bool{}
+	for b, n := range all {
+		if n <= before[b] || slices.ContainsFunc(kits, func(kit string) bool { return strings.HasPrefix(b.file, kit) }) {
+			continue
+		}
+		if lines[b.file] == nil {
+			lines[b.file] = map[int]bool{}
+		}
+		for line := b.from; line <= b.to; line++ {
+			lines[b.file][line] = true
+		}
 	}
 	return print(w, lines, files)
 }
 
-// executed returns the lines that a profile says were executed, by the file.
-func executed(profile io.Reader) (map[string]map[int]bool, error) {
-	lines := map[string]map[int]bool{}
+// block is a block of statements, by the lines that it begins and ends on.
+type block struct {
+	file                           string
+	from, fromColumn, to, toColumn int
+}
+
+// counts returns how often each block runs in a test.
+func counts(ctx context.Context, test string) (map[block]int, error) {
+	dir, err := os.MkdirTemp("", "executed-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	profile := filepath.Join(dir, "profile")
+	run := exec.CommandContext(ctx, "go", "test", "./internal/e2e", "-run", "^"+test+"$", "-count=1",
+		"-engine", "badger", "-coverpkg="+module+"...", "-covermode=atomic", "-coverprofile="+profile)
+	if out, err := run.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	f, err := os.Open(profile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// read reads a profile.
+func read(profile io.Reader) (map[block]int, error) {
+	all := map[block]int{}
 	s := bufio.NewScanner(profile)
 	for n := 1; s.Scan(); n++ {
 		if strings.HasPrefix(s.Text(), "mode:") {
 			continue
 		}
-		at := strings.LastIndex(s.Text(), ":")
-		var from, fromColumn, to, toColumn, statements, count int
-		if at < 0 {
-			return nil, fmt.Errorf("line %d of the profile names no file: %q", n, s.Text())
+		file, at, found := strings.Cut(s.Text(), ".go:")
+		b := block{file: strings.TrimPrefix(file, module) + ".go"}
+		var statements, count int
+		_, err := fmt.Sscanf(at, "%d.%d,%d.%d %d %d", &b.from, &b.fromColumn, &b.to, &b.toColumn, &statements, &count)
+		if !found || err != nil {
+			return nil, fmt.Errorf("line %d of the profile is not that of a block: %q", n, s.Text())
 		}
-		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count); err != nil {
-			return nil, fmt.Errorf("line %d of the profile, %q: %w", n, s.Text(), err)
-		}
-		file := strings.TrimPrefix(s.Text()[:at], module)
-		if count == 0 || slices.ContainsFunc(kits, func(kit string) bool { return strings.HasPrefix(file, kit) }) {
-			continue
-		}
-		if lines[file] == nil {
-			lines[file] = map[int]bool{}
-		}
-		for line := from; line <= to; line++ {
-			lines[file][line] = true
-		}
+		all[b] += count
 	}
-	return lines, s.Err()
+	return all, s.Err()
 }
 
 // print prints the lines by the package, the most first.
