@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/problems"
-	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -236,7 +235,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 }
 
 // rendering opens a file that can be made again, and makes it where it is not there and the disk has space.
-func (s *Server) rendering(among *renderings.Files, r *http.Request, name string, write func(io.Writer) error) (web.Kept, error) {
+func (s *Server) rendering(among *web.Renderings, r *http.Request, name string, write func(io.Writer) error) (web.Kept, error) {
 	f, err := among.Open(r, name, func(to io.Writer) error {
 		if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
 			return err

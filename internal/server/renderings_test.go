@@ -21,7 +21,6 @@ import (
 
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/problems"
-	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -116,11 +115,11 @@ func TestNoDamagedFormOfASnapshotIsServed(t *testing.T) {
 // renderer serves files that are made when they are asked for, by what the test says.
 type renderer struct {
 	t      *testing.T
-	files  *renderings.Files
+	files  *web.Renderings
 	render func(name string, w io.Writer) error
 }
 
-func rendering(t *testing.T, files *renderings.Files, render func(name string, w io.Writer) error) *renderer {
+func rendering(t *testing.T, files *web.Renderings, render func(name string, w io.Writer) error) *renderer {
 	return &renderer{t, files, render}
 }
 
@@ -153,7 +152,7 @@ func (r *renderer) open(name string) web.File {
 // nobody waits for it.
 func TestFormsAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
-	files := renderings.New(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond, "rendering")
+	files := web.NewRenderings(t.TempDir(), 1<<20, time.Hour, 10*time.Millisecond, "rendering")
 	begun, goOn := make(chan bool), make(chan bool)
 	made := 0
 	r := rendering(t, files, func(name string, w io.Writer) error {
@@ -188,7 +187,7 @@ func TestFormsAreMadeOneAtATime(t *testing.T) {
 // What is made when the files are closed ends with an error.
 func TestMakingOfFormsEndsWithTheFiles(t *testing.T) {
 	t.Parallel()
-	files := renderings.New(t.TempDir(), 1<<20, time.Hour, time.Minute, "rendering")
+	files := web.NewRenderings(t.TempDir(), 1<<20, time.Hour, time.Minute, "rendering")
 	r := rendering(t, files, func(_ string, w io.Writer) error {
 		files.Close()
 		_, err := io.WriteString(w, "more")
@@ -203,7 +202,7 @@ func TestMakingOfFormsEndsWithTheFiles(t *testing.T) {
 func TestFormsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	files := renderings.New(dir, 100, time.Hour, time.Minute, "rendering")
+	files := web.NewRenderings(dir, 100, time.Hour, time.Minute, "rendering")
 	made, fails := map[string]int{}, map[string]bool{}
 	render := func(name string, w io.Writer) error {
 		made[name]++
@@ -234,7 +233,7 @@ func TestFormsAreGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 
-	brief := rendering(t, renderings.New(dir, 1<<20, time.Nanosecond, time.Minute, "rendering"), render)
+	brief := rendering(t, web.NewRenderings(dir, 1<<20, time.Nanosecond, time.Minute, "rendering"), render)
 	defer brief.files.Close()
 	testenv.Eventually(t, func() bool {
 		was := made["e"]

@@ -16,9 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/renderings"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
-	"github.com/tmshare/tmshare/internal/server/waiting"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -39,10 +37,10 @@ type Server struct {
 
 	keeper       *upkeep.Keeper
 	Answers      *web.Answers
-	renderings   *renderings.Files // of snapshots, in forms that are not stored
-	large        *renderings.Files // fragments and records that are not made in memory
+	renderings   *web.Renderings // of snapshots, in forms that are not stored
+	large        *web.Renderings // fragments and records that are not made in memory
 	overviews    web.Made[*store.Listing]
-	waiting      waiting.Room
+	waiting      waitingRequests
 	parts        []*Part
 	uploads      chan struct{} // holds one for each that is under way
 	smallUploads chan struct{} // likewise
@@ -77,12 +75,12 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, dataFormats: dataFormats(c.Formats), URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
 		Writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
-		waiting: waiting.Room{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
+		waiting: waitingRequests{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
 		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
 	}
 	s.dataForms = formsOf(s.dataFormats)
-	s.renderings = renderings.New(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
-	s.large = renderings.New(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
+	s.renderings = web.NewRenderings(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
+	s.large = web.NewRenderings(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
 	s.Known = slices.Clone(s.Writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)

@@ -1,5 +1,4 @@
-// Package renderings keeps what takes long to make, and can be made again.
-package renderings
+package web
 
 import (
 	"bufio"
@@ -14,24 +13,23 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tmshare/tmshare/internal/durable"
-	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// Files are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time. Each
-// is whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for
+// Renderings are gzipped files that are made when somebody asks for them, and can be made again. One is made at a time.
+// Each is whole before anybody has it. The files have no names, and are gone when the process ends. They are safe for
 // concurrent use.
-type Files struct {
+type Renderings struct {
 	folder string
 	most   int64         // bytes that are kept, besides the file that was used last
 	keep   time.Duration // that a file is kept after its last use
-	making web.Lasting   // in its place is the one that is being made
+	making Lasting       // in its place is the one that is being made
 	end    context.CancelFunc
 
 	mu    sync.Mutex
 	files []*rendering // the last used one first
 }
 
-// rendering is a file. It is closed by the last one who lets it go: the Files are one of these.
+// rendering is a file. It is closed by the last one who lets it go, of which the Renderings are one.
 type rendering struct {
 	name    string
 	file    *os.File
@@ -40,16 +38,16 @@ type rendering struct {
 	forget  *time.Timer
 }
 
-// New keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the turn to
-// make one for the time that is given, and then has to try again: what is being made is told.
-func New(folder string, most int64, keep, wait time.Duration, what string) *Files {
-	f := &Files{folder: folder, most: most, keep: keep, making: web.Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
+// NewRenderings keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the
+// turn to make one for the time that is given, and then has to try again: what is being made is told.
+func NewRenderings(folder string, most int64, keep, wait time.Duration, what string) *Renderings {
+	f := &Renderings{folder: folder, most: most, keep: keep, making: Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
 	f.making.Until, f.end = context.WithCancel(context.Background())
 	return f
 }
 
 // Close gives all files up. What is being made ends with an error.
-func (f *Files) Close() {
+func (f *Renderings) Close() {
 	f.end()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +59,7 @@ func (f *Files) Close() {
 // Open opens the file with a name, which render writes where it is not there. While others are at it, nothing is
 // opened, and the handler returns the error: it is called again for its turn. It goes on then when the client has gone:
 // others want the file as well.
-func (f *Files) Open(r *http.Request, name string, render func(io.Writer) error) (opened web.File, err error) {
+func (f *Renderings) Open(r *http.Request, name string, render func(io.Writer) error) (opened File, err error) {
 	if opened = f.open(name); opened != nil {
 		return opened, nil
 	}
@@ -78,13 +76,13 @@ func (f *Files) Open(r *http.Request, name string, render func(io.Writer) error)
 }
 
 // Expects reports whether a file with a name is there, or is to be made for the request.
-func (f *Files) Expects(r *http.Request, name string) bool {
+func (f *Renderings) Expects(r *http.Request, name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.making.Has(r) || f.index(name) >= 0
 }
 
-func (f *Files) render(render func(io.Writer) error) (*rendering, error) {
+func (f *Renderings) render(render func(io.Writer) error) (*rendering, error) {
 	file, err := durable.Temporary(f.folder)
 	if err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func (f *Files) render(render func(io.Writer) error) (*rendering, error) {
 }
 
 // open returns the file with a name, nil if it is not there.
-func (f *Files) open(name string) web.File {
+func (f *Renderings) open(name string) File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := f.index(name)
@@ -122,12 +120,12 @@ func (f *Files) open(name string) web.File {
 	return f.hold(r)
 }
 
-func (f *Files) index(name string) int {
+func (f *Renderings) index(name string) int {
 	return slices.IndexFunc(f.files, func(r *rendering) bool { return r.name == name })
 }
 
 // add keeps a file, and opens it. Those that were not used for the longest time go where there are too many bytes.
-func (f *Files) add(r *rendering) web.File {
+func (f *Renderings) add(r *rendering) File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	opened := f.hold(r)
@@ -154,7 +152,7 @@ func (f *Files) add(r *rendering) web.File {
 }
 
 // drop lets a file go that is kept.
-func (f *Files) drop(r *rendering) {
+func (f *Renderings) drop(r *rendering) {
 	if at := slices.Index(f.files, r); at >= 0 {
 		f.files = slices.Delete(f.files, at, at+1)
 		r.forget.Stop()
@@ -162,7 +160,7 @@ func (f *Files) drop(r *rendering) {
 	}
 }
 
-func (f *Files) hold(r *rendering) web.File {
+func (f *Renderings) hold(r *rendering) File {
 	r.holders++
 	return &openRendering{io.NewSectionReader(r.file, 0, r.size), sync.OnceFunc(func() {
 		f.mu.Lock()
@@ -177,7 +175,7 @@ func (r *rendering) release() {
 	}
 }
 
-// openRendering implements [web.File].
+// openRendering implements [File].
 type openRendering struct {
 	*io.SectionReader
 	release func()

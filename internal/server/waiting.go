@@ -1,6 +1,4 @@
-// Package waiting lets requests wait for a document to change (RFC 7240 §4.3, The "wait" Preference): followers learn
-// of a change when it is made, and need not ask all the time.
-package waiting
+package server
 
 import (
 	"context"
@@ -16,15 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Store is what is needed of a store.
-type Store interface {
-	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
-	Collections(ctx context.Context) ([]store.Collection, error)
-	Latest(ctx context.Context, name string) (*store.Latest, error)
-}
-
-// Room holds the requests that wait. It waits for changes while there are any, for all of them at once.
-type Room struct {
+// waitingRequests holds the requests that wait. It waits for changes while there are any, for all of them at once.
+type waitingRequests struct {
 	Store Store
 	Most  int           // requests that wait at the same time; others are answered at once
 	Limit time.Duration // that one waits at most
@@ -45,14 +36,14 @@ type watched struct {
 }
 
 // Waiting returns how many requests wait now.
-func (m *Room) Waiting() int {
+func (m *waitingRequests) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waiting
 }
 
 // Close answers all requests that wait, and has no others wait.
-func (m *Room) Close() {
+func (m *waitingRequests) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
@@ -62,7 +53,7 @@ func (m *Room) Close() {
 	}
 }
 
-func (m *Room) ended() chan struct{} {
+func (m *waitingRequests) ended() chan struct{} {
 	if m.closed == nil {
 		m.closed = make(chan struct{})
 	}
@@ -71,7 +62,7 @@ func (m *Room) ended() chan struct{} {
 
 // enter begins to watch a collection before its state is read: so no change is missed. It returns nil where there is no
 // room.
-func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{}) {
+func (m *waitingRequests) enter(ctx context.Context, name string) (*watched, chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
@@ -104,7 +95,7 @@ func (m *Room) enter(ctx context.Context, name string) (*watched, chan struct{})
 	return w, m.closed
 }
 
-func (m *Room) leave(name string, w *watched) {
+func (m *waitingRequests) leave(name string, w *watched) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting--; m.waiting == 0 {
@@ -117,7 +108,7 @@ func (m *Room) leave(name string, w *watched) {
 }
 
 // state returns what tells a state of a collection, or of all of them, from others.
-func (m *Room) state(ctx context.Context, name string) (map[string]*store.Latest, error) {
+func (m *waitingRequests) state(ctx context.Context, name string) (map[string]*store.Latest, error) {
 	names := []string{name}
 	if name == "" {
 		all, err := m.Store.Collections(ctx)
@@ -141,7 +132,7 @@ func (m *Room) state(ctx context.Context, name string) (map[string]*store.Latest
 }
 
 // look wakes the requests for what has changed, until none waits.
-func (m *Room) look(ctx context.Context) {
+func (m *waitingRequests) look(ctx context.Context) {
 	var last store.Version
 	for {
 		version, err := m.Store.Await(ctx, last, m.Every) // before the requests: the state that one of them has seen is not older, or it is looked at
@@ -171,7 +162,7 @@ func (m *Room) look(ctx context.Context) {
 
 // Handler returns h for requests that may wait: those that prefer it and state an ETag are answered when the answer is
 // not 304 any more, or after the time that they give.
-func (m *Room) Handler(h web.Handler) web.Handler {
+func (m *waitingRequests) Handler(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		wait := min(preferred(r.Header), m.Limit)
 		if wait == 0 || r.Header.Get("If-None-Match") == "" {
@@ -186,7 +177,7 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 			if seen == nil {
 				return h(w, r)
 			}
-			a := &answer{ResponseWriter: w, header: w.Header().Clone()}
+			a := &heldAnswer{ResponseWriter: w, header: w.Header().Clone()}
 			if waited {
 				a.applied(wait)
 			}
@@ -199,7 +190,7 @@ func (m *Room) Handler(h web.Handler) web.Handler {
 }
 
 // hold has h answer. Where nothing has changed, it waits. It reports whether the request is answered.
-func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
+func (m *waitingRequests) hold(a *heldAnswer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
 	defer m.leave(name, seen)
 	err = h(a, r)
 	if err == nil && !a.unchanged && !a.begun { // to HEAD some write nothing
@@ -222,8 +213,8 @@ func (m *Room) hold(a *answer, r *http.Request, h web.Handler, name string, seen
 	return true, nil
 }
 
-// answer passes an answer on, unless it is that nothing has changed.
-type answer struct {
+// heldAnswer passes an answer on, unless it is that nothing has changed.
+type heldAnswer struct {
 	http.ResponseWriter
 	header    http.Header
 	begun     bool
@@ -231,17 +222,17 @@ type answer struct {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *heldAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-func (a *answer) Header() http.Header { return a.header }
+func (a *heldAnswer) Header() http.Header { return a.header }
 
-func (a *answer) WriteHeader(status int) {
+func (a *heldAnswer) WriteHeader(status int) {
 	if a.unchanged = status == http.StatusNotModified; !a.unchanged {
 		a.begin(status)
 	}
 }
 
-func (a *answer) Write(b []byte) (int, error) {
+func (a *heldAnswer) Write(b []byte) (int, error) {
 	if !a.begun {
 		a.begin(http.StatusOK)
 	}
@@ -249,11 +240,11 @@ func (a *answer) Write(b []byte) (int, error) {
 }
 
 // applied says that the request did wait (RFC 7240 §3, The Preference-Applied Response Header Field).
-func (a *answer) applied(wait time.Duration) {
+func (a *heldAnswer) applied(wait time.Duration) {
 	a.header.Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 }
 
-func (a *answer) begin(status int) {
+func (a *heldAnswer) begin(status int) {
 	h := a.ResponseWriter.Header()
 	clear(h)
 	maps.Copy(h, a.header)
