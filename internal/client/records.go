@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/follow"
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -104,13 +103,8 @@ func (h *records) access() *follow.Access {
 	return &follow.Access{
 		Fetcher: h.fetcher(), URL: h.s.FragmentsFeed, Feed: h.Feed, MaxDocs: h.MaxDocs, Scratch: h.scratch(h.s),
 		Temp: h.downloadPath(h.s) + ".packages", MaxResource: h.MaxFragment, MaxPackage: h.MaxSnapshot,
-		Subjects: !h.s.OwnSP,
-		Check: func(sp, at string) error {
-			if iri.ToURI(sp) == iri.ToURI(h.s.SP) { // which of the two it is, not every document can say
-				sp = h.s.SP
-			}
-			return checkPrefix(h.s, sp, at, true)
-		},
+		Subjects: !h.s.OwnSP, Prefix: h.s.SP,
+		Check: func(sp, at string) error { return checkPrefix(h.s, sp, at, true) },
 		Documents: func(n int) {
 			h.Client.Progress(Progress{h.s.Name, "reading what has changed", int64(n), 0, Documents})
 		},

@@ -2,8 +2,11 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -14,8 +17,8 @@ import (
 type Protocol struct {
 	Name string // unique; subscriptions keep it
 
-	// Detect reports whether a URL shows that what is there is followed by this protocol.
-	Detect func(url string) bool
+	// Segment is the segment of the path by which a URL shows that what is there is followed by this protocol; "": none.
+	Segment string
 
 	// Rel is the relation of a link by which feeds lead to what is followed; "": they do not, and Find finds it.
 	Rel feeds.Rel
@@ -47,7 +50,8 @@ type Access struct {
 
 	// Subjects says that a resource may be about a subject whose identifiers the source states.
 	Subjects bool
-	// Check compares what declares a prefix, or "", with what was subscribed to.
+	Prefix   string // the ServerSrcLocatorPrefix that was subscribed to
+	// Check compares what declares a prefix, or "", with that.
 	Check func(prefix, at string) error
 
 	Documents   func(n int)             // shows how many documents are read
@@ -66,19 +70,22 @@ func ProtocolNamed(all []Protocol, name string) *Protocol {
 }
 
 // Use opens a source, and closes it after f.
-func (p *Protocol) Use(r *Access, f func(Source) error) (err error) {
+func (p *Protocol) Use(r *Access, f func(Source) error) error {
 	source, err := p.Open(r)
 	if err != nil {
 		return err
 	}
+	err = f(source)
 	if c, ok := source.(io.Closer); ok {
-		defer func() {
-			if closed := c.Close(); err == nil {
-				err = closed
-			}
-		}()
+		err = errors.Join(err, c.Close())
 	}
-	return f(source)
+	return err
+}
+
+// Shows reports whether a URL shows that what is there is followed by this protocol.
+func (p *Protocol) Shows(ref string) bool {
+	u, err := url.Parse(ref)
+	return err == nil && p.Segment != "" && slices.Contains(strings.Split(u.Path, "/"), p.Segment)
 }
 
 // ChoiceError says that a URL offers several collections, or one that nothing has led to.

@@ -43,7 +43,7 @@ func (f Finder) by(protocol, ref string) *follow.Protocol {
 	if protocol != "" {
 		return follow.ProtocolNamed(f.Protocols, protocol)
 	}
-	if i := slices.IndexFunc(f.Protocols, func(p follow.Protocol) bool { return p.Detect(ref) }); i >= 0 {
+	if i := slices.IndexFunc(f.Protocols, func(p follow.Protocol) bool { return p.Shows(ref) }); i >= 0 {
 		return &f.Protocols[i]
 	}
 	return nil

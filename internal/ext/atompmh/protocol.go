@@ -1,11 +1,8 @@
-// Package atompmh is an extension: records are offered in feeds, and such feeds are followed (Atom Feed Protocol for Metadata Harvesting 1.0).
+// Package atompmh is an extension: records are offered in feeds, and such feeds are followed (Atom Feed Protocol for
+// Metadata Harvesting 1.0).
 package atompmh
 
 import (
-	"net/url"
-	"slices"
-	"strings"
-
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -19,11 +16,7 @@ func Extension() extension.Extension {
 // Protocol returns how a feed of records is followed.
 func Protocol() follow.Protocol {
 	return follow.Protocol{
-		Name: "atom-pmh", Rel: feeds.RelRecordsFeed,
-		Detect: func(ref string) bool {
-			u, err := url.Parse(ref)
-			return err == nil && slices.Contains(strings.Split(u.Path, "/"), "records")
-		},
+		Name: "atom-pmh", Segment: "records", Rel: feeds.RelRecordsFeed,
 		Open: func(r *follow.Access) (follow.Source, error) {
 			return &Source{
 				Fetcher: r.Fetcher, Limits: r.Feed, MaxDocs: r.MaxDocs, Scratch: r.Scratch, Progress: r.Documents,

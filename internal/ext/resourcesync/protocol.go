@@ -3,10 +3,7 @@ package resourcesync
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
@@ -18,13 +15,7 @@ import (
 // Protocol returns how a set of resources of a Source is followed (ANSI/NISO Z39.99): each resource is a record, and its
 // URI the record's id.
 func Protocol() follow.Protocol {
-	return follow.Protocol{Name: "resourcesync", Detect: detects, Find: find, Open: open}
-}
-
-// detects reports whether a URL is that of a document of ResourceSync.
-func detects(ref string) bool {
-	u, err := url.Parse(ref)
-	return err == nil && slices.Contains(strings.Split(u.Path, "/"), "resourcesync")
+	return follow.Protocol{Name: "resourcesync", Segment: "resourcesync", Find: find, Open: open}
 }
 
 // find finds the set of resources to which something at a URL belongs.
@@ -62,7 +53,11 @@ func open(r *follow.Access) (follow.Source, error) {
 			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", r.URL, set.URL)
 			}
-			return r.Check(prefixOf(set), set.URL)
+			sp := prefixOf(set)
+			if iri.ToURI(sp) == iri.ToURI(r.Prefix) { // which of the two it is, a document of ResourceSync cannot say
+				sp = r.Prefix
+			}
+			return r.Check(sp, set.URL)
 		},
 		Progress: r.Documents, Downloading: r.Downloading, Report: r.Report,
 	}, nil
