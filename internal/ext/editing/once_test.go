@@ -61,7 +61,7 @@ func TestFormsWithNothingInThem(t *testing.T) {
 	}
 }
 
-// Whoever signs in by another name of the machine is led to the one that pages lead to, as cookies are of one name.
+// A person who signs in by another name of the machine is led to the one of the pages: cookies are of one name.
 func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())

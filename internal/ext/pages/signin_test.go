@@ -71,7 +71,7 @@ func TestWrongToken(t *testing.T) {
 	assert.NotContains(t, n.Logs.String(), served.Token[:16])
 }
 
-// Whoever opens a page of a map that is not for all is led to the page to sign in, and back; to nowhere else.
+// A person who opens a page of a map that is not for all is led to the page to sign in, and back; to nowhere else.
 func TestSigningInLeadsBack(t *testing.T) {
 	t.Parallel()
 	n := served.Guarded(t)
@@ -252,7 +252,7 @@ func TestEditingWithoutTokens(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+".html", nil)), "by me")
 }
 
-// Where only reading needs a token, a form of a closed map needs it too: it shows what the map says.
+// A form of a closed map needs a token, also if only reading needs one: it shows what the map says.
 func TestFormsOfClosedMaps(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {served.ReadToken}} })

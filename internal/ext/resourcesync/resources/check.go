@@ -23,7 +23,7 @@ const (
 )
 
 // Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged.
-// Where repair is set it removes that. Others may make and remove groups meanwhile.
+// With repair set it removes that. Others may make and remove groups meanwhile.
 func Check(ctx context.Context, s *store.DB, repair bool, report func(store.Finding), progress func(string)) error {
 	all, err := groups(ctx, s.Files(), root)
 	if err != nil || len(all) == 0 {

@@ -325,7 +325,7 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	}
 }
 
-// Where the index was left behind nothing is found by words, and the reason is told. Identifiers need no index.
+// A search by words in an index that was left behind finds nothing, and says why. Identifiers need no index.
 func TestAnIndexThatWasLeftBehindFindsNothing(t *testing.T) {
 	db := indexed(memory.New())
 	id := keys.Source{Number: 3, Generation: 4}
