@@ -25,7 +25,7 @@ const (
 type Term struct {
 	Kind     Kind
 	Value    string // the IRI; the label of a blank node, which only its document knows; the lexical form
-	Language string // of a literal, as written; "" for none
+	Language string // of a literal, as [Language] returns it; "" for none
 	Datatype string // of a literal: its IRI
 }
 
@@ -47,16 +47,20 @@ func NewIRI(iri string) Term { return Term{Kind: IRI, Value: iri} }
 // NewBlank returns a blank node.
 func NewBlank(label string) Term { return Term{Kind: Blank, Value: label} }
 
-// NewLiteral returns a literal without a language. No datatype is xsd:string.
+// NewLiteral returns a literal without a language. No datatype is xsd:string, and so is rdf:langString, which only
+// literals with a language have (RDF 1.1 Concepts §3.3, Literals).
 func NewLiteral(value, datatype string) Term {
-	if datatype == "" {
+	if datatype == "" || datatype == LangStr {
 		datatype = String
 	}
 	return Term{Kind: Literal, Value: value, Datatype: datatype}
 }
 
-// NewText returns a literal in a language.
+// NewText returns a literal in a language, which is a tag as [Language] returns it; "": in none.
 func NewText(value, language string) Term {
+	if language == "" {
+		return NewLiteral(value, "")
+	}
 	return Term{Kind: Literal, Value: value, Language: language, Datatype: LangStr}
 }
 

@@ -89,6 +89,9 @@ func (d *document) graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, 
 	if err := rdf.CheckDensity(statements(expanded, 1), int64(len(d.data))); err != nil {
 		return nil, false, d.fail(0, "%v", err)
 	}
+	if err := d.languages(expanded); err != nil {
+		return nil, false, err
+	}
 	shield(expanded)
 	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
 	if err != nil {

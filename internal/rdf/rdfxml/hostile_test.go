@@ -30,6 +30,8 @@ func TestMessages(t *testing.T) {
 		begin + `<e:a rdf:ID="a"/><e:a rdf:ID="a"/></rdf:RDF>`:               `rdf:ID gives the name doc#a again`,
 		begin + `<e:a><e:b>` + "\x01" + `</e:b></e:a></rdf:RDF>`:             `doc:1:`,
 		begin + strings.Repeat(`<e:a><e:b>`, 100_000):                        `elements are more than 1000 deep`,
+		begin + "\n<e:a xml:lang='en US'/></rdf:RDF>":                        `doc:2:1: the language tag "en US" is not well-formed (BCP 47); write one such as en or en-GB`,
+		begin + "<e:a>\n<e:b xml:lang='en-'>c</e:b></e:a></rdf:RDF>":         `doc:2:1: the language tag "en-" is not well-formed`,
 		begin + "\n<f:a xmlns:f='http://f/" + long + "'/></rdf:RDF>":         `doc:2:1: the IRI <http://f/xxx`,
 		begin + "<e:a f:b='c' xmlns:f='http://f/" + long + "'/></rdf:RDF>":   `has 9009 bytes; the most for an IRI is 8192: shorten the namespace or the base`,
 		begin + "\n<e:a xml:base='http://f/" + long + "'/></rdf:RDF>":        `doc:2:1: the IRI <http://f/xxx`,

@@ -115,7 +115,7 @@ func (p *parser) attributesOf(s scope, subject rdf.Term, all []attr) {
 		case isRDF(a.Name, "type"):
 			p.say(subject, rdf.Type, rdf.NewIRI(p.resolve(s, a.value)))
 		default:
-			p.say(subject, p.property(a.Name), s.text(a.value))
+			p.say(subject, p.property(a.Name), rdf.NewText(a.value, s.language))
 		}
 	}
 }

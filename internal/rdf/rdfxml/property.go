@@ -102,7 +102,7 @@ func (p *parser) content(s scope, e propertyElement) (object rdf.Term) {
 			case object.Kind == rdf.None && e.datatype != "":
 				return rdf.NewLiteral(string(text), e.datatype)
 			case object.Kind == rdf.None:
-				return s.text(string(text))
+				return rdf.NewText(string(text), s.language)
 			case !isSpace(text):
 				p.fail("a property has a text or the element of a node; this one has both")
 			}

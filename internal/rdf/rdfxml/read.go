@@ -167,9 +167,22 @@ func (p *parser) enter(s scope) scope {
 		p.checkLength(s.base)
 	}
 	if language, ok := p.xml.Attr(xmlSpace, "lang"); ok {
-		s.language = string(language)
+		s.language = p.language(string(language))
 	}
 	return s
+}
+
+// language returns the language that xml:lang says. An empty one says that there is none (XML 1.0 §2.12, Language
+// Identification).
+func (p *parser) language(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	normal, err := rdf.Language(tag)
+	if err != nil {
+		p.fail("%v", err)
+	}
+	return normal
 }
 
 // resolve returns an absolute IRI.
@@ -229,12 +242,4 @@ func (p *parser) say(s rdf.Term, property string, o rdf.Term) {
 	if err := p.each(rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}); err != nil {
 		panic(broken{err})
 	}
-}
-
-// text returns a literal in the language that is in force.
-func (s scope) text(value string) rdf.Term {
-	if s.language == "" {
-		return rdf.NewLiteral(value, "")
-	}
-	return rdf.NewText(value, s.language)
 }

@@ -35,6 +35,9 @@ func TestMessages(t *testing.T) {
 		"<x:a> <x:b> <x: c> .":                      `doc:1:16: an IRI cannot have the character ' '`,
 		"<x:a> <x:b> \"\\q\" .":                     `doc:1:14: "\\q\" ." is no escape that may be here`,
 		"<x:a> <x:b> \"\xff\" .":                    `doc:1:16: the bytes of the text are not UTF-8; save the file in that encoding`,
+		"<x:a> <x:b> \"c\"@en_US .":                 `doc:1:19: a language tag has hyphens between its parts, and no underscore; there is "_US ."`,
+		"<x:a> <x:b> \"c\"@en- .":                   `doc:1:20: the language tag is not complete`,
+		"<x:a> <x:b> 'c'@en, 'd'@en-abcdefghi .":    `doc:1:25: the language tag "en-abcdefghi" is not well-formed (BCP 47); write one such as en or en-GB`,
 		strings.Repeat("[ <x:b> ", 2000):            `brackets are more than 1000 deep`,
 		"<x:a> <x:b> " + strings.Repeat("( ", 2000): `brackets are more than 1000 deep`,
 	} {

@@ -13,6 +13,7 @@ type lexer struct {
 	scratch []byte            // of the term that is being read
 	known   map[string]string // IRIs and labels that were read before
 	made    int64             // bytes of IRIs that were made with a prefix or a base
+	tag     string            // the last language tag
 }
 
 // growthFactor is how many times the document what is made of it may be, beyond Limits.Growth.
@@ -223,8 +224,20 @@ func (l *lexer) language() string {
 		}
 		l.use(n)
 		if l.at(0) != '-' {
-			return l.text()
+			break
 		}
 		l.use(1)
 	}
+	if l.at(0) == '_' {
+		l.fail("a language tag has hyphens between its parts, and no underscore; there is %s", l.next())
+	}
+	tag := l.text()
+	if tag != l.tag { // most documents have few languages
+		if _, err := rdf.Language(tag); err != nil {
+			l.pos -= len(tag)
+			l.fail("%v", err)
+		}
+		l.tag = tag
+	}
+	return tag
 }

@@ -159,18 +159,3 @@ func literalDatatype(datatype string) string {
 func isText(t rdf.Term) bool {
 	return t.Kind == rdf.Literal && (t.Language != "" || t.Datatype == rdf.String)
 }
-
-// isTag reports whether a string can be a language tag (RDF 1.1 Turtle §6.5, LANGTAG), in lower case.
-func isTag(s string) bool {
-	for i, part := range strings.Split(s, "-") {
-		if part == "" {
-			return false
-		}
-		for _, c := range part {
-			if !('a' <= c && c <= 'z' || i > 0 && '0' <= c && c <= '9') {
-				return false
-			}
-		}
-	}
-	return true
-}

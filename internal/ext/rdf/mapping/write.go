@@ -237,6 +237,9 @@ func (w *writing) occurrence(t *tmdm.Topic, o *tmdm.Occurrence) {
 		literal, rest = rdf.NewLiteral(o.Value(), xmlLiteral), o.Scope().Themes()
 	case literal.Language == "":
 		literal = rdf.NewLiteral(o.Value(), datatype)
+		if datatype == rdf.LangStr { // no literal has it without a language
+			more.datatype = rdf.LangStr
+		}
 	case datatype == rdf.LangStr:
 	case datatype == rdf.String: // RDF has a language or a datatype; readers miss the language more
 		more.datatype = rdf.String
@@ -276,10 +279,11 @@ func languageOf(theme *tmdm.Topic) string {
 
 // tagOf returns the language tag that the theme with a subject identifier stands for, or "".
 func tagOf(l tmdm.Locator) string {
-	if tag, ok := strings.CutPrefix(string(l), languageNS); ok && isTag(tag) {
-		return tag
+	tag, ok := strings.CutPrefix(string(l), languageNS)
+	if normal, err := rdf.Language(tag); !ok || err != nil || normal != tag || strings.ToLower(tag) != tag {
+		return ""
 	}
-	return ""
+	return tag
 }
 
 func has(t *tmdm.Topic, l tmdm.Locator) bool { return slices.Contains(t.SubjectIdentifiers(), l) }

@@ -132,9 +132,11 @@ func (w *writing) describeItem(i itemOf) {
 		variant := w.node("v", "")
 		w.say(node, termVariant, variant)
 		datatype := literalDatatype(v.Datatype())
+		if v.Datatype() == tmdm.XSDAnyType || datatype == rdf.LangStr {
+			w.say(variant, termDatatype, rdf.NewIRI(v.Datatype()))
+		}
 		if v.Datatype() == tmdm.XSDAnyType {
 			datatype = xmlLiteral
-			w.say(variant, termDatatype, rdf.NewIRI(tmdm.XSDAnyType))
 		}
 		w.say(variant, termValue, rdf.NewLiteral(v.Value(), datatype))
 		w.details(variant, v, v.Scope().Themes())
