@@ -4,16 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Prefixes are those that writers declare where they use them.
-var Prefixes = map[string]string{
-	"rdf": NS, "xsd": XSD,
-	"rdfs": "http://www.w3.org/2000/01/rdf-schema#", "owl": "http://www.w3.org/2002/07/owl#",
-	"skos": "http://www.w3.org/2004/02/skos/core#", "dc": "http://purl.org/dc/elements/1.1/", "dcterms": "http://purl.org/dc/terms/",
-	"foaf": "http://xmlns.com/foaf/0.1/", "schema": "https://schema.org/", "prov": "http://www.w3.org/ns/prov#",
-	"dcat": "http://www.w3.org/ns/dcat#", "tm": "http://psi.topicmaps.org/iso13250/model/", "tmshare": "https://github.com/tmshare/tmshare/ns/1/",
-}
+var Prefixes = words.Namespaces("rdf", "rdfs", "xsd", "owl", "skos", "dc", "dcterms", "foaf", "schema", "prov", "dcat", "tm", "tmshare")
 
 // Shortener makes prefixed names of IRIs.
 type Shortener struct {

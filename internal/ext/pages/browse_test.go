@@ -285,7 +285,7 @@ func TestPlotsOfAMap(t *testing.T) {
 }
 
 // Languages and datatypes are shown as people know them; the title of each is the whole IRI.
-func TestLanguagesAndDatatypesAreShort(t *testing.T) {
+func TestLanguagesAndDatatypesAreCalledAsPeopleDo(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
 	const language, xsd = "https://github.com/tmshare/tmshare/ns/1/language/de-ch", "http://www.w3.org/2001/XMLSchema#"
@@ -295,7 +295,7 @@ func TestLanguagesAndDatatypesAreShort(t *testing.T) {
 <occurrence><type><topicRef href="#made"/></type><resourceData datatype="`+xsd+`date">2020-01-01</resourceData></occurrence>
 <occurrence><type><topicRef href="#made"/></type><resourceData datatype="http://x/types#code">7</resourceData></occurrence></topic></topicMap>`))
 	page := string(n.MustGet("/topicmaps/m/topics/" + fragment.Key("http://x/a") + pages.Ending).Bytes)
-	assert.Contains(t, page, `title="`+language+`"><bdi>de-ch</bdi>`)
+	assert.Contains(t, page, `title="`+language+`"><bdi>Swiss High German</bdi>`)
 	assert.Contains(t, page, `<small title="`+xsd+`date">xsd:date</small>`)
-	assert.Contains(t, page, `<small title="http://x/types#code">x/types#code</small>`)
+	assert.Contains(t, page, `<small title="http://x/types#code">code (x)</small>`)
 }

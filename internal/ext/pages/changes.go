@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // change is an entry of the log.
@@ -66,7 +67,7 @@ func linkTo(e *store.Entry, url string) link {
 
 // abbreviate gives a link to what has no name a shortened locator as its title.
 func (l *link) abbreviate(locator string) {
-	if l.Title = layout.Short(locator); l.Title != locator {
+	if l.Title = layout.Cut(words.Short(locator)); l.Title != locator {
 		l.Whole = layout.Cut(locator)
 	}
 }

@@ -32,7 +32,7 @@ type Pages struct {
 	*server.Server
 	Sessions *Sessions
 
-	SearchWithin time.Duration // what a search may take; 0: [words.Within]
+	SearchWithin time.Duration // what a search may take; 0: as long as elsewhere
 	Forms        bool          // there are forms by which topics are changed
 
 	node http.Handler // answers with the pages of the node; nil: there are none

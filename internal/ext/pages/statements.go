@@ -4,6 +4,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Statement is what a change says of a topic, or no longer says, in words.
@@ -36,7 +37,7 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 			case mapdiff.Value:
 				p.Value = true
 			case mapdiff.Datatype:
-				p.Text, p.Whole = layout.Short(part.Text), layout.Cut(part.Text)
+				p.Text, p.Whole = layout.Cut(words.Short(part.Text)), layout.Cut(part.Text)
 			case mapdiff.Topic:
 				if part.Identifier == "" {
 					break
@@ -60,7 +61,7 @@ func Name(t *fragment.Topic, ref fragment.Ref) string {
 	if named(t) {
 		return Called(t)
 	}
-	return layout.Short(string(ref))
+	return layout.Cut(words.Short(string(ref)))
 }
 
 // named reports whether a topic is there, and has a name.

@@ -33,8 +33,8 @@ func TestRolesOfAssociations(t *testing.T) {
 	assert.Contains(t, text, "Meeting as Host Guest: Europe; Seat: Oslo")
 }
 
-// What has no name is called by a shortened identifier. The whole one is there for who points at it.
-func TestShortenedIdentifiers(t *testing.T) {
+// What has no name is called by the readable part of its identifier. The whole one is there for who points at it.
+func TestWhatHasNoNameIsCalledByItsIdentifier(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
 	si := "http://example.org/" + strings.Repeat("long/", 30) + "end"
@@ -42,7 +42,7 @@ func TestShortenedIdentifiers(t *testing.T) {
 		<instanceOf><topicRef href="#class"/></instanceOf></topic><topic id="class"><subjectIdentifier href="`+si+`"/></topic></topicMap>`))
 	for _, path := range []string{served.TopicPath("m", "http://x/t"), "/topicmaps/m", "/topicmaps/m/fragments", "/topicmaps/m/types"} {
 		body := string(n.MustGet(path + pages.Ending).Bytes)
-		assert.Regexp(t, `title="`+regexp.QuoteMeta(si)+`"><bdi>example\.org/[^<"]{5,60}…[^<"]{10,60}/end</bdi>`, body, path)
+		assert.Contains(t, body, `title="`+si+`"><bdi>end (example.org)</bdi>`, path)
 	}
 	assert.Contains(t, n.Page(served.TopicPath("m", si)+pages.Ending).Text, si)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
@@ -53,7 +54,7 @@ func Parse(files ...string) *template.Template {
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"time": timeOf, "at": timeOf, "count": count, "short": Short, "cut": Cut, "message": Message,
+	"time": timeOf, "at": timeOf, "count": count, "short": func(iri string) string { return Cut(words.Short(iri)) }, "cut": Cut, "message": Message,
 	"seconds": plot.Seconds.Text,
 	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
 	"line": func(l plot.Line, title string) (template.HTML, error) {

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/tmshare/tmshare/feeds"
 )
 
 // Longest is how many bytes of a text are shown.
@@ -43,28 +41,4 @@ func LinkTo(raw string) Link {
 		return Link{Title: Cut(u.String())}
 	}
 	return Link{Title: Cut(u.String()), URL: u.String()}
-}
-
-// Short returns the telling part of a locator.
-func Short(locator string) string {
-	for _, known := range wellKnown {
-		if name, ok := strings.CutPrefix(locator, known.namespace); ok && name != "" && len(name) <= 40 {
-			return known.prefix + name
-		}
-	}
-	_, rest, found := strings.Cut(locator, "://")
-	if !found {
-		rest = locator
-	}
-	if len(rest) <= 60 {
-		return rest
-	}
-	return strings.ToValidUTF8(rest[:20], "") + "…" + strings.ToValidUTF8(rest[len(rest)-38:], "")
-}
-
-// wellKnown are namespaces of what pages often show, with the prefix that stands for each: datatypes, and the languages
-// of texts in RDF (docs/rdf.md), which are known by their tags alone.
-var wellKnown = []struct{ namespace, prefix string }{
-	{feeds.NamespaceOwn + "/language/", ""}, {"http://www.w3.org/2001/XMLSchema#", "xsd:"},
-	{"http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf:"},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -233,7 +234,7 @@ func (d describer) rejected(r *merged.Rejected) stated {
 
 // topicLink leads to the page of a topic.
 func (d describer) topicLink(si string) layout.Link {
-	return layout.Link{Title: layout.Short(si), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
+	return layout.Link{Title: layout.Cut(words.Short(si)), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
 }
 
 // reject hides a claim of a source, or shows it again, and leads back to the topic.

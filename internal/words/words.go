@@ -1,0 +1,207 @@
+// Package words says what people call things whose names a map does not have. The terms of the vocabularies that
+// everybody uses, and languages, have words; what else has an IRI is called by its prefixed name, or by the readable part
+// of its IRI. The words stand in en.txt, the prefixes in namespaces.txt: another language is another file.
+package words
+
+import (
+	"cmp"
+	_ "embed" // of the tables
+	"encoding/hex"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+)
+
+//go:embed en.txt
+var english string
+
+//go:embed namespaces.txt
+var namespaces string
+
+// lines returns the first word of each line of a table, and the rest of the line.
+func lines(table string) func(yield func(first, rest string) bool) {
+	return func(yield func(first, rest string) bool) {
+		for line := range strings.Lines(table) {
+			first, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if ok && !strings.HasPrefix(first, "#") && !yield(first, rest) {
+				return
+			}
+		}
+	}
+}
+
+// prefixes are those that stand for namespaces, and words those of prefixed names.
+var (
+	prefixes = sync.OnceValue(func() map[string]string {
+		all := map[string]string{}
+		for prefix, namespace := range lines(namespaces) {
+			all[namespace] = prefix
+		}
+		return all
+	})
+	words = sync.OnceValue(func() map[string]string {
+		all := map[string]string{}
+		for name, word := range lines(english) {
+			all[name] = word
+		}
+		return all
+	})
+)
+
+// Namespaces returns those that writers of RDF declare with these prefixes of the table, by prefix.
+func Namespaces(chosen ...string) map[string]string {
+	all := map[string]string{}
+	for prefix, namespace := range lines(namespaces) {
+		if all[prefix] == "" && slices.Contains(chosen, prefix) {
+			all[prefix] = namespace
+		}
+	}
+	return all
+}
+
+// Word returns what people call the subject of an IRI: a term of a vocabulary that everybody uses, or a language. It is
+// "" where the tables have none.
+func Word(iri string) string {
+	if name := prefixed(iri); name != "" && words()[name] != "" {
+		return words()[name]
+	}
+	return languageOf(iri)
+}
+
+// Unnamed is what [Short] calls a thing of whose IRI nothing is readable.
+const Unnamed = "something without a name"
+
+// Short returns what people can read for any IRI: its [Word], its prefixed name, or its last part with the host in
+// brackets. It is neither cut, nor a digest that a program has made.
+func Short(iri string) string {
+	if word := Word(iri); word != "" {
+		return word
+	}
+	if name := prefixed(iri); name != "" {
+		return name
+	}
+	if rest, ok := strings.CutPrefix(iri, own); ok {
+		kind, local, _ := strings.Cut(rest, "/")
+		switch kind {
+		case "language":
+			return local
+		case "datatype":
+			return "xsd:" + local
+		case "iri", "locator":
+			if decoded, err := hex.DecodeString(local); err == nil && utf8.Valid(decoded) && !strings.HasPrefix(string(decoded), own) {
+				return Short(string(decoded))
+			}
+		case "unidentified":
+			return Unnamed
+		}
+	}
+	if IsBlank(iri) {
+		return Unnamed
+	}
+	return readable(iri)
+}
+
+// own begins the identifiers that the project makes (docs/rdf.md).
+const own = "https://github.com/tmshare/tmshare/ns/1/"
+
+var genid = regexp.MustCompile(`/\.well-known/genid/[^/]*$`)
+
+// IsBlank reports whether an IRI is that of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs).
+func IsBlank(iri string) bool {
+	return strings.Contains(iri, "/.well-known/genid/") && genid.MatchString(iri)
+}
+
+// prefixed returns the prefixed name of an IRI, "" where its namespace has no prefix.
+func prefixed(iri string) string {
+	end := strings.LastIndexAny(iri, "#/") + 1
+	prefix, local := prefixes()[iri[:end]], iri[end:]
+	if prefix == "" || local == "" || strings.ContainsFunc(local, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '.'
+	}) {
+		return ""
+	}
+	return prefix + ":" + local
+}
+
+// tags are namespaces whose local parts are language tags (BCP 47) or codes of ISO 639.
+var tags = []string{
+	own + "language/", "http://www.topicmaps.org/xtm/1.0/language.xtm#", "http://psi.oasis-open.org/iso/639/#",
+	"http://id.loc.gov/vocabulary/iso639-1/", "http://id.loc.gov/vocabulary/iso639-2/", "http://lexvo.org/id/iso639-3/",
+	"http://publications.europa.eu/resource/authority/language/",
+}
+
+// countries are namespaces whose local parts are codes of ISO 3166.
+var countries = []string{"http://www.topicmaps.org/xtm/1.0/country.xtm#", "http://psi.oasis-open.org/iso/3166/#"}
+
+// languageOf returns the name of the language or the country that an IRI is of, or "".
+func languageOf(iri string) string {
+	for _, namespace := range tags {
+		if tag, ok := strings.CutPrefix(iri, namespace); ok {
+			parsed, err := language.Raw.Parse(tag)
+			if base, _ := parsed.Base(); err != nil || parsed == language.Und || base.String() == "und" {
+				return ""
+			}
+			return cmp.Or(words()["language:"+parsed.String()], display.English.Tags().Name(parsed))
+		}
+	}
+	for _, namespace := range countries {
+		if code, ok := strings.CutPrefix(iri, namespace); ok {
+			if region, err := language.ParseRegion(code); err == nil {
+				return display.English.Regions().Name(region)
+			}
+		}
+	}
+	return ""
+}
+
+// readable returns the last part of an IRI and its host. The part before comes with one that says little alone.
+func readable(iri string) string {
+	scheme, rest, found := strings.Cut(iri, "://")
+	if !found || scheme == "" {
+		return decoded(iri)
+	}
+	path, query, _ := strings.Cut(rest, "?")
+	host := ""
+	if scheme != "file" {
+		end := strings.IndexAny(path+"/", "/#")
+		host, path = path[:end], path[end:]
+		host = strings.TrimPrefix(host[strings.LastIndex(host, "@")+1:], "www.")
+	}
+	path = strings.Trim(path, "/#")
+	at := strings.LastIndexAny(path, "/#") + 1
+	for at > 0 && saysLittle(path[at:]) {
+		at = strings.LastIndexAny(path[:at-1], "/#") + 1
+	}
+	local := decoded(path[at:])
+	if query != "" {
+		local += "?" + query
+	}
+	switch {
+	case local == "":
+		return host
+	case host == "":
+		return local
+	}
+	return local + " (" + host + ")"
+}
+
+// saysLittle reports whether a part of a path is a number or a letter or two.
+func saysLittle(part string) bool {
+	return len(part) < 3 || !strings.ContainsFunc(part, unicode.IsLetter)
+}
+
+// decoded returns a part of an IRI with the characters that it escapes, if they can be shown.
+func decoded(part string) string {
+	plain, err := url.PathUnescape(part)
+	if err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return part
+	}
+	return plain
+}
