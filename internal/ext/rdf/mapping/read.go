@@ -331,11 +331,33 @@ func (r *reading) settle() error {
 			r.iri(p).AddType(r.iri(termNameType))
 		}
 	}
-	for _, t := range r.lone {
-		known := r.mentioned[t]
-		if topic := r.topic(t); known || servesMapping(topic) && !r.options.Fragment {
-			topic.AddType(r.iri(termTopic))
-		}
-	}
+	r.settleLone()
 	return nil
+}
+
+// settleLone reads the statements that topics are there. What other statements say of a topic makes the topic, so such a
+// statement is one more. Statements that the mapping has a topic for make that one too.
+func (r *reading) settleLone() {
+	var bare []rdf.Term
+	for _, t := range r.lone {
+		if !r.mentioned[t] {
+			bare = append(bare, t)
+			continue
+		}
+		r.topic(t).AddType(r.iri(termTopic))
+	}
+	for before := -1; before != len(bare) && !r.options.Fragment; { // a type needs topics too
+		before = len(bare)
+		bare = slices.DeleteFunc(bare, func(t rdf.Term) bool {
+			known := r.m.TopicBySubjectIdentifier(locatorOf(t.Value))
+			needed := t.Kind == rdf.IRI && known != nil && servesMapping(known)
+			if needed {
+				known.AddType(r.iri(termTopic))
+			}
+			return needed
+		})
+	}
+	for _, t := range bare {
+		r.topic(t)
+	}
 }

@@ -21,7 +21,7 @@ type Records struct {
 
 	nameTypes map[string]bool       // properties that were declared to make names
 	bare      map[fragment.Ref]bool // topics of which nothing was said yet
-	mentioned map[fragment.Ref]bool // types and classes
+	mentioned map[fragment.Ref]bool // types and classes, and what a reader needs for statements
 }
 
 // NewRecords hands the statements of records to emit, until that returns an error. sp is the source locator prefix,
@@ -46,7 +46,7 @@ func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(r.bare)) {
-		if !r.mentioned[ref] && !serves(ref) {
+		if !r.mentioned[ref] {
 			r.exists(ref)
 		}
 	}
@@ -123,6 +123,7 @@ func (r *Records) name(s rdf.Term, n *fragment.Name) {
 		text = rdf.NewText(n.Value, language)
 	}
 	if n.Type == tmdm.PSIDefaultNameType {
+		r.mentioned[n.Type] = true
 		r.say(s, topicName, text)
 		r.say(s, rdfsLabel, text)
 		return
@@ -192,6 +193,9 @@ func (r *Records) statement(a *fragment.Association) (s fragment.Ref, property s
 			if property = r.property(a.Type); !isFree(property) {
 				break
 			}
+		}
+		for _, ref := range []fragment.Ref{a.Type, first.Type, second.Type} {
+			r.mentioned[ref] = true
 		}
 		return first.Player, property, second.Player
 	}

@@ -46,8 +46,7 @@ func readTurtle(t *testing.T, data []byte, base string) (all []rdf.Quad) {
 }
 
 // served returns the statements of the records of a map, as servers make them.
-func served(t *testing.T, m *tmdm.TopicMap) (all []rdf.Quad) {
-	t.Helper()
+func served(t require.TestingT, m *tmdm.TopicMap) (all []rdf.Quad) {
 	src, err := fragment.NewMap(m, "http://example.org/map/")
 	require.NoError(t, err)
 	require.NoError(t, mapping.NewRecords("http://example.org/map/", func(q rdf.Quad) error {
@@ -181,8 +180,7 @@ func TestTopicMapsAreKept(t *testing.T) {
 	assert.Equal(t, canonical(t, m), canonical(t, mapOf(t, graph)))
 }
 
-func canonical(t *testing.T, m *tmdm.TopicMap) string {
-	t.Helper()
+func canonical(t require.TestingT, m *tmdm.TopicMap) string {
 	var b bytes.Buffer
 	require.NoError(t, cxtm.Write(&b, m, cxtm.Options{Base: "http://example.org/map"}))
 	return b.String()

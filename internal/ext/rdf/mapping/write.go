@@ -34,7 +34,7 @@ func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 	w.describe()
 	for t := range m.Topics() {
 		switch {
-		case w.talks[t] || servesMapping(t):
+		case w.talks[t]:
 		case w.plain:
 			w.say(w.term(t), rdf.Type, rdf.NewIRI(anyResource))
 		default:
@@ -51,7 +51,7 @@ type writing struct {
 	isNameType map[*tmdm.Topic]bool
 	quads      []rdf.Quad
 	terms      map[*tmdm.Topic]rdf.Term
-	talks      map[*tmdm.Topic]bool // topics that are in a statement
+	talks      map[*tmdm.Topic]bool // topics that are in a statement, or that a reader needs for one
 	taken      map[string]bool      // labels of blank nodes that come from a graph
 	nodes      int
 	losses     xtm.Losses
@@ -203,8 +203,9 @@ func (w *writing) own(s rdf.Term, property string, o rdf.Term) {
 
 func (w *writing) name(t *tmdm.Topic, n *tmdm.TopicName) {
 	s := w.mention(t)
-	o, rest := text(n.Value(), n.Scope())
+	o, rest := w.text(n.Value(), n.Scope())
 	typ := n.Type()
+	w.talks[typ] = true
 	var q rdf.Quad
 	switch {
 	case has(typ, tmdm.PSIDefaultNameType) && w.plain:
@@ -229,7 +230,7 @@ func (w *writing) name(t *tmdm.Topic, n *tmdm.TopicName) {
 
 func (w *writing) occurrence(t *tmdm.Topic, o *tmdm.Occurrence) {
 	s, property := w.mention(t), w.property(o.Type())
-	literal, rest := text(o.Value(), o.Scope())
+	literal, rest := w.text(o.Value(), o.Scope())
 	more := itemOf{item: o}
 	switch datatype := literalDatatype(o.Datatype()); {
 	case o.Datatype() == tmdm.XSDAnyType:
@@ -252,11 +253,11 @@ func (w *writing) occurrence(t *tmdm.Topic, o *tmdm.Occurrence) {
 }
 
 // text returns a literal in the language that a theme of a scope is, if it is one only, and the other themes.
-func text(value string, scope *tmdm.Scope) (literal rdf.Term, rest []*tmdm.Topic) {
+func (w *writing) text(value string, scope *tmdm.Scope) (literal rdf.Term, rest []*tmdm.Topic) {
 	language := ""
 	for _, theme := range scope.Themes() {
 		if tag := languageOf(theme); tag != "" && language == "" {
-			language = tag
+			language, w.talks[theme] = tag, true
 			continue
 		}
 		rest = append(rest, theme)

@@ -201,6 +201,9 @@ func (w *writing) association(a *tmdm.Association) {
 					break
 				}
 			}
+			for _, t := range []*tmdm.Topic{a.Type(), s.Type(), o.Type()} {
+				w.talks[t] = true
+			}
 			q := w.say(w.mention(s.Player()), property, w.mention(o.Player()))
 			w.more(itemOf{statement: q, item: a, scope: a.Scope().Themes()})
 			if w.plain {
