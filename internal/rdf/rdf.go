@@ -78,6 +78,11 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
 }
 
+// Newer is the reason to refuse what RDF 1.2 adds to a notation.
+func Newer(syntax string) string {
+	return fmt.Sprintf("this is RDF 1.2 syntax (%s), which this reader does not know; write the document in RDF 1.1", syntax)
+}
+
 // Compare orders terms by kind, value, language and datatype.
 func Compare(a, b Term) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Value, b.Value), strings.Compare(a.Language, b.Language), strings.Compare(a.Datatype, b.Datatype))

@@ -48,3 +48,24 @@ func TestMessages(t *testing.T) {
 		assert.Contains(t, strings.ReplaceAll(err.Error(), "http://e/doc", "doc"), want)
 	}
 }
+
+// What RDF 1.2 adds is refused by that name, with its place.
+func TestSyntaxOfRDF12IsNamed(t *testing.T) {
+	const begin = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" xmlns:its="http://www.w3.org/2005/11/its"`
+	for document, want := range map[string]string{
+		begin + ` rdf:version="1.2"/>`:                                             "1:1: this is RDF 1.2 syntax (rdf:version)",
+		begin + "\n its:version='2.0'/>":                                           "1:1: this is RDF 1.2 syntax (its:version)",
+		begin + ">\n<e:a its:dir='rtl'/>":                                          "2:1: this is RDF 1.2 syntax (its:dir)",
+		begin + ">\n<e:a rdf:version='1.2'/>":                                      "2:1: this is RDF 1.2 syntax (rdf:version)",
+		begin + "><e:a>\n <e:b its:dir='rtl'>c":                                    "2:2: this is RDF 1.2 syntax (its:dir)",
+		begin + "><e:a><e:b rdf:annotation='c'/>":                                  `rdf:annotation`,
+		begin + "><e:a>\n<e:b rdf:parseType='Triple'><e:c/></e:b></e:a></rdf:RDF>": `2:1: this is RDF 1.2 syntax (rdf:parseType="Triple")`,
+		begin + "><e:a>\n<e:b rdf:annotationNodeID='n'>c</e:b></e:a></rdf:RDF>":    `2:1: this is RDF 1.2 syntax (rdf:annotationNodeID)`,
+	} {
+		err := rdfxml.Read(strings.NewReader(document), rdfxml.Options{URI: "doc", Base: "http://e/doc"}, func(rdf.Quad) error { return nil })
+		var syntax *rdf.SyntaxError
+		require.ErrorAs(t, err, &syntax, document)
+		assert.ErrorContains(t, err, want, document)
+		assert.ErrorContains(t, err, ", which this reader does not know; write the document in RDF 1.1", document)
+	}
+}

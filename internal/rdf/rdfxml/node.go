@@ -37,6 +37,7 @@ var unqualified = []string{"ID", "about", "resource", "parseType", "type"}
 // attributes returns the attributes of the element that count for RDF.
 func (p *parser) attributes() (all []attr) {
 	for _, a := range p.xml.Attrs() {
+		p.refuseNewer(a.Name)
 		n := a.Name
 		if first := cmp.Or(n.Prefix, n.Local); len(first) >= 3 && strings.EqualFold(first[:3], "xml") {
 			continue // names that XML keeps for itself
@@ -50,6 +51,18 @@ func (p *parser) attributes() (all []attr) {
 		all = append(all, attr{n, string(a.Value)})
 	}
 	return all
+}
+
+const itsSpace = "http://www.w3.org/2005/11/its"
+
+// refuseNewer refuses attributes that RDF 1.2 has given a meaning.
+func (p *parser) refuseNewer(n scan.Name) {
+	switch {
+	case n.Space == itsSpace && (n.Local == "dir" || n.Local == "version"):
+		p.fail("%s", rdf.Newer("its:"+n.Local))
+	case isRDF(n, "version"), isRDF(n, "annotation"), isRDF(n, "annotationNodeID"):
+		p.fail("%s", rdf.Newer("rdf:"+n.Local))
+	}
 }
 
 // node reads an element of a node, which has started, and returns the node (RDF 1.1 XML Syntax §7.2.11,

@@ -22,6 +22,8 @@ func (p *parser) propertyAttributes(s scope) (e propertyElement) {
 		switch {
 		case isRDF(a.Name, "ID"):
 			e.statement = p.give(s, a.value)
+		case isRDF(a.Name, "parseType") && a.value == "Triple":
+			p.fail("%s", rdf.Newer(`rdf:parseType="Triple"`))
 		case isRDF(a.Name, "parseType"):
 			e.parse, e.typed = a.value, true
 		case isRDF(a.Name, "datatype"):

@@ -146,7 +146,7 @@ func (p *parser) document(s scope) {
 	} else {
 		s = p.enter(s)
 		for _, a := range p.xml.Attrs() {
-			if a.Prefix != "xml" {
+			if p.refuseNewer(a.Name); a.Prefix != "xml" {
 				p.fail("rdf:RDF cannot have the attribute %s", a.Local)
 			}
 		}

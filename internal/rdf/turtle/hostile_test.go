@@ -58,6 +58,39 @@ func TestMessages(t *testing.T) {
 	assert.ErrorContains(t, err, "the term is longer than 1000 bytes")
 }
 
+// What RDF 1.2 adds is refused by that name, with its place, in each notation of the family.
+func TestSyntaxOfRDF12IsNamed(t *testing.T) {
+	const turtles, lines = 1<<turtle.Turtle | 1<<turtle.TriG, 1<<turtle.NTriples | 1<<turtle.NQuads
+	for document, want := range map[string]struct {
+		notations int
+		place     string
+	}{
+		"<x:a> <x:b> 1 .\n<< <x:a> <x:b> <x:c> >> <x:d> 1 .":  {turtles, "2:1: this is RDF 1.2 syntax (<<)"},
+		"<x:a> <x:b> <<<x:a> <x:b> <x:c>>> .":                 {turtles | lines, "1:13: this is RDF 1.2 syntax (<<)"},
+		"<x:a> <x:b>\n <<( <x:a> <x:b> 1 )>> .":               {turtles, "2:2: this is RDF 1.2 syntax (<<()"},
+		"<x:a> <x:b> <<(<x:a> <x:b> <x:c>)>> .":               {turtles | lines, "1:13: this is RDF 1.2 syntax (<<()"},
+		"<x:a> <x:b> [ <x:c> 1 {| <x:d> 1 |} ] .":             {turtles, "1:23: this is RDF 1.2 syntax ({|)"},
+		"<x:a> <x:b> 1, 2\n ~ <x:r> .":                        {turtles, "2:2: this is RDF 1.2 syntax (~)"},
+		"VERSION \"1.2\"\n<x:a> <x:b> <x:c> .":                {turtles | lines, "1:1: this is RDF 1.2 syntax (VERSION)"},
+		"<x:a> <x:b> <x:c> .\n  version \"1.2\"\n":            {turtles | lines, "2:3: this is RDF 1.2 syntax (VERSION)"},
+		"<x:a> <x:b> <x:c> .\n@version \"1.2\" .":             {turtles, "2:1: this is RDF 1.2 syntax (@version)"},
+		"<x:a> <x:b> \"c\"@en .\n<x:a> <x:b> \"c\"@en--ltr .": {turtles | lines, "2:19: this is RDF 1.2 syntax (--ltr)"},
+	} {
+		for _, n := range []turtle.Notation{turtle.Turtle, turtle.TriG, turtle.NTriples, turtle.NQuads} {
+			if want.notations>>n&1 == 0 {
+				continue
+			}
+			err := turtle.Read(strings.NewReader(document), n, turtle.Options{URI: "doc"}, discard)
+			var syntax *rdf.SyntaxError
+			require.ErrorAs(t, err, &syntax, "%d: %s", n, document)
+			assert.Equal(t, "doc:"+want.place+", which this reader does not know; write the document in RDF 1.1", err.Error(), "%d: %s", n, document)
+		}
+	}
+	const prefix = "@prefix version: <x:> . version:a version:b version:c , ver:d . @prefix ver: <x:> ."
+	err := turtle.Read(strings.NewReader(prefix), turtle.Turtle, turtle.Options{URI: "doc"}, discard)
+	assert.ErrorContains(t, err, `the prefix "ver" is not declared`)
+}
+
 func TestErrorsOfReadingAndOfTheCallerEndIt(t *testing.T) {
 	wrong := errors.New("wrong")
 	err := turtle.Read(io.MultiReader(strings.NewReader("<x:a> <x:b> 1 ,"), iotest.ErrReader(wrong)), turtle.Turtle, turtle.Options{}, discard)

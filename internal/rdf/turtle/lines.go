@@ -8,6 +8,9 @@ import (
 // lines reads N-Triples (RDF 1.1 N-Triples §7, Grammar) or N-Quads (RDF 1.1 N-Quads §4, Grammar).
 func (p *parser) lines() {
 	for p.space(true); !p.end(); p.space(true) {
+		if p.keyword(version) {
+			p.refuseVersion()
+		}
 		s := p.node("a statement begins with an IRI in <> or a blank node")
 		p.space(false)
 		if p.at(0) != '<' {

@@ -68,6 +68,7 @@ var plainIRI = func() (plain [256]bool) {
 
 // iriRef reads an IRI in brackets into the scratch (IRIREF).
 func (l *lexer) iriRef() {
+	l.refuseNewer("<<(", "<<")
 	l.pos++
 	l.scratch = l.scratch[:0]
 	beyondASCII := false
@@ -95,6 +96,19 @@ func (l *lexer) iriRef() {
 			l.fail("the IRI has no end")
 		default:
 			l.fail("an IRI cannot have the character %q", rune(c))
+		}
+	}
+}
+
+// refuseNewer refuses what RDF 1.2 has and RDF 1.1 has not, if it comes next.
+func (l *lexer) refuseNewer(all ...string) {
+	for _, syntax := range all {
+		n := 0
+		for n < len(syntax) && l.at(n) == syntax[n] {
+			n++
+		}
+		if n == len(syntax) {
+			l.fail("%s", rdf.Newer(syntax))
 		}
 	}
 }
@@ -220,6 +234,11 @@ func (l *lexer) language() string {
 			n++
 		}
 		if n == 0 {
+			if !first {
+				l.pos--
+				l.refuseNewer("--ltr", "--rtl")
+				l.pos++
+			}
 			l.fail("the language tag is not complete: it has letters, and parts behind hyphens, as in en-GB")
 		}
 		l.use(n)

@@ -21,6 +21,8 @@ func (p *parser) document() {
 			p.prefix()
 		case p.keyword("base"):
 			p.setBase()
+		case p.keyword(version):
+			p.refuseVersion()
 		case p.notation == TriG && p.keyword("graph"):
 			p.space(true)
 			label, _ := p.label()
@@ -45,10 +47,6 @@ func (p *parser) keyword(word string) bool {
 		if p.at(len(word)) == '_' && p.at(len(word)+1) != ':' {
 			return false
 		}
-	case ':':
-		if word == "prefix" || word == "base" || word == "graph" {
-			return false
-		}
 	default:
 		return false
 	}
@@ -56,8 +54,18 @@ func (p *parser) keyword(word string) bool {
 	return true
 }
 
+// version is the word by which RDF 1.2 begins a directive.
+const version = "version"
+
+// refuseVersion refuses a directive whose word was just used.
+func (p *parser) refuseVersion() {
+	p.pos -= len(version)
+	p.fail("%s", rdf.Newer("VERSION"))
+}
+
 // atDirective reads @prefix or @base, which end with a dot.
 func (p *parser) atDirective() {
+	p.refuseNewer("@" + version)
 	p.pos++
 	word := "prefix"
 	if p.at(0) == 'b' {
@@ -245,6 +253,7 @@ func (p *parser) properties(s rdf.Term) {
 			p.say(s, property, p.object())
 			p.space(true)
 			if !p.take(',') {
+				p.refuseNewer("{|", "~")
 				break
 			}
 		}
