@@ -18,8 +18,9 @@ type SyntaxError struct {
 	URI          string // name of the document, see [Options]
 	Line, Column int    // where the trouble was noticed, counted from 1; columns count bytes
 	Reason       string
-	Rule         Rule  // what lenient reading would tolerate, or has tolerated; "" for all else
-	Err          error // what Reason came from, if anything
+	Rule         Rule   // what lenient reading would tolerate, or has tolerated; "" for all else
+	Of, In       string // with a Rule, in words: what breaks it, and in which part of the document; "": not known
+	Err          error  // what Reason came from, if anything
 }
 
 func (e *SyntaxError) Error() string {

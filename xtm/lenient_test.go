@@ -110,3 +110,21 @@ func requireEqualMaps(t *testing.T, want, got *tmdm.TopicMap) {
 	t.Helper()
 	require.Equal(t, canonical(t, want, cxtm.Options{Base: fuzzBase}), canonical(t, got, cxtm.Options{Base: fuzzBase}))
 }
+
+// A count names some different ones of what broke its rule, and the part of the document that had the first.
+func TestCountsNameWhatBreaksARule(t *testing.T) {
+	t.Parallel()
+	rule := xtm.NewRule("test-losses", xtm.RuleText{Broken: "a thing is odd", Read: "it is left out", Advice: "Mend it", Loses: true})
+	var tally xtm.Tally
+	tally.Add(&xtm.SyntaxError{Rule: xtm.TypedMarkup})
+	assert.Empty(t, tally.Losses())
+	tally.Add(&xtm.SyntaxError{Rule: rule, Of: "a", In: "the node n"})
+	assert.Equal(t, "a thing is odd (once: a; first in the node n); it is left out. Mend it", tally.Losses()[0].Warning())
+	for _, name := range strings.Split("a b c d e", " ") {
+		tally.Add(&xtm.SyntaxError{Rule: rule, Of: name})
+	}
+	assert.Contains(t, tally.Losses()[0].Warning(), "(6 times: a, b, c, d, e; first in the node n)")
+	tally.Add(&xtm.SyntaxError{Rule: rule, Of: "f"})
+	assert.Contains(t, tally.Losses()[0].Warning(), "(7 times: a, b, c, d, e and others; first in the node n)")
+	assert.Equal(t, 1, len(tally.Losses()))
+}

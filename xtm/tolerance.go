@@ -3,12 +3,13 @@ package xtm
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Rule is one that lenient reading does not insist on, because widely used
-// software breaks it and what is meant is plain.
+// Rule names what a reader does not insist on: what widely used software breaks although it is plain what is meant, and
+// what a document has that a topic map, or the standard of its notation, leaves out.
 type Rule string
 
 // The rules.
@@ -23,25 +24,36 @@ const (
 	TypedMarkup     Rule = "typed-markup"     // markup in a value has the datatype that is for markup
 )
 
-// rules says of each rule how it is broken, what lenient reading makes of that,
-// and what to do about it.
-var rules = map[Rule]struct{ broken, read, advice string }{
-	UntypedNames: {"<baseName> holds <instanceOf>, which XTM 1.0 does not allow", "it is read as the type of the name",
-		"Convert the file to XTM 2.1: tmshare-client convert"},
-	DeclaredPrefix: {"the prefix xlink is used but not declared", "it is read as that of XLink",
-		`Declare xmlns:xlink="` + nsXLink + `" in <topicMap>`},
-	InNamespace: {"<topicMap> has no namespace", "it is read as XTM 1.0",
-		`Declare xmlns="` + nsXTM1 + `" in <topicMap>`},
-	NoTextBetween: {"there is text where only elements may stand", "it is left out",
-		"Remove it, or make a comment of it"},
-	ItemIdentifiers: {"a second statement has the item identifier of another", "it is left out there",
-		"Give each statement an id of its own"},
-	VariantScopes: {"the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)", "it is left out",
-		"Give the variant a topic in its scope that the name has not"},
-	ReifierIDs: {"a reifier is named by an IRI that is no id of a topic element, which XTM 2.0 does not allow", "it is read as the topic with that <itemIdentity>",
-		"Name the id of the topic, or convert the file to XTM 2.1: tmshare-client convert"},
-	TypedMarkup: {"<resourceData> holds markup and has no datatype", "it is read as one of xsd:anyType",
-		`Give it datatype="` + tmdm.XSDAnyType + `"`},
+// RuleText says of a rule how it is broken, what reading makes of that, and what to do about it.
+type RuleText struct {
+	Broken, Read, Advice string
+	// Loses says that something of the document is left out, or is another thing than it was.
+	Loses bool
+}
+
+var rules = map[Rule]RuleText{
+	UntypedNames: {Broken: "<baseName> holds <instanceOf>, which XTM 1.0 does not allow", Read: "it is read as the type of the name",
+		Advice: "Convert the file to XTM 2.1: tmshare-client convert"},
+	DeclaredPrefix: {Broken: "the prefix xlink is used but not declared", Read: "it is read as that of XLink",
+		Advice: `Declare xmlns:xlink="` + nsXLink + `" in <topicMap>`},
+	InNamespace: {Broken: "<topicMap> has no namespace", Read: "it is read as XTM 1.0",
+		Advice: `Declare xmlns="` + nsXTM1 + `" in <topicMap>`},
+	NoTextBetween: {Broken: "there is text where only elements may stand", Read: "it is left out", Loses: true,
+		Advice: "Remove it, or make a comment of it"},
+	ItemIdentifiers: {Broken: "a second statement has the item identifier of another", Read: "it is left out there", Loses: true,
+		Advice: "Give each statement an id of its own"},
+	VariantScopes: {Broken: "the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)", Read: "it is left out", Loses: true,
+		Advice: "Give the variant a topic in its scope that the name has not"},
+	ReifierIDs: {Broken: "a reifier is named by an IRI that is no id of a topic element, which XTM 2.0 does not allow", Read: "it is read as the topic with that <itemIdentity>",
+		Advice: "Name the id of the topic, or convert the file to XTM 2.1: tmshare-client convert"},
+	TypedMarkup: {Broken: "<resourceData> holds markup and has no datatype", Read: "it is read as one of xsd:anyType",
+		Advice: `Give it datatype="` + tmdm.XSDAnyType + `"`},
+}
+
+// NewRule adds a rule of another notation. It is for variables of packages.
+func NewRule(r Rule, text RuleText) Rule {
+	rules[r] = text
+	return r
 }
 
 // Tally counts how often each rule was broken. The zero value is empty, and so is
@@ -53,16 +65,24 @@ type Count struct {
 	Rule  Rule
 	Times int
 	First SyntaxError // where
+	names []string    // different ones of what broke it, if they are known
 }
+
+// maxNames is how many names of what broke a rule are listed.
+const maxNames = 5
 
 // Add counts an error that has a Rule.
 func (t *Tally) Add(e *SyntaxError) {
 	i := slices.IndexFunc(t.counts, func(c Count) bool { return c.Rule == e.Rule })
 	if i < 0 {
-		t.counts = append(t.counts, Count{e.Rule, 1, *e})
-		return
+		i = len(t.counts)
+		t.counts = append(t.counts, Count{Rule: e.Rule, First: *e})
 	}
-	t.counts[i].Times++
+	c := &t.counts[i]
+	c.Times++
+	if e.Of != "" && len(c.names) <= maxNames && !slices.Contains(c.names, e.Of) {
+		c.names = append(c.names, e.Of)
+	}
 }
 
 // Counts returns what was counted, in the order in which it was first met.
@@ -83,19 +103,38 @@ func (t *Tally) Times(r Rule) int {
 	return 0
 }
 
+// Losses returns the counts of what was left out, or changed.
+func (t *Tally) Losses() (lost []Count) {
+	for _, c := range t.Counts() {
+		if rules[c.Rule].Loses {
+			lost = append(lost, c)
+		}
+	}
+	return lost
+}
+
 // Tolerated says how the rule was broken, how often, and how that was read.
-func (c Count) Tolerated() string { return c.broken() + "; " + rules[c.Rule].read }
+func (c Count) Tolerated() string { return c.broken() + "; " + rules[c.Rule].Read }
 
 // Warning does the same, and says what to do about it.
-func (c Count) Warning() string { return c.Tolerated() + ". " + rules[c.Rule].advice }
+func (c Count) Warning() string { return c.Tolerated() + ". " + rules[c.Rule].Advice }
 
 // Problem says how the rule was broken, how often, and what to do about it.
-func (c Count) Problem() string { return c.broken() + ". " + rules[c.Rule].advice }
+func (c Count) Problem() string { return c.broken() + ". " + rules[c.Rule].Advice }
 
 func (c Count) broken() string {
 	times := "once"
 	if c.Times > 1 {
 		times = fmt.Sprintf("%d times", c.Times)
 	}
-	return fmt.Sprintf("%s (%s)", rules[c.Rule].broken, times)
+	if len(c.names) > 0 {
+		times += ": " + strings.Join(c.names[:min(len(c.names), maxNames)], ", ")
+	}
+	if len(c.names) > maxNames {
+		times += " and others"
+	}
+	if c.First.In != "" {
+		times += "; first in " + c.First.In
+	}
+	return fmt.Sprintf("%s (%s)", rules[c.Rule].Broken, times)
 }

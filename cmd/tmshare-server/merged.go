@@ -9,7 +9,6 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // openMap opens the file that is sent as a whole map. The server does not open what
@@ -27,12 +26,11 @@ func openMap(ctx context.Context, path, root string, known formats.Registry, how
 	}
 	r, w := io.Pipe()
 	return admin.Merged(func(sp string) (*admin.Document, error) {
-		var tolerated xtm.Tally
-		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, Formats: known, Tolerated: tolerated.Add}.Read(ctx)
+		d, err := formats.Source{Path: path, Root: root, Base: tmdm.Locator(sp), Lenient: true, Formats: known}.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		formats.WriteWarnings(os.Stderr, &tolerated)
+		formats.WriteWarnings(os.Stderr, &d.Tolerated)
 		go func() {
 			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, formats.WriteOptions{}))
 			w.CloseWithError(err)

@@ -259,5 +259,5 @@ func TestForeignXTMIsReadLeniently(t *testing.T) {
 	assert.Contains(t, bad[0].Error, "lenient")
 	s.configure(func(c *client.Config) { c.Lenient = true })
 	s.sync()
-	assert.Regexp(t, "egov: warning: in the source's XTM, <baseName> holds <instanceOf>, .*; it is read as the type of the name; first in "+f.URL+"/egov/e1, line 2", s.reported())
+	assert.Regexp(t, "egov: warning: in the source's documents, <baseName> holds <instanceOf>, .*; it is read as the type of the name; first in "+f.URL+"/egov/e1, line 2", s.reported())
 }

@@ -57,11 +57,11 @@ than half of 20 topics or more: then --max-delete must say so.
 			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
 					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir, Lenient: a.ReadsLeniently(),
-					Tolerated: tolerated.Add,
 				}.Read(ctx)
 				if err != nil {
 					return nil, err
 				}
+				tolerated = d.Tolerated
 				return d.Map, nil
 			})
 			var loses *losses.TooManyError

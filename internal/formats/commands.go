@@ -8,11 +8,37 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// WriteWarnings says how a document was read although it breaks the rules of XTM.
+// Warning says in words how often a document breaks a rule, and where first: line 0 is the document as a whole.
+type Warning struct {
+	Rule   xtm.Rule `json:"rule"`
+	Times  int      `json:"times"`
+	Line   int      `json:"line"`
+	Column int      `json:"column"`
+	Text   string   `json:"text"`
+}
+
+// Warnings say how a document was read although it breaks rules, and what was left out.
+func Warnings(tolerated *xtm.Tally) (all []Warning) {
+	for _, c := range tolerated.Counts() {
+		all = append(all, Warning{c.Rule, c.Times, c.First.Line, c.First.Column, c.Warning()})
+	}
+	return all
+}
+
+// WriteWarnings writes the same, a line for each rule.
 func WriteWarnings(w io.Writer, tolerated *xtm.Tally) {
 	for _, c := range tolerated.Counts() {
 		fmt.Fprintf(w, "%s:%d:%d: warning: %s\n", c.First.URI, c.First.Line, c.First.Column, c.Warning())
 	}
+}
+
+// DescribeCounts returns in a sentence what was left out, or changed, when a document was read.
+func DescribeCounts(lost []xtm.Count) string {
+	var parts []string
+	for _, c := range lost {
+		parts = append(parts, c.Tolerated())
+	}
+	return strings.Join(parts, "; ")
 }
 
 // ReportLosses says what a format could not carry.

@@ -60,6 +60,8 @@ type Document struct {
 	Version xtm.Version // of XTM; that of documents merged in may be another. "" for other formats
 	Format  *Format     // in which it was read
 	Map     *tmdm.TopicMap
+
+	Tolerated xtm.Tally // what it breaks the rules by, and what was left out
 }
 
 // Syntax names the format of the document, with its version.
@@ -127,7 +129,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 	}
 	o := xtm.Options{
 		Base: d.Base, URI: d.Name, ContentType: s.ContentType, Lenient: s.Lenient, DropClashes: s.DropClashes, Limits: s.Limits,
-		Tolerated: s.Tolerated, Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
+		Tolerated: s.tolerated(d), Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
 	}
 	switch {
 	case s.Unmerged != nil:
@@ -160,6 +162,15 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return &InputError{d.Name, content.err}
 	}
 	return err
+}
+
+// tolerated counts for the document what is tolerated in it.
+func (s Source) tolerated(d *Document) func(*xtm.SyntaxError) {
+	return func(e *xtm.SyntaxError) {
+		if d.Tolerated.Add(e); s.Tolerated != nil {
+			s.Tolerated(e)
+		}
+	}
 }
 
 // format is the one that the ending of the file's name tells, if it can be read.

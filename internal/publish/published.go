@@ -3,6 +3,7 @@ package publish
 import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -26,38 +27,27 @@ type Published struct {
 	// is that of a collection which is not there.
 	SP string `json:"sp,omitempty"`
 
-	// Warnings are what the document breaks the rules of XTM by, and how it was read
-	// all the same; and that its ids were numbered anew.
-	Warnings []Warning `json:"warnings,omitempty"`
+	// Warnings are what the document breaks rules by, how it was read all the same, and
+	// what was left out; and that its ids were numbered anew.
+	Warnings []formats.Warning `json:"warnings,omitempty"`
 
 	// DroppedItemIdentifiers counts the item identifiers of the document that
 	// another statement had already.
 	DroppedItemIdentifiers int `json:"droppedItemIdentifiers,omitempty"`
 }
 
-// Warning says in words how often a document breaks a rule, and where first: line 0 is the document as a whole.
-type Warning struct {
-	Rule   xtm.Rule `json:"rule"`
-	Times  int      `json:"times"`
-	Line   int      `json:"line"`
-	Column int      `json:"column"`
-	Text   string   `json:"text"`
-}
-
 // note counts a change. The store may decide more than once.
 func (d *Published) note(change *fragment.Change) {
 	d.Added, d.Updated, d.Deleted, d.Warnings = change.Added, change.Updated, change.Deleted, nil
 	if n := change.Renumbered; n > 0 {
-		d.Warnings = []Warning{{Rule: losses.RenumberedRule, Times: n, Text: losses.RenumberedWarning(n)}}
+		d.Warnings = []formats.Warning{{Rule: losses.RenumberedRule, Times: n, Text: losses.RenumberedWarning(n)}}
 	}
 }
 
 // warn adds what was tolerated in the document that was published.
 func (d *Published) warn(tolerated *xtm.Tally) {
 	d.DroppedItemIdentifiers = tolerated.Times(xtm.ItemIdentifiers)
-	for _, c := range tolerated.Counts() {
-		d.Warnings = append(d.Warnings, Warning{c.Rule, c.Times, c.First.Line, c.First.Column, c.Warning()})
-	}
+	d.Warnings = append(d.Warnings, formats.Warnings(tolerated)...)
 }
 
 // ChangedTopic is a topic of which a dry run would publish a fragment.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Kind tells the kinds of terms (RDF 1.1 Concepts §3.1, Triples).
@@ -67,16 +69,8 @@ func NewText(value, language string) Term {
 // Quad is a statement of a graph. A Graph without a kind is the default graph.
 type Quad struct{ Subject, Predicate, Object, Graph Term }
 
-// SyntaxError says why and where a document was rejected.
-type SyntaxError struct {
-	URI          string // the name of the document
-	Line, Column int    // from 1; columns count bytes
-	Reason       string
-}
-
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
-}
+// SyntaxError says why and where a document was rejected, or what of it was tolerated.
+type SyntaxError = xtm.SyntaxError
 
 // Newer is the reason to refuse what RDF 1.2 adds to a notation.
 func Newer(syntax string) string {

@@ -21,6 +21,8 @@ type converted struct {
 	Topics       int             `json:"topics"`
 	Associations int             `json:"associations"`
 	Losses       xtm.Losses      `json:"losses"`
+
+	Warnings []formats.Warning `json:"warnings,omitempty"` // of reading
 }
 
 // convertOptions say how a file is converted.
@@ -47,7 +49,7 @@ wrong, what was there before stays.
 
 ` + aboutFiles + `
 
-What a format cannot carry is counted on standard error. XTM 1.0 has no datatypes,
+What is not read of IN, and what a format cannot carry, is counted on standard error. XTM 1.0 has no datatypes,
 no item identifiers beside ids, and no types of names: --name-types=ontopia writes
 these as Ontopia does, as baseName/instanceOf, which is read as it is meant unless with --strict.
 RDF has a vocabulary of tmshare for what it has no place for. --plain leaves that out.
@@ -67,7 +69,7 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	cli.OneOf(cmd.Flags(), "to", c.Formats().All().Names()...)
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
-	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where the format cannot carry all")
+	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where not all of IN is read, or the format cannot carry all")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if o.format, err = c.formatFor(to, args[1]); err != nil {
 			return cli.UsageError(err)
@@ -103,6 +105,9 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	if err != nil {
 		return err
 	}
+	if lost := d.Tolerated.Losses(); o.target.FailOnLoss && len(lost) > 0 {
+		return fmt.Errorf("%s is not written, because not all of %s is read: %s", o.target.Path, d.Name, formats.DescribeCounts(lost))
+	}
 	// From here on there may be a temporary file to remove.
 	ctx, stop := cli.UntilInterrupted(c.Command.Context())
 	defer stop()
@@ -125,6 +130,6 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		return nil
 	}
 	topics, associations := count(d.Map)
-	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost},
+	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost, formats.Warnings(&d.Tolerated)},
 		"%s (%s) written to %s as %s: %d topics, %d associations", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
-	"github.com/tmshare/tmshare/xtm"
 )
 
 // Extension returns it: the commands.
@@ -109,15 +108,13 @@ func (c *commands) read(f *fileFlags, path string) (*formats.Document, error) {
 
 // readSource reads a file, and says what was tolerated in it.
 func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
-	var tolerated xtm.Tally
-	s.Tolerated = tolerated.Add
 	d, err := s.Read(c.Command.Context())
 	c.Display.Clear()
 	if err != nil {
 		return nil, err
 	}
 	if !c.Quiet {
-		formats.WriteWarnings(c.Command.ErrOrStderr(), &tolerated)
+		formats.WriteWarnings(c.Command.ErrOrStderr(), &d.Tolerated)
 	}
 	return d, nil
 }

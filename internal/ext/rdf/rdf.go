@@ -97,6 +97,9 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 		if err == nil {
 			m, err = b.Map(ctx)
 		}
+		if name := b.GraphName(); err == nil && name != "" && o.Tolerated != nil {
+			o.Tolerated(&xtm.SyntaxError{URI: o.URI, Line: 1, Column: 1, Rule: rdf.GraphNames, Of: name, Reason: "the statements are the graph " + name + ", and its name is left out"})
+		}
 		return m, inDocument(err, o.URI)
 	}
 	written := func(w io.Writer, sp string, say func(*mapping.Records) error) error {
@@ -166,14 +169,9 @@ func explained(err error, f *formats.Format, uri string, start []byte) error {
 	return err
 }
 
-// inDocument returns an error as readers of XTM have it.
+// inDocument returns an error with the name of the document.
 func inDocument(err error, uri string) error {
-	var syntax *rdf.SyntaxError
-	var graphs *mapping.GraphsError
-	switch {
-	case errors.As(err, &syntax):
-		return &xtm.SyntaxError{URI: syntax.URI, Line: syntax.Line, Column: syntax.Column, Reason: syntax.Reason, Err: err}
-	case errors.As(err, &graphs):
+	if graphs := (*mapping.GraphsError)(nil); errors.As(err, &graphs) {
 		return fmt.Errorf("%s: %w", uri, err)
 	}
 	return err
