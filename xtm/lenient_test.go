@@ -114,7 +114,9 @@ func requireEqualMaps(t *testing.T, want, got *tmdm.TopicMap) {
 // A count names some different ones of what broke its rule, and the part of the document that had the first.
 func TestCountsNameWhatBreaksARule(t *testing.T) {
 	t.Parallel()
-	rule := xtm.NewRule("test-losses", xtm.RuleText{Broken: "a thing is odd", Read: "it is left out", Advice: "Mend it", Loses: true})
+	rule := xtm.NewRule("test-losses", xtm.RuleText{
+		Broken: "a thing is odd", Read: "it is left out", Advice: "Mend it", Loses: true,
+	})
 	var tally xtm.Tally
 	tally.Add(&xtm.SyntaxError{Rule: xtm.TypedMarkup})
 	assert.Empty(t, tally.Losses())

@@ -32,22 +32,49 @@ type RuleText struct {
 }
 
 var rules = map[Rule]RuleText{
-	UntypedNames: {Broken: "<baseName> holds <instanceOf>, which XTM 1.0 does not allow", Read: "it is read as the type of the name",
-		Advice: "Convert the file to XTM 2.1: tmshare-client convert"},
-	DeclaredPrefix: {Broken: "the prefix xlink is used but not declared", Read: "it is read as that of XLink",
-		Advice: `Declare xmlns:xlink="` + nsXLink + `" in <topicMap>`},
-	InNamespace: {Broken: "<topicMap> has no namespace", Read: "it is read as XTM 1.0",
-		Advice: `Declare xmlns="` + nsXTM1 + `" in <topicMap>`},
-	NoTextBetween: {Broken: "there is text where only elements may stand", Read: "it is left out", Loses: true,
-		Advice: "Remove it, or make a comment of it"},
-	ItemIdentifiers: {Broken: "a second statement has the item identifier of another", Read: "it is left out there", Loses: true,
-		Advice: "Give each statement an id of its own"},
-	VariantScopes: {Broken: "the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)", Read: "it is left out", Loses: true,
-		Advice: "Give the variant a topic in its scope that the name has not"},
-	ReifierIDs: {Broken: "a reifier is named by an IRI that is no id of a topic element, which XTM 2.0 does not allow", Read: "it is read as the topic with that <itemIdentity>",
-		Advice: "Name the id of the topic, or convert the file to XTM 2.1: tmshare-client convert"},
-	TypedMarkup: {Broken: "<resourceData> holds markup and has no datatype", Read: "it is read as one of xsd:anyType",
-		Advice: `Give it datatype="` + tmdm.XSDAnyType + `"`},
+	UntypedNames: {
+		Broken: "<baseName> holds <instanceOf>, which XTM 1.0 does not allow",
+		Read:   "it is read as the type of the name",
+		Advice: "Convert the file to XTM 2.1: tmshare-client convert",
+	},
+	DeclaredPrefix: {
+		Broken: "the prefix xlink is used but not declared",
+		Read:   "it is read as that of XLink",
+		Advice: `Declare xmlns:xlink="` + nsXLink + `" in <topicMap>`,
+	},
+	InNamespace: {
+		Broken: "<topicMap> has no namespace",
+		Read:   "it is read as XTM 1.0",
+		Advice: `Declare xmlns="` + nsXTM1 + `" in <topicMap>`,
+	},
+	NoTextBetween: {
+		Broken: "there is text where only elements may stand",
+		Read:   "it is left out",
+		Loses:  true,
+		Advice: "Remove it, or make a comment of it",
+	},
+	ItemIdentifiers: {
+		Broken: "a second statement has the item identifier of another",
+		Read:   "it is left out there",
+		Loses:  true,
+		Advice: "Give each statement an id of its own",
+	},
+	VariantScopes: {
+		Broken: "the scope of a variant adds no topic to that of its name (ISO 13250-2 §5.5, Variant items)",
+		Read:   "it is left out",
+		Loses:  true,
+		Advice: "Give the variant a topic in its scope that the name has not",
+	},
+	ReifierIDs: {
+		Broken: "a reifier is named by an IRI that is no id of a topic element, which XTM 2.0 does not allow",
+		Read:   "it is read as the topic with that <itemIdentity>",
+		Advice: "Name the id of the topic, or convert the file to XTM 2.1: tmshare-client convert",
+	},
+	TypedMarkup: {
+		Broken: "<resourceData> holds markup and has no datatype",
+		Read:   "it is read as one of xsd:anyType",
+		Advice: `Give it datatype="` + tmdm.XSDAnyType + `"`,
+	},
 }
 
 // NewRule adds a rule of another notation. It is for variables of packages.

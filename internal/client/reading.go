@@ -51,7 +51,8 @@ func (c *Client) reportTolerated(source string) {
 	c.tolerated.mu.Lock()
 	defer c.tolerated.mu.Unlock()
 	for _, n := range c.tolerated.tally.Counts() {
-		c.Report(fmt.Sprintf("%s: warning: in the source's documents, %s; first in %s, line %d", source, n.Tolerated(), n.First.URI, n.First.Line))
+		c.Report(fmt.Sprintf("%s: warning: in the source's documents, %s; first in %s, line %d",
+			source, n.Tolerated(), n.First.URI, n.First.Line))
 	}
 }
 

@@ -69,7 +69,8 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	cli.OneOf(cmd.Flags(), "to", c.Formats().All().Names()...)
 	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
-	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false, "write nothing, exit code 1, where not all of IN is read, or the format cannot carry all")
+	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false,
+		"write nothing, exit code 1, where not all of IN is read, or the format cannot carry all")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if o.format, err = c.formatFor(to, args[1]); err != nil {
 			return cli.UsageError(err)
@@ -106,7 +107,8 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		return err
 	}
 	if lost := d.Tolerated.Losses(); o.target.FailOnLoss && len(lost) > 0 {
-		return fmt.Errorf("%s is not written, because not all of %s is read: %s", o.target.Path, d.Name, formats.DescribeCounts(lost))
+		return fmt.Errorf("%s is not written, because not all of %s is read: %s",
+			o.target.Path, d.Name, formats.DescribeCounts(lost))
 	}
 	// From here on there may be a temporary file to remove.
 	ctx, stop := cli.UntilInterrupted(c.Command.Context())
@@ -130,6 +132,7 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		return nil
 	}
 	topics, associations := count(d.Map)
-	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost, formats.Warnings(&d.Tolerated)},
+	warnings := formats.Warnings(&d.Tolerated)
+	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost, warnings},
 		"%s (%s) written to %s as %s: %d topics, %d associations", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 }

@@ -98,7 +98,10 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 			m, err = b.Map(ctx)
 		}
 		if name := b.GraphName(); err == nil && name != "" && o.Tolerated != nil {
-			o.Tolerated(&xtm.SyntaxError{URI: o.URI, Line: 1, Column: 1, Rule: rdf.GraphNames, Of: name, Reason: "the statements are the graph " + name + ", and its name is left out"})
+			o.Tolerated(&xtm.SyntaxError{
+				URI: o.URI, Line: 1, Column: 1, Rule: rdf.GraphNames, Of: name,
+				Reason: "the statements are the graph " + name + ", and its name is left out",
+			})
 		}
 		return m, inDocument(err, o.URI)
 	}

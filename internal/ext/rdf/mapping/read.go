@@ -94,8 +94,8 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 	return b.m, b.m.Normalize(ctx)
 }
 
-// GraphName returns the name of the graph that was read where it has one that nobody chose: no topic map has a place for
-// it. Else it returns "".
+// GraphName returns the name of the graph that was read where it has one that nobody chose: no topic map has a place
+// for it. Else it returns "".
 func (b *Builder) GraphName() string {
 	if b.graphs.wanted != "" || b.graphs.last.Kind == rdf.None {
 		return ""
