@@ -25,11 +25,12 @@ type Losses struct {
 	Scopes             int `json:"scopes,omitempty"`          // scopes that are no language (RDF); what is in them is written
 	Reifiers           int `json:"reifiers,omitempty"`        // which topics are statements (RDF)
 	SubjectLocators    int `json:"subjectLocators,omitempty"` // subject locators beside other identifiers (RDF)
+	FileSubjects       int `json:"fileSubjects,omitempty"`    // subjects that are named for a file (RDF); they are written
 }
 
 // Total returns the number of all losses.
 func (l Losses) Total() int {
-	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.SubjectIdentifiers + l.Variants + l.Associations + l.Scopes + l.Reifiers + l.SubjectLocators
+	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.SubjectIdentifiers + l.Variants + l.Associations + l.Scopes + l.Reifiers + l.SubjectLocators + l.FileSubjects
 }
 
 // NameTypes says what becomes of the types of names in XTM 1.0, which has no

@@ -43,6 +43,11 @@ func DescribeCounts(lost []xtm.Count) string {
 
 // ReportLosses says what a format could not carry.
 func ReportLosses(w io.Writer, format *Format, lost xtm.Losses) {
+	if n := lost.FileSubjects; n > 0 {
+		const text = "warning: %d subjects are named for a file (file:///…), which is elsewhere for others: "
+		fmt.Fprintf(w, text+"give --base with the URL that the map has for all\n", n)
+		lost.FileSubjects = 0
+	}
 	if lost.Total() > 0 {
 		fmt.Fprintf(w, "left out, because %s cannot carry it: %s\n", format, DescribeLosses(lost))
 	}
@@ -58,7 +63,7 @@ func DescribeLosses(l xtm.Losses) string {
 		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
 		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants"}, {l.Associations, "associations without roles"},
 		{l.Scopes, "scopes that are no language"}, {l.Reifiers, "topics that reify statements"},
-		{l.SubjectLocators, "subject locators"},
+		{l.SubjectLocators, "subject locators"}, {l.FileSubjects, "subjects named for a file, which need --base"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

@@ -344,8 +344,8 @@ func (r *reading) settle() error {
 	return nil
 }
 
-// settleLone reads the statements that topics are there. What other statements say of a topic makes the topic, so such a
-// statement is one more. Statements that the mapping has a topic for make that one too.
+// settleLone reads the statements that topics are there. Where other statements make the topic, such a statement is one
+// more. So it is where these need it for the mapping.
 func (r *reading) settleLone() {
 	var bare []rdf.Term
 	for _, t := range r.lone {

@@ -41,7 +41,14 @@ func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 			w.say(w.term(t), rdf.Type, rdf.NewIRI(termTopic))
 		}
 	}
-	return rdf.Sorted(w.quads), w.losses
+	all := rdf.Sorted(w.quads)
+	for i, q := range all {
+		known := i > 0 && all[i-1].Subject == q.Subject
+		if w.plain && !known && q.Subject.Kind == rdf.IRI && isFile(tmdm.Locator(q.Subject.Value)) {
+			w.losses.FileSubjects++
+		}
+	}
+	return all, w.losses
 }
 
 type writing struct {
