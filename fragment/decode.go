@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -125,32 +126,36 @@ func LeastPlayer(record []byte) (least []byte) {
 
 // StoredTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding
 // it.
-func StoredTitle(record []byte) (string, error) {
+func StoredTitle(record []byte, languages ...string) (string, error) {
 	r := reader[[]byte]{rest: TopicContent(record)}
 	identifiers := r.count()
 	if identifiers == 0 {
 		return "", ErrCorrupt
 	}
-	title := r.text()
+	topicSI := r.text()
 	r.skip(identifiers - 1)
 	r.skip(r.count()) // subject locators
-	best := 0
+	best := titles.Chooser[[]byte]{Languages: languages}
 	for range r.count() {
-		value, typ := r.text(), r.text()
-		themes := r.count()
-		r.skip(themes + 1) // and the reifier
+		best.Name(r.text())
+		best.Type(r.text())
+		for range r.count() {
+			best.Theme(r.text())
+		}
+		r.skip(1) // the reifier
 		for range r.count() {
 			r.skip(2)
 			r.skip(r.count() + 1)
 		}
-		if rank := titleRank(typ, themes); rank > best && len(value) > 0 {
-			title, best = value, rank
-		}
+		best.End()
 	}
 	if r.bad {
 		return "", ErrCorrupt
 	}
-	return string(title), nil
+	if title, ok := best.Best(); ok {
+		return string(title), nil
+	}
+	return titles.Word(string(topicSI)), nil
 }
 
 // reader reads texts, which share the memory of what is read.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -291,29 +292,28 @@ func mention(yield func(Ref), typ, reifier Ref, scope []Ref) {
 	}
 }
 
-// Title returns what a person would call t: an unscoped name of the default type if there is one, else any name, else
-// the TopicSI.
-func (t *Topic) Title() string {
-	title, best := string(t.TopicSI()), 0
-	for i := range t.Names {
-		n := &t.Names[i]
-		if rank := titleRank(string(n.Type), len(n.Scope)); rank > best && n.Value != "" {
-			title, best = n.Value, rank
-		}
+// Title returns what t is called for a reader of some languages, the best first: its best name ([titles.Chooser]), else
+// what its TopicSI says.
+func (t *Topic) Title(languages ...string) string {
+	if title, ok := t.BestName(languages...); ok {
+		return title
 	}
-	return title
+	return titles.Word(string(t.TopicSI()))
 }
 
-// titleRank returns how good a name is as a title, by its type and how many themes it has.
-func titleRank[T string | []byte](typ T, themes int) int {
-	rank := 1
-	if themes == 0 {
-		rank += 2
+// BestName is Title of a topic that has a name that can be a title.
+func (t *Topic) BestName(languages ...string) (title string, ok bool) {
+	best := titles.Chooser[string]{Languages: languages}
+	for i := range t.Names {
+		n := &t.Names[i]
+		best.Name(n.Value)
+		best.Type(string(n.Type))
+		for _, theme := range n.Scope {
+			best.Theme(string(theme))
+		}
+		best.End()
 	}
-	if string(typ) == string(tmdm.PSIDefaultNameType) {
-		rank++
-	}
-	return rank
+	return best.Best()
 }
 
 // Refer puts other references in the place of those of t.

@@ -70,7 +70,7 @@ func readTopic(tm *tmdm.TopicMap, t *tmdm.Topic) (n int) {
 	for _, l := range t.SubjectLocators() {
 		n += len(tm.TopicBySubjectLocator(l).Occurrences())
 	}
-	if t.DisplayName(t) != nil {
+	if t.DisplayName("en") != nil {
 		n++
 	}
 	n += len(list(t.Types())) + len(list(t.Instances())) + len(list(t.AllTypes())) + len(list(t.AllInstances()))

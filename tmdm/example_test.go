@@ -164,16 +164,13 @@ func ExampleTopic_RolesPlayedByType() {
 // The name in the reader's language, or else one that holds everywhere.
 func ExampleTopic_DisplayName() {
 	tm := tmdm.New()
-	topic := func(name string) *tmdm.Topic {
-		return tm.CreateTopicBySubjectIdentifier(tmdm.Locator("http://example.org/" + name))
-	}
-	norwegian, danish := topic("norwegian"), topic("danish")
-	copenhagen := topic("copenhagen")
+	danish := tm.CreateTopicBySubjectIdentifier("http://www.topicmaps.org/xtm/1.0/language.xtm#da")
+	copenhagen := tm.CreateTopicBySubjectIdentifier("http://example.org/copenhagen")
 	copenhagen.AddName("Copenhagen", nil)
 	copenhagen.AddName("København", nil, danish)
 	fmt.Println(copenhagen.DisplayName().Value())
-	fmt.Println(copenhagen.DisplayName(danish).Value())
-	fmt.Println(copenhagen.DisplayName(norwegian).Value())
+	fmt.Println(copenhagen.DisplayName("da").Value())
+	fmt.Println(copenhagen.DisplayName("nb").Value())
 	// Output:
 	// Copenhagen
 	// København

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -65,6 +66,24 @@ type ClaimedRelation struct {
 type ClaimedRole struct {
 	Type   string `json:"type"`
 	Player string `json:"player"`
+}
+
+// Title returns what t is called for a reader of some languages, the best first.
+func (t *Topic) Title(languages ...string) string {
+	best := titles.Chooser[string]{Languages: languages}
+	for i := range t.Names {
+		n := &t.Names[i]
+		best.Name(n.Value)
+		best.Type(n.Type)
+		for _, theme := range n.Scope {
+			best.Theme(theme)
+		}
+		best.End()
+	}
+	if title, ok := best.Best(); ok {
+		return title
+	}
+	return titles.Word(t.TopicSI)
 }
 
 // Topic returns the topic of the merged view that has a subject identifier, with

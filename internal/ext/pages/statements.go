@@ -64,5 +64,11 @@ func Name(t *fragment.Topic, ref fragment.Ref) string {
 	return layout.Cut(words.Short(string(ref)))
 }
 
-// named reports whether a topic is there, and has a name.
-func named(t *fragment.Topic) bool { return t != nil && t.Title() != string(t.TopicSI()) }
+// named reports whether a topic is there, and has a name that can be a title.
+func named(t *fragment.Topic) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.BestName()
+	return ok
+}

@@ -3,7 +3,6 @@ package mapdiff
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -201,17 +200,10 @@ func short(base, l tmdm.Locator) string {
 	return string(l)
 }
 
-// Title returns what a person would call t: an unscoped name of the default
-// type if there is one, else any name.
+// Title returns the name by which t is called; "" where it has none.
 func Title(t *tmdm.Topic) string {
-	best := ""
-	for _, n := range t.Names() {
-		if len(n.Scope().Themes()) == 0 && slices.Contains(n.Type().SubjectIdentifiers(), tmdm.PSIDefaultNameType) {
-			return n.Value()
-		}
-		if best == "" {
-			best = n.Value()
-		}
+	if n := t.DisplayName(); n != nil {
+		return n.Value()
 	}
-	return best
+	return ""
 }

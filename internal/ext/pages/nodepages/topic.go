@@ -97,15 +97,8 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	if !instances {
 		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
-	title := t.TopicSI
-	for i := range t.Names {
-		if name := strings.TrimSpace(t.Names[i].Value); name != "" {
-			title = name
-			break
-		}
-	}
 	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + NodePath})
-	return p.site.Write(w, http.StatusOK, topicTemplate, title, path, of)
+	return p.site.Write(w, http.StatusOK, topicTemplate, t.Title(), path, of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Options say how a graph becomes a topic map, and how a topic map becomes a graph. Both ways need the same
@@ -43,17 +44,13 @@ func (o *Options) Validate() error {
 const DefaultGraph = "default"
 
 // labels are the properties whose texts are names.
-var labels = map[string]bool{
-	rdfsLabel: true,
-	"http://www.w3.org/2004/02/skos/core#prefLabel":   true,
-	"http://www.w3.org/2004/02/skos/core#altLabel":    true,
-	"http://www.w3.org/2004/02/skos/core#hiddenLabel": true,
-	"http://purl.org/dc/elements/1.1/title":           true,
-	"http://purl.org/dc/terms/title":                  true,
-	"http://xmlns.com/foaf/0.1/name":                  true,
-	"http://schema.org/name":                          true,
-	"https://schema.org/name":                         true,
-}
+var labels = func() map[string]bool {
+	all := map[string]bool{}
+	for _, property := range titles.Labels {
+		all[property] = true
+	}
+	return all
+}()
 
 // labels returns all properties whose texts are names.
 func (o *Options) labels() map[string]bool {

@@ -171,6 +171,37 @@ func TestVocabularyIsKept(t *testing.T) {
 	}
 }
 
+// Concepts of a real vocabulary are called by their preferred labels, in English where they have one.
+func TestConceptsAreCalledByTheirPreferredLabels(t *testing.T) {
+	const skos = "http://www.w3.org/2004/02/skos/core#"
+	for n := 2; n <= 7; n++ {
+		graph := readTurtle(t, state(t, n), "http://example.org/voc4cat")
+		labels, concepts := map[string]map[string]string{}, 0
+		for _, q := range graph {
+			if q.Predicate.Value == skos+"prefLabel" {
+				if labels[q.Subject.Value] == nil {
+					labels[q.Subject.Value] = map[string]string{}
+				}
+				labels[q.Subject.Value][q.Object.Language] = q.Object.Value
+			}
+		}
+		m := mapOf(t, graph)
+		for topic := range m.TopicBySubjectIdentifier(skos + "Concept").Instances() {
+			of := labels[string(topic.SubjectIdentifiers()[0])]
+			want, english := of["en"]
+			for _, label := range of {
+				if !english {
+					want = max(want, label)
+				}
+			}
+			if concepts++; want != "" {
+				assert.Equal(t, want, topic.DisplayName("en").Value())
+			}
+		}
+		require.Greater(t, concepts, 100)
+	}
+}
+
 // A topic map of which RDF can carry all is the same after it was a graph.
 func TestTopicMapsAreKept(t *testing.T) {
 	m, err := xtm.Read(t.Context(), bytes.NewReader([]byte(example)), xtm.Options{Base: "http://example.org/map"})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -14,7 +15,7 @@ import (
 const (
 	NS = "https://github.com/tmshare/tmshare/ns/1/"
 
-	languageNS = NS + "language/" // and a tag in lower case (BCP 47): a theme
+	languageNS = titles.Namespace // and a tag in lower case (BCP 47): a theme
 	iriNS      = NS + "iri/"      // and an IRI in hexadecimal digits, which topic maps would compare otherwise
 	locatorNS  = NS + "locator/"  // and a locator in hexadecimal digits, with characters that no IRI has
 	unnamedNS  = NS + "unnamed/"  // and a number: a topic whose locators identify other things in RDF

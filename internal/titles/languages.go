@@ -1,0 +1,140 @@
+package titles
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/language"
+)
+
+// Languages are language ranges (RFC 4647), in lower case: the best first.
+type Languages []string
+
+// A range fits a tag as its lookup says (RFC 4647 §3.4): the closer the better. Where no tag is so close, one does that
+// is more special than the range, or has the same language.
+const (
+	same      = iota
+	shorter   // the tag is the beginning of the range
+	longer    // the range is the beginning of the tag
+	related   // both are of one language
+	closeness // how many there are
+)
+
+// place returns the place of a language in the order of the reader. None comes behind all that the reader understands,
+// and before all others.
+func (l Languages) place(tag *Tag) int {
+	if tag.n > 0 {
+		text := tag.text[:tag.n]
+		for i, r := range l {
+			if c := fits(r, text); c < closeness {
+				return i*closeness + c
+			}
+		}
+		return len(l)*closeness + 1
+	}
+	return len(l) * closeness
+}
+
+func fits(r string, tag []byte) int {
+	switch {
+	case r == string(tag):
+		return same
+	case len(r) > len(tag) && r[len(tag)] == '-' && r[:len(tag)] == string(tag):
+		return shorter
+	case len(tag) > len(r) && tag[len(r)] == '-' && string(tag[:len(r)]) == r:
+		return longer
+	}
+	primary, _, _ := bytes.Cut(tag, []byte{'-'})
+	if len(r) > len(primary) && r[len(primary)] == '-' && r[:len(primary)] == string(primary) {
+		return related
+	}
+	return closeness
+}
+
+// Tag is a language tag (BCP 47) in lower case. The zero one is none.
+type Tag struct {
+	text [longestTag]byte
+	n    uint8
+}
+
+// longestTag is the length of the longest tag that is understood: RFC 5646 §4.4.1 has 35 for those without extensions.
+const longestTag = 35
+
+func (t *Tag) String() string { return string(t.text[:t.n]) }
+
+func (t *Tag) compare(other *Tag) int { return bytes.Compare(t.text[:t.n], other.text[:other.n]) }
+
+// Namespace is what the identifiers of languages begin with in the topic maps that are made of RDF (docs/rdf.md).
+const Namespace = "https://github.com/tmshare/tmshare/ns/1/language/"
+
+// namespaces are what widely used identifiers of languages begin with. The rest is a tag, or a code of ISO 639.
+var namespaces = [...]string{
+	Namespace,
+	"http://www.topicmaps.org/xtm/1.0/language.xtm#",
+	"http://psi.oasis-open.org/iso/639/#",
+	"http://psi.oasis-open.org/iso/639/",
+	"http://lexvo.org/id/iso639-1/", "http://lexvo.org/id/iso639-3/",
+	"http://id.loc.gov/vocabulary/iso639-1/", "http://id.loc.gov/vocabulary/iso639-2/",
+	"http://publications.europa.eu/resource/authority/language/",
+}
+
+// LanguageOf returns the language of which an IRI is an identifier.
+func LanguageOf[T ~string | []byte](identifier T) (tag Tag, ok bool) {
+	for _, namespace := range namespaces {
+		if len(identifier) <= len(namespace) || string(identifier[:len(namespace)]) != namespace {
+			continue
+		}
+		rest := identifier[len(namespace):]
+		if len(rest) < 2 || len(rest) > longestTag {
+			return tag, false
+		}
+		for i := range len(rest) {
+			c := rest[i]
+			switch {
+			case 'A' <= c && c <= 'Z':
+				c += 'a' - 'A'
+			case 'a' <= c && c <= 'z', i > 0 && ('0' <= c && c <= '9' || c == '-'):
+			default:
+				return Tag{}, false
+			}
+			tag.text[i] = c
+		}
+		tag.n = uint8(len(rest))
+		tag.shorten()
+		return tag, true
+	}
+	return tag, false
+}
+
+// shorten replaces a code of three letters where there is one of two: BCP 47 has that alone.
+func (t *Tag) shorten() {
+	if t.n < 3 || t.n > 3 && t.text[3] != '-' {
+		return
+	}
+	if short, ok := shortCodes()[[3]byte(t.text[:3])]; ok {
+		copy(t.text[2:], t.text[3:t.n])
+		t.text[0], t.text[1] = short[0], short[1]
+		t.n--
+		t.text[t.n] = 0
+	}
+}
+
+// shortCodes are the languages with codes of two letters, by those of three letters.
+var shortCodes = sync.OnceValue(func() map[[3]byte]string {
+	codes := map[[3]byte]string{}
+	for a := 'a'; a <= 'z'; a++ {
+		for b := 'a'; b <= 'z'; b++ {
+			code := string([]rune{a, b})
+			if base, err := language.ParseBase(code); err == nil && base.String() == code {
+				codes[[3]byte([]byte(base.ISO3()))] = code
+			}
+		}
+	}
+	for _, bibliographic := range strings.Fields(
+		"alb:sq arm:hy baq:eu bur:my chi:zh cze:cs dut:nl fre:fr geo:ka ger:de gre:el ice:is mac:mk mao:mi may:ms per:fa rum:ro slo:sk tib:bo wel:cy",
+	) { // ISO 639-2/B
+		codes[[3]byte([]byte(bibliographic[:3]))] = bibliographic[4:]
+	}
+	return codes
+})

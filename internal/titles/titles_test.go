@@ -1,0 +1,166 @@
+package titles_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tmshare/tmshare/internal/titles"
+)
+
+// name is a name of a topic: its text, its type, and its themes.
+type name struct {
+	value, typ string
+	themes     []string
+}
+
+// called returns the title of a topic with some names; "-" where none can be a title.
+func called(languages titles.Languages, names ...name) string {
+	best := titles.Chooser[string]{Languages: languages}
+	for _, n := range names {
+		best.Name(n.value)
+		best.Type(n.typ)
+		for _, theme := range n.themes {
+			best.Theme(theme)
+		}
+		best.End()
+	}
+	if title, ok := best.Best(); ok {
+		return title
+	}
+	return "-"
+}
+
+// in returns the themes that tags in BCP 47 are, and others that are no languages.
+func in(tags ...string) (themes []string) {
+	for _, tag := range tags {
+		if !strings.Contains(tag, ":") {
+			tag = titles.Namespace + tag
+		}
+		themes = append(themes, tag)
+	}
+	return themes
+}
+
+const dcTitle, fullName = "http://purl.org/dc/elements/1.1/title", "http://example.org/full-name"
+
+// Each case has names from the best to the worst.
+func TestOrderOfNames(t *testing.T) {
+	for what, c := range map[string]struct {
+		languages titles.Languages
+		names     []name
+	}{
+		"types": {nil, []name{
+			{"z", titles.PrefLabel, nil}, {"y", titles.LiteralForm, nil}, {"x", titles.Default, nil}, {"w", titles.RDFSLabel, nil},
+			{"v", "http://schema.org/name", nil}, {"u", titles.DCTitle, nil}, {"t", dcTitle, nil}, {"s", titles.FOAFName, nil},
+			{"r", titles.AltLabel, nil}, {"q", fullName, nil},
+		}},
+		"a preferred name in any language comes before others in that of the reader": {titles.Languages{"fi"}, []name{
+			{"polku", titles.PrefLabel, in("fi")}, {"reitti", titles.FOAFName, in("fi")}, {"path", titles.PrefLabel, in("en")},
+			{"Weg", titles.RDFSLabel, in("de")}, {"ura", titles.AltLabel, in("fi")}, {"way", titles.AltLabel, in("en")}, {"tie", fullName, in("fi")},
+		}},
+		"languages in their order, then none, then any": {titles.Languages{"de", "en"}, []name{
+			{"z", titles.FOAFName, in("de")}, {"y", titles.PrefLabel, in("en")}, {"x", titles.PrefLabel, nil}, {"w", titles.FOAFName, nil},
+			{"c", titles.PrefLabel, in("fi")}, {"b", titles.PrefLabel, in("fr")}, {"a", titles.RDFSLabel, in("da")},
+		}},
+		"without languages none comes first": {nil, []name{{"y", titles.Default, nil}, {"x", titles.PrefLabel, in("en")}}},
+		"how close a language is": {titles.Languages{"de-ch-1996", "fr"}, []name{
+			{"z", titles.PrefLabel, in("de-ch-1996")}, {"y", titles.PrefLabel, in("de-ch")}, {"x", titles.FOAFName, in("de")},
+			{"w", titles.PrefLabel, in("de-ch-1996-x-town")}, {"v", titles.PrefLabel, in("de-at")}, {"u", titles.PrefLabel, in("fr-ca")},
+			{"t", titles.PrefLabel, in("den")},
+		}},
+		"a name that holds everywhere comes before others": {nil, []name{
+			{"z", titles.AltLabel, nil}, {"y", fullName, nil}, {"x", titles.PrefLabel, in("http://example.org/short")},
+			{"w", fullName, in("http://example.org/short")}, {"v", titles.PrefLabel, in("http://example.org/short", "http://example.org/old")},
+		}},
+		"of several languages the best counts": {titles.Languages{"en"}, []name{
+			{"y", titles.PrefLabel, in("fr", "en")}, {"x", titles.PrefLabel, in("fr", "de")},
+		}},
+		"the text counts last": {nil, []name{{"a", titles.PrefLabel, in("en")}, {"b", titles.PrefLabel, in("en")}, {"a", titles.PrefLabel, in("fr")}}},
+		"what is no title": {titles.Languages{"en"}, []name{
+			{"z", fullName, in("http://example.org/old")}, {"-", titles.HiddenLabel, in("en")}, {"-", titles.PrefLabel, in("en", "http://psi.topicmaps.org/iso13250/model/sort")},
+			{" \u2003\n", titles.PrefLabel, in("en")},
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			for i, better := range c.names {
+				for _, worse := range c.names[i+1:] {
+					assert.Equal(t, better.value, called(c.languages, better, worse), "not %v", worse)
+					assert.Equal(t, better.value, called(c.languages, worse, better), "not %v", worse)
+				}
+			}
+		})
+	}
+	assert.Equal(t, "-", called(nil, name{"x", titles.HiddenLabel, nil}, name{" ", titles.PrefLabel, nil}))
+	assert.Equal(t, "\xff", called(nil, name{"\xff", fullName, nil}))
+}
+
+func TestIdentifiersOfLanguages(t *testing.T) {
+	for identifier, tag := range map[string]string{
+		"https://github.com/tmshare/tmshare/ns/1/language/de-at":        "de-at",
+		"http://www.topicmaps.org/xtm/1.0/language.xtm#EN":              "en",
+		"http://psi.oasis-open.org/iso/639/#eng":                        "en",
+		"http://psi.oasis-open.org/iso/639/#ger":                        "de",
+		"http://psi.oasis-open.org/iso/639/#deu":                        "de",
+		"http://lexvo.org/id/iso639-3/fin":                              "fi",
+		"http://lexvo.org/id/iso639-3/sma":                              "sma",
+		"http://id.loc.gov/vocabulary/iso639-1/nb":                      "nb",
+		"http://id.loc.gov/vocabulary/iso639-2/fre":                     "fr",
+		"http://publications.europa.eu/resource/authority/language/ELL": "el",
+		"https://github.com/tmshare/tmshare/ns/1/language/eng-us":       "en-us",
+		"https://github.com/tmshare/tmshare/ns/1/language/":             "",
+		"https://github.com/tmshare/tmshare/ns/1/language/e":            "",
+		"https://github.com/tmshare/tmshare/ns/1/language/en/us":        "",
+		"https://github.com/tmshare/tmshare/ns/1/language/" + long(36):  "",
+		"https://github.com/tmshare/tmshare/ns/1/language/" + long(35):  long(35),
+		"http://example.org/en":                                         "",
+	} {
+		language, ok := titles.LanguageOf(identifier)
+		assert.Equal(t, tag, language.String(), identifier)
+		assert.Equal(t, tag != "", ok, identifier)
+		inBytes, _ := titles.LanguageOf([]byte(identifier))
+		assert.Equal(t, language, inBytes, identifier)
+	}
+}
+
+func long(n int) string { return "en-x-" + strings.Repeat("a", n-5) }
+
+// Whatever names a topic has, their order does not count, and no hidden label is its title.
+func TestTheOrderOfNamesDoesNotCount(t *testing.T) {
+	tags := rapid.SampledFrom(in("en", "en-gb", "de", "fi", "http://example.org/theme", "http://example.org/other"))
+	names := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) name {
+		typ := rapid.SampledFrom([]string{
+			titles.PrefLabel, titles.AltLabel, titles.HiddenLabel, titles.Default, titles.RDFSLabel, dcTitle, titles.DCTitle, titles.FOAFName, fullName,
+		}).Draw(t, "type")
+		value := rapid.SampledFrom([]string{"", " ", "a", "b", "c", "ä"}).Draw(t, "value")
+		if typ == titles.HiddenLabel {
+			value = "hidden"
+		}
+		return name{value, typ, rapid.SliceOfNDistinct(tags, 0, 2, rapid.ID).Draw(t, "themes")}
+	}), 0, 6)
+	rapid.Check(t, func(t *rapid.T) {
+		all := names.Draw(t, "names")
+		languages := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"en", "en-us", "de", "fr"}), 0, 3, rapid.ID).Draw(t, "languages")
+		title := called(languages, all...)
+		require.NotEqual(t, "hidden", title)
+		require.Equal(t, title, called(languages, rapid.Permutation(all).Draw(t, "in another order")...))
+	})
+}
+
+func TestNamesThatLoseCostNoMemory(t *testing.T) {
+	value, typ, theme := []byte(strings.Repeat("a long name ", 20)), []byte(titles.PrefLabel), []byte("http://psi.oasis-open.org/iso/639/#eng")
+	languages := titles.Languages{"fi", "de"}
+	allocated := testing.AllocsPerRun(100, func() {
+		best := titles.Chooser[[]byte]{Languages: languages}
+		for range 20 {
+			best.Name(value)
+			best.Type(typ)
+			best.Theme(theme)
+			best.End()
+		}
+	})
+	assert.Zero(t, allocated)
+}
