@@ -63,6 +63,7 @@ func nodes(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 	}
 	ts.Logf("%s=%d", seedOfNodes, seed)
+	args = args[:testenv.Usual(1, len(args))]
 	failed := make([]error, len(args))
 	var all sync.WaitGroup
 	for i, name := range args {

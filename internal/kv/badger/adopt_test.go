@@ -311,7 +311,7 @@ func TestHistoriesWithTablesOfLoads(t *testing.T) {
 
 func TestContractWithTablesOfLoads(t *testing.T) {
 	t.Parallel()
-	s := Settings{Unsynced: true, LoadFrom: 1, TableSize: 8 << 10}
+	s := Settings{Unsynced: true, LoadFrom: 1, TableSize: 64 << 10}
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return openIn(t, t.TempDir(), s) })
 }
 
