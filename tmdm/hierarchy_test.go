@@ -138,7 +138,7 @@ func TestRemoveTypeAndSupertype(t *testing.T) {
 	assert.Equal(t, []*tmdm.Topic{city}, list(settlement.Subtypes()))
 }
 
-// Who holds a topic that was merged into another asks and tells the other.
+// A topic that was merged into another asks the other, and changes it.
 func TestRelationsOfMergedTopics(t *testing.T) {
 	tm, oslo, city, port, settlement, place := hierarchy()
 	old := topic(tm, "old")

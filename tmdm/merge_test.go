@@ -90,7 +90,7 @@ func TestMergeChain(t *testing.T) {
 	assert.Equal(t, before, canonical(tm))
 }
 
-// Who holds a merged topic goes on to work with what it has become: a reader
+// A holder of a merged topic goes on to work with what it has become: a reader
 // has it on its stack while another element makes it merge.
 func TestMergedTopicStandsForTheOther(t *testing.T) {
 	tm := New()

@@ -185,7 +185,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// Whoever calls Read can recover from a panic of the document.
+// The caller of Read can recover from a panic of the document.
 func TestPanicWhileReadingAhead(t *testing.T) {
 	onCores(2, func() {
 		d := &topicsFrom{piece: func(i int) string {

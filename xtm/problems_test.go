@@ -142,7 +142,7 @@ func TestProblemsOfMergedDocuments(t *testing.T) {
 	requireSameMap(t, head21+`<topic id="t"/><topic><itemIdentity href="sub.xtm#u"/></topic>`+foot, tm)
 }
 
-// Where XML ends there is nothing to go on with.
+// XML that is not well-formed ends reading: no problem after it can be found.
 func TestIllFormedXMLIsAnErrorAmongProblems(t *testing.T) {
 	for _, c := range []struct{ doc, reason string }{
 		{"", "the document is empty"},

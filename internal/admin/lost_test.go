@@ -31,7 +31,7 @@ func killed(t *testing.T, answer string) *admin.Client {
 	return c
 }
 
-// Whoever has sent a change and gets no answer learns that it was done or not, how to find out, and what to do then.
+// A command that has sent a change and gets no answer says whether it was done, how to find out, and what to do then.
 func TestLostAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"killed before the answer": "",

@@ -257,7 +257,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 	}
 }
 
-// Where the server has given up the snapshot meanwhile, the newest one is taken.
+// The newest snapshot is taken if the server has given up the other one meanwhile.
 func TestSnapshotThatIsPrunedMeanwhileIsReplacedByTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 410} {

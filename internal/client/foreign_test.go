@@ -179,7 +179,7 @@ func TestEntriesOfOneTimeAreInTheOrderOfTheFeed(t *testing.T) {
 	})
 }
 
-// Where times are whole days, entries of the mark's time may come after it was
+// In feeds whose times are whole days, entries of the mark's time may come after it was
 // set. They are told from the others by their ids.
 func TestEntriesOfTheMarksTimeAreNotMissed(t *testing.T) {
 	t.Parallel()

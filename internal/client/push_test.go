@@ -60,7 +60,7 @@ func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 	})
 }
 
-// Where a server does not let requests wait, it is asked once, and then in each interval.
+// A server that does not let requests wait is asked once, and then in each interval.
 func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(3, "v1")...))

@@ -93,7 +93,7 @@ func TestSubscribeFindsTheSourceFromAnyAddress(t *testing.T) {
 	})
 }
 
-// Where there is nothing to follow, the message says what was looked for.
+// The message of an address with nothing to follow says what was looked for.
 func TestSubscribeToWhatIsNoSource(t *testing.T) {
 	t.Parallel()
 	empty := newOrigin(t)

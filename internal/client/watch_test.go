@@ -226,7 +226,7 @@ func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 	assert.Zero(t, times(o.Seen(), "/snapshots/"))
 }
 
-// Who takes a source away need not wait for a server that does not answer.
+// A command that takes a source away need not wait for a server that does not answer.
 func TestYielding(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))

@@ -146,7 +146,7 @@ func followingRDF(t *testing.T, s *rdfSource) *node {
 	return c
 }
 
-// Who follows a server that has RDF only has the graph that the server has.
+// A follower of a server that has RDF only has the graph that the server has.
 func TestServersOfRDFAreFollowed(t *testing.T) {
 	for _, mediaType := range []string{"application/rdf+xml", "text/turtle"} {
 		for _, snapshots := range []bool{true, false} {

@@ -177,7 +177,7 @@ func TestDownloadGoesOnAsLongAsItGetsFarther(t *testing.T) {
 	assert.EqualValues(t, []int64{int64(len(text)), int64(len(text))}, []int64{done, total})
 }
 
-// Where none gets farther, they end.
+// They end when none gets farther.
 func TestDownloadThatGetsNoFartherEnds(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
-// Who makes a change, and why, stands in its entries, and in them alone.
+// The author of a change and its reason stand in its entries, and in them alone.
 func TestChangesBearAuthorAndNote(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(1), func(c *server.Config) {

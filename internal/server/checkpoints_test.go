@@ -127,7 +127,7 @@ func TestKeyThatCannotBeUsed(t *testing.T) {
 	assert.Contains(t, n.Feed("/topicmaps/towns/fragments").Raw, third.Public, "it is the key of the file that counts")
 }
 
-// Where the key is, only those learn who may write.
+// The path of the key is shown to writers alone.
 func TestPathOfTheKeyIsForWriters(t *testing.T) {
 	t.Parallel()
 	n, key := signedNode(t)

@@ -198,8 +198,7 @@ func TestDeletedCollectionIsGoneAndTheNextOneIsAnother(t *testing.T) {
 	assert.Empty(t, n.errors())
 }
 
-// Whoever reads or writes while a collection comes and goes gets a whole answer,
-// or is told that it is not there.
+// Readers and writers of a collection that comes and goes get a whole answer, or 404.
 func TestCollectionGoesWhileOthersReadAndWrite(t *testing.T) {
 	t.Parallel()
 	n := start(t, every(3))

@@ -113,7 +113,7 @@ func TestPagesOfSinceAreLinked(t *testing.T) {
 	}
 }
 
-// Whoever pages while others publish ends with the last entry of every topic.
+// A reader that pages while others publish ends with the last entry of every topic.
 func TestSinceMissesNothingThatIsPublishedBetweenItsPages(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(2))

@@ -310,7 +310,7 @@ func TestLostSnapshotsAreTakenAnew(t *testing.T) {
 	}
 }
 
-// Where an older snapshot is left, from before the history that is kept, one is taken anew.
+// A snapshot from before the history that is kept is no help: one is taken anew.
 func TestALostSnapshotBehindTheHorizonIsTakenAnew(t *testing.T) {
 	stores.InFolders(t)
 	t.Parallel()

@@ -126,7 +126,7 @@ func TestNoAnswerLooksLikeSuccessUnlessPublished(t *testing.T) {
 	}
 }
 
-// Whoever asks first (Expect: 100-continue) is not made to send in vain.
+// A client that asks first (Expect: 100-continue) sends no body that is refused.
 func TestRefusalComesBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	n := start(t)

@@ -63,7 +63,7 @@ func (n *node) walk(path string) *walked {
 	return w
 }
 
-// Whoever follows links finds everything, and everything is what its link says.
+// Links lead to everything, and everything is what its link says.
 func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestASoundFolderHasNoFindings(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 }
 
-// Who only reads the folder is told what a crash has left. Whoever writes removes it.
+// A program that only reads the folder says what a crash has left. One that writes removes it.
 func TestLeftoversAreFound(t *testing.T) {
 	db, c := checkable(t)
 	raw(t, db, func(w kv.Writer) error {

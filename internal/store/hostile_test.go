@@ -125,7 +125,7 @@ func TestAPublicationEndsWithItsContext(t *testing.T) {
 	t.Error("it never ends")
 }
 
-// Who waits for the publication of somebody else can go away.
+// A publisher that waits for the publication of another can go away.
 func TestWhoWaitsToPublishCanLeave(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	collection(t, db, "m", 1)

@@ -246,7 +246,7 @@ func rowsWithoutTimes(t testing.TB, engine kv.Engine) (keys []string) {
 	return keys
 }
 
-// Where it is not known whether the commit was carried out that names what was loaded, nothing of that is removed.
+// Nothing of a load is removed while it is not known whether the commit that names it was carried out.
 func TestWhatMayBeNamedIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	inEngines(t, func(t *testing.T, engine kv.Engine) {

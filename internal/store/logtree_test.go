@@ -247,7 +247,7 @@ func TestTreeOfALargeLog(t *testing.T) {
 	}
 }
 
-// Whoever loses hashes of a tree learns that, and signs nothing else instead.
+// A store that has lost hashes of a tree says so, and signs nothing else instead.
 func TestTreeThatIsDamaged(t *testing.T) {
 	db := openDB(t, t.TempDir())
 	c := collectionOf(t, db, "m", mapOf(t, 5))

@@ -316,7 +316,7 @@ func TestClosingWaitsForReaders(t *testing.T) {
 	}
 }
 
-// Whoever asks learns why nothing is read for them any more, also in the middle of an iteration.
+// Reading ends with the reason of its context, also in the middle of an iteration.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	db := openUnsynced(t, t.TempDir())
 	collection(t, db, "m", 100)

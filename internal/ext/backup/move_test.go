@@ -161,7 +161,7 @@ func TestAMovedStoreIsTheSame(t *testing.T) {
 	}
 }
 
-// Where the new place is lost, the old one is moved again.
+// The old place can be moved again when the new one is lost.
 func TestAMovedStoreCanBeMovedAgain(t *testing.T) {
 	t.Parallel()
 	db := node(t, 60)
@@ -199,7 +199,7 @@ func TestNothingIsMovedOrRestoredIntoAPlaceThatHasSomething(t *testing.T) {
 	require.True(t, maps.Equal(want, all(t, from.must(t, store.Write))))
 }
 
-// Whoever writes to a store while it is moved is not left behind: the move fails, and the store goes on.
+// A change of a store that is being moved is not left behind: the move fails, and the store goes on.
 func TestAStoreThatIsWrittenToIsNotMoved(t *testing.T) {
 	t.Parallel()
 	engine := memory.New()

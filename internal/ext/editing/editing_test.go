@@ -125,7 +125,7 @@ func TestMakingAndDeletingATopic(t *testing.T) {
 	assert.Contains(t, served.TextOf(t, a), "Oslo")
 }
 
-// Who edits what others have changed meanwhile is shown both, and loses nothing.
+// An editor of what others have changed meanwhile sees both, and loses nothing.
 func TestConflictsAreShown(t *testing.T) {
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())

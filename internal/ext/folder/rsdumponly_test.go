@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
-// Where a Source has nothing but a Resource Dump, what the packages have is all that there is,
+// The packages of a Source that has nothing but a Resource Dump have all that there is,
 // whatever is stated of it, and whether or not the resources are at their URIs.
 func TestSourceWithADumpOnly(t *testing.T) {
 	noAt := regexp.MustCompile(` at="[^"]*"`)

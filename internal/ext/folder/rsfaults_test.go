@@ -547,7 +547,7 @@ func TestListsThatAreMadeAnewWhileTheyAreRead(t *testing.T) {
 	require.Equal(t, s.pool, m.records())
 	require.Empty(t, m.reports)
 
-	// Where that happens again and again, it is told.
+	// It is an error if that happens again and again.
 	s.prune()
 	s.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		s.mu.Lock()

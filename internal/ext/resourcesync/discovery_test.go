@@ -105,7 +105,7 @@ func TestSourceDescriptionIsDivided(t *testing.T) {
 	}
 }
 
-// Who may not read a collection does not learn from the parts how many there are.
+// The parts do not say how many collections there are that one may not read.
 func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"
@@ -116,7 +116,7 @@ func TestPartsOfTheSourceDescriptionHaveWhatOneMayRead(t *testing.T) {
 	assert.Contains(t, n.MustGet("/resourcesync/description-1.xml").Header.Get("Cache-Control"), "private")
 }
 
-// Whoever mirrors the server by nothing but its address finds the sets of all parts.
+// A mirror that is given the address of the server alone finds the sets of all parts.
 func TestSetsOfADividedSourceDescriptionAreFound(t *testing.T) {
 	t.Parallel()
 	n := startWith(t, describedItems(2))

@@ -225,7 +225,7 @@ func TestResourceSyncSettings(t *testing.T) {
 	n.visited("m").check()
 }
 
-// Who may not read a collection learns nothing of it, and caches of others keep nothing.
+// Nothing of a collection that one may not read is shown, and shared caches keep nothing.
 func TestResourceSyncOfAPrivateCollection(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(c *server.Config) { c.ReadTokens = map[string][]string{"m": {"0123456789abcdef"}} })
@@ -272,7 +272,7 @@ func TestWhatResourceSyncDoesNotHave(t *testing.T) {
 	assert.Empty(t, h.Bytes)
 }
 
-// Whoever began with a list can go on when there is a newer one; what a deleted collection
+// A destination that began with a list can go on when there is a newer one; what a deleted collection
 // had is gone, and the one that is created anew in its place is another.
 func TestResourceSyncGoesOnAndEnds(t *testing.T) {
 	stores.InFolders(t)

@@ -291,7 +291,7 @@ func TestHubsThatDoNotAnswer(t *testing.T) {
 	assert.Equal(t, 1, slow.tried())
 }
 
-// Whoever was killed before the hub was told tells it at the next start.
+// A server that was killed before it told the hub tells it at the next start.
 func TestHubsAreToldOfWhatChangedBefore(t *testing.T) {
 	t.Parallel()
 	o := node.Publishing(t, version(0))

@@ -19,7 +19,7 @@ type Difference struct {
 	B     []Statement `json:"b,omitempty"` // only the second one does
 }
 
-// Where says which of the maps has a topic.
+// A Where says which of the maps has a topic.
 type Where string
 
 // The values of Where.

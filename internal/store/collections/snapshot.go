@@ -51,7 +51,7 @@ func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
 var ErrLost = errors.New("the file of a snapshot is lost")
 
 // GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1).
-// Whoever unpacks the file compares them, so a file that ends as it was written has the content that was written, or is
+// A reader that unpacks the file compares them, so a file that ends as it was written has the content that was written, or is
 // refused.
 func GzipEnd(f io.ReaderAt, size int64) (uint64, error) {
 	var b [8]byte

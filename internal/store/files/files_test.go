@@ -142,7 +142,7 @@ func write(args []string) error {
 	}
 }
 
-// Whoever is killed leaves no file that is not whole, and what else is left is removed.
+// A killed writer leaves no file that is not whole, and what else is left is removed.
 func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	t.Parallel()
 	server := pgserver.Start(t, "fsync=off")

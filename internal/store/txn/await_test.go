@@ -51,7 +51,7 @@ func await(ctx context.Context, db *DB, since kv.Version, every time.Duration) (
 	return took
 }
 
-// Who is alone with an engine learns of commits at once, and asks for nothing meanwhile.
+// A process that is alone with an engine learns of commits at once, and asks for nothing meanwhile.
 func TestOwnCommitsAreKnownWithoutQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &asked{Engine: memory.New()}

@@ -63,7 +63,7 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	require.NoError(t, write())
 }
 
-// Who may read and not write is told so when a store is opened for writing, with what to do.
+// A user that may only read gets an error when a store is opened for writing, with what to do.
 func TestAUserWhoMayOnlyRead(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Shared(t)
