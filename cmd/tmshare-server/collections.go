@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,18 +9,20 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/collections"
 )
 
-func collectionsCommand() *cobra.Command {
+func collectionsCommand(a *extension.App) *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "collections",
@@ -29,7 +30,7 @@ func collectionsCommand() *cobra.Command {
 		Long:  `Without a further word it lists the collections.`,
 		Args:  cli.Args(cobra.NoArgs),
 	}
-	cmd.AddCommand(listCollections(), showCollection(), setCollection(), deleteCollection())
+	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), deleteCollection())
 	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
 }
 
@@ -57,14 +58,7 @@ func (r *remote) list(ctx context.Context) error {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// shown is what "collections show" prints as JSON.
-type shown struct {
-	Collection string `json:"collection"`
-	ETag       string `json:"etag,omitempty"`
-	*server.CollectionSettings
-}
-
-func showCollection() *cobra.Command {
+func showCollection(a *extension.App) *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "show NAME",
@@ -84,78 +78,59 @@ func showCollection() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.printSettings(shown{args[0], tag, s})
+		return r.printSettings(a, args[0], tag, s)
 	})
 }
 
-func (r *remote) printSettings(s shown) error {
+func (r *remote) printSettings(a *extension.App, name, etag string, s server.CollectionSettings) error {
 	if r.json {
-		return r.print(s, "")
+		return r.print(named(s, name, etag), "")
 	}
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, cmp.Or(oneLine(value), "-")) }
-	row("collection", s.Collection)
-	if s.ETag != "" {
-		row("etag", s.ETag)
+	row("collection", name)
+	if etag != "" {
+		row("etag", etag)
 	}
-	b, err := json.Marshal(s.CollectionSettings)
-	if err != nil {
-		return err
-	}
-	var values map[string]any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(&values); err != nil {
-		return err
-	}
-	row("sp", settingText(values["sp"]))
+	row("sp", s.Text("sp"))
 	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fl.SortFlags = false
-	settingFlags(fl)
-	fl.VisitAll(func(f *pflag.Flag) {
-		text := settingText(values[camelCase(f.Name)])
+	for _, x := range settingFlags(fl, a) {
+		f, text := fl.Lookup(x.Flag()), s.Text(x.Name)
 		if f.Value.Type() == "bool" {
 			text = cmp.Or(text, f.DefValue)
 		} else if text == f.DefValue { // the choice is left to the server
 			text = ""
 		}
 		row(f.Name, text)
-	})
-	if s.DerivedFrom != nil && len(*s.DerivedFrom) > 0 {
-		row("derived-from", strings.Join(*s.DerivedFrom, ", "))
 	}
-	if f := s.Filter; !f.Empty() {
-		row("types", list(f.Types))
-		row("association-types", list(f.AssociationTypes))
-		row("scope", list(f.Scope))
+	if s["derivedFrom"] != nil {
+		row("derived-from", strings.Join(listIn(s["derivedFrom"]), ", "))
+	}
+	var filter server.CollectionSettings
+	if _ = json.Unmarshal(s["filter"], &filter); len(filter) > 0 { // there is none
+		row("types", strings.Join(listIn(filter["types"]), ", "))
+		row("association-types", strings.Join(listIn(filter["associationTypes"]), ", "))
+		row("scope", strings.Join(listIn(filter["scope"]), ", "))
 	}
 	return w.Flush()
 }
 
-func list(refs []fragment.Ref) string {
-	var all []string
-	for _, ref := range refs {
-		all = append(all, string(ref))
-	}
-	return strings.Join(all, ", ")
+// listIn returns a list that JSON has, where there is one.
+func listIn(b json.RawMessage) (list []string) {
+	_ = json.Unmarshal(b, &list)
+	return list
 }
 
-// settingText returns a setting, as JSON has it, as text.
-func settingText(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case []any:
-		names := make([]string, len(v))
-		for i := range v {
-			names[i] = fmt.Sprint(v[i])
-		}
-		return strings.Join(names, ",")
+// named adds the name of a collection, and its ETag if that is known, to its settings.
+func named(s server.CollectionSettings, name, etag string) server.CollectionSettings {
+	s["collection"], _ = json.Marshal(name) // as that of text never fails
+	if etag != "" {
+		s["etag"], _ = json.Marshal(etag)
 	}
-	return fmt.Sprint(value)
+	return s
 }
 
-func setCollection() *cobra.Command {
+func setCollection(a *extension.App) *cobra.Command {
 	var r remote
 	var ifMatch string
 	cmd := &cobra.Command{
@@ -176,17 +151,15 @@ first version was RDF; --rdf=false ends it.`,
 		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	fl := cmd.Flags()
-	settingFlags(fl)
-	settings := map[string]bool{}
-	fl.VisitAll(func(f *pflag.Flag) { settings[f.Name] = true })
+	all := settingFlags(fl, a)
 	ifMatchFlag(cmd, &ifMatch)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		change := admin.Change{}
-		fl.Visit(func(f *pflag.Flag) {
-			if settings[f.Name] {
-				change[camelCase(f.Name)] = settingOf(f)
+		for _, x := range all {
+			if f := fl.Lookup(x.Flag()); f.Changed {
+				change[x.Name] = settingOf(f)
 			}
-		})
+		}
 		if path, ok := change["sign"].(string); ok && path != "" {
 			absolute, err := filepath.Abs(path)
 			if err != nil {
@@ -204,40 +177,36 @@ first version was RDF; --rdf=false ends it.`,
 		if err != nil {
 			return err
 		}
-		return r.printSettings(shown{args[0], "", s})
+		return r.printSettings(a, args[0], "", s)
 	})
 }
 
-// settingFlags adds a flag for each setting that can be changed, in the order in which "show" has them.
-func settingFlags(fl *pflag.FlagSet) {
-	fl.String("title", "", "`title`")
-	fl.String("summary", "", "`text` that describes the collection")
-	fl.Int("document-size", 0, "`number` of entries in an archive document")
-	fl.Bool("omit-instances", false, "leave the instances out of the fragments of classes")
-	fl.StringSlice("record-formats", nil, "`formats` in which records are offered")
-	cli.OneOf(fl, "record-formats", formats.Stored().Names()...)
-	fl.Bool("rdf", false, "offer fragments, snapshots and topics in RDF, too")
-	fl.Int("snapshot-every", 0, "take a new snapshot after this `number` of changes")
-	fl.Duration("snapshot-after", 0, "take a new snapshot when a change has waited for it for this `time`")
-	fl.Int("snapshots-kept", 0, "keep this `number` of snapshots")
-	fl.Uint64("keep-entries", 0, "give up changes before the last `number`")
-	fl.Duration("keep-for", 0, "give up changes older than this `time`")
-	fl.Bool("resource-sync", true, "offer the collection by ResourceSync")
-	fl.StringSlice("mirrors", nil, "`URLs` under which others serve the collection, the preferred first")
-	fl.String("via", "", "`URL` of the collection that this one republishes")
-	fl.Int("changes-per-list", 0, "close a change list of ResourceSync after this `number` of changes")
-	fl.Duration("change-list-after", 0, "close a change list of ResourceSync when its first change is this `time` old")
-	fl.String("sign", "", "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")")
-}
-
-// camelCase returns the name in JSON of a setting: that of its flag, with
-// capitals instead of hyphens.
-func camelCase(flag string) string {
-	words := strings.Split(flag, "-")
-	for i := 1; i < len(words); i++ {
-		words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+// settingFlags adds a flag for each setting that can be changed, in the order in which "show" has them, and returns the
+// settings.
+func settingFlags(fl *pflag.FlagSet, a *extension.App) []store.Setting {
+	all := append(collections.Core(), extension.Settings(a.Extensions)...)
+	for _, x := range all {
+		switch value := x.In(&store.Collection{}).(type) {
+		case *string:
+			fl.String(x.Flag(), *value, x.Usage)
+		case *int:
+			fl.Int(x.Flag(), *value, x.Usage)
+		case *uint64:
+			fl.Uint64(x.Flag(), *value, x.Usage)
+		case *bool:
+			fl.Bool(x.Flag(), *value, x.Usage)
+		case **bool:
+			fl.Bool(x.Flag(), false, x.Usage)
+		case *store.Period:
+			fl.Duration(x.Flag(), time.Duration(*value), x.Usage)
+		default: // a list
+			fl.StringSlice(x.Flag(), nil, x.Usage)
+		}
+		if x.OneOf != nil {
+			cli.OneOf(fl, x.Flag(), x.OneOf...)
+		}
 	}
-	return strings.Join(words, "")
+	return all
 }
 
 // settingOf returns the value of a flag as JSON has it: durations as text.

@@ -94,9 +94,9 @@ name to go on without it.
 		if err != nil {
 			return err
 		}
-		for _, warning := range s.Warnings {
+		for _, warning := range listIn(s["warnings"]) {
 			fmt.Fprintln(os.Stderr, "warning: "+warning)
 		}
-		return r.print(shown{args[0], "", s}, fmt.Sprintf("%s: derived from %s", args[0], strings.Join(from, ", ")))
+		return r.print(named(s, args[0], ""), fmt.Sprintf("%s: derived from %s", args[0], strings.Join(from, ", ")))
 	})
 }

@@ -28,7 +28,7 @@ Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
 	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(), Execute: clientcmd.Executing(all), Serves: true}
-	root.AddCommand(serveCommand(a), importCommand(a), topicsCommand(a), collectionsCommand(), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand())
+	root.AddCommand(serveCommand(a), importCommand(a), topicsCommand(a), collectionsCommand(a), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand())
 	root.AddCommand(historyCommand(), logCommand(), exportCommand(a), diffCommand(), revertCommand(), doctorCommand(a))
 	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)

@@ -11,9 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,12 +20,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
@@ -207,28 +205,13 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { db.Close() })
 }
 
-// What "collections set" can change, and "collections show" shows, is all that the server lets change.
-func TestEverySettingHasAFlag(t *testing.T) {
-	fixed := []string{"sp", "derivedFrom", "filter", "warnings"}
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settingFlags(flags)
-	var settings, named []string
-	for f := range reflect.TypeFor[server.CollectionSettings]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !slices.Contains(fixed, name) {
-			settings = append(settings, name)
-		}
-	}
-	flags.VisitAll(func(f *pflag.Flag) { named = append(named, camelCase(f.Name)) })
-	assert.ElementsMatch(t, settings, named)
-}
-
 func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
 	var all server.CollectionSettings
 	require.NoError(t, json.Unmarshal([]byte(`{"title":"0","documentSize":0,"omitInstances":true,"recordFormats":["xtm1","xtm2.1"],"keepEntries":18446744073709551615,
-		"snapshotAfter":"0s","keepFor":"2160h","resourceSync":false,"mirrors":["http://a.example.org/m","http://b.example.org/m"],"derivedFrom":["a","b"]}`), &all))
+		"snapshotAfter":"0s","keepFor":"2160h0m0s","resourceSync":false,"mirrors":["http://a.example.org/m","http://b.example.org/m"],"derivedFrom":["a","b"]}`), &all))
 	var out bytes.Buffer
 	r := remote{out: &out}
-	require.NoError(t, r.printSettings(shown{"egov", "", &all}))
+	require.NoError(t, r.printSettings(&extension.App{Extensions: ext.All()}, "egov", "", all))
 	shows := map[string]string{}
 	for line := range strings.Lines(out.String()) {
 		name, value, _ := strings.Cut(line, " ")

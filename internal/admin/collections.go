@@ -74,14 +74,12 @@ func (c *Client) feed(ctx context.Context, path string) (f *feeds.Feed, etag str
 }
 
 // Settings returns the settings of a collection.
-func (c *Client) Settings(ctx context.Context, name string) (*server.CollectionSettings, error) {
-	var s server.CollectionSettings
-	_, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/settings"}, &s)
-	return &s, err
+func (c *Client) Settings(ctx context.Context, name string) (s server.CollectionSettings, err error) {
+	_, err = c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/settings"}, &s)
+	return s, err
 }
 
-// Change is a change of settings: fields of [server.CollectionSettings] by the
-// names that they have in JSON. What is not in it stays as it is.
+// Change is a change of settings: members of [server.CollectionSettings]. What is not in it stays as it is.
 type Change map[string]any
 
 // settingsType is the media type of settings.
@@ -89,7 +87,7 @@ const settingsType = "application/json"
 
 // Put changes the settings of a collection, or creates it, empty, if there is
 // none.
-func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch string) (s *server.CollectionSettings, created bool, err error) {
+func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch string) (s server.CollectionSettings, created bool, err error) {
 	if change == nil {
 		change = Change{}
 	}
@@ -98,8 +96,7 @@ func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch st
 		return nil, false, err
 	}
 	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: settingsType}
-	s = &server.CollectionSettings{}
-	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, s)
+	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, &s)
 	return s, status == http.StatusCreated, err
 }
 

@@ -31,11 +31,11 @@ type Document struct {
 func Merged(merge func(sp string) (*Document, error)) *Document { return &Document{merged: merge} }
 
 // on returns the document on the prefix of a collection, which sp points to.
-func (d *Document) on(sp *string) (*Document, error) {
-	if d.merged == nil || sp == nil {
+func (d *Document) on(sp string) (*Document, error) {
+	if d.merged == nil || sp == "" {
 		return d, nil
 	}
-	return d.merged(*sp)
+	return d.merged(sp)
 }
 
 // XTM returns an XTM document of size bytes, gzipped or not; 0 is a size that is
@@ -87,10 +87,10 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 		return c.create(ctx, im, change, doc)
 	case err != nil:
 		return nil, err
-	case im.SP != "" && there.SP != nil && im.SP != *there.SP:
-		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name, *there.SP)
+	case im.SP != "" && there.Text("sp") != "" && im.SP != there.Text("sp"):
+		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name, there.Text("sp"))
 	}
-	if doc, err = doc.on(there.SP); err != nil {
+	if doc, err = doc.on(there.Text("sp")); err != nil {
 		return nil, err
 	}
 	p, err := c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: im.Write})
@@ -158,7 +158,7 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 		return nil, err
 	}
 	p := &publish.Published{}
-	if doc, err = doc.on(settings.SP); err == nil {
+	if doc, err = doc.on(settings.Text("sp")); err == nil {
 		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: Write{Author: im.Author, Message: im.Message}})
 	}
 	if err == nil {

@@ -28,6 +28,8 @@ type Extension struct {
 	Protocols []follow.Protocol // by which sources of records are followed
 	// Indexes are kept of the records of all sources.
 	Indexes []txn.Index
+	// Settings are those that collections have for it.
+	Settings []store.Setting
 	// Flags adds flags to the command that serves.
 	Flags func(*pflag.FlagSet)
 	// Serve makes its part of a server, once the flags are parsed. An error says what is wrong with them.
@@ -51,52 +53,64 @@ type Extension struct {
 	Writes []cli.Format
 }
 
-// Parts returns what makes the parts of a server, in the order of the extensions.
-func Parts(all []Extension) (parts []func(*server.Server) (*server.Part, error)) {
-	for _, e := range all {
-		if e.Serve != nil {
-			parts = append(parts, e.Serve)
-		}
+// collect returns what extensions have, in their order.
+func collect[T any](all []Extension, of func(*Extension) []T) (found []T) {
+	for i := range all {
+		found = append(found, of(&all[i])...)
 	}
-	return parts
+	return found
+}
+
+// Parts returns what makes the parts of a server, in the order of the extensions.
+func Parts(all []Extension) []func(*server.Server) (*server.Part, error) {
+	return collect(all, func(e *Extension) []func(*server.Server) (*server.Part, error) { return some(e.Serve, e.Serve != nil) })
+}
+
+// some returns a list of one that is there, or of none.
+func some[T any](one T, there bool) []T {
+	if !there {
+		return nil
+	}
+	return []T{one}
 }
 
 // Protocols returns the protocols of extensions.
-func Protocols(all []Extension) (protocols []follow.Protocol) {
-	for _, e := range all {
-		protocols = append(protocols, e.Protocols...)
-	}
-	return protocols
+func Protocols(all []Extension) []follow.Protocol {
+	return collect(all, func(e *Extension) []follow.Protocol { return e.Protocols })
+}
+
+// Settings returns the settings of collections that are those of extensions.
+func Settings(all []Extension) []store.Setting {
+	return collect(all, func(e *Extension) []store.Setting { return e.Settings })
+}
+
+// Stores returns o with what a store keeps for extensions.
+func Stores(all []Extension, o store.Options) store.Options {
+	o.Indexes, o.Settings = Indexes(all), Settings(all)
+	return o
 }
 
 // Held tells the extensions of the store that the process holds, and returns their parts of what its watcher says.
-func Held(all []Extension, h *Holding) (parts []*watch.Part) {
-	for _, e := range all {
+func Held(all []Extension, h *Holding) []*watch.Part {
+	return collect(all, func(e *Extension) []*watch.Part {
 		if e.Hold == nil {
-			continue
+			return nil
 		}
-		if p := e.Hold(h); p != nil {
-			parts = append(parts, p)
-		}
-	}
-	return parts
+		p := e.Hold(h)
+		return some(p, p != nil)
+	})
 }
 
 // Indexes returns the indexes of extensions, in the order of their names.
-func Indexes(all []Extension) (indexes []txn.Index) {
-	for _, e := range all {
-		indexes = append(indexes, e.Indexes...)
-	}
+func Indexes(all []Extension) []txn.Index {
+	indexes := collect(all, func(e *Extension) []txn.Index { return e.Indexes })
 	slices.SortFunc(indexes, func(a, b txn.Index) int { return strings.Compare(a.Name, b.Name) })
 	return indexes
 }
 
 // Formats returns the formats of extensions.
-func Formats(all []Extension) (r formats.Registry) {
-	for _, e := range all {
-		r = append(r, e.Formats...)
-	}
-	return r
+func Formats(all []Extension) formats.Registry {
+	return collect(all, func(e *Extension) []*formats.Format { return e.Formats })
 }
 
 // AddFlags adds the flags of extensions to the command that serves.

@@ -26,13 +26,15 @@ func (a *App) AddStoreFlag(fl *pflag.FlagSet) {
 	fl.StringVar(&a.Store, "store", "", "`URL` of a database that several processes share, in place of a data folder; "+a.forms())
 }
 
+func (a *App) engines() []kv.Opener {
+	return collect(a.Extensions, func(e *Extension) []kv.Opener { return e.Engines })
+}
+
 // forms says how the addresses of engines are written.
 func (a *App) forms() string {
 	var all []string
-	for _, e := range a.Extensions {
-		for _, o := range e.Engines {
-			all = append(all, o.Form)
-		}
+	for _, o := range a.engines() {
+		all = append(all, o.Form)
 	}
 	return cmp.Or(strings.Join(all, ", or "), "this program has no extension that opens one")
 }
@@ -40,11 +42,9 @@ func (a *App) forms() string {
 // opener returns what opens an address.
 func (a *App) opener(address string) (*kv.Opener, error) {
 	scheme, _, _ := strings.Cut(address, "://")
-	for _, e := range a.Extensions {
-		for i := range e.Engines {
-			if IsAddress(address) && slices.Contains(e.Engines[i].Schemes, scheme) {
-				return &e.Engines[i], nil
-			}
+	for _, o := range a.engines() {
+		if IsAddress(address) && slices.Contains(o.Schemes, scheme) {
+			return &o, nil
 		}
 	}
 	return nil, cli.UsageError(fmt.Errorf("%.20s… is no address of a database (--store): %s. Name a folder with --data", scheme, a.forms()))
@@ -68,7 +68,7 @@ func (a *App) Place() (string, error) {
 // OpenAt opens the store at a place. Where that is the address of an engine, o.Dir is the folder of this process alone,
 // for its socket and its temporary files; where it is "" there is one until the store is closed.
 func (a *App) OpenAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
-	o.Indexes = Indexes(a.Extensions)
+	o = Stores(a.Extensions, o)
 	if !IsAddress(place) {
 		o.Dir = place
 		return store.Open(ctx, o)

@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -20,102 +19,69 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// CollectionSettings are the settings of a collection as JSON: what PUT takes
-// and GET …/settings answers. A field that is left out stays as it is.
-type CollectionSettings struct {
-	Title         *string         `json:"title,omitempty"`
-	Summary       *string         `json:"summary,omitempty"`
-	SP            *string         `json:"sp,omitempty"` // only for a new collection
-	DocumentSize  *int            `json:"documentSize,omitempty"`
-	OmitInstances *bool           `json:"omitInstances,omitempty"`
-	RecordFormats *[]recordFormat `json:"recordFormats,omitempty"` // "xtm1", "xtm2.1"; none: both
-	RDF           *bool           `json:"rdf,omitempty"`           // whether it is offered in RDF, too
-	SnapshotEvery *int            `json:"snapshotEvery,omitempty"`
-	SnapshotAfter *web.Period     `json:"snapshotAfter,omitempty"`
-	SnapshotsKept *int            `json:"snapshotsKept,omitempty"`
-	KeepEntries   *uint64         `json:"keepEntries,omitempty"`
-	KeepFor       *web.Period     `json:"keepFor,omitempty"`
+// CollectionSettings are the settings of a collection as JSON: what PUT takes and GET …/settings answers. Beside those of
+// [store.DB.Settings] there are some that only new collections take. A member that is left out stays as it is.
+type CollectionSettings map[string]json.RawMessage
 
-	ResourceSync    *bool       `json:"resourceSync,omitempty"` // whether it is offered
-	Mirrors         *[]string   `json:"mirrors,omitempty"`
-	Via             *string     `json:"via,omitempty"`
-	ChangesPerList  *int        `json:"changesPerList,omitempty"`
-	ChangeListAfter *web.Period `json:"changeListAfter,omitempty"`
-
-	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node; only for a new collection
-	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from; only for a new collection
-
-	Sign *string `json:"sign,omitempty"` // path of the key file, on the server's machine
-
-	Warnings []string `json:"warnings,omitempty"` // in the answer where a collection is created: what its filter may have wrong
+// Text returns a member as flags take it; "" for none.
+func (s CollectionSettings) Text(name string) string {
+	var value any
+	d := json.NewDecoder(bytes.NewReader(s[name]))
+	d.UseNumber()
+	_ = d.Decode(&value) // of what is not there, nothing
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []any:
+		names := make([]string, len(v))
+		for i := range v {
+			names[i] = fmt.Sprint(v[i])
+		}
+		return strings.Join(names, ",")
+	}
+	return fmt.Sprint(value)
 }
 
-// recordFormat is a format in which records are offered, by its name.
-type recordFormat struct{ *formats.Format }
+// fixed are the other members of [CollectionSettings].
+type fixed struct {
+	SP          *string       `json:"sp,omitempty"`
+	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node
+	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from
+	Warnings    []string      `json:"warnings,omitempty"`    // in the answer where a collection is created: what its filter may have wrong
+}
 
-func (f *recordFormat) UnmarshalText(name []byte) (err error) {
-	f.Format, err = formats.Stored().Named(string(name))
-	return err
+// given is what a request wants of a collection.
+type given struct {
+	fixed
+	settings CollectionSettings // the others
+	all      []store.Setting
 }
 
 // apply changes s to what is given.
-func (g *CollectionSettings) apply(s *store.Settings) {
-	set(&s.Title, g.Title)
-	set(&s.Summary, g.Summary)
-	set(&s.DocumentSize, g.DocumentSize)
-	set(&s.OmitInstances, g.OmitInstances)
-	if g.RecordFormats != nil {
-		s.RecordForms = nil
-		for _, f := range *g.RecordFormats {
-			s.RecordForms = append(s.RecordForms, f.Stored)
+func (g *given) apply(s *store.Settings) (err error) {
+	for i := range g.all {
+		if value, is := g.settings[g.all[i].Name]; is {
+			err = errors.Join(err, g.all[i].Set(s, value))
 		}
 	}
-	if g.RDF != nil {
-		s.RDF = g.RDF
-	}
-	set(&s.SnapshotEvery, g.SnapshotEvery)
-	set(&s.SnapshotAfter, (*time.Duration)(g.SnapshotAfter))
-	set(&s.SnapshotsKept, g.SnapshotsKept)
-	set(&s.KeepEntries, g.KeepEntries)
-	set(&s.KeepFor, (*time.Duration)(g.KeepFor))
-	if g.ResourceSync != nil {
-		s.NoResourceSync = !*g.ResourceSync
-	}
-	set(&s.Mirrors, g.Mirrors)
-	set(&s.Via, g.Via)
-	set(&s.ChangesPerList, g.ChangesPerList)
-	set(&s.ChangeListAfter, (*time.Duration)(g.ChangeListAfter))
-	set(&s.Sign, g.Sign)
+	return err
 }
 
-func set[T any](field, given *T) {
-	if given != nil {
-		*field = *given
+// settingsOf returns the settings of a collection.
+func (s *Server) settingsOf(c *store.Collection, warnings ...string) (CollectionSettings, error) {
+	shown, err := c.Shown(s.Store.Settings())
+	if err != nil {
+		return nil, err
 	}
-}
-
-func settingsOf(c *store.Collection) CollectionSettings {
-	offered := []recordFormat{}
-	for _, v := range c.RecordForms {
-		offered = append(offered, recordFormat{formats.StoredAs(v)})
-	}
-	mirrors, offersSync, inRDF := append([]string{}, c.Mirrors...), !c.NoResourceSync, c.InRDF()
-	return CollectionSettings{
-		RecordFormats: &offered, RDF: &inRDF,
-		Title: &c.Title, Summary: &c.Summary, SP: &c.SP, DocumentSize: &c.DocumentSize, OmitInstances: &c.OmitInstances,
-		SnapshotEvery: &c.SnapshotEvery, SnapshotAfter: (*web.Period)(&c.SnapshotAfter), SnapshotsKept: &c.SnapshotsKept,
-		KeepEntries: &c.KeepEntries, KeepFor: (*web.Period)(&c.KeepFor),
-		ResourceSync: &offersSync, Mirrors: &mirrors, Via: &c.Via,
-		ChangesPerList: &c.ChangesPerList, ChangeListAfter: (*web.Period)(&c.ChangeListAfter), Sign: &c.Sign,
-		DerivedFrom: inputs.Names(c), Filter: c.Filter,
-	}
+	b, err := json.Marshal(fixed{&c.SP, inputs.Names(c), c.Filter, warnings})
+	return shown, errors.Join(err, json.Unmarshal(b, &shown))
 }
 
 // getSettings answers with the settings of a collection. The feeds do not show
 // all of them: the ETag is for whoever wants to change them on that condition.
 func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.Store.View(r.Context(), web.Var(r, "map"), func(v *store.View) error {
-		tag, err := settingsTag(&v.Collection)
+		shown, tag, err := s.settingsTag(&v.Collection)
 		if err != nil {
 			return err
 		}
@@ -123,28 +89,34 @@ func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 		if done, err := web.Unchanged(w, r, web.Validator{Tag: tag}, web.Identity); done || err != nil {
 			return err
 		}
-		shown := settingsOf(&v.Collection)
 		if !s.isWriter(r) { // nobody else need know where files are
-			shown.Sign = nil
-			if from := shown.DerivedFrom; from != nil { // nor which maps there are that they may not read
-				seen := slices.DeleteFunc(slices.Clone(*from), func(name string) bool { return !s.MayRead(r, name) })
-				shown.DerivedFrom = &seen
+			delete(shown, "sign")
+			if len(v.DerivedFrom) > 0 { // nor which maps there are that they may not read
+				seen := slices.DeleteFunc(slices.Clone(v.DerivedFrom), func(name string) bool { return !s.MayRead(r, name) })
+				if shown["derivedFrom"], err = json.Marshal(seen); err != nil {
+					return err
+				}
 			}
 		}
 		return web.WriteJSON(w, http.StatusOK, shown)
 	})
 }
 
-func settingsTag(c *store.Collection) (string, error) {
-	b, err := json.Marshal(settingsOf(c))
-	return web.Digest(append(b, c.Epoch[:]...)), err
+// settingsTag returns the settings of a collection, and their ETag.
+func (s *Server) settingsTag(c *store.Collection) (CollectionSettings, string, error) {
+	shown, err := s.settingsOf(c)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := json.Marshal(shown)
+	return shown, web.Digest(append(b, c.Epoch[:]...)), err
 }
 
 // maxSettings is the size in bytes of the largest settings that are read.
 const maxSettings = 64 << 10
 
 // readSettings reads the settings in the body of a request.
-func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, error) {
+func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, error) {
 	if c := r.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
 		return nil, web.Problemf(http.StatusUnsupportedMediaType, "settings are sent without a content coding, not as %q", c)
 	}
@@ -159,40 +131,45 @@ func readSettings(w http.ResponseWriter, r *http.Request) (*CollectionSettings, 
 	case !json.Valid(body):
 		return nil, web.Problemf(http.StatusBadRequest, "the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
 	}
-	var given CollectionSettings
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
+	g := &given{all: s.Store.Settings()}
 	var wrong *json.UnmarshalTypeError
-	err = d.Decode(&given)
+	if err = json.Unmarshal(body, &g.settings); err == nil {
+		err = json.Unmarshal(body, &g.fixed)
+	}
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s cannot be a JSON %s; the settings of a collection show how each is written", wrong.Field, wrong.Value)
 	case err != nil:
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s; those of a collection show all that there are", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if names := given.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {
+	for name := range g.settings {
+		known := func(x store.Setting) bool { return x.Name == name }
+		if !slices.ContainsFunc(g.all, known) && !slices.Contains([]string{"sp", "derivedFrom", "filter", "warnings"}, name) {
+			return nil, web.Problemf(http.StatusUnprocessableEntity, "there is no setting %q here; those of a collection show all that there are", name)
+		}
+	}
+	if names := g.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "derivedFrom names the same input twice: %s; name each once", strings.Join(*names, ", "))
 	}
-	if given.Filter != nil {
-		if err := given.Filter.Normalize(); err != nil {
+	if g.Filter != nil {
+		if err := g.Filter.Normalize(); err != nil {
 			return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 		}
 	}
 	var checked store.Settings
-	given.apply(&checked)
-	if err := errors.Join(checked.Validate(), readyToSign(&checked)); err != nil {
+	if err := errors.Join(g.apply(&checked), checked.Validate(), readyToSign(&checked)); err != nil {
 		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
-	return &given, nil
+	return g, nil
 }
 
 // putCollection creates a collection, or changes its settings.
 func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
-	given, err := readSettings(w, r)
+	given, err := s.readSettings(w, r)
 	if err != nil {
 		return err
 	}
-	if given.RDF != nil && *given.RDF && len(s.Formats.Exchanged()) == 0 {
+	if string(given.settings["rdf"]) == "true" && len(s.Formats.Exchanged()) == 0 {
 		return web.Problemf(http.StatusUnprocessableEntity, "rdf: a server without the extension rdf offers no RDF; leave it out")
 	}
 	name := web.Var(r, "map")
@@ -208,12 +185,11 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	change := func() (*store.Collection, error) {
-		apply := func(settings *store.Settings) error { given.apply(settings); return nil }
 		allowed := func(c *store.Collection) error { return s.mayChange(r, c, given) }
 		if given.DerivedFrom != nil {
-			return s.Store.DeriveAgain(r.Context(), name, *given.DerivedFrom, apply, allowed)
+			return s.Store.DeriveAgain(r.Context(), name, *given.DerivedFrom, given.apply, allowed)
 		}
-		return s.Store.ChangeSettings(r.Context(), name, apply, allowed)
+		return s.Store.ChangeSettings(r.Context(), name, given.apply, allowed)
 	}
 	c, err := change()
 	status := http.StatusOK
@@ -229,23 +205,27 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.keeper.Changed(c) // by the new settings a snapshot may be due, or records are to be published again
-	answer := settingsOf(c)
+	var warnings []string
 	if status == http.StatusCreated {
-		if answer.Warnings, err = inputs.Warnings(r.Context(), s.Store, c); err != nil {
+		if warnings, err = inputs.Warnings(r.Context(), s.Store, c); err != nil {
 			return err
 		}
+	}
+	answer, err := s.settingsOf(c, warnings...)
+	if err != nil {
+		return err
 	}
 	return web.WriteJSON(w, status, answer)
 }
 
-func (s *Server) mayChange(r *http.Request, c *store.Collection, given *CollectionSettings) error {
+func (s *Server) mayChange(r *http.Request, c *store.Collection, given *given) error {
 	if given.SP != nil && *given.SP != c.SP {
 		return web.Problemf(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
 	}
 	if (given.Filter != nil || given.DerivedFrom != nil) && !given.Filter.Equal(c.Filter) {
 		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another", c.Name)
 	}
-	tag, err := settingsTag(c)
+	_, tag, err := s.settingsTag(c)
 	if err != nil {
 		return err
 	}
@@ -253,7 +233,7 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *Collecti
 }
 
 // createEmpty creates a collection without topics, and takes its first snapshot.
-func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSettings) (*store.Collection, error) {
+func (s *Server) createEmpty(r *http.Request, name string, given *given) (*store.Collection, error) {
 	if r.Header.Get("If-Match") != "" {
 		return nil, web.Problemf(http.StatusPreconditionFailed, "there is no collection %s", name)
 	}
@@ -265,9 +245,13 @@ func (s *Server) createEmpty(r *http.Request, name string, given *CollectionSett
 		return nil, err
 	}
 	c := store.Collection{Name: name, SP: sp, Settings: store.Settings{DocumentSize: s.DocumentSize}}
-	given.apply(&c.Settings)
-	set(&c.DerivedFrom, given.DerivedFrom)
+	if given.DerivedFrom != nil {
+		c.DerivedFrom = *given.DerivedFrom
+	}
 	c.Filter = given.Filter
+	if err := given.apply(&c.Settings); err != nil {
+		return nil, err
+	}
 	nothing, err := fragment.NewMap(tmdm.New(), c.SP)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type Store interface {
 // Reader reads what is published.
 type Reader interface {
 	Collections(ctx context.Context) ([]store.Collection, error)
+	Settings() []store.Setting // that collections have
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Latest(ctx context.Context, name string) (*store.Latest, error)

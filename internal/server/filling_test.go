@@ -13,7 +13,6 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/merge"
@@ -87,7 +86,7 @@ func TestInputMissing(t *testing.T) {
 		n.Publish(name, maps.EGov)
 	}
 	put := func(names ...string) served.Answer {
-		b, err := json.Marshal(server.CollectionSettings{DerivedFrom: &names})
+		b, err := json.Marshal(map[string]any{"derivedFrom": names})
 		require.NoError(t, err)
 		a := n.Do("PUT", n.URL("/topicmaps/all"), bytes.NewReader(b), "Content-Type", "application/json")
 		n.Idle()

@@ -66,7 +66,7 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 func (n *node) fill() {
 	n.Publish("small", served.Small())
 	n.Publish("other", served.Small())
-	n.Settings("small", func(s *store.Settings) { s.ChangesPerList = 2 })
+	n.MustSet("small", `{"changesPerList": 2}`)
 	for _, name := range []string{"Christiania", "Kristiania", "Oslo"} {
 		n.MustPut("small", served.Small("Oslo", name))
 	}

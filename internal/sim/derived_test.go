@@ -14,7 +14,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
-	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/testedit"
@@ -66,7 +65,7 @@ func (n *node) derive(own bool, inputs ...*followed) {
 		}
 		n.derived = nil
 	}
-	status, answer := n.request(http.MethodPut, d.name, server.CollectionSettings{DerivedFrom: new(d.from(n))})
+	status, answer := n.request(http.MethodPut, d.name, map[string]any{"derivedFrom": d.from(n)})
 	isDerived := func(f *followed) bool { return f.derived() }
 	if primary := slices.DeleteFunc(slices.Clone(inputs), isDerived); len(primary) < len(inputs) && !n.w.breach.needs.derives {
 		if status < 400 {

@@ -257,7 +257,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := collections.Get(t, name)
 		if err == nil {
-			err = c.WritableBy("")
+			err = cmp.Or(c.Bound(db.settings), c.WritableBy(""))
 		}
 		if err == nil {
 			empty, filled = *c, *c

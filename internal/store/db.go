@@ -45,6 +45,7 @@ type DB struct {
 	latest sync.Map // name → *latestAt
 	lister inputs.Lister
 
+	settings       []Setting
 	maxPublication int64
 	batch          int      // of what one commit prunes, or publishes again
 	unknown        sync.Map // ways of writing fragments that origins of replicas have, of which the log has told

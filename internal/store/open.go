@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/leases"
@@ -94,6 +95,8 @@ type Options struct {
 	// were made by other rules, are made anew when it is opened for writing. A change without an index that the
 	// store has leaves that behind.
 	Indexes []txn.Index
+	// Settings are those of collections that extensions have.
+	Settings []Setting
 
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
@@ -283,7 +286,7 @@ func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB 
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
-	db := &DB{dir: o.Dir, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
+	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
 	if db.batch <= 0 {
 		db.batch = 1000
 	}

@@ -118,7 +118,7 @@ func TestAnotherProcessIsLockedOut(t *testing.T) {
 }
 
 func TestOtherFormatsAreRefused(t *testing.T) {
-	for _, format := range []string{"7", "17", "0", "", "1x", "x", "5", "1", "6", "6.4", "6.6"} {
+	for _, format := range []string{"7", "17", "0", "", "1x", "x", "5", "1", "6", "6.5", "6.7"} {
 		db := openDB(t, t.TempDir())
 		collection(t, db, "m", 1)
 		require.NoError(t, db.rows.Update(t.Context(), func(tx *txn.Tx) error { return tx.Put(keys.Meta("format"), []byte(format)) }))

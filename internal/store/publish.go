@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,7 +47,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if c, err = collections.Get(t, name); err != nil {
 			return err
 		}
-		if err := c.WritableBy(by.extension); err != nil {
+		if err := cmp.Or(c.Bound(db.settings), c.WritableBy(by.extension)); err != nil {
 			return err
 		}
 		t.Limit(db.maxPublication)

@@ -49,7 +49,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 		}
 		replicas.Begin(c, s)
 		c.Number = s.Number
-		c.Settings = collections.Settings{NoResourceSync: true, DocumentSize: 100}
+		c.Settings = collections.Settings{DocumentSize: 100}
 		c.Replica = &collections.Replica{Origin: s.Authority(), Records: s.Source(s.Staging)}
 		for _, err := range records.Of(t, c.Replica.Records).Topics() {
 			if err != nil {

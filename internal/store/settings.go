@@ -2,14 +2,25 @@ package store
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Settings are what the owner of a collection may change at any time.
-type Settings = collections.Settings
+type (
+	// Settings are what the owner of a collection may change at any time.
+	Settings = collections.Settings
+	// Setting is one of them.
+	Setting = collections.Setting
+	// Period is a length of time that JSON has as text.
+	Period = collections.Period
+)
+
+// ValueOf returns the value that a collection has of a setting.
+func ValueOf[T any](x *Setting, c *Collection) T { return *x.In(c).(*T) }
+
+// Settings returns the settings that collections have: those of the core, and those of the extensions.
+func (db *DB) Settings() []Setting { return db.settings }
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing. change may be called more than once.
@@ -30,8 +41,11 @@ func (db *DB) changeSettings(ctx context.Context, name string, change func(*Sett
 		if err := next.Validate(); err != nil {
 			return err
 		}
-		if c.Replica != nil && (next.Sign != c.Sign || next.OmitInstances != c.OmitInstances || next.NoResourceSync != c.NoResourceSync || next.RDF != nil && *next.RDF != c.InRDF() || !slices.Equal(next.RecordForms, c.RecordForms)) {
-			return c.Writable() // they decide on what is published
+		if c.Replica != nil {
+			if c.Republishes(next, db.settings) {
+				return c.Writable()
+			}
+			next.RDF = nil // it is as its origin says
 		}
 		if next.DocumentSize == 0 {
 			next.DocumentSize = c.DocumentSize

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Extension returns it: the command of tmshare-server.
@@ -18,7 +19,7 @@ func Extension() extension.Extension {
 }
 
 func command(a *extension.App) *cobra.Command {
-	o := Options{Parts: extension.Parts(a.Extensions), Indexes: extension.Indexes(a.Extensions)}
+	o := Options{Parts: extension.Parts(a.Extensions), Stores: extension.Stores(a.Extensions, store.Options{})}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Walk through publishing, syncing and verifying on example maps",

@@ -23,7 +23,6 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/txn"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
@@ -32,11 +31,11 @@ import (
 
 // Options say how the demo runs.
 type Options struct {
-	Parts   []func(*server.Server) (*server.Part, error) // of the server
-	Indexes []txn.Index                                  // of the stores
-	Out     io.Writer
-	Listen  string // address of the server, "127.0.0.1:0" for a free port
-	Once    bool   // end after the walk instead of serving on
+	Parts  []func(*server.Server) (*server.Part, error) // of the server
+	Stores store.Options                                // what they keep for extensions
+	Out    io.Writer
+	Listen string // address of the server, "127.0.0.1:0" for a free port
+	Once   bool   // end after the walk instead of serving on
 }
 
 // Run runs the demo until it is done or, without Once, until ctx ends. It
@@ -47,7 +46,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{out: o.Out, dir: dir, indexes: o.Indexes}
+	d := &demo{out: o.Out, dir: dir, kept: o.Stores}
 	defer d.close()
 	if err := d.start(ctx, o); err != nil {
 		return err
@@ -71,7 +70,7 @@ func Run(ctx context.Context, o Options) (err error) {
 type demo struct {
 	out        io.Writer
 	dir        string
-	indexes    []txn.Index
+	kept       store.Options // how stores are opened
 	server     *server.Server
 	http       *http.Server
 	stores     []*store.DB
@@ -94,7 +93,9 @@ func (d *demo) head(title string) {
 }
 
 func (d *demo) open(ctx context.Context, name string, log *slog.Logger) (*store.DB, error) {
-	db, err := store.Open(ctx, store.Options{Dir: filepath.Join(d.dir, name), Logger: log, Indexes: d.indexes})
+	o := d.kept
+	o.Dir, o.Logger = filepath.Join(d.dir, name), log
+	db, err := store.Open(ctx, o)
 	if err == nil {
 		d.stores = append(d.stores, db)
 	}

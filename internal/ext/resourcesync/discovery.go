@@ -24,7 +24,7 @@ func (p *part) offered(r *http.Request) ([]store.Collection, error) {
 	all, err := p.server.Visible(r)
 	var some []store.Collection
 	for i := range all {
-		if !all[i].NoResourceSync {
+		if resources.IsOffered(&all[i]) {
 			some = append(some, all[i])
 		}
 	}

@@ -44,9 +44,10 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name:      "resourcesync",
 		Protocols: []follow.Protocol{Protocol()},
+		Settings:  []store.Setting{resources.Offered, resources.ChangesPerList, resources.ChangeListAfter},
 		Flags: func(fl *pflag.FlagSet) {
-			fl.IntVar(&o.ChangesPerList, "changes-per-list", o.ChangesPerList, "close a change list of ResourceSync after this `number` of changes")
-			fl.DurationVar(&o.ChangeListAfter, "change-list-after", o.ChangeListAfter, "close a change list of ResourceSync when its first change is this `time` old")
+			fl.IntVar(&o.ChangesPerList, resources.ChangesPerList.Flag(), o.ChangesPerList, resources.ChangesPerList.Usage)
+			fl.DurationVar(&o.ChangeListAfter, resources.ChangeListAfter.Flag(), o.ChangeListAfter, resources.ChangeListAfter.Usage)
 			fl.IntVar(&o.Sizes.PackageItems, "package-resources", o.Sizes.PackageItems, "`number` of resources in a package of a resource dump")
 			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", o.Sizes.PackageBytes, "largest package of a resource dump, in `bytes`")
 		},
@@ -88,7 +89,7 @@ func (p *part) links(c *store.Collection) []feeds.Link {
 	switch {
 	case c == nil:
 		return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: resources.SourceDescriptionURL(p.server.BaseURL)}}
-	case c.NoResourceSync:
+	case !resources.IsOffered(c):
 		return nil
 	}
 	return []feeds.Link{{Rel: resourcesync.RelResourceSync, Href: p.site(c).CapabilityListURL()}}
@@ -102,7 +103,7 @@ func (p *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
 
 // followed returns the URL of the change list of a collection.
 func (p *part) followed(c *store.Collection) []string {
-	if c.NoResourceSync {
+	if !resources.IsOffered(c) {
 		return nil
 	}
 	return []string{p.site(c).ChangeListURL()}

@@ -84,7 +84,7 @@ func (p *part) source(r *http.Request, lists bool, f func(*resources.Source, *st
 // sourceOf returns a collection as a Source has it. It is errNotMade where some of that is
 // missing.
 func (p *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
-	if v.NoResourceSync {
+	if !resources.IsOffered(&v.Collection) {
 		return nil, web.Problemf(http.StatusNotFound, "%s is not offered by ResourceSync", v.Name)
 	}
 	src := &resources.Source{Site: *p.site(&v.Collection), Collection: &v.Collection}

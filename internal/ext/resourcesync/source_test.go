@@ -520,7 +520,7 @@ func TestWhatAnotherProgramPrunesIsInNoList(t *testing.T) {
 		n.settle("m")
 	}
 	require.NotEmpty(t, n.visit("m").closed)
-	n.Settings("m", func(s *store.Settings) { s.ChangesPerList = 1000 })
+	n.MustSet("m", `{"changesPerList": 1000}`)
 	for i := range 10 {
 		n.MustPut("m", served.Cities(3, fmt.Sprint("c", i)))
 	}

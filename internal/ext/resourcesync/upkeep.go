@@ -110,7 +110,7 @@ func (p *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 // newest returns the newest set of a collection, nil where none is offered. It is old if a new one is to be made: there
 // is none, or a snapshot that has more, or the plain change list cannot go back to it, or it was the first and had nothing.
 func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
-	if v.NoResourceSync {
+	if !resources.IsOffered(&v.Collection) {
 		return nil, false, nil
 	}
 	sets, err := p.folder.Sets(v, p.site(&v.Collection))
@@ -129,8 +129,8 @@ func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
 // something away that is in none.
 func (p *part) cut(c *store.Collection) resources.Cut {
 	cut := resources.Cut{
-		Changes: uint64(cmp.Or(c.ChangesPerList, p.ChangesPerList)),
-		After:   cmp.Or(c.ChangeListAfter, p.ChangeListAfter),
+		Changes: uint64(cmp.Or(store.ValueOf[int](&resources.ChangesPerList, c), p.ChangesPerList)),
+		After:   cmp.Or(time.Duration(store.ValueOf[store.Period](&resources.ChangeListAfter, c)), p.ChangeListAfter),
 	}
 	if keep := cmp.Or(c.KeepEntries, p.server.KeepEntries); keep > 0 {
 		cut.Changes = min(cut.Changes, keep)

@@ -1,6 +1,10 @@
 package collections
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Owner is an extension that alone publishes a collection. Without the extension nobody does.
 type Owner struct {
@@ -12,7 +16,7 @@ type Owner struct {
 type ReadOnlyError struct {
 	Name   string
 	Origin string // URL of the fragments feed of the collection to write instead, "" for none
-	says   string // of the owner
+	says   string // behind the name
 }
 
 func (e *ReadOnlyError) Error() string {
@@ -26,6 +30,18 @@ func (e *ReadOnlyError) Error() string {
 func (c *Collection) Writable() error {
 	if c.Replica != nil {
 		return &ReadOnlyError{Name: c.Name, Origin: c.Replica.Origin}
+	}
+	return nil
+}
+
+// Bound returns a [*ReadOnlyError] where the collection has a setting that binds and is not among those that the program
+// knows.
+func (c *Collection) Bound(known []Setting) error {
+	for key := range c.Ext {
+		lacking, _, binds := strings.Cut(key, "!")
+		if binds && !slices.ContainsFunc(known, func(x Setting) bool { return x.key() == key }) {
+			return &ReadOnlyError{Name: c.Name, says: "needs the extension " + lacking + ", which this program does not have: write it with one that has"}
+		}
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package collections
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -43,41 +45,22 @@ type Settings struct {
 	// Sign is the path of the key file with which checkpoints of the log are signed; none: they are not.
 	Sign string `json:",omitempty"`
 
-	// Of ResourceSync.
-	NoResourceSync  bool          `json:",omitempty"` // it is not offered
-	Mirrors         []string      `json:",omitempty"` // URLs under which others serve the collection, the preferred first
-	Via             string        `json:",omitempty"` // URL of the collection that this one republishes
-	ChangesPerList  int           `json:",omitempty"` // changes after which a change list is closed
-	ChangeListAfter time.Duration `json:",omitempty"` // age of its first change at which it is
-}
+	Mirrors []string `json:",omitempty"` // URLs under which others serve the collection, the preferred first
+	Via     string   `json:",omitempty"` // URL of the collection that this one republishes
 
-// limits are the settings that are numbers or times, by the names that they have in JSON, each with the most that it
-// may be; 0: no limit. A flag has the same name with hyphens.
-func (s *Settings) limits() []limit {
-	return []limit{
-		{"documentSize", int64(s.DocumentSize), maxDocumentSize}, {"snapshotEvery", int64(s.SnapshotEvery), 0}, {"snapshotAfter", int64(s.SnapshotAfter), 0},
-		{"snapshotsKept", int64(s.SnapshotsKept), 0}, {"keepFor", int64(s.KeepFor), 0},
-		{"changesPerList", int64(s.ChangesPerList), maxChangesPerList}, {"changeListAfter", int64(s.ChangeListAfter), 0},
-	}
-}
-
-type limit struct {
-	name        string
-	given, most int64
+	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
+	Ext map[string]json.RawMessage `json:",omitempty"`
 }
 
 // Validate checks s.
 func (s *Settings) Validate() error {
-	for _, l := range s.limits() {
-		switch {
-		case l.given < 0:
-			return fmt.Errorf("%s is negative: give more than 0, or 0 to leave it to the server", flagOf(l.name))
-		case l.most > 0 && l.given > l.most:
-			return fmt.Errorf("%s is more than %d: give %[2]d at most", flagOf(l.name), l.most)
+	for _, x := range Core() {
+		if err := x.check(reflect.ValueOf(x.Field(s)).Elem()); err != nil {
+			return err
 		}
 	}
 	if len(s.Mirrors) > maxMirrors {
-		return fmt.Errorf("%s names more than %d: leave some out", flagOf("mirrors"), maxMirrors)
+		return fmt.Errorf("mirrors (--mirrors) names more than %d: leave some out", maxMirrors)
 	}
 	for i, m := range s.Mirrors {
 		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
@@ -89,38 +72,24 @@ func (s *Settings) Validate() error {
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
-			return fmt.Errorf("%s: there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or nothing for both", flagOf("recordFormats"), v)
+			return fmt.Errorf("recordFormats (--record-formats): there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or nothing for both", v)
 		}
 	}
 	if s.Sign != "" && !filepath.IsAbs(s.Sign) {
-		return fmt.Errorf("%s: the path of the key file %q is not absolute; give it from the root on", flagOf("sign"), s.Sign)
+		return fmt.Errorf("sign (--sign): the path of the key file %q is not absolute; give it from the root on", s.Sign)
 	}
 	for _, t := range [][2]string{{"title", s.Title}, {"summary", s.Summary}} {
 		if len(t[1]) > maxSettingText || strings.ContainsFunc(t[1], unicode.IsControl) {
-			return fmt.Errorf("%s has control characters or more than %d bytes: give a shorter text in one line", flagOf(t[0]), maxSettingText)
+			return fmt.Errorf("%s (--%[1]s) has control characters or more than %d bytes: give a shorter text in one line", t[0], maxSettingText)
 		}
 	}
 	return nil
 }
 
-// flagOf names a setting as JSON and the command line have it: "keepFor (--keep-for)".
-func flagOf(name string) string {
-	var flag strings.Builder
-	for _, r := range name {
-		if unicode.IsUpper(r) {
-			flag.WriteByte('-')
-		}
-		flag.WriteRune(unicode.ToLower(r))
-	}
-	return name + " (--" + flag.String() + ")"
-}
-
 const (
-	maxDocumentSize   = 10_000 // every reader gets documents of this size
-	maxChangesPerList = 5_000  // so do those of change lists
-	maxMirrors        = 10     // each is named with every resource
-	maxSettingText    = 4 << 10
-	maxBase           = 200
+	maxMirrors     = 10 // each is named with every resource
+	maxSettingText = 4 << 10
+	maxBase        = 200
 )
 
 // isBase reports whether URLs can be made of s by adding segments to its path.

@@ -14,7 +14,7 @@ import (
 const FormatVersion = 6
 
 // Revision counts the layouts that format 6 had before it was released. A store refuses the earlier ones, too.
-const Revision = 5
+const Revision = 6
 
 // Format is what a store states of its layout.
 var Format = fmt.Sprintf("%d.%d", FormatVersion, Revision)

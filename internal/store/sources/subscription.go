@@ -61,6 +61,8 @@ type Subscription struct {
 
 	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
 	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
+	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
+	Ext map[string]json.RawMessage `json:",omitempty"`
 
 	// State is what readers see; nil until the first clean start is done.
 	State *Progress `json:",omitempty"`

@@ -40,10 +40,11 @@ var Silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 // Origin is the server. Its store can be exchanged under the same address, as in a restore from a
 // backup.
 type Origin struct {
-	T       testing.TB // that fails; it may be changed
-	URL     string
-	Config  server.Config
-	Indexes []txn.Index
+	T        testing.TB // that fails; it may be changed
+	URL      string
+	Config   server.Config
+	Indexes  []txn.Index
+	Settings []store.Setting
 
 	tempDir  func() string // that is there until the server ends
 	mu       sync.Mutex
@@ -61,7 +62,7 @@ func New(t testing.TB, change ...func(*server.Config)) *Origin {
 
 // On starts a server on a store, which may be one that is only read.
 func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin {
-	o := &Origin{T: t, tempDir: t.TempDir, Indexes: ext.Indexes()}
+	o := &Origin{T: t, tempDir: t.TempDir, Indexes: ext.Indexes(), Settings: extension.Settings(ext.All())}
 	socket := httptest.NewServer(o)
 	o.URL = socket.URL
 	o.Config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: Silent, Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
@@ -116,7 +117,8 @@ func Engine(t testing.TB) badger.Settings {
 func (o *Origin) Start(dir string) { o.start(store.Options{Dir: dir}) }
 
 func (o *Origin) start(at store.Options) {
-	at.Logger, at.Now, at.Badger, at.Indexes = cmp.Or(at.Logger, Silent), o.Config.Now, Engine(o.T), o.Indexes
+	at.Logger, at.Now, at.Badger = cmp.Or(at.Logger, Silent), o.Config.Now, Engine(o.T)
+	at.Indexes, at.Settings = o.Indexes, o.Settings
 	db := stores.Open(o.T, at)
 	o.Config.Store = db
 	s, err := server.New(o.Config)

@@ -36,6 +36,7 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
@@ -333,7 +334,7 @@ func StartOn(t testing.TB, o store.Options, configure ...func(*server.Config)) *
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	logger := slog.New(slog.NewTextHandler(n.Logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o.Logger, o.Indexes = slog.New(slog.DiscardHandler), ext.Indexes()
+	o.Logger, o.Indexes, o.Settings = slog.New(slog.DiscardHandler), ext.Indexes(), extension.Settings(ext.All())
 	if _, benchmark := t.(*testing.B); !benchmark {
 		o.Badger = badger.Small
 	}

@@ -165,7 +165,7 @@ func (f *Folder) unnoted(ctx context.Context, name string) (n *noting, err error
 		}
 		n = &noting{site: Site{Epoch: v.Epoch}, from: c.Noted, to: c.cursor(v), rows: map[uint64][]byte{}}
 		for e, err := range v.Entries(n.to.Commit + 1) {
-			if v.NoResourceSync || len(n.rows) == notedAtOnce {
+			if !IsOffered(&v.Collection) || len(n.rows) == notedAtOnce {
 				break
 			}
 			if err == nil {

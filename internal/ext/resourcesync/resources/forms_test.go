@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -206,7 +207,7 @@ func TestRecordFormsAreNotedForLists(t *testing.T) {
 	}))
 	require.Equal(t, unnoted, forms())
 
-	p.set(func(s *store.Settings) { s.NoResourceSync = true })
+	p.set(func(s *store.Settings) { require.NoError(t, resources.Offered.Set(s, json.RawMessage("false"))) })
 	p.say(saying(ref(10), 100, "last"))
 	require.NotEmpty(t, p.patches(ref(10)))
 	require.Len(t, p.noted(), 4*601+1, "there are no lists any more")
