@@ -145,7 +145,8 @@ func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, e
 	for name := range g.settings {
 		known := func(x store.Setting) bool { return x.Name == name }
 		if !slices.ContainsFunc(g.all, known) && !slices.Contains([]string{"sp", "derivedFrom", "filter", "warnings"}, name) {
-			return nil, web.Problemf(http.StatusUnprocessableEntity, "there is no setting %q here; those of a collection show all that there are", name)
+			return nil, web.Problemf(http.StatusUnprocessableEntity,
+				"there is no setting %q here; those of a collection show all that there are", name)
 		}
 	}
 	if names := g.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {

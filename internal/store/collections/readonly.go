@@ -40,7 +40,8 @@ func (c *Collection) Bound(known []Setting) error {
 	for key := range c.Ext {
 		lacking, _, binds := strings.Cut(key, "!")
 		if binds && !slices.ContainsFunc(known, func(x Setting) bool { return x.key() == key }) {
-			return &ReadOnlyError{Name: c.Name, says: "needs the extension " + lacking + ", which this program does not have: write it with one that has"}
+			return &ReadOnlyError{Name: c.Name,
+				says: "needs the extension " + lacking + ", which this program does not have: write it with one that has"}
 		}
 	}
 	return nil
