@@ -39,12 +39,25 @@ type Format struct {
 	// WriteRecords is Write for records, in memory that does not grow with the map. Nil: the
 	// format needs the whole map.
 	WriteRecords func(io.Writer, fragment.Source) (xtm.Losses, error)
+	// Straight returns what reads a document in this format to write it in another one, where that needs no map. Nil,
+	// also what it returns: it does.
+	Straight func(to *Format) Straight
 	// Claims says that statements keep the item identifiers that tell which sources assert them.
 	Claims bool
 
 	// Exchange is how the format is exchanged between nodes where that is not as XTM is. Such a format is offered of
 	// the collections alone whose owners want it.
 	*Exchange
+}
+
+// Straight reads a document that is to be written in another format, without a map between.
+type Straight func(context.Context, io.Reader, ReadOptions) (Copy, error)
+
+// Copy is a document that was read to be written in another format. Its memory does not grow with it.
+type Copy interface {
+	Write(io.Writer) error // may be called again
+	Statements() int       // that were written
+	Close() error
 }
 
 // Exchange is how nodes exchange fragments and snapshots in a format with a data model of its own.

@@ -23,6 +23,7 @@ type Source struct {
 
 	Format  *Format  // default: the one of Formats that the ending of Path tells
 	Formats Registry // the formats of the program
+	To      *Format  // in which the document is to be written; nil: the map is needed
 
 	ContentType string // as in xtm.Options
 
@@ -60,6 +61,7 @@ type Document struct {
 	Version xtm.Version // of XTM; that of documents merged in may be another. "" for other formats
 	Format  *Format     // in which it was read
 	Map     *tmdm.TopicMap
+	Copy    Copy // in place of Map, where Source.To needs none. Whoever has read the document closes it
 
 	Tolerated xtm.Tally // what it breaks the rules by, and what was left out
 }
@@ -153,7 +155,12 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		}()
 	}
 	d.Format = s.format()
-	d.Map, err = d.Format.Read(ctx, content, ReadOptions{Options: o, Collection: s.Collection})
+	reading := ReadOptions{Options: o, Collection: s.Collection}
+	if straight := s.straight(d.Format); straight != nil {
+		d.Copy, err = straight(ctx, content, reading)
+	} else {
+		d.Map, err = d.Format.Read(ctx, content, reading)
+	}
 	var tooLarge *TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -162,6 +169,14 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return &InputError{d.Name, content.err}
 	}
 	return err
+}
+
+// straight returns what reads a document without a map, nil where a map is needed.
+func (s Source) straight(f *Format) Straight {
+	if s.To == nil || f.Straight == nil {
+		return nil
+	}
+	return f.Straight(s.To)
 }
 
 // tolerated counts for the document what is tolerated in it.

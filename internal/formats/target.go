@@ -31,6 +31,9 @@ type Encoder func(io.Writer) (xtm.Losses, error)
 
 // As returns an Encoder of the document in a format. The base is that of the document, unless o has one.
 func (d *Document) As(f *Format, o WriteOptions) Encoder {
+	if d.Copy != nil {
+		return func(w io.Writer) (xtm.Losses, error) { return xtm.Losses{}, d.Copy.Write(w) }
+	}
 	o.Base = cmp.Or(o.Base, d.Base)
 	return func(w io.Writer) (xtm.Losses, error) { return f.Write(w, d.Map, o) }
 }

@@ -13,7 +13,8 @@ var Prefixes = words.Namespaces("rdf", "rdfs", "xsd", "owl", "skos", "dc", "dcte
 
 // Shortener makes prefixed names of IRIs.
 type Shortener struct {
-	names map[string]string // of the prefixes that are used, by namespace
+	names   map[string]string // of the prefixes that are used, by namespace
+	schemes map[string]bool   // names of prefixes that are schemes too
 }
 
 var spaces = func() map[string]string {
@@ -24,41 +25,52 @@ var spaces = func() map[string]string {
 	return all
 }()
 
-// UsedPrefixes returns a shortener for some statements. A prefix that is the scheme of one of their IRIs is not used:
-// both would look alike where there are no brackets.
+// UsedPrefixes returns a shortener for some statements.
 func UsedPrefixes(all []Quad) *Shortener {
-	s := &Shortener{map[string]string{}}
-	schemes := map[string]bool{}
-	see := func(iri string) {
-		scheme, _, _ := strings.Cut(iri, ":")
-		schemes[scheme] = true
-		space, local := divide(iri)
-		if name, ok := spaces[space]; ok && isPlain(local) {
-			s.names[space] = name
-		}
-	}
+	s := &Shortener{}
 	for _, q := range all {
-		for _, t := range []Term{q.Subject, q.Predicate, q.Object} {
-			switch {
-			case t.Kind == IRI:
-				see(t.Value)
-			case t.Kind == Literal && t.Language == "" && t.Datatype != String:
-				see(t.Datatype)
-			}
-		}
+		s.See(q)
 	}
-	maps.DeleteFunc(s.names, func(_, name string) bool { return schemes[name] })
 	return s
 }
 
+// See makes ready for a statement. All that are to be written must be seen before any of them is. A prefix that is the
+// scheme of one of their IRIs is not used: both would look alike where there are no brackets.
+func (s *Shortener) See(q Quad) {
+	for _, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object} {
+		switch {
+		case t.Kind == IRI:
+			s.see(t.Value)
+		case t.Kind == Literal && t.Language == "" && t.Datatype != String:
+			s.see(t.Datatype)
+		}
+	}
+}
+
+func (s *Shortener) see(iri string) {
+	if s.names == nil {
+		s.names, s.schemes = map[string]string{}, map[string]bool{}
+	}
+	if scheme, _, _ := strings.Cut(iri, ":"); Prefixes[scheme] != "" {
+		s.schemes[scheme] = true
+	}
+	space, local := divide(iri)
+	if name, ok := spaces[space]; ok && isPlain(local) {
+		s.names[space] = name
+	}
+}
+
 // Names returns the prefixes that are used, in order.
-func (s *Shortener) Names() []string { return slices.Sorted(maps.Values(s.names)) }
+func (s *Shortener) Names() []string {
+	names := slices.Sorted(maps.Values(s.names))
+	return slices.DeleteFunc(names, func(name string) bool { return s.schemes[name] })
+}
 
 // Short returns the prefixed name of an IRI, if it has one.
 func (s *Shortener) Short(iri string) (string, bool) {
 	space, local := divide(iri)
 	name, ok := s.names[space]
-	if !ok || !isPlain(local) {
+	if !ok || !isPlain(local) || s.schemes[name] {
 		return "", false
 	}
 	return name + ":" + local, true
@@ -82,10 +94,14 @@ func isPlain(local string) bool {
 	return true
 }
 
-// Label returns a label that documents can have: those that readers give to nodes without one begin with a dot.
+// Label returns a label that documents can have, another one for each: those that readers give to nodes without one
+// begin with a dot.
 func Label(s string) string {
 	if n, ok := strings.CutPrefix(s, "."); ok {
 		return "_" + n + "_"
+	}
+	if strings.HasPrefix(s, "_") {
+		return "_" + s
 	}
 	return s
 }

@@ -14,15 +14,21 @@ import (
 
 // converted is what a conversion tells programs.
 type converted struct {
-	In           string          `json:"in"`
-	Version      xtm.Version     `json:"version"`
-	Out          string          `json:"out"`
-	Format       *formats.Format `json:"format"`
-	Topics       int             `json:"topics"`
-	Associations int             `json:"associations"`
-	Losses       xtm.Losses      `json:"losses"`
+	In      string          `json:"in"`
+	Version xtm.Version     `json:"version"`
+	Out     string          `json:"out"`
+	Format  *formats.Format `json:"format"`
+	*counted
+	Statements int        `json:"statements,omitempty"` // where no map was made
+	Losses     xtm.Losses `json:"losses"`
 
 	Warnings []formats.Warning `json:"warnings,omitempty"` // of reading
+}
+
+// counted is how many topics and associations a map has.
+type counted struct {
+	Topics       int `json:"topics"`
+	Associations int `json:"associations"`
 }
 
 // convertOptions say how a file is converted.
@@ -102,9 +108,17 @@ func (c *commands) formatFor(to, out string) (*formats.Format, error) {
 }
 
 func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error {
-	d, err := c.read(f, in)
+	s, err := c.source(f, in)
 	if err != nil {
 		return err
+	}
+	s.To = o.format
+	d, err := c.readSource(s)
+	if err != nil {
+		return err
+	}
+	if d.Copy != nil {
+		defer d.Copy.Close()
 	}
 	if lost := d.Tolerated.Losses(); o.target.FailOnLoss && len(lost) > 0 {
 		return fmt.Errorf("%s is not written, because not all of %s is read: %s",
@@ -131,8 +145,16 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	if target.Path == "-" { // the map is there
 		return nil
 	}
+	done := converted{
+		In: d.Name, Version: d.Version, Out: target.Path, Format: o.format, Losses: lost,
+		Warnings: formats.Warnings(&d.Tolerated),
+	}
+	const text = "%s (%s) written to %s as %s: "
+	if d.Copy != nil {
+		done.Statements = d.Copy.Statements()
+		return c.Tell(done, text+"%d statements", d.Name, d.Syntax(), target.Path, o.format, done.Statements)
+	}
 	topics, associations := count(d.Map)
-	warnings := formats.Warnings(&d.Tolerated)
-	return c.Tell(converted{d.Name, d.Version, target.Path, o.format, topics, associations, lost, warnings},
-		"%s (%s) written to %s as %s: %d topics, %d associations", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
+	done.counted = &counted{topics, associations}
+	return c.Tell(done, text+"%d topics, %d associations", d.Name, d.Syntax(), target.Path, o.format, topics, associations)
 }

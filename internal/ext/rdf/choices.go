@@ -13,6 +13,8 @@ type choices struct {
 	mapping.Options
 	given  []string          // NAME=IRI of graphs
 	graphs map[string]string // by the name of the collection
+
+	outputs map[*formats.Format]output
 }
 
 // reading returns how a document is read that is a file of a collection, or of none.

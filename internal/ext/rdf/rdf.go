@@ -26,7 +26,7 @@ import (
 
 // Extension returns the extension.
 func Extension() extension.Extension {
-	var c choices
+	c := &choices{outputs: map[*formats.Format]output{}}
 	return extension.Extension{Name: "rdf", Formats: c.formats(), FormatFlags: c.flags}
 }
 
@@ -34,27 +34,28 @@ const titleRDFXML = "RDF/XML"
 
 // formats returns the notations. TriG and N-Quads have several graphs; a topic map is one of them.
 func (c *choices) formats() formats.Registry {
-	inGroups := func(w io.Writer) statements { return turtle.NewWriter(w) }
-	inLines := func(w io.Writer) statements { return turtle.NewLineWriter(w) }
+	inTurtle := output{turtle.Write, func(w io.Writer) statements { return turtle.NewWriter(w) }, true, true}
+	inLines := output{turtle.WriteNTriples, func(w io.Writer) statements { return turtle.NewLineWriter(w) }, true, false}
+	inXML := output{write: rdfxml.Write, stream: func(w io.Writer) statements { return rdfxml.NewWriter(w) }}
 	return formats.Registry{
 		c.notation(formats.Format{
 			Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"}, URLEnding: ".ttl",
-		}, readTurtle(turtle.Turtle), turtle.Write, inGroups),
+		}, readTurtle(turtle.Turtle), inTurtle),
 		c.notation(formats.Format{
 			Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"}, URLEnding: ".nt",
-		}, readTurtle(turtle.NTriples), turtle.WriteNTriples, inLines),
+		}, readTurtle(turtle.NTriples), inLines),
 		c.notation(formats.Format{
 			Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
-		}, readXML, rdfxml.Write, func(w io.Writer) statements { return rdfxml.NewWriter(w) }),
+		}, readXML, inXML),
 		c.notation(formats.Format{
 			Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
-		}, readJSON, jsonld.Write, nil),
+		}, readJSON, output{write: jsonld.Write}),
 		c.notation(formats.Format{
 			Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
-		}, readTurtle(turtle.TriG), turtle.Write, inGroups),
+		}, readTurtle(turtle.TriG), inTurtle),
 		c.notation(formats.Format{
 			Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
-		}, readTurtle(turtle.NQuads), turtle.WriteNTriples, inLines),
+		}, readTurtle(turtle.NQuads), inLines),
 	}
 }
 
@@ -64,10 +65,14 @@ type statements interface {
 	Close() error
 }
 
-type (
-	reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
-	writer func(io.Writer, []rdf.Quad) error
-)
+type reader func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error
+
+// output is how a notation is written.
+type output struct {
+	write             func(io.Writer, []rdf.Quad) error
+	stream            func(io.Writer) statements // nil: its document needs all statements
+	ordered, brackets bool                       // statements in order make it as write does; with brackets
+}
 
 func readTurtle(n turtle.Notation) reader {
 	return func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
@@ -81,32 +86,24 @@ func readJSON(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 
 func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 	limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
-	return rdfxml.Read(r, rdfxml.Options{URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType}, each)
+	return rdfxml.Read(r, rdfxml.Options{
+		URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType, Tolerated: o.Tolerated,
+	}, each)
 }
 
-func (c *choices) notation(f formats.Format, read reader, write writer, stream func(io.Writer) statements) *formats.Format {
+func (c *choices) notation(f formats.Format, read reader, out output) *formats.Format {
 	f.Cannot = "associations without roles"
 	toMap := func(ctx context.Context, r io.Reader, o xtm.Options, options mapping.Options) (*tmdm.TopicMap, error) {
-		if o.URI == "" {
-			o.URI = string(o.Base)
-		}
-		start, r := otherformat.Start(r)
 		b := mapping.NewBuilder(o.Base, o.Limits.Memory, options)
-		m, err := (*tmdm.TopicMap)(nil), read(r, o, b.Add)
-		err = explained(err, &f, o.URI, start)
-		if err == nil {
+		var m *tmdm.TopicMap
+		err := document(&f, read, r, &o, b.Add, func() (name string, err error) {
 			m, err = b.Map(ctx)
-		}
-		if name := b.GraphName(); err == nil && name != "" && o.Tolerated != nil {
-			o.Tolerated(&xtm.SyntaxError{
-				URI: o.URI, Line: 1, Column: 1, Rule: rdf.GraphNames, Of: name,
-				Reason: "the statements are the graph " + name + ", and its name is left out",
-			})
-		}
-		return m, inDocument(err, o.URI)
+			return b.GraphName(), err
+		})
+		return m, err
 	}
 	written := func(w io.Writer, sp string, say func(*mapping.Records) error) error {
-		to := stream(w)
+		to := out.stream(w)
 		if err := say(mapping.NewRecords(sp, to.Write)); err != nil {
 			return err
 		}
@@ -117,7 +114,7 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 	}
 	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ formats.WriteOptions) (xtm.Losses, error) {
 		all, losses := mapping.Graph(m, c.Options)
-		return losses, write(w, all)
+		return losses, out.write(w, all)
 	}
 	f.Exchange = &formats.Exchange{
 		Fragment: func(w io.Writer, s formats.Shown) error {
@@ -150,10 +147,31 @@ func (c *choices) notation(f formats.Format, read reader, write writer, stream f
 			}
 		},
 	}
-	if stream == nil { // servers do not offer it: its document needs all statements
+	c.outputs[&f], f.Straight = out, c.straight(&f, read)
+	if out.stream == nil { // servers do not offer it
 		f.Fragment, f.Snapshot = nil, nil
 	}
 	return &f
+}
+
+// document reads a document to its end, and then has it used. The use returns the name of the graph that nobody chose.
+func document(f *formats.Format, read reader, r io.Reader, o *xtm.Options, each func(rdf.Quad) error, use func() (string, error)) error {
+	if o.URI == "" {
+		o.URI = string(o.Base)
+	}
+	start, r := otherformat.Start(r)
+	err := explained(read(r, *o, each), f, o.URI, start)
+	if err != nil {
+		return inDocument(err, o.URI)
+	}
+	name, err := use()
+	if err == nil && name != "" && o.Tolerated != nil {
+		o.Tolerated(&xtm.SyntaxError{
+			URI: o.URI, Line: 1, Column: 1, Rule: rdf.GraphNames, Of: name,
+			Reason: "the statements are the graph " + name + ", and its name is left out",
+		})
+	}
+	return inDocument(err, o.URI)
 }
 
 // explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:

@@ -19,13 +19,16 @@ type Options struct {
 	Limits scan.Limits
 
 	ContentType string // as in scan.Options
+
+	// Tolerated, if not nil, is called for each thing that is changed, with the Rule of that.
+	Tolerated func(*rdf.SyntaxError)
 }
 
 // Read calls each with the statements of a document, in their order, until it returns an error. An
 // error of the document is a *[rdf.SyntaxError]. The labels of blank nodes are those of rdf:nodeID; those
 // of nodes without one begin with a dot, which no label does.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) (err error) {
-	p := &parser{uri: o.URI, each: each, given: map[string]bool{}}
+	p := &parser{uri: o.URI, each: each, tolerated: o.Tolerated, given: map[string]bool{}}
 	p.xml = scan.NewScanner(r, scan.Options{URI: o.URI, ContentType: o.ContentType, Limits: o.Limits, Misc: true})
 	defer func() {
 		switch b := recover().(type) {
@@ -45,8 +48,11 @@ type parser struct {
 	uri   string
 	each  func(rdf.Quad) error
 	given map[string]bool // IRIs that rdf:ID has given
-	nodes int             // blank nodes without a label
-	said  int64           // statements
+
+	tolerated func(*rdf.SyntaxError)
+
+	nodes int   // blank nodes without a label
+	said  int64 // statements
 }
 
 // scope is what elements inherit.
@@ -181,6 +187,13 @@ func (p *parser) language(tag string) string {
 	normal, err := rdf.Language(tag)
 	if err != nil {
 		p.fail("%v", err)
+	}
+	if normal != tag && p.tolerated != nil {
+		line, column := p.xml.Position()
+		p.tolerated(&rdf.SyntaxError{
+			URI: p.uri, Line: line, Column: column, Rule: rdf.LanguageTags, Of: strconv.Quote(tag),
+			Reason: fmt.Sprintf("the language tag %q is read as %q", tag, normal),
+		})
 	}
 	return normal
 }

@@ -28,15 +28,20 @@ func (w *Writer) Write(q rdf.Quad) error { return w.groups.Add(q) }
 func (w *Writer) group(all []rdf.Quad) error {
 	all = rdf.Sorted(all)
 	p := rdf.UsedPrefixes(all)
+	to := newOrdered(w.out, p, &nesting{})
 	for _, name := range p.Names() {
 		if !w.declared[name] {
 			w.declared[name] = true
-			w.out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
+			to.declare(name)
 		}
 	}
-	writeGroups(w.out, all, p, &nesting{})
-	_, err := w.out.Write(nil) // the error of a write before
-	return err
+	for _, q := range all {
+		if err := to.Write(q); err != nil {
+			return err
+		}
+	}
+	to.end()
+	return nil
 }
 
 // Close writes what is left.

@@ -3,7 +3,6 @@ package turtle
 import (
 	"bufio"
 	"io"
-	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/rdf"
 )
@@ -30,32 +29,85 @@ func writeLine(out *bufio.Writer, q rdf.Quad) {
 // brackets, and lists in parentheses. The same graph gives the same bytes, if its blank nodes have the same labels.
 // Names of graphs are left out.
 func Write(w io.Writer, all []rdf.Quad) error {
-	out := bufio.NewWriter(w)
 	all = rdf.Sorted(all)
-	p := rdf.UsedPrefixes(all)
-	for _, name := range p.Names() {
-		out.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
+	to := NewOrdered(w, rdf.UsedPrefixes(all), all)
+	for _, q := range all {
+		if err := to.Write(q); err != nil {
+			return err
+		}
 	}
-	writeGroups(out, all, p, nest(all))
-	return out.Flush()
+	return to.Close()
 }
 
-// writeGroups writes statements that are sorted. n says which blank nodes are in brackets: none, where other statements
-// may follow.
-func writeGroups(out *bufio.Writer, all []rdf.Quad, p *rdf.Shortener, n *nesting) {
-	w := &writer{out, p, n}
-	for i := 0; i < len(all); {
-		said := about(all, i)
-		i += len(said)
-		if s := said[0].Subject; s.Kind == rdf.Blank && n.nested(s.Value) {
-			continue
-		}
-		out.WriteByte('\n')
-		writeTerm(out, said[0].Subject, p)
-		out.WriteByte(' ')
-		w.properties(said, " ;\n    ", " ,\n        ")
-		out.WriteString(" .\n")
+// Ordered writes statements that come in the order of [rdf.Sorted], each once, as Write does. Its memory does not grow
+// with the graph. The first error ends it.
+type Ordered struct {
+	writer
+	last   rdf.Quad
+	nested bool // what is said of the subject is written elsewhere
+}
+
+// NewOrdered begins a document. Those of the statements to come that have a blank node are in blanks, in order: such
+// nodes are written in brackets then, where they can be.
+func NewOrdered(w io.Writer, short *rdf.Shortener, blanks []rdf.Quad) *Ordered {
+	o := newOrdered(bufio.NewWriter(w), short, nest(blanks))
+	for _, name := range short.Names() {
+		o.declare(name)
 	}
+	return o
+}
+
+func newOrdered(out *bufio.Writer, short *rdf.Shortener, n *nesting) *Ordered {
+	return &Ordered{writer: writer{out, short, n}}
+}
+
+func (w *writer) declare(name string) {
+	w.WriteString("@prefix " + name + ": <" + rdf.Prefixes[name] + "> .\n")
+}
+
+// Write writes a statement.
+func (w *Ordered) Write(q rdf.Quad) error {
+	if q.Subject != w.last.Subject {
+		w.end()
+		w.nested = q.Subject.Kind == rdf.Blank && w.nesting.nested(q.Subject.Value)
+	}
+	if !w.nested {
+		w.statement(q)
+	}
+	w.last = q
+	_, err := w.Writer.Write(nil) // the error of a write before
+	return err
+}
+
+func (w *Ordered) statement(q rdf.Quad) {
+	switch {
+	case q.Subject != w.last.Subject:
+		w.WriteByte('\n')
+		writeTerm(w.Writer, q.Subject, w.short)
+		w.WriteByte(' ')
+	case q.Predicate == w.last.Predicate:
+		w.WriteString(" ,\n        ")
+		w.object(q.Object)
+		return
+	default:
+		w.WriteString(" ;\n    ")
+	}
+	writeProperty(w.Writer, q.Predicate, w.short)
+	w.WriteByte(' ')
+	w.object(q.Object)
+}
+
+// end ends what is said of a subject.
+func (w *Ordered) end() {
+	if w.last.Subject.Kind != rdf.None && !w.nested {
+		w.WriteString(" .\n")
+	}
+}
+
+// Close writes what is left.
+func (w *Ordered) Close() error {
+	w.end()
+	return w.Flush()
 }
 
 type writer struct {
@@ -64,14 +116,14 @@ type writer struct {
 	nesting *nesting
 }
 
-// properties writes statements about the same subject, with what is between two properties, and two objects.
-func (w *writer) properties(said []rdf.Quad, semicolon, comma string) {
+// properties writes what is said in brackets.
+func (w *writer) properties(said []rdf.Quad) {
 	for i, q := range said {
 		switch {
 		case i > 0 && said[i-1].Predicate == q.Predicate:
-			w.WriteString(comma)
+			w.WriteString(" , ")
 		case i > 0:
-			w.WriteString(semicolon)
+			w.WriteString(" ; ")
 			fallthrough
 		default:
 			writeProperty(w.Writer, q.Predicate, w.short)
@@ -102,7 +154,7 @@ func (w *writer) object(o rdf.Term) {
 		w.WriteString(" )")
 	default:
 		w.WriteString("[ ")
-		w.properties(about(w.nesting.all, at), " ; ", " , ")
+		w.properties(about(w.nesting.all, at))
 		w.WriteString(" ]")
 	}
 }
@@ -124,7 +176,7 @@ func writeTerm(out *bufio.Writer, t rdf.Term, p *rdf.Shortener) {
 		writeIRI(out, t.Value, p)
 	default:
 		out.WriteByte('"')
-		writeText(out, t.Value)
+		escaped(out, t.Value, &plainText)
 		out.WriteByte('"')
 		switch {
 		case t.Language != "":
@@ -144,31 +196,40 @@ func writeIRI(out *bufio.Writer, iri string, p *rdf.Shortener) {
 		}
 	}
 	out.WriteByte('<')
-	for _, r := range iri {
-		if r < utf8.RuneSelf && !plainIRI[byte(r)] {
-			writeEscape(out, r)
-			continue
-		}
-		out.WriteRune(r)
-	}
+	escaped(out, iri, &plainIRI)
 	out.WriteByte('>')
 }
 
-var escapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+// plainText has the bytes that a text may have as they stand.
+var plainText = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c >= 0x20 && c != '"' && c != '\\' && c != 0x7F
+	}
+	return plain
+}()
 
-func writeText(out *bufio.Writer, s string) {
-	for _, r := range s {
-		if escape, ok := escapes[r]; ok {
-			out.WriteString(escape)
-		} else if r < 0x20 || r == 0x7F {
-			writeEscape(out, r)
-		} else {
-			out.WriteRune(r)
+// escaped writes a string, with escapes for the bytes that are not plain.
+func escaped(out *bufio.Writer, s string, plain *[256]bool) {
+	from := 0
+	for i := range len(s) {
+		if c := s[i]; !plain[c] {
+			out.WriteString(s[from:i])
+			from = i + 1
+			if short, ok := escapes[c]; ok && plain == &plainText {
+				out.WriteString(short)
+			} else {
+				writeEscape(out, c)
+			}
 		}
 	}
+	out.WriteString(s[from:])
 }
 
-func writeEscape(out *bufio.Writer, r rune) {
+var escapes = map[byte]string{
+	'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`,
+}
+
+func writeEscape(out *bufio.Writer, r byte) {
 	const digits = "0123456789ABCDEF"
 	out.WriteString(`\u00`)
 	out.WriteByte(digits[r>>4&15])

@@ -82,8 +82,8 @@ func (e *GraphsError) Error() string {
 	return fmt.Sprintf("the document has several graphs, and a topic map is one: %s. Choose one with --graph", names)
 }
 
-// graphs are the names of the graphs of a document.
-type graphs struct {
+// Graphs are the names of the graphs of a document, of which one is read.
+type Graphs struct {
 	wanted string // "": there is one
 	last   rdf.Term
 	seen   map[rdf.Term]bool
@@ -93,8 +93,11 @@ type graphs struct {
 // maxGraphs is how many names of graphs are remembered.
 const maxGraphs = 1000
 
-// take notes the graph of a statement, and reports whether the statement is one of those that are read.
-func (g *graphs) take(name rdf.Term) bool {
+// NewGraphs returns those of a document, of which [Options.Graph] names the one that is read.
+func NewGraphs(wanted string) *Graphs { return &Graphs{wanted: wanted, seen: map[rdf.Term]bool{}} }
+
+// Take notes the graph of a statement, and reports whether the statement is one of those that are read.
+func (g *Graphs) Take(name rdf.Term) bool {
 	if name != g.last || len(g.seen) == 0 {
 		g.last = name
 		switch {
@@ -121,8 +124,18 @@ func nameOf(g rdf.Term) string {
 	return "_:" + g.Value
 }
 
-// check returns an error where there is no graph to read. A document without statements has the default graph.
-func (g *graphs) check() error {
+// Unchosen returns the name of the graph that was read where it has one that nobody chose: no topic map has a place for
+// it. Else it returns "".
+func (g *Graphs) Unchosen() string {
+	if g.wanted != "" || g.last.Kind == rdf.None {
+		return ""
+	}
+	return nameOf(g.last)
+}
+
+// Check returns an error, a *[GraphsError], where there is no graph to read. A document without statements has the
+// default graph.
+func (g *Graphs) Check() error {
 	names := []string{}
 	for name := range g.seen {
 		names = append(names, nameOf(name))

@@ -21,7 +21,7 @@ type Builder struct {
 	size    int64
 	options Options
 	labels  map[string]bool
-	graphs  graphs
+	graphs  *Graphs
 	waiting statements // statements that are understood only when all are there
 	own     []int      // those with our own vocabulary
 }
@@ -29,7 +29,7 @@ type Builder struct {
 // NewBuilder returns a builder of a map. Blank nodes become topics below base. The memory of the statements has a
 // limit in bytes, by estimate; 0: none.
 func NewBuilder(base tmdm.Locator, limit int64, o Options) *Builder {
-	return &Builder{m: tmdm.New(), base: base, limit: limit, options: o, labels: o.labels(), graphs: graphs{wanted: o.Graph, seen: map[rdf.Term]bool{}}}
+	return &Builder{m: tmdm.New(), base: base, limit: limit, options: o, labels: o.labels(), graphs: NewGraphs(o.Graph)}
 }
 
 // perStatement is about what a statement takes in memory as part of a map, besides its text.
@@ -37,7 +37,7 @@ const perStatement = 700
 
 // Add takes a statement, if it is in the graph that is read.
 func (b *Builder) Add(q rdf.Quad) error {
-	if !b.graphs.take(q.Graph) {
+	if !b.graphs.Take(q.Graph) {
 		return nil
 	}
 	if b.size += perStatement + int64(len(q.Object.Value)); b.limit > 0 && b.size > b.limit {
@@ -67,7 +67,7 @@ func (b *Builder) isOwn(q rdf.Quad) bool {
 // Map returns the map of the statements that were added. The builder is of no use after that. A document with several
 // graphs of which none was chosen is a *[GraphsError].
 func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
-	if err := b.graphs.check(); err != nil {
+	if err := b.graphs.Check(); err != nil {
 		return nil, err
 	}
 	r := &reading{
@@ -94,14 +94,8 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 	return b.m, b.m.Normalize(ctx)
 }
 
-// GraphName returns the name of the graph that was read where it has one that nobody chose: no topic map has a place
-// for it. Else it returns "".
-func (b *Builder) GraphName() string {
-	if b.graphs.wanted != "" || b.graphs.last.Kind == rdf.None {
-		return ""
-	}
-	return nameOf(b.graphs.last)
-}
+// GraphName is [Graphs.Unchosen] of the document.
+func (b *Builder) GraphName() string { return b.graphs.Unchosen() }
 
 // reading is the second look at the statements.
 type reading struct {

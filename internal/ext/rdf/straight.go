@@ -1,0 +1,188 @@
+package rdf
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+)
+
+// straight implements [formats.Format.Straight]: a graph is read and written as a topic map would be, but for the labels
+// of its blank nodes.
+func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format) formats.Straight {
+	return func(to *formats.Format) formats.Straight {
+		out := c.outputs[to]
+		if !out.ordered || c.Plain || c.MergeSameAs {
+			return nil
+		}
+		return func(_ context.Context, r io.Reader, o formats.ReadOptions) (formats.Copy, error) {
+			graphs := mapping.NewGraphs(c.reading(o.Collection).Graph)
+			g := newGraph(out.brackets)
+			err := document(f, read, r, &o.Options, func(q rdf.Quad) error {
+				if !graphs.Take(q.Graph) {
+					return nil
+				}
+				return g.add(q)
+			}, func() (string, error) { return graphs.Unchosen(), graphs.Check() })
+			if err != nil {
+				_ = g.Close() // the error of reading is what counts
+				return nil, err
+			}
+			return g, nil
+		}
+	}
+}
+
+// graph collects the statements of a graph, and writes them in the order of [rdf.Sorted]. It implements [formats.Copy].
+type graph struct {
+	rows   extsort.Sorter
+	key    []byte
+	short  *rdf.Shortener // nil: in N-Triples
+	blanks []rdf.Quad     // statements with blank nodes, as long as these are to be in brackets
+	flat   bool           // there are too many of these
+	count  int
+}
+
+// These bound the memory of a graph: what is sorted at a time, and how many statements with blank nodes are looked at
+// for brackets.
+const (
+	sortedMemory = 16 << 20
+	maxBlanks    = 50_000
+)
+
+func newGraph(brackets bool) *graph {
+	g := &graph{flat: !brackets}
+	g.rows = extsort.Sorter{Path: filepath.Join(os.TempDir(), "tmshare-"+rand.Text()), Most: sortedMemory}
+	if brackets {
+		g.short = &rdf.Shortener{}
+	}
+	return g
+}
+
+func (g *graph) add(q rdf.Quad) error {
+	q.Graph = rdf.Term{}
+	q.Object.Language = strings.ToLower(q.Object.Language)
+	if g.short != nil {
+		g.short.See(q)
+	}
+	if !g.flat && (q.Subject.Kind == rdf.Blank || q.Object.Kind == rdf.Blank) {
+		if g.blanks = append(g.blanks, q); len(g.blanks) > maxBlanks {
+			return g.flatten()
+		}
+		if q.Subject.Kind == rdf.Blank { // it comes behind all that are in rows
+			return nil
+		}
+	}
+	return g.row(q)
+}
+
+// flatten gives up brackets.
+func (g *graph) flatten() error {
+	for _, q := range g.blanks {
+		if err := g.row(q); err != nil {
+			return err
+		}
+	}
+	g.blanks, g.flat = nil, true
+	return nil
+}
+
+func (g *graph) row(q rdf.Quad) error {
+	property := q.Predicate
+	if property.Value == rdf.Type { // it comes first
+		property = rdf.Term{}
+	}
+	g.key = appendTerm(appendTerm(appendTerm(g.key[:0], &q.Subject), &property), &q.Object)
+	return g.rows.Add(g.key, nil)
+}
+
+// Write implements [formats.Copy].
+func (g *graph) Write(w io.Writer) error {
+	g.blanks, g.count = rdf.Sorted(g.blanks), 0
+	var to statements = turtle.NewLineWriter(w)
+	if g.short != nil {
+		to = turtle.NewOrdered(w, g.short, g.blanks)
+	}
+	var last []byte
+	for row, err := range g.rows.Sorted() {
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(row.Key, last) {
+			continue
+		}
+		last = row.Key
+		g.count++
+		if err := to.Write(statementOf(string(row.Key))); err != nil {
+			return err
+		}
+	}
+	for _, q := range g.blanks {
+		if q.Subject.Kind != rdf.Blank {
+			continue
+		}
+		g.count++
+		if err := to.Write(q); err != nil {
+			return err
+		}
+	}
+	return to.Close()
+}
+
+// Statements implements [formats.Copy].
+func (g *graph) Statements() int { return g.count }
+
+// Close implements [formats.Copy].
+func (g *graph) Close() error { return g.rows.Close() }
+
+// A term in a key is its kind and its texts. Such keys are in the order of [rdf.Compare]: a zero byte ends a text, and
+// one in a text has 0xFF behind it.
+const endOfText = "\x00\x01"
+
+func appendTerm(key []byte, t *rdf.Term) []byte {
+	key = appendText(append(key, byte(t.Kind)), t.Value)
+	if t.Kind == rdf.Literal {
+		key = appendText(appendText(key, t.Language), t.Datatype)
+	}
+	return key
+}
+
+func appendText(key []byte, s string) []byte {
+	begin := len(key)
+	key = append(key, s...)
+	if at := bytes.IndexByte(key[begin:], 0); at >= 0 {
+		escaped := bytes.ReplaceAll(key[begin:], []byte{0}, []byte{0, 0xFF})
+		key = append(key[:begin], escaped...)
+	}
+	return append(key, endOfText...)
+}
+
+// statementOf returns the statement that has a key.
+func statementOf(key string) (q rdf.Quad) {
+	for _, t := range []*rdf.Term{&q.Subject, &q.Predicate, &q.Object} {
+		t.Kind = rdf.Kind(key[0])
+		t.Value, key = textOf(key[1:])
+		if t.Kind == rdf.Literal {
+			t.Language, key = textOf(key)
+			t.Datatype, key = textOf(key)
+		}
+	}
+	if q.Predicate.Kind == rdf.None {
+		q.Predicate = rdf.NewIRI(rdf.Type)
+	}
+	return q
+}
+
+func textOf(key string) (text, rest string) {
+	text, rest, _ = strings.Cut(key, endOfText)
+	return strings.ReplaceAll(text, "\x00\xFF", "\x00"), rest
+}
