@@ -20,4 +20,29 @@ var (
 		Read:   "it is read with hyphens in place of underscores",
 		Advice: "Write the tag as in en-US", Loses: true,
 	})
+	RelativeIRIs = xtm.NewRule("relative-iris", xtm.RuleText{
+		Broken: "an IRI is relative, and there is no base",
+		Read:   "what is said with it is left out",
+		Advice: "Write the whole IRI, or give the document a base: @base in its context", Loses: true,
+	})
+	BlankProperties = xtm.NewRule("blank-properties", xtm.RuleText{
+		Broken: "a property is a blank node, which RDF does not have",
+		Read:   "what is said with it is left out",
+		Advice: "Give the property an IRI", Loses: true,
+	})
+	Directions = xtm.NewRule("directions", xtm.RuleText{
+		Broken: "a text has a base direction, which RDF 1.1 does not have",
+		Read:   "the text is read, and the direction is left out",
+		Advice: "Remove @direction, or say the direction by characters of the text", Loses: true,
+	})
+	RoundedNumbers = xtm.NewRule("rounded-numbers", xtm.RuleText{
+		Broken: "a number is none that xsd:double carries",
+		Read:   "it is read as the double next to it",
+		Advice: `Write it as a text with a type: {"@value": "…", "@type": "` + XSD + `decimal"}`, Loses: true,
+	})
+	FreeValues = xtm.NewRule("free-values", xtm.RuleText{
+		Broken: "a value belongs to no property of a node",
+		Read:   "it is left out",
+		Advice: "Make it the value of a property, or remove it", Loses: true,
+	})
 )

@@ -81,7 +81,9 @@ func readTurtle(n turtle.Notation) reader {
 }
 
 func readJSON(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
-	return jsonld.Read(r, jsonld.Options{URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}}, each)
+	return jsonld.Read(r, jsonld.Options{
+		URI: o.URI, Base: string(o.Base), Limits: jsonld.Limits{Depth: o.Limits.Depth}, Tolerated: o.Tolerated,
+	}, each)
 }
 
 func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {

@@ -13,8 +13,9 @@ import (
 
 // document is the JSON of a document.
 type document struct {
-	uri  string
-	data []byte
+	uri     string
+	data    []byte
+	members int // of all objects
 }
 
 // fail returns an error at an offset.
@@ -50,13 +51,14 @@ func (d *document) decode(depth int) (any, error) {
 			offset += n
 		}
 	}
-	if offset, tooMany := excess(d.data, depth); tooMany {
+	if offset, tooMany := d.excess(depth); tooMany {
 		return nil, d.fail(offset, "the document has more than %d values, and one more for each %d bytes of it; divide it, or convert it to N-Triples with whole IRIs", freeValues, bytesOfValue)
 	} else if offset >= 0 {
 		return nil, d.fail(offset, "arrays and objects are more than %d deep", depth)
 	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(d.data))
+	decoder.UseNumber()
 	err := decoder.Decode(&value)
 	var syntax *json.SyntaxError
 	switch {
@@ -70,6 +72,11 @@ func (d *document) decode(depth int) (any, error) {
 	rest := decoder.InputOffset()
 	if at := bytes.IndexFunc(d.data[rest:], func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' && r != '\r' }); at >= 0 {
 		return nil, d.fail(int(rest)+at, "there is something behind the end of the document")
+	}
+	if members(value) < d.members {
+		offset, key := d.repeated()
+		return nil, d.fail(offset, "an object has the key %.100q twice, and JSON-LD takes one; "+
+			"write the values as an array", key)
 	}
 	return value, nil
 }
@@ -94,6 +101,9 @@ func (d *document) checkContexts(value any, inContext bool) error {
 					return err
 				}
 			}
+			if version, ok := each.(json.Number); ok && inContext && key == "@version" {
+				v[key], _ = version.Float64() // the library compares it
+			}
 			if err := d.checkContexts(each, inContext || key == "@context"); err != nil {
 				return err
 			}
@@ -116,8 +126,10 @@ const (
 	freeValues   = 100_000
 )
 
-// excess returns the offset of the bracket that is too deep, or of the value that is one too many, or -1.
-func excess(data []byte, limit int) (offset int, tooMany bool) {
+// excess counts the members of objects. It returns the offset of the bracket that is too deep, or of the value that is
+// one too many, or -1.
+func (d *document) excess(limit int) (offset int, tooMany bool) {
+	data := d.data
 	depth, values, inText := 0, 0, false
 	most := freeValues + len(data)/bytesOfValue
 	for i := 0; i < len(data); i++ {
@@ -127,6 +139,8 @@ func excess(data []byte, limit int) (offset int, tooMany bool) {
 		case c == '"':
 			inText = !inText
 		case inText:
+		case c == ':':
+			d.members++
 		case c == ',':
 			values++
 		case c == '{', c == '[':
@@ -142,4 +156,48 @@ func excess(data []byte, limit int) (offset int, tooMany bool) {
 		}
 	}
 	return -1, false
+}
+
+// members returns how many members the objects of a value have.
+func members(value any) (n int) {
+	switch v := value.(type) {
+	case []any:
+		for _, each := range v {
+			n += members(each)
+		}
+	case map[string]any:
+		n = len(v)
+		for _, each := range v {
+			n += members(each)
+		}
+	}
+	return n
+}
+
+// repeated returns the first key that an object has again, and where it stands.
+func (d *document) repeated() (offset int, key string) {
+	decoder := json.NewDecoder(bytes.NewReader(d.data))
+	var keys []map[string]bool // of the objects that are open; nil: an array
+	isKey := false
+	for {
+		token, err := decoder.Token()
+		top := len(keys) - 1
+		text, isText := token.(string)
+		switch {
+		case err != nil:
+			return 0, ""
+		case token == json.Delim('{'):
+			keys = append(keys, map[string]bool{})
+		case token == json.Delim('['):
+			keys = append(keys, nil)
+		case token == json.Delim('}'), token == json.Delim(']'):
+			keys = keys[:top]
+		case isKey && isText && keys[top][text]:
+			return int(decoder.InputOffset()) - len(canonical(text)), text
+		case isKey && isText:
+			keys[top][text], isKey = true, false
+			continue
+		}
+		isKey = len(keys) > 0 && keys[len(keys)-1] != nil
+	}
 }

@@ -34,9 +34,10 @@ type table struct{}
 func (table) LoadDocument(iri string) (*ld.RemoteDocument, error) {
 	document, ok := contexts[iri]
 	if !ok {
-		return nil, &contextError{iri}
+		return nil, &contextError{plain(iri)}
 	}
-	return &ld.RemoteDocument{DocumentURL: iri, Document: document}, nil
+	// A copy: the library adds to it what a context has that imports it.
+	return &ld.RemoteDocument{DocumentURL: iri, Document: ld.CloneDocument(document)}, nil
 }
 
 // contextError says that a context is not in the table.

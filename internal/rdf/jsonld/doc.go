@@ -2,13 +2,15 @@
 // memory as a whole, so its size has a limit. Nothing is fetched: contexts that a document names are those
 // of a table, or else an error.
 //
-//	read.go      from a document to statements
-//	check.go     size, depth and form of the JSON, with the place of what is wrong
-//	growth.go    how much longer terms and namespaces may make a document
-//	copies.go    how many terms contexts take over from others
-//	place.go     which node is wrong, and what says nothing
-//	values.go    how many values a property may have
-//	contexts.go  the table
-//	literals.go  values that are JSON themselves
-//	write.go     from statements to a document
+//	read.go        from a document to statements
+//	check.go       size, depth and form of the JSON, with the place of what is wrong
+//	growth.go      how much longer terms and namespaces may make a document
+//	copies.go      how many terms contexts take over from others
+//	escape.go      characters that the library would change
+//	statements.go  from an expanded document to statements
+//	numbers.go     numbers as literals
+//	unmapped.go    keys and values that are left out
+//	place.go       which node is wrong, and what says nothing
+//	contexts.go    the table
+//	write.go       from statements to a document
 package jsonld

@@ -1,7 +1,6 @@
 package jsonld
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +25,6 @@ type growth struct {
 	vocab, base namespace
 	depth       int
 	known       map[string]made // of terms
-	deep        int             // of how many terms is asked at the moment
 	all         int64           // bytes
 }
 
@@ -54,14 +52,16 @@ func (d *document) checkGrowth(value any, base string) error {
 	if n := max(g.vocab.length(g.depth), g.base.length(g.depth)); n > rdf.MaxIRI {
 		return d.fail(0, "the values of @vocab or @base make up to %d bytes together; the most for an IRI is %d: shorten them", n, rdf.MaxIRI)
 	}
-	for _, term := range slices.Sorted(maps.Keys(g.defined)) {
-		at := bytes.Index(d.data, []byte(term))
-		switch of := g.term(term); {
-		case of.length > rdf.MaxIRI:
-			return d.fail(at, "the term %.100q stands for an IRI of up to %d bytes; the most for an IRI is %d: shorten the namespaces", term, of.length, rdf.MaxIRI)
-		case of.chain > maxChain:
-			return d.fail(at, "the term %.100q is made of more than %d others, one after the other; write out what some of them stand for", term, maxChain)
-		}
+	if term := g.measure(); term != "" {
+		return d.fail(d.key(term), "the term %.100q is made of itself; write out what it stands for", term)
+	}
+	if term, of := g.least(func(m made) bool { return m.length > rdf.MaxIRI }); term != "" {
+		return d.fail(d.key(term), "the term %.100q stands for an IRI of up to %d bytes; the most for an IRI is %d: "+
+			"shorten the namespaces", term, of.length, rdf.MaxIRI)
+	}
+	if term, _ := g.least(func(m made) bool { return m.chain > maxChain }); term != "" {
+		return d.fail(d.key(term), "the term %.100q is made of more than %d others, one after the other; "+
+			"write out what some of them stand for", term, maxChain)
 	}
 	g.count(value, false)
 	if g.all > growthMore+growthFactor*int64(len(d.data)) {
@@ -135,24 +135,87 @@ func (g *growth) define(key string, value any) {
 	}
 }
 
-// term returns the IRI that a term stands for; nothing if it is none.
-func (g *growth) term(t string) (longest made) {
-	if of, known := g.known[t]; known {
-		return of
-	}
-	if g.deep > maxChain { // also where terms are made of themselves
-		return made{chain: maxChain + 1}
-	}
-	g.deep++
-	for _, iri := range g.defined[t] {
-		if iri != t {
-			longest = longest.or(g.iri(iri))
+// measure finds what each term is made to, after those that it is made of. It returns one that is made of itself.
+func (g *growth) measure() (circular string) {
+	users, waits := map[string][]string{}, map[string]int{}
+	for term, all := range g.defined {
+		for _, iri := range all {
+			for _, of := range g.madeOf(term, iri) {
+				users[of] = append(users[of], term)
+				waits[term]++
+			}
 		}
 	}
-	g.deep--
-	longest.chain++
-	g.known[t] = longest
-	return longest
+	var ready []string
+	for term := range g.defined {
+		if waits[term] == 0 {
+			ready = append(ready, term)
+		}
+	}
+	for ; len(ready) > 0; ready = ready[1:] {
+		term := ready[0]
+		of := made{}
+		for _, iri := range g.defined[term] {
+			if iri != term {
+				of = of.or(g.iri(iri))
+			}
+		}
+		of.chain++
+		g.known[term] = of
+		for _, user := range users[term] {
+			if waits[user]--; waits[user] == 0 {
+				ready = append(ready, user)
+			}
+		}
+	}
+	return g.circle(waits)
+}
+
+// circle returns a term that is made of itself, by how many terms each waits for in vain.
+func (g *growth) circle(waits map[string]int) (term string) {
+	maps.DeleteFunc(waits, func(_ string, n int) bool { return n == 0 })
+	if len(waits) == 0 {
+		return ""
+	}
+	term = slices.Min(slices.Collect(maps.Keys(waits)))
+	for seen := map[string]bool{}; !seen[term]; {
+		seen[term] = true
+		var of []string
+		for _, iri := range g.defined[term] {
+			of = append(of, g.madeOf(term, iri)...)
+		}
+		term = of[slices.IndexFunc(of, func(t string) bool { return waits[t] > 0 })]
+	}
+	return term
+}
+
+// madeOf returns the terms of which a term is made that stands for an IRI.
+func (g *growth) madeOf(term, iri string) (all []string) {
+	if prefix, _, ok := g.compact(iri); ok {
+		all = append(all, prefix)
+	}
+	if iri != term && g.defined[iri] != nil {
+		all = append(all, iri)
+	}
+	return all
+}
+
+// compact divides an IRI that begins with a term. One with "//" behind the colon is as it stands (JSON-LD 1.1 API
+// §5.2.2, IRI Expansion).
+func (g *growth) compact(iri string) (prefix, suffix string, ok bool) {
+	prefix, suffix, ok = strings.Cut(iri, ":")
+	return prefix, suffix, ok && g.defined[prefix] != nil && !strings.HasPrefix(suffix, "//")
+}
+
+// least returns the term with the least of what is too much: others are made of it.
+func (g *growth) least(tooMuch func(made) bool) (term string, of made) {
+	for _, t := range slices.Sorted(maps.Keys(g.known)) {
+		m := g.known[t]
+		if tooMuch(m) && (term == "" || m.length+m.chain < of.length+of.chain) {
+			term, of = t, m
+		}
+	}
+	return term, of
 }
 
 func (m made) or(other made) made {
@@ -165,16 +228,15 @@ func (g *growth) iri(s string) made {
 		return made{}
 	}
 	longest := made{length: len(s)}
-	prefix, suffix, compact := strings.Cut(s, ":")
-	if compact && g.defined[prefix] != nil {
-		of := g.term(prefix)
+	if prefix, suffix, ok := g.compact(s); ok {
+		of := g.known[prefix]
 		longest = longest.or(made{of.length + len(suffix), of.chain})
 	}
-	if !compact {
+	if !strings.Contains(s, ":") {
 		longest.length += max(g.vocab.length(g.depth), g.base.length(g.depth))
 	}
-	if g.defined[s] != nil {
-		longest = longest.or(g.term(s))
+	if of, ok := g.known[s]; ok {
+		longest = longest.or(of)
 	}
 	return longest
 }

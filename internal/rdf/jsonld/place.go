@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // nodes are the nodes at the top of a document, and how a document with some of them alone is made.
@@ -53,7 +57,7 @@ func (d *document) culprit(value any, fails func(any) bool) (offset int, name st
 	node, _ := n.all[from].(map[string]any)
 	for _, key := range []string{"@id", "id"} {
 		if id, ok := node[key].(string); ok {
-			name = fmt.Sprintf(" (in the node %.200q)", id)
+			name = fmt.Sprintf(" (in the node %.200q)", plain(id))
 			break
 		}
 	}
@@ -65,36 +69,102 @@ func (d *document) culprit(value any, fails func(any) bool) (offset int, name st
 
 // begin returns where a node at the top of the document begins.
 func (d *document) begin(index int) int {
+	for _, pointer := range []string{fmt.Sprint("/", index), fmt.Sprint("/@graph/", index)} {
+		if offset, ok := d.offsets(pointer)[pointer]; ok {
+			return offset
+		}
+	}
+	return 0 // it is the node
+}
+
+// places are the JSON pointers (RFC 6901) of the nodes of an expanded document.
+type places map[uintptr]place
+
+type place struct {
+	node    any // kept, so that no other has its address
+	pointer string
+}
+
+func (p places) note(pointer string, node any) {
+	p[reflect.ValueOf(node).Pointer()] = place{node, pointer}
+}
+
+func (p places) of(node map[string]any) string {
+	return original(p[reflect.ValueOf(node).Pointer()].pointer)
+}
+
+// original returns a pointer of the library as one into the document.
+func original(pointer string) string {
+	if !strings.Contains(pointer, "~") {
+		return pointer
+	}
+	keys := strings.Split(pointer, "/")
+	for i, key := range keys {
+		keys[i] = token.Replace(plain(strings.NewReplacer("~1", "/", "~0", "~").Replace(key)))
+	}
+	return strings.Join(keys, "/")
+}
+
+// offsets returns where values begin to which pointers lead. Those of an empty one, and of one that leads nowhere, are
+// those of the document.
+func (d *document) offsets(pointers ...string) map[string]int {
+	found, wanted := map[string]int{}, map[string]bool{}
+	for _, p := range pointers {
+		for i, c := range p {
+			if c == '/' {
+				wanted[p[:i]] = true
+			}
+		}
+		wanted[p] = true
+	}
 	decoder := json.NewDecoder(bytes.NewReader(d.data))
-	first, err := decoder.Token()
-	if err != nil {
-		return 0
-	}
-	var passed json.RawMessage
-	if first == json.Delim('{') {
-		for {
-			key, err := decoder.Token()
-			if err != nil || key == json.Delim('}') {
-				return 0 // it is the node
+	var walk func(pointer string) error
+	walk = func(pointer string) error {
+		behind := int(decoder.InputOffset())
+		if !wanted[pointer] {
+			var passed json.RawMessage
+			return decoder.Decode(&passed)
+		}
+		between := len(d.data[behind:]) - len(bytes.TrimLeft(d.data[behind:], ",: \t\r\n"))
+		found[pointer] = behind + between
+		begin, err := decoder.Token()
+		for i := 0; err == nil && (begin == json.Delim('{') || begin == json.Delim('[')) && decoder.More(); i++ {
+			below := strconv.Itoa(i)
+			if begin == json.Delim('{') {
+				var key json.Token
+				key, err = decoder.Token()
+				below, _ = key.(string)
 			}
-			if key == "@graph" {
-				break
-			}
-			if decoder.Decode(&passed) != nil {
-				return 0
+			if err == nil {
+				err = walk(pointer + "/" + token.Replace(below))
 			}
 		}
-		if array, err := decoder.Token(); err != nil || array != json.Delim('[') {
-			return 0
+		if _, isDelim := begin.(json.Delim); err == nil && isDelim {
+			_, err = decoder.Token()
 		}
+		return err
 	}
-	for range index {
-		if decoder.Decode(&passed) != nil {
-			return 0
-		}
+	_ = walk("") // it was JSON
+	return found
+}
+
+// token makes a key or an index part of a pointer.
+var token = strings.NewReplacer("~", "~0", "/", "~1")
+
+// key returns where a key first stands; 0 where it is written with escapes.
+func (d *document) key(key string) int {
+	if at := regexp.MustCompile(regexp.QuoteMeta(canonical(key)) + `\s*:`).FindIndex(d.data); at != nil {
+		return at[0]
 	}
-	behind := int(decoder.InputOffset())
-	return behind + bytes.IndexFunc(d.data[behind:], func(r rune) bool { return r != ',' && r != ' ' && r != '\t' && r != '\r' && r != '\n' })
+	return 0
+}
+
+// find returns how far behind an offset a text stands, in whatever case; -1 where it is not there as it is.
+func (d *document) find(text string, from int) int {
+	if at := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(text)).FindIndex(d.data[from:]); at != nil {
+		return at[0]
+	}
+	return -1
 }
 
 // unmapped reports whether a value has something to say besides what is for JSON-LD itself.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/piprate/json-gold/ld"
 
@@ -25,13 +24,15 @@ type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
 	Limits Limits
+
+	// Tolerated, if not nil, is called for each thing that is left out, or changed, with its [rdf.SyntaxError.Rule].
+	Tolerated func(*rdf.SyntaxError)
 }
 
 // Read calls each with the statements of a document, in order, until it returns an error (JSON-LD 1.1 Processing
 // Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no
-// context maps to IRIs, is left out; a document of which that leaves nothing is refused. An error of the document is a
-// *[rdf.SyntaxError]. That of the JSON has its place; that of what the JSON means has the place of the node at the top
-// that has it.
+// context maps to IRIs, is left out, and told; a document of which that leaves nothing is refused. An error of the
+// document is a *[rdf.SyntaxError]. That of the JSON has its place; that of what the JSON means has that of a node.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if o.Limits.Size <= 0 {
 		o.Limits.Size = 64 << 20
@@ -57,10 +58,11 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if err := d.checkGrowth(value, base); err != nil {
 		return err
 	}
-	quads, err := d.statements(value, base)
+	quads, lost, err := d.statements(value, base)
 	if err != nil {
 		return err
 	}
+	d.report(lost, o.Tolerated)
 	for _, q := range quads {
 		if err := each(q); err != nil {
 			return err
@@ -69,76 +71,72 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	return nil
 }
 
-// errTooMany says that the library would compare too many values.
-var errTooMany = errors.New("a property of a node has too many values to read them as JSON-LD; convert the document to N-Triples")
-
-// graphs has the library make the statements of the value of a document, and returns whether that has any node.
-func (d *document) graphs(value any, o *ld.JsonLdOptions) (made *ld.RDFDataset, empty bool, err error) {
+// expand has the library expand the value of a document (JSON-LD 1.1 API §5.1, Expansion Algorithm).
+func expand(value any, o *ld.JsonLdOptions) (expanded []any, err error) {
 	defer func() {
 		if failed := recover(); failed != nil { // the library takes some documents for granted
 			err = fmt.Errorf("%v", failed)
 		}
 	}()
-	expanded, err := ld.NewJsonLdProcessor().Expand(value, o)
-	if err != nil {
-		return nil, false, err
-	}
-	if tooMany(expanded) {
-		return nil, false, errTooMany
-	}
-	if err := rdf.CheckDensity(statements(expanded, 1), int64(len(d.data))); err != nil {
-		return nil, false, d.fail(0, "%v", err)
-	}
-	if err := d.languages(expanded); err != nil {
-		return nil, false, err
-	}
-	shield(expanded)
-	result, err := ld.NewJsonLdProcessor().ToRDF(expanded, o)
-	if err != nil {
-		return nil, false, err
-	}
-	return result.(*ld.RDFDataset), len(expanded) == 0, nil
+	return ld.NewJsonLdProcessor().Expand(value, o)
 }
 
-// statements returns the statements of the value of a document.
-func (d *document) statements(value any, base string) (all []rdf.Quad, err error) {
-	o := ld.NewJsonLdOptions(base)
-	o.DocumentLoader = table{}
-	made, empty, err := d.graphs(value, o)
+// statements returns the statements of the value of a document, in order, and what they leave out.
+func (d *document) statements(value any, base string) (all []rdf.Quad, lost []loss, err error) {
+	m := &maker{d: d, places: places{}, blanks: map[string]rdf.Term{}}
+	value = changed(value, escape)
+	o := ld.NewJsonLdOptions(escape(base))
+	o.DocumentLoader, o.ExpandedElementHandler, o.SafeMode = table{}, m.places.note, true
+	expanded, err := expand(value, o)
+	var failed *ld.JsonLdError
+	if errors.As(err, &failed) && failed.Code == ld.InvalidProperty {
+		o.SafeMode = false
+		if expanded, err = expand(value, o); err == nil {
+			m.unmapped(value, o)
+		}
+	}
 	if err != nil {
-		return nil, d.explain(err, func() (int, string) {
-			return d.culprit(value, func(part any) bool { _, _, err := d.graphs(part, o); return err != nil })
+		return nil, nil, d.explain(err, func() (int, string) {
+			return d.culprit(value, func(part any) bool { _, err := expand(part, o); return err != nil })
 		})
 	}
-	if empty && unmapped(value) {
-		return nil, d.fail(0, `no context maps a key of the document to an IRI, so it says nothing; write what they mean into its @context, such as {"@vocab": "https://schema.org/"}`)
+	if len(expanded) == 0 && unmapped(value) {
+		return nil, nil, d.fail(0, `no context maps a key of the document to an IRI, so it says nothing; `+
+			`write what they mean into its @context, such as {"@vocab": "https://schema.org/"}`)
 	}
-	for name, quads := range made.Graphs {
-		var graph rdf.Term
-		if name != "@default" {
-			graph = resource(name)
-		}
-		all = slices.Grow(all, len(quads))
-		for _, q := range quads {
-			all = append(all, rdf.Quad{Subject: term(q.Subject), Predicate: term(q.Predicate), Object: term(q.Object), Graph: graph})
-		}
-	}
-	for _, q := range all {
-		for _, iri := range []string{q.Subject.Value, q.Predicate.Value, q.Graph.Value, q.Object.Datatype} {
-			if err := d.checkIRI(iri); err != nil {
-				return nil, err
-			}
-		}
-		if q.Object.Kind == rdf.IRI {
-			if err := d.checkIRI(q.Object.Value); err != nil {
-				return nil, err
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b rdf.Quad) int {
-		return cmp.Or(rdf.Compare(a.Graph, b.Graph), rdf.Compare(a.Subject, b.Subject), rdf.Compare(a.Predicate, b.Predicate), rdf.Compare(a.Object, b.Object))
+	m.free(value)
+	m.all(expanded, rdf.Term{})
+	slices.SortFunc(m.quads, func(a, b rdf.Quad) int {
+		return cmp.Or(rdf.Compare(a.Graph, b.Graph), rdf.Compare(a.Subject, b.Subject),
+			rdf.Compare(a.Predicate, b.Predicate), rdf.Compare(a.Object, b.Object))
 	})
-	return slices.Compact(all), nil
+	return slices.Compact(m.quads), m.lost, m.err
+}
+
+// report tells what was left out, each with the place of its node.
+func (d *document) report(lost []loss, tolerated func(*rdf.SyntaxError)) {
+	if len(lost) == 0 || tolerated == nil {
+		return
+	}
+	var pointers []string
+	for _, l := range lost {
+		pointers = append(pointers, l.pointer)
+	}
+	offsets := d.offsets(pointers...)
+	slices.SortStableFunc(lost, func(a, b loss) int { return cmp.Compare(offsets[a.pointer], offsets[b.pointer]) })
+	line, start, last := 1, 0, 0
+	for _, l := range lost {
+		passed := d.data[last:offsets[l.pointer]]
+		line += bytes.Count(passed, []byte("\n"))
+		if at := bytes.LastIndexByte(passed, '\n'); at >= 0 {
+			start = last + at + 1
+		}
+		last = offsets[l.pointer]
+		tolerated(&rdf.SyntaxError{
+			URI: d.uri, Line: line, Column: last - start + 1, Reason: l.reason + " (in " + l.named + ")",
+			Rule: l.rule, Of: l.of, In: l.named,
+		})
+	}
 }
 
 // explain makes an error of the library one of the document. culprit finds the node that has it.
@@ -150,50 +148,16 @@ func (d *document) explain(err error, culprit func() (offset int, name string)) 
 	case errors.As(err, &syntax):
 		return err
 	case errors.As(err, &unknown):
-		return d.fail(strings.Index(string(d.data), unknown.iri), "%v", unknown)
-	case errors.Is(err, errTooMany):
-		return d.fail(0, "%v", err)
+		return d.fail(bytes.Index(d.data, []byte(unknown.iri)), "%v", unknown)
 	case errors.As(err, &failed):
 		if cause, ok := failed.Details.(*contextError); ok {
-			return d.fail(strings.Index(string(d.data), cause.iri), "%v", cause)
+			return d.fail(bytes.Index(d.data, []byte(cause.iri)), "%v", cause)
 		}
 	}
 	offset, name := culprit()
 	if failed != nil {
-		return d.fail(offset, "the document is no JSON-LD: %s: %.300s%s", failed.Code, fmt.Sprint(failed.Details), name)
+		details := plain(fmt.Sprint(failed.Details))
+		return d.fail(offset, "the document is no JSON-LD: %s: %.300s%s", failed.Code, details, name)
 	}
 	return d.fail(offset, "the document is no JSON-LD: %v%s", err, name)
-}
-
-// checkIRI refuses what no other notation of RDF can write (RDF 1.1 Turtle §6.5, IRIREF).
-func (d *document) checkIRI(s string) error {
-	if bad, found := rdf.BadInIRI(s); found {
-		_, behind, _ := strings.Cut(s, string(bad))
-		return d.fail(bytes.Index(d.data, []byte(string(bad)+behind)), "the IRI <%.100s> has the character %q, which no IRI has; escape it with a percent sign", s, bad)
-	}
-	return nil
-}
-
-func resource(s string) rdf.Term {
-	if label, ok := strings.CutPrefix(s, "_:"); ok {
-		return rdf.NewBlank(label)
-	}
-	return rdf.NewIRI(s)
-}
-
-func term(n ld.Node) rdf.Term {
-	switch n := n.(type) {
-	case ld.IRI:
-		return rdf.NewIRI(n.Value)
-	case ld.BlankNode:
-		return resource(n.Attribute)
-	}
-	l := n.(ld.Literal)
-	switch {
-	case l.Datatype == shielded:
-		return rdf.NewLiteral(l.Value, jsonLiteral)
-	case l.Language != "":
-		return rdf.NewText(l.Value, l.Language)
-	}
-	return rdf.NewLiteral(l.Value, l.Datatype)
 }

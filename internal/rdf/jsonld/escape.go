@@ -1,0 +1,81 @@
+package jsonld
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The library resolves IRIs with package net/url, which escapes some of their characters, and takes others for no IRI.
+// So it is given texts without these: each is its number between tildes. A fragment that is empty is two tildes.
+
+const emptyFragment = "~~"
+
+func isPlain(r rune) bool { return r > ' ' && r < 0x7F && !strings.ContainsRune("~%<>\"{}|^`\\", r) }
+
+// escape returns a text as the library gets it.
+func escape(s string) string {
+	if s == "#" {
+		return s + emptyFragment
+	}
+	if !strings.ContainsFunc(s, func(r rune) bool { return !isPlain(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isPlain(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "~%x~", r)
+		}
+	}
+	return b.String()
+}
+
+var escapes = regexp.MustCompile("~[0-9a-fA-F]*~")
+
+// plain returns the text of which escape made this one, or of which it made parts of this one.
+func plain(s string) string {
+	if !strings.Contains(s, "~") {
+		return s
+	}
+	return escapes.ReplaceAllStringFunc(s, func(e string) string {
+		n, err := strconv.ParseUint(e[1:len(e)-1], 16, 32)
+		if err != nil {
+			return "" // an empty fragment
+		}
+		return string(rune(n))
+	})
+}
+
+// changed returns a value with all texts, keys among them, as a function makes them.
+func changed(value any, text func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return text(v)
+	case []any:
+		all := make([]any, len(v))
+		for i, each := range v {
+			all[i] = changed(each, text)
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for key, each := range v {
+			all[text(key)] = changed(each, text)
+		}
+		return all
+	}
+	return value
+}
+
+// canonical returns the JSON of a value: keys in order, no white space (RFC 8785, JSON Canonicalization Scheme).
+func canonical(value any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // it was JSON
+	return strings.TrimSuffix(b.String(), "\n")
+}

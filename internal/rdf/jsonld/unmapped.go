@@ -1,0 +1,128 @@
+package jsonld
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/piprate/json-gold/ld"
+
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// The library passes over keys that no context maps. To find them, it is given the document with a vocabulary that
+// stands for no context. None of these characters is in a text that it gets otherwise.
+const (
+	mark     = "\x01:" // the vocabulary
+	reserved = "\x02"  // in place of the "@" of keys that look like keywords
+	relative = "\x03"  // ends a vocabulary that would be appended to another
+)
+
+// unmapped notes the keys that no context maps.
+func (m *maker) unmapped(value any, o *ld.JsonLdOptions) {
+	type found struct{ name, pointer, key string }
+	var all []found
+	lost := map[string]bool{} // pointers of the keys
+	own := o.Copy()
+	own.ExpandContext = map[string]any{"@vocab": mark}
+	own.ExpandedElementHandler = func(pointer string, expanded any) {
+		node := expanded.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			if name, ok := dropped(key); ok {
+				all = append(all, found{nameOf(node), pointer, name})
+				lost[pointer+"/"+token.Replace(name)] = true
+			}
+		}
+	}
+	// What is below a key that is passed over may be no JSON-LD.
+	if _, err := expand(marked(value, false), own); err != nil {
+		m.lost = append(m.lost, loss{rule: rdf.UnmappedKeys, reason: "a key is left out", named: "the document"})
+		return
+	}
+	for _, f := range all {
+		if within(f.pointer, lost) {
+			continue
+		}
+		key := fmt.Sprintf("%.100q", plain(f.key))
+		reason := "no context maps " + key + " to an IRI; it is left out"
+		m.lost = append(m.lost, loss{rdf.UnmappedKeys, key, reason, f.name, original(f.pointer)})
+	}
+}
+
+// dropped returns the key of which a property was made, if it is one that no context maps.
+func dropped(property string) (key string, ok bool) {
+	if _, name, ok := strings.Cut(property, reserved); ok {
+		return "@" + name, true
+	}
+	at := strings.LastIndex(property, mark)
+	key = property[at+1:]
+	return strings.TrimPrefix(key, mark[1:]), at >= 0 && !strings.Contains(key, relative)
+}
+
+// within reports whether a pointer leads below one of others.
+func within(pointer string, others map[string]bool) bool {
+	for i, c := range pointer {
+		if c == '/' && others[pointer[:i]] {
+			return true
+		}
+	}
+	return others[pointer]
+}
+
+// marked returns a value with the vocabulary wherever its contexts end that of others.
+func marked(value any, inContext bool) any {
+	switch v := value.(type) {
+	case []any:
+		all := make([]any, 0, len(v))
+		for _, each := range v {
+			if all = append(all, marked(each, inContext)); each == nil && inContext {
+				all = append(all, map[string]any{"@vocab": mark})
+			}
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for key, each := range v {
+			vocab, isText := each.(string)
+			switch {
+			case key == "@context" && each == nil:
+				all[key] = []any{nil, map[string]any{"@vocab": mark}}
+			case inContext && key == "@vocab" && each == nil:
+				all[key] = mark
+			case inContext && key == "@vocab" && isText && !strings.Contains(vocab, ":"):
+				all[key] = vocab + relative
+			case !inContext && isReserved(key):
+				all[reserved+key[1:]] = marked(each, false)
+			default:
+				all[key] = marked(each, inContext || key == "@context")
+			}
+		}
+		return all
+	}
+	return value
+}
+
+// isReserved reports whether a key looks like a keyword, and is none (JSON-LD 1.1 §1.7, Syntax Tokens and Keywords).
+func isReserved(key string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return len(key) > 1 && key[0] == '@' && !ld.IsKeyword(key) && strings.Trim(strings.ToLower(key[1:]), letters) == ""
+}
+
+// free notes the values at the top of a document: they belong to no node.
+func (m *maker) free(value any) {
+	prefix, top := "/", value
+	if v, ok := value.(map[string]any); ok {
+		prefix, top = "/@graph/", v["@graph"]
+	}
+	members, _ := top.([]any)
+	for i, each := range members {
+		v, isObject := each.(map[string]any)
+		_, isValue := v["@value"]
+		_, isList := v["@list"]
+		if _, isArray := each.([]any); each != nil && !isArray && (!isObject || isValue || isList) {
+			const reason = "the value is none of a property of a node; it is left out"
+			m.lost = append(m.lost, loss{rdf.FreeValues, "", reason, "the top of the document", fmt.Sprint(prefix, i)})
+		}
+	}
+}
