@@ -25,7 +25,7 @@ type Options struct {
 	Base   string // of relative IRIs; default: URI
 	Limits Limits
 
-	// Tolerated, if not nil, is called for each thing that is left out, or changed, with its [rdf.SyntaxError.Rule].
+	// Tolerated, if not nil, is called for each thing that is left out, or changed, with one of the rules of package rdf.
 	Tolerated func(*rdf.SyntaxError)
 }
 
