@@ -108,14 +108,14 @@ func Diff(ctx context.Context, prior Source, next *Map, see ...func(*Compared)) 
 type Compared struct {
 	TopicSI       Ref
 	Old, New      *Topic // nil where it is not there, and both where the records are equal
-	Before, After Said
+	Before, After StatementCounts
 }
 
-// Said counts what a source says of one topic.
-type Said struct{ Statements, Types, Associations int } // names and occurrences; its types; all else in which it plays
+// StatementCounts counts what a source says of one topic.
+type StatementCounts struct{ Statements, Types, Associations int } // names and occurrences; its types; all else in which it plays
 
 // Play counts an association in which the topic takes part in a way.
-func (s *Said) Play(part Part) {
+func (s *StatementCounts) Play(part Part) {
 	if part == AsInstance {
 		s.Types++
 	} else {

@@ -50,7 +50,7 @@ func (c *certificates) load() error {
 		if err != nil {
 			return err
 		}
-		files += filestate.Of(info) + "\n"
+		files += filestate.Describe(info) + "\n"
 	}
 	if files == c.files {
 		return nil

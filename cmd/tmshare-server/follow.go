@@ -50,7 +50,7 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 				select {
 				case <-hup:
 					log.Info("SIGHUP: a round of each subscription begins")
-					w.Now()
+					w.StartRound()
 				case <-ctx.Done():
 					return
 				}

@@ -229,7 +229,7 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 	if err != nil {
 		return xtm.Losses{}, err
 	}
-	return d.As(f, formats.WriteOptions{})(w)
+	return d.Encoder(f, formats.WriteOptions{})(w)
 }
 
 func diffCommand() *cobra.Command {

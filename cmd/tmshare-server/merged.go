@@ -32,7 +32,7 @@ func openMap(ctx context.Context, path, root string, known formats.Registry, how
 		}
 		formats.WriteWarnings(os.Stderr, &d.Tolerated)
 		go func() {
-			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.As(formats.XTM21, formats.WriteOptions{}))
+			_, err := formats.Target{Path: "-", Stdout: w}.Write(ctx, d.Encoder(formats.XTM21, formats.WriteOptions{}))
 			w.CloseWithError(err)
 		}()
 		return admin.XTM(r, 0), nil

@@ -9,7 +9,7 @@ import (
 // Diff is [fragment.Diff] of a new version, unless that loses more than it may (a [*TooManyError]). It looks at no
 // topic again: what is said of those that do not change is counted while they are compared.
 func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit Limit) (*fragment.Change, error) {
-	d := differ{next: next, joined: map[fragment.Ref]fragment.Said{}, ids: newRenumbering(next.Assigned())}
+	d := differ{next: next, joined: map[fragment.Ref]fragment.StatementCounts{}, ids: newRenumbering(next.Assigned())}
 	change, err := fragment.Diff(ctx, prior, next, d.lose, d.ids.see)
 	switch {
 	case err != nil:
@@ -27,8 +27,8 @@ func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit 
 type differ struct {
 	next   *fragment.Map
 	lost   Measure
-	joined map[fragment.Ref]fragment.Said // what is said of topics that others were joined with
-	err    error                          // the first one
+	joined map[fragment.Ref]fragment.StatementCounts // what is said of topics that others were joined with
+	err    error                                     // the first one
 	ids    *renumbering
 }
 
@@ -63,7 +63,7 @@ func (d *differ) close(c *fragment.Compared) {
 	}
 	said, ok := d.joined[owner.TopicSI()]
 	if !ok {
-		said, d.err = Of(d.next, owner)
+		said, d.err = StatementsOf(d.next, owner)
 		d.joined[owner.TopicSI()] = said
 	}
 	d.lost.Add(c.Before, &said, was)

@@ -221,22 +221,22 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	var m losses.Measure
 	for topic, err := range before.Topics() {
 		require.NoError(t, err)
-		said, err := losses.Of(before, topic)
+		said, err := losses.StatementsOf(before, topic)
 		require.NoError(t, err)
 		m.Add(said, nil, func() *fragment.Topic { return topic })
 	}
 	e := lost(t, base, func(draft) {})
 	require.NotNil(t, e)
 	assert.Equal(t, e.Measure, m)
-	assert.Equal(t, []int{11, 11, 12}, []int{m.Topics, m.Deleted, m.Said}, "with the four topics of the standard")
+	assert.Equal(t, []int{11, 11, 12}, []int{m.Topics, m.Deleted, m.Statements}, "with the four topics of the standard")
 
 	changed := losses.Measure{Topics: 11} // where only what would change is read
 	for _, id := range []string{"a", "b"} {
 		topic, err := before.Topic(si(id))
 		require.NoError(t, err)
-		said, err := losses.Of(before, topic)
+		said, err := losses.StatementsOf(before, topic)
 		require.NoError(t, err)
-		changed.Lose(said, &fragment.Said{Types: said.Types, Associations: said.Associations}, func() *fragment.Topic { return topic })
+		changed.Lose(said, &fragment.StatementCounts{Types: said.Types, Associations: said.Associations}, func() *fragment.Topic { return topic })
 	}
 	assert.Equal(t, []int{11, 2, 3, 2}, []int{changed.Topics, changed.Emptied, changed.Gone, len(changed.Named())})
 }

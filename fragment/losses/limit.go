@@ -90,7 +90,7 @@ func (m Limit) allowsTopics(l *Measure) bool {
 
 // mostGoes reports whether more than half of what is said goes, but for small maps.
 func mostGoes(l *Measure, gone int) bool {
-	return l.Topics >= smallMap && l.Said > 0 && gone > l.Said/2
+	return l.Topics >= smallMap && l.Statements > 0 && gone > l.Statements/2
 }
 
 // Allowing returns the text of the least limit that allows what l counts.
@@ -116,7 +116,7 @@ func (e *TooManyError) Error() string {
 	}
 	lost := fmt.Sprintf("%d of %d topics, more than %s (%s)", e.Lost(), e.Topics, limit, e.kinds())
 	if e.Limit.allowsTopics(&e.Measure) {
-		lost = fmt.Sprintf("%d of %d statements, more than half", e.Gone, e.Said)
+		lost = fmt.Sprintf("%d of %d statements, more than half", e.Gone, e.Statements)
 	}
 	return fmt.Sprintf("this version would lose %s; nothing is changed", lost)
 }

@@ -31,24 +31,24 @@ func TestLimit(t *testing.T) {
 		{"", Measure{Topics: 20, Untyped: 11}, true, "11"},
 		{"", Measure{Topics: 20, Deleted: 4, Emptied: 4, Untyped: 3}, true, "11"},
 		{"", Measure{Topics: 19, Deleted: 19}, false, "19"}, // a small map
-		{"", Measure{Topics: 19, Said: 100, Gone: 100, Thinned: 100}, false, "0"},
+		{"", Measure{Topics: 19, Statements: 100, Gone: 100, Thinned: 100}, false, "0"},
 		{"", Measure{}, false, "0"},
-		{"", Measure{Topics: 20, Said: 100, Gone: 50, Thinned: 50}, false, "0"},
-		{"", Measure{Topics: 20, Said: 100, Gone: 51, Thinned: 51}, true, "all"},
-		{"", Measure{Topics: 20, Said: 100, Gone: 51, Thinned: 50, Deleted: 1}, true, "1"},
+		{"", Measure{Topics: 20, Statements: 100, Gone: 50, Thinned: 50}, false, "0"},
+		{"", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 51}, true, "all"},
+		{"", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 50, Deleted: 1}, true, "1"},
 		{"", Measure{Topics: 20, Gone: 51, Thinned: 51}, false, "0"}, // nobody knows of how much
 		{"0", Measure{Topics: 3}, false, "0"},
 		{"0", Measure{Topics: 3, Deleted: 1}, true, "1"},
 		{"0", Measure{Topics: 3, Emptied: 1}, true, "1"},
 		{"0", Measure{Topics: 3, Untyped: 1}, true, "1"},
-		{"0", Measure{Topics: 20, Said: 100, Gone: 51, Thinned: 51}, true, "all"}, // what the default holds, a stricter one does
-		{"11", Measure{Topics: 20, Deleted: 11, Said: 100, Gone: 100}, false, "11"},
+		{"0", Measure{Topics: 20, Statements: 100, Gone: 51, Thinned: 51}, true, "all"}, // what the default holds, a stricter one does
+		{"11", Measure{Topics: 20, Deleted: 11, Statements: 100, Gone: 100}, false, "11"},
 		{"11", Measure{Topics: 20, Deleted: 12}, true, "12"},
 		{"50%", Measure{Topics: 4, Emptied: 2}, false, "2"},
 		{"50%", Measure{Topics: 4, Emptied: 3}, true, "3"},
 		{"0%", Measure{Topics: 4, Deleted: 1}, true, "1"},
 		{"100%", Measure{Topics: 40, Deleted: 40}, false, "40"},
-		{"all", Measure{Topics: 40, Deleted: 40, Said: 100, Gone: 100, Thinned: 90}, false, "all"},
+		{"all", Measure{Topics: 40, Deleted: 40, Statements: 100, Gone: 100, Thinned: 90}, false, "all"},
 	} {
 		assert.Equal(t, !c.held, limitOf(t, c.limit).Allows(&c.of), "%+v", c)
 		assert.Equal(t, c.allowedBy, Allowing(&c.of), "%+v", c)
@@ -61,7 +61,7 @@ func TestLimit(t *testing.T) {
 		"this version would lose 11 of 20 topics, more than half (11 deleted); nothing is changed":                                              {Measure: Measure{Topics: 20, Deleted: 11}},
 		"this version would lose 6 of 9 topics, more than 5 (1 deleted, 2 without names and occurrences, 3 without a type); nothing is changed": {Measure: Measure{Topics: 9, Deleted: 1, Emptied: 2, Untyped: 3}, Limit: limitOf(t, "5")},
 		"this version would lose 3 of 9 topics, more than 33% (3 without names and occurrences); nothing is changed":                            {Measure: Measure{Topics: 9, Emptied: 3}, Limit: limitOf(t, "33%")},
-		"this version would lose 90 of 100 statements, more than half; nothing is changed":                                                      {Measure: Measure{Topics: 20, Said: 100, Gone: 90, Thinned: 90}},
+		"this version would lose 90 of 100 statements, more than half; nothing is changed":                                                      {Measure: Measure{Topics: 20, Statements: 100, Gone: 90, Thinned: 90}},
 	} {
 		assert.EqualError(t, e, text)
 	}

@@ -14,8 +14,8 @@ import (
 // It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic
 // that a reading would change. The zero value has measured nothing.
 type Measure struct {
-	Topics int // of the state before
-	Said   int // of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
+	Topics     int // of the state before
+	Statements int // of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
 
 	Deleted, Emptied, Untyped int // topics that are lost, each counted once
 
@@ -45,7 +45,7 @@ const (
 )
 
 // kindOf returns how a topic is lost, or "" where it is not. after is nil where the topic is deleted.
-func kindOf(before fragment.Said, after *fragment.Said) Kind {
+func kindOf(before fragment.StatementCounts, after *fragment.StatementCounts) Kind {
 	switch {
 	case after == nil:
 		return Deleted
@@ -60,14 +60,14 @@ func kindOf(before fragment.Said, after *fragment.Said) Kind {
 // Add measures one topic of the state before: what was said of it, and what is said of it then, nil where it is
 // deleted. Topics that do not change may be left out, where Topics and Said are set by other means. topic is asked for
 // the record before, to name the topic.
-func (m *Measure) Add(before fragment.Said, after *fragment.Said, topic func() *fragment.Topic) {
+func (m *Measure) Add(before fragment.StatementCounts, after *fragment.StatementCounts, topic func() *fragment.Topic) {
 	m.Topics++
-	m.Said += all(before)
+	m.Statements += all(before)
 	m.Lose(before, after, topic)
 }
 
 // Lose measures what one topic loses, and leaves what there was before as it is.
-func (m *Measure) Lose(before fragment.Said, after *fragment.Said, topic func() *fragment.Topic) {
+func (m *Measure) Lose(before fragment.StatementCounts, after *fragment.StatementCounts, topic func() *fragment.Topic) {
 	gone := all(before)
 	if after != nil {
 		gone = max(0, gone-all(*after))
@@ -92,11 +92,11 @@ func (m *Measure) Lose(before fragment.Said, after *fragment.Said, topic func() 
 }
 
 // all counts all that is said of a topic.
-func all(s fragment.Said) int { return s.Statements + s.Types + s.Associations }
+func all(s fragment.StatementCounts) int { return s.Statements + s.Types + s.Associations }
 
-// Of counts what src says of a topic of it.
-func Of(src fragment.Source, t *fragment.Topic) (fragment.Said, error) {
-	said := fragment.Said{Statements: len(t.Names) + len(t.Occurrences)}
+// StatementsOf counts what src says of a topic of it.
+func StatementsOf(src fragment.Source, t *fragment.Topic) (fragment.StatementCounts, error) {
+	said := fragment.StatementCounts{Statements: len(t.Names) + len(t.Occurrences)}
 	for a, err := range fragment.PlayedBy(src, t.TopicSI()) {
 		if err != nil {
 			return said, err

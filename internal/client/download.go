@@ -25,7 +25,7 @@ func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *fe
 		return nil, err
 	}
 	steps := int64(-1) // that were reported; those of a former round are not
-	d := &fetch.Download{Path: c.downloadPath(s), Key: follow.Key(e.ID, e.Updated) + "\x00" + data.Href, Room: c.Store.MayWrite, Progress: func(done, total int64) {
+	d := &fetch.Download{Path: c.downloadPath(s), Key: follow.Key(e.ID, e.Updated) + "\x00" + data.Href, CheckSpace: c.Store.MayWrite, Progress: func(done, total int64) {
 		c.Progress(Progress{s.Name, "fetching the snapshot", done, total, Bytes})
 		if n := done / progressStep; n != steps {
 			if steps >= 0 && n > steps {

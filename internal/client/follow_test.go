@@ -157,7 +157,7 @@ func (p *place) round(ctx context.Context, name string, how followtest.How) (o f
 	}
 	require.Len(p.t, quarantine, r.Quarantined)
 	if len(quarantine) > 0 {
-		require.Equal(p.t, status.Incomplete, status.Of(&known, quarantine, time.Now()).State)
+		require.Equal(p.t, status.Incomplete, status.Describe(&known, quarantine, time.Now()).State)
 	}
 	o.Anew, o.Waiting, o.Mark, o.Repaired = r.CleanStart, r.Quarantined, r.Mark, r.Repaired
 	if o.Idle = *r == (client.Round{Name: name, Mark: r.Mark, Proven: known.Protocol == ""}); !o.Idle {

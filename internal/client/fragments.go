@@ -107,7 +107,7 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	}
 	u.source = &tmshare.Source{
 		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
-		Covers: func(mediaType string) bool { return c.links().Of(mediaType, "") == nil },
+		Covers: func(mediaType string) bool { return c.links().FormatOf(mediaType, "") == nil },
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
 				return err

@@ -201,7 +201,7 @@ func (s *subscriber) here() map[string]map[string]string {
 
 // Documents of a few topics, and what servers make of them.
 var (
-	doc, si, topic, topics, link = docs.Of, docs.SI, docs.Topic, docs.Topics, docs.Link
+	doc, si, topic, topics, link = docs.Map, docs.SI, docs.Topic, docs.Topics, docs.Link
 	published, canonical         = docs.Published, docs.Canonical
 )
 

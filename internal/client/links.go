@@ -92,9 +92,9 @@ func (c linkChoice) None(feed, id, title string) error {
 // Exchanged reports whether a format other than XTM was asked for alone. What comes of that lacks what it cannot carry.
 func (c linkChoice) Exchanged() bool { return c.Format != nil && c.Format.Exchange != nil }
 
-// Of returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type that
+// FormatOf returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type that
 // says nothing of the format leaves that to the link by which the document was found.
-func (c linkChoice) Of(contentType, linkType string) *formats.Format {
+func (c linkChoice) FormatOf(contentType, linkType string) *formats.Format {
 	switch base, _, _ := mime.ParseMediaType(contentType); base {
 	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
 		contentType = linkType

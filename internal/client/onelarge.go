@@ -15,7 +15,7 @@ const largeBody = 1 << 20
 type oneLarge struct {
 	Body io.Reader
 	Ctx  context.Context
-	Room chan struct{} // has room for one
+	Slot chan struct{} // has room for one
 	N    int64         // bytes that were read
 
 	held bool
@@ -40,7 +40,7 @@ func (o *oneLarge) wait() error {
 		defer from.Resume()
 	}
 	select {
-	case o.Room <- struct{}{}:
+	case o.Slot <- struct{}{}:
 		o.held = true
 		return nil
 	case <-o.Ctx.Done():
@@ -51,7 +51,7 @@ func (o *oneLarge) wait() error {
 // Leave lets another large one be read.
 func (o *oneLarge) Leave() {
 	if o.held {
-		<-o.Room
+		<-o.Slot
 		o.held = false
 	}
 }

@@ -155,7 +155,7 @@ func TestServerThatLiesAboutItsDigest(t *testing.T) {
 	assert.NotEmpty(t, r.Unproven)
 	require.True(t, r.Differs)
 	known := s.known("egov")
-	assert.True(t, status.Of(&known, nil, s.Now()).Differs, "status tells it as the round does")
+	assert.True(t, status.Describe(&known, nil, s.Now()).Differs, "status tells it as the round does")
 	s.has(o, doc(topics(20, "v1")...))
 	for n := range 3 {
 		o.Put(doc(topics(20, fmt.Sprint("v", n+2))...))

@@ -119,7 +119,7 @@ func (h *records) access() *follow.Access {
 func (c *Client) scratch(s *store.Subscription) follow.Scratch {
 	return follow.Scratch{
 		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory, Chunk: c.limits.Chunk,
-		Room: c.Store.MayWrite, MaxEntries: c.MaxEntries,
+		CheckSpace: c.Store.MayWrite, MaxEntries: c.MaxEntries,
 	}
 }
 

@@ -67,7 +67,7 @@ type taken struct {
 // take fetches a form of a record, or has it from a package.
 func (h *records) take(ctx context.Context, r *follow.Record, form follow.Representation) (taken, error) {
 	read := func(content io.Reader, at, contentType string) (t taken, err error) {
-		body := &oneLarge{Body: content, Ctx: ctx, Room: h.large}
+		body := &oneLarge{Body: content, Ctx: ctx, Slot: h.large}
 		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
 		t.Fragment, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)

@@ -457,7 +457,7 @@ func TestAnotherAddressIsFollowedWhileTheFirstIsGone(t *testing.T) {
 	assert.Equal(t, second.FeedURL("egov"), s.known("egov").FragmentsFeed)
 	s.has(o, doc(topic("oslo", "Christiania")))
 	known := s.known("egov")
-	st := status.Of(&known, nil, time.Now())
+	st := status.Describe(&known, nil, time.Now())
 	assert.False(t, st.InStep.After(asked), "nobody knows what the origin has by now")
 	st.AdvanceInStep(time.Now(), time.Now())
 	assert.False(t, st.InStep.After(asked))

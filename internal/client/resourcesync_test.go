@@ -342,7 +342,7 @@ func TestPrefixOfASourceThatChangesStopsEverything(t *testing.T) {
 			now := s.known("egov")
 			assert.Equal(t, before.State, now.State)
 			assert.Equal(t, err.Error(), now.LastError)
-			assert.Equal(t, status.RoundFailed, status.Of(&now, nil, s.Now()).State)
+			assert.Equal(t, status.RoundFailed, status.Describe(&now, nil, s.Now()).State)
 		}
 	}
 	o.BreakWith(nil)

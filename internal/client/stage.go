@@ -61,7 +61,7 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		if err != nil {
 			return err
 		}
-		mark, format := markOf(snapshot, recent), c.links().Of(data.Type, "")
+		mark, format := markOf(snapshot, recent), c.links().FormatOf(data.Type, "")
 		if format != nil {
 			mark.Digest = "" // it is of a map in XTM, which says more
 		}

@@ -111,7 +111,7 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 	assert.Contains(t, st.LastError, "500")
 	assert.Less(t, st.Rounds, w.of("c good").Rounds, "it is asked less and less often")
 	bad.BreakWith(nil)
-	w.Now()
+	w.StartRound()
 	w.eventually("it is back", func() bool { st := w.of("b bad"); return st.State == status.InStep && st.InARow == 0 })
 	w.stop() // although one is waiting for an answer
 }
@@ -142,21 +142,21 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 	}
 	for i, minutes := range []float64{12, 24, 48, 60, 60} {
 		if i > 0 {
-			w.Now()
+			w.StartRound()
 		}
 		assert.InDelta(t, minutes, wait(), 0.5, "after %d failures", i+1)
 	}
 	o.BreakWith(fail("7200"))
-	w.Now()
+	w.StartRound()
 	assert.InDelta(t, 120, wait(), 0.5, "as the server asks for")
 	o.BreakWith(fail("99999999"))
-	w.Now()
+	w.StartRound()
 	assert.InDelta(t, 24*60, wait(), 0.5, "which has a limit")
 	o.BreakWith(nil)
-	w.Now()
+	w.StartRound()
 	assert.InDelta(t, 12, wait(), 0.5, "a round that succeeds ends it")
 	o.BreakWith(fail(""))
-	w.Now()
+	w.StartRound()
 	assert.InDelta(t, 12, wait(), 0.5, "and it begins anew")
 }
 
@@ -305,7 +305,7 @@ func TestStatusOfAWatcher(t *testing.T) {
 	assert.Contains(t, metrics, `tmshare_source_rounds_total{source="egov"} 1`)
 
 	o.BreakWith(damage(func(*http.Request) bool { return true }, always, answering(http.StatusNotFound)))
-	w.Now()
+	w.StartRound()
 	w.eventually("failed", func() bool { return w.of("egov").Failures == 1 })
 	assert.Contains(t, get("/metrics", "").Body.String(), `tmshare_source_failing{source="egov"} 1`)
 	w.stop()

@@ -41,7 +41,7 @@ func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (
 	quarantine, err := a.DB.Quarantine(ctx, s.Name)
 	return subscription{
 		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict, State: status.Of(s, quarantine, a.client.Now()).State,
+		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict, State: status.Describe(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -136,7 +136,7 @@ func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscripti
 		case err != nil:
 			return err
 		case a.JSON:
-			return a.Print(status.Of(s, nil, a.client.Now()))
+			return a.Print(status.Describe(s, nil, a.client.Now()))
 		}
 		say(s)
 		return nil
@@ -246,7 +246,7 @@ Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
 				return err
 			}
 			if w := a.Held.Watcher.Load(); w != nil && t.Accepted {
-				w.Now()
+				w.StartRound()
 			}
 			if a.JSON {
 				err = a.Print(t)

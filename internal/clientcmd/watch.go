@@ -117,7 +117,7 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 			case <-hup:
 				log.Info("SIGHUP: a round of each source begins")
 				systemd.Reloading()
-				w.Now()
+				w.StartRound()
 				systemd.Ready()
 			case <-ctx.Done():
 				systemd.Stopping()

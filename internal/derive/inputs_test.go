@@ -99,7 +99,7 @@ func missing(t *testing.T, db *store.DB) (reasons []inputs.State) {
 	followed, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
 	for i := range own {
-		for _, in := range inputs.Among(own, followed).Of(&own[i]) {
+		for _, in := range inputs.Among(own, followed).States(&own[i]) {
 			if in.Missing != "" {
 				reasons = append(reasons, in)
 			}
@@ -199,10 +199,10 @@ func TestCollectionsFromBeforeInputsWereBound(t *testing.T) {
 	require.True(t, old.IsInput("two", 12345))
 	followed, err := db.Subscriptions(t.Context())
 	require.NoError(t, err)
-	for _, in := range inputs.Among(all, followed).Of(&old) {
+	for _, in := range inputs.Among(all, followed).States(&old) {
 		require.Empty(t, in.Missing)
 	}
-	require.EqualValues(t, "gone", inputs.Among(all, nil).Of(&old)[1].Missing)
+	require.EqualValues(t, "gone", inputs.Among(all, nil).States(&old)[1].Missing)
 }
 
 // slow derives one topic in a commit, and prints a line after each.

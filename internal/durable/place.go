@@ -26,7 +26,7 @@ func OpenPlace(path string) (*Place, error) {
 	}
 	p := &Place{name: path, inside: path, folder: f}
 	if p.opened, err = f.Stat(); err == nil {
-		err = p.Here()
+		err = p.CheckPlace()
 	}
 	if err != nil {
 		p.Close()
@@ -51,8 +51,8 @@ func (p *Place) Follows() bool { return p.inside != p.name }
 // File returns the opened folder.
 func (p *Place) File() *os.File { return p.folder }
 
-// Here returns an [ErrElsewhere] where the path by which the folder was opened does not lead to it any more.
-func (p *Place) Here() error {
+// CheckPlace returns an [ErrElsewhere] where the path by which the folder was opened does not lead to it any more.
+func (p *Place) CheckPlace() error {
 	if err := p.is(p.name); err != nil {
 		return fmt.Errorf("the data folder is not the one at %s any more: %w", p.name, err)
 	}

@@ -13,7 +13,7 @@ import (
 // inStep starts a server with a map, and a follower that is in step with it.
 func inStep(t *testing.T) (*server.Server, *node) {
 	s := startServer(t, server.Config{})
-	importMap(t, s, "egov", []byte(docs.Of(docs.Topics(200, "v1")...)))
+	importMap(t, s, "egov", []byte(docs.Map(docs.Topics(200, "v1")...)))
 	c := newClient(t)
 	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestOnePutAndOneSync(t *testing.T) {
 	s, c := inStep(t)
 	changed := docs.Topics(200, "v1")
 	changed[7] = docs.Topics(8, "v2")[7]
-	require.Equal(t, 1, put(t, s, "egov", []byte(docs.Of(changed...))).Updated)
+	require.Equal(t, 1, put(t, s, "egov", []byte(docs.Map(changed...))).Updated)
 	r, err := c.Sync(t.Context(), "egov")
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Applied)

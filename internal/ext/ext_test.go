@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/stores"
 )
 
-func version(name string) string { return docs.Of(docs.Topics(5, name)...) }
+func version(name string) string { return docs.Map(docs.Topics(5, name)...) }
 
 // A server works without any one extension, and without all, on a folder that was written with all. What an extension
 // keeps there stays, and is right when it is back.

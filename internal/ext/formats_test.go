@@ -54,7 +54,7 @@ func TestFormatsReadWhatTheyWrite(t *testing.T) {
 		m.CreateTopicBySubjectIdentifier("http://psi.example.org/a")
 		var b bytes.Buffer
 		d := &formats.Document{Map: m, Base: "http://example.org/map"}
-		_, err := d.As(f, formats.WriteOptions{})(&b)
+		_, err := d.Encoder(f, formats.WriteOptions{})(&b)
 		require.NoError(t, err, f.Name)
 		require.NotZero(t, b.Len(), f.Name)
 		if f.Read == nil {

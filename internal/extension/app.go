@@ -97,9 +97,9 @@ func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) func(files map[str
 	}
 }
 
-// patience is how long a command waits for a data folder that another process
+// lockTimeout is how long a command waits for a data folder that another process
 // holds without taking commands: because it has just begun, or is about to end.
-const patience = 3 * time.Second
+const lockTimeout = 3 * time.Second
 
 // Body is what a command that works on the store does.
 type Body func(ctx context.Context, args []string) error
@@ -185,7 +185,7 @@ func (a *App) openOr(ctx context.Context, o store.Options, elsewhere func() erro
 	if a.Store != "" {
 		return a.open(ctx, place, o)
 	}
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(lockTimeout); ; {
 		if err := elsewhere(); !errors.Is(err, control.ErrNobody) {
 			return err
 		}

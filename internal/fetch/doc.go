@@ -1,7 +1,7 @@
 // Package fetch gets documents over HTTP from servers that nobody vouches for.
 // Whatever the project reads of other servers comes through it.
 //
-// A [Fetcher] says how: with what patience, and to which hosts links may lead
+// A [Fetcher] says how: how long it waits, and to which hosts links may lead
 // ([Fetcher.AllowURL]). [Do] fetches one document and reads it, again after a while
 // where that may help; what it cannot have is an [*Error]. A [Download] fetches
 // a large one to a file, and goes on where it was interrupted. [Bearer] shows a

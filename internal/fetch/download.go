@@ -21,8 +21,8 @@ type Download struct {
 	// gone on with; so is what has no strong ETag.
 	Key string
 
-	Progress func(done, total int64) // told of each write, in bytes as they come; total is 0 if not known
-	Room     func() error            // asked now and then whether the disk has free space
+	Progress   func(done, total int64) // told of each write, in bytes as they come; total is 0 if not known
+	CheckSpace func() error            // asked now and then whether the disk has free space
 
 	known knownDownload
 	file  *os.File // while it is written
@@ -212,8 +212,8 @@ func (d *Download) write(a *Answer, limit int64) (err error) {
 type toFile struct{ *Download }
 
 func (d toFile) Write(p []byte) (int, error) {
-	if d.Room != nil && d.size/spaceStep != (d.size+int64(len(p)))/spaceStep {
-		if err := d.Room(); err != nil {
+	if d.CheckSpace != nil && d.size/spaceStep != (d.size+int64(len(p)))/spaceStep {
+		if err := d.CheckSpace(); err != nil {
 			return 0, err
 		}
 	}

@@ -297,7 +297,7 @@ func TestDownloadAsksForRoom(t *testing.T) {
 	full := errors.New("full")
 	d := inFolder(t)
 	asked := 0
-	d.Room = func() error { asked++; return full }
+	d.CheckSpace = func() error { asked++; return full }
 	_, err := download(t, d, fetcher(func(f *fetch.Fetcher) { f.Tries = 1 }), s.URL, 1<<30)
 	assert.ErrorIs(t, err, full)
 	assert.Equal(t, 1, asked)

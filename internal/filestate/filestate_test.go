@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 	state := func() string {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
-		return Of(info)
+		return Describe(info)
 	}
 	write(path, "one")
 	before := state()

@@ -216,8 +216,8 @@ type Judge struct {
 	Nothing bool          // is held: what takes away would take nothing
 }
 
-// Of judges a reading, and notes in m what the next ones need.
-func (j Judge) Of(m *Memory, r *Reading) Verdict {
+// Verdict judges a reading, and notes in m what the next ones need.
+func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 	behind := j.behind(m, r)
 	d, proves := m.Doubt, m.provesWith(r)
 	if r.Loss == LossNone {

@@ -25,12 +25,12 @@ func TestDoubtSaysWhenItIsBelieved(t *testing.T) {
 			for i, text := range c.needed {
 				j := follow.Judge{Now: begun.Add(time.Duration(i) * time.Minute), After: 10 * time.Minute}
 				r := &follow.Reading{Loss: follow.LossFeed, Why: "the feed has a new id", Feed: "g", Head: "h", Checked: begun, Asked: true, Openings: c.openings}
-				require.Equal(t, follow.Doubtful, j.Of(m, r))
+				require.Equal(t, follow.Doubtful, j.Verdict(m, r))
 				assert.Contains(t, m.Doubt.String(), "; "+text+", believed at the earliest at 2026-01-02T03:14:05Z")
 			}
 			j := follow.Judge{Now: begun.Add(10 * time.Minute), After: 10 * time.Minute}
 			r := &follow.Reading{Loss: follow.LossFeed, Feed: "g", Head: "h", Checked: begun, Asked: true, Openings: c.openings}
-			assert.Equal(t, follow.Believed, j.Of(m, r), "at that time")
+			assert.Equal(t, follow.Believed, j.Verdict(m, r), "at that time")
 		})
 	}
 }
@@ -39,7 +39,7 @@ func TestDoubtSaysWhenItIsBelieved(t *testing.T) {
 func TestDoubtThatNothingConfirms(t *testing.T) {
 	m := &follow.Memory{Feed: "f", Proves: true}
 	r := &follow.Reading{Loss: follow.LossOlder, Why: "older", Feed: "f", Checked: time.Unix(1, 0), Openings: []string{"o"}} // a cache's
-	require.Equal(t, follow.Doubtful, follow.Judge{Now: time.Unix(9, 0)}.Of(m, r))
+	require.Equal(t, follow.Doubtful, follow.Judge{Now: time.Unix(9, 0)}.Verdict(m, r))
 	assert.NotContains(t, m.Doubt.String(), "readings")
 	assert.Contains(t, m.Doubt.Advice(func(flag string) string { return flag }), "The next rounds tell")
 }
@@ -48,6 +48,6 @@ func TestDoubtThatNothingConfirms(t *testing.T) {
 func TestNothingIsHeld(t *testing.T) {
 	j := follow.Judge{Now: time.Unix(100, 0), After: time.Hour, Nothing: true}
 	r := &follow.Reading{Loss: follow.LossFeed, Feed: "g", Head: "h", Made: time.Unix(50, 0)}
-	assert.Equal(t, follow.Believed, j.Of(&follow.Memory{Feed: "f"}, r))
-	assert.Equal(t, follow.Doubtful, j.Of(&follow.Memory{Feed: "f", Made: time.Unix(60, 0)}, r), "it was made before")
+	assert.Equal(t, follow.Believed, j.Verdict(&follow.Memory{Feed: "f"}, r))
+	assert.Equal(t, follow.Doubtful, j.Verdict(&follow.Memory{Feed: "f", Made: time.Unix(60, 0)}, r), "it was made before")
 }

@@ -61,7 +61,7 @@ func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 			return nil, Doubtful, errors.Join(err, n.Close())
 		}
 	}
-	v := j.Of(m, &n.Reading)
+	v := j.Verdict(m, &n.Reading)
 	if n.Unchanged && n.Log == nil && (v == Believed || j.due(m)) { // it is the doubtful document still: what is done needs all of it
 		if err = n.Close(); err == nil {
 			look.Memory = m.withoutETag()

@@ -300,8 +300,8 @@ func (p *Plan) put(order byte, one *Statement) error {
 		a.Planned = true
 		p.asked[one.ID] = a
 	}
-	if p.Total%10_000 == 0 && p.scratch.Room != nil {
-		if err := p.scratch.Room(); err != nil {
+	if p.Total%10_000 == 0 && p.scratch.CheckSpace != nil {
+		if err := p.scratch.CheckSpace(); err != nil {
 			return err
 		}
 	}

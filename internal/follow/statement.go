@@ -20,10 +20,10 @@ import (
 type Scratch struct {
 	// Path is how the names of the files begin that are made, and removed again. By default
 	// they are in the system's folder for such files.
-	Path   string
-	Memory int          // bytes that each of some sorters has in memory, about; default 8 MB
-	Chunk  int          // records that are read back at a time; default 4000
-	Room   func() error // is asked now and then whether the disk has free space; may be nil
+	Path       string
+	Memory     int          // bytes that each of some sorters has in memory, about; default 8 MB
+	Chunk      int          // records that are read back at a time; default 4000
+	CheckSpace func() error // is asked now and then whether the disk has free space; may be nil
 
 	// MaxEntries bounds what a source may say of its records in one look; default 10,000,000.
 	MaxEntries int

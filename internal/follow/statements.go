@@ -41,8 +41,8 @@ func (s *Scratch) Admit(url string, n int) error {
 	if most := cmp.Or(s.MaxEntries, defaultMaxEntries); n >= most {
 		return fmt.Errorf("%s: the source has more than %d entries that are new: either its server makes them up, or a higher --max-entries takes them", url, most)
 	}
-	if n%10_000 == 9_999 && s.Room != nil {
-		return s.Room()
+	if n%10_000 == 9_999 && s.CheckSpace != nil {
+		return s.CheckSpace()
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type Target struct {
 // Encoder writes a map, and returns what its format could not carry. It may be called twice.
 type Encoder func(io.Writer) (xtm.Losses, error)
 
-// As returns an Encoder of the document in a format. The base is that of the document, unless o has one.
-func (d *Document) As(f *Format, o WriteOptions) Encoder {
+// Encoder returns an Encoder of the document in a format. The base is that of the document, unless o has one.
+func (d *Document) Encoder(f *Format, o WriteOptions) Encoder {
 	if d.Copy != nil {
 		return func(w io.Writer) (xtm.Losses, error) { return xtm.Losses{}, d.Copy.Write(w) }
 	}

@@ -44,14 +44,14 @@ func TestWriteFormats(t *testing.T) {
 		XTM10: `http://www.topicmaps.org/xtm/1.0/`, XTM20: `version="2.0"`, XTM21: `version="2.1"`, CXTM: "<topicMap>\n",
 	} {
 		var out bytes.Buffer
-		losses, err := Target{Path: "-", Stdout: &out}.Write(t.Context(), d.As(format, WriteOptions{}))
+		losses, err := Target{Path: "-", Stdout: &out}.Write(t.Context(), d.Encoder(format, WriteOptions{}))
 		require.NoError(t, err)
 		assert.Contains(t, out.String(), want)
 		assert.Equal(t, format == XTM10, losses.NameTypes == 1)
 
 		dir := t.TempDir()
 		for _, name := range []string{"map", "map.gz"} {
-			_, err = Target{Path: filepath.Join(dir, name)}.Write(t.Context(), d.As(format, WriteOptions{}))
+			_, err = Target{Path: filepath.Join(dir, name)}.Write(t.Context(), d.Encoder(format, WriteOptions{}))
 			require.NoError(t, err)
 		}
 		plain, err := os.ReadFile(filepath.Join(dir, "map"))
@@ -74,7 +74,7 @@ func TestWriteFormats(t *testing.T) {
 
 func TestOntopiaNameTypes(t *testing.T) {
 	var out bytes.Buffer
-	losses, err := Target{Path: "-", Stdout: &out, FailOnLoss: true}.Write(t.Context(), document(t, typedName).As(XTM10, WriteOptions{NameTypes: xtm.OntopiaNameTypes}))
+	losses, err := Target{Path: "-", Stdout: &out, FailOnLoss: true}.Write(t.Context(), document(t, typedName).Encoder(XTM10, WriteOptions{NameTypes: xtm.OntopiaNameTypes}))
 	require.NoError(t, err)
 	assert.Zero(t, losses)
 	d, err := Source{Path: "-", Stdin: &out, Base: "http://example.org/map", Lenient: true}.Read(t.Context())
@@ -97,12 +97,12 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 			want = []string{"map.xtm1"}
 		}
-		losses, err := Target{Path: path, FailOnLoss: true}.Write(t.Context(), d.As(XTM10, WriteOptions{}))
+		losses, err := Target{Path: path, FailOnLoss: true}.Write(t.Context(), d.Encoder(XTM10, WriteOptions{}))
 		require.ErrorAs(t, err, &loss)
 		assert.Equal(t, 1, losses.NameTypes)
 		assert.Equal(t, want, files(t, dir))
 
-		_, err = Target{Path: path}.Write(ended, d.As(XTM21, WriteOptions{}))
+		_, err = Target{Path: path}.Write(ended, d.Encoder(XTM21, WriteOptions{}))
 		require.ErrorIs(t, err, context.Canceled)
 		assert.ErrorContains(t, err, path)
 		assert.Equal(t, want, files(t, dir))
@@ -115,26 +115,26 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	_, err := Target{Path: "-", Stdout: &out, FailOnLoss: true}.Write(t.Context(), d.As(XTM10, WriteOptions{}))
+	_, err := Target{Path: "-", Stdout: &out, FailOnLoss: true}.Write(t.Context(), d.Encoder(XTM10, WriteOptions{}))
 	require.ErrorAs(t, err, &loss)
 	assert.Empty(t, out.String())
 }
 
 func TestWriteWhereNoFileCanBe(t *testing.T) {
 	d, dir := document(t, typedName), t.TempDir()
-	_, err := Target{Path: dir}.Write(t.Context(), d.As(XTM21, WriteOptions{}))
+	_, err := Target{Path: dir}.Write(t.Context(), d.Encoder(XTM21, WriteOptions{}))
 	assert.ErrorContains(t, err, dir+" is a folder")
 	path := filepath.Join(dir, "nowhere", "map.xtm")
-	_, err = Target{Path: path}.Write(t.Context(), d.As(XTM21, WriteOptions{}))
+	_, err = Target{Path: path}.Write(t.Context(), d.Encoder(XTM21, WriteOptions{}))
 	assert.EqualError(t, err, "writing "+path+": no such file or directory; make its folder first")
 	if _, err := os.Stat("/dev/full"); err == nil {
-		_, err = Target{Path: "/dev/full"}.Write(t.Context(), d.As(XTM21, WriteOptions{}))
+		_, err = Target{Path: "/dev/full"}.Write(t.Context(), d.Encoder(XTM21, WriteOptions{}))
 		assert.EqualError(t, err, "writing /dev/full: no space left on device")
 	}
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	_, err = Target{Path: "-", Stdout: w}.Write(t.Context(), d.As(XTM21, WriteOptions{}))
+	_, err = Target{Path: "-", Stdout: w}.Write(t.Context(), d.Encoder(XTM21, WriteOptions{}))
 	assert.EqualError(t, err, "writing standard output: broken pipe")
 	require.NoError(t, w.Close())
 }
@@ -146,7 +146,7 @@ func TestReplaceKeepsModeAndLinks(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 	require.NoError(t, os.Chmod(path, 0o640))
 	require.NoError(t, os.Symlink("map.xtm", link))
-	_, err := Target{Path: link}.Write(t.Context(), d.As(XTM21, WriteOptions{}))
+	_, err := Target{Path: link}.Write(t.Context(), d.Encoder(XTM21, WriteOptions{}))
 	require.NoError(t, err)
 	to, err := os.Readlink(link)
 	require.NoError(t, err)

@@ -60,9 +60,9 @@ func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte
 
 // others calls f for the other players of a large association, whose rows only say where the record is.
 func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.Ref, key []byte) error) error {
-	r, err := b.after.At(key)
+	r, err := b.after.RecordAt(key)
 	if err == nil && r.Association == nil {
-		r, err = b.before.At(key)
+		r, err = b.before.RecordAt(key)
 	}
 	a := r.Association
 	if a == nil || err != nil {
@@ -109,7 +109,7 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 			in records.State
 			of *fragment.Fragment
 		}{{b.before, before}, {b.after, after}} {
-			r, err := side.in.At(key)
+			r, err := side.in.RecordAt(key)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -127,11 +127,11 @@ func (u *undo) record(key []byte) error {
 	if _, topic := records.TopicOf(key); !topic && !plays {
 		return nil
 	}
-	was, err := u.before.At(key)
+	was, err := u.before.RecordAt(key)
 	if err != nil {
 		return err
 	}
-	then, err := u.after.At(key)
+	then, err := u.after.RecordAt(key)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (u *undo) record(key []byte) error {
 
 func (u *undo) topic(key []byte, was, then *fragment.Topic) error {
 	ref, _ := records.TopicOf(key)
-	is, err := u.now.At(key)
+	is, err := u.now.RecordAt(key)
 	if err == nil && turns(was, then, is.Topic, fragment.SameTopic, func() { u.keep(string(ref), changedSince) }) {
 		u.topics[ref] = &turn[fragment.Topic]{was, is.Topic}
 	}

@@ -49,14 +49,14 @@ func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
 // losses measures what is lost. What is said of topics without the change is left out on both sides.
 func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, error) {
 	m := &losses.Measure{Topics: u.v.Topics}
-	was, is := map[fragment.Ref]*fragment.Said{}, map[fragment.Ref]*fragment.Said{}
-	of := func(side map[fragment.Ref]*fragment.Said, ref fragment.Ref) *fragment.Said {
+	was, is := map[fragment.Ref]*fragment.StatementCounts{}, map[fragment.Ref]*fragment.StatementCounts{}
+	of := func(side map[fragment.Ref]*fragment.StatementCounts, ref fragment.Ref) *fragment.StatementCounts {
 		if side[ref] == nil {
-			side[ref] = &fragment.Said{}
+			side[ref] = &fragment.StatementCounts{}
 		}
 		return side[ref]
 	}
-	play := func(side map[fragment.Ref]*fragment.Said, all []*fragment.Association) {
+	play := func(side map[fragment.Ref]*fragment.StatementCounts, all []*fragment.Association) {
 		for _, a := range all {
 			for _, p := range a.Players() {
 				if part := a.Part(p); part != fragment.AsType {

@@ -99,7 +99,7 @@ func (l looks) agree(now looks) bool {
 // links of links that a Kubernetes config map consists of, all without knowing
 // of any of them. A file that looks otherwise than before, by its times, its size or
 // which file it is, is read, and its content decides. What a look may miss, where the system
-// tells no time of change ([filestate.Of]), is another content of the same size and modification time.
+// tells no time of change ([filestate.Describe]), is another content of the same size and modification time.
 //
 // It is safe for concurrent use.
 type Watcher struct {
@@ -278,7 +278,7 @@ func sameFile(before, now fs.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == nil && now == nil
 	}
-	return os.SameFile(before, now) && filestate.Of(before) == filestate.Of(now)
+	return os.SameFile(before, now) && filestate.Describe(before) == filestate.Describe(now)
 }
 
 // failed reports a failure, once. Many pass by themselves: a file that is written

@@ -55,7 +55,7 @@ func keyState(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return filestate.Of(info)
+	return filestate.Describe(info)
 }
 
 // readyToSign returns an error where a collection with these settings cannot be signed.

@@ -107,7 +107,7 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 
 // sizeGauges keeps the sizes of a store for a while: it walks a folder to tell them. It is safe for concurrent use.
 type sizeGauges struct {
-	Of func() (store.Sizes, error)
+	Sizes func() (store.Sizes, error)
 
 	mu   sync.Mutex
 	last store.Sizes
@@ -122,7 +122,7 @@ func (c *sizeGauges) read() (store.Sizes, error) {
 	if time.Since(c.at) < sizesFor {
 		return c.last, nil
 	}
-	sizes, err := c.Of()
+	sizes, err := c.Sizes()
 	if err == nil {
 		c.last, c.at = sizes, time.Now()
 	}

@@ -18,7 +18,7 @@ type metrics struct {
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{http: web.NewMetrics()}
-	sizes := &sizeGauges{Of: s.Store.Sizes}
+	sizes := &sizeGauges{Sizes: s.Store.Sizes}
 	handler := func(shown func(collection string) bool) http.Handler {
 		r := prometheus.NewRegistry()
 		m.http.Register(r)

@@ -24,7 +24,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	hidden := s.hidden(r)
-	tag, document, err := s.overviews.Of(node, strings.Join(hidden, " "), func() ([]byte, error) {
+	tag, document, err := s.overviews.Get(node, strings.Join(hidden, " "), func() ([]byte, error) {
 		var b bytes.Buffer
 		err := s.overview(node, hidden).Encode(&b)
 		return b.Bytes(), err

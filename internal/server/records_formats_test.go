@@ -143,13 +143,13 @@ type halting struct {
 	halted chan int32 // takes the number of each commit, when it has ended
 }
 
-func (h *halting) Restate(ctx context.Context, name string) (int, error) {
+func (h *halting) OfferRecordsAnew(ctx context.Context, name string) (int, error) {
 	if h.on.Load() {
 		ctx = &once{Context: ctx}
 		n := h.begun.Add(1)
 		defer func() { h.halted <- n }()
 	}
-	return h.Store.Restate(ctx, name)
+	return h.Store.OfferRecordsAnew(ctx, name)
 }
 
 // once is a context that ends when the job looks at it for the second time, between its first two
@@ -161,7 +161,7 @@ type once struct {
 
 func (o *once) Err() error {
 	caller, _, _, _ := runtime.Caller(1)
-	if strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".Restate") {
+	if strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".OfferRecordsAnew") {
 		o.looks++
 	}
 	if o.looks > 1 {

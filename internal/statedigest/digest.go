@@ -70,8 +70,8 @@ type Entry struct {
 	Item  Item
 }
 
-// Of returns the entry for a record, of which content is the canonical form without provenance.
-func Of(kind Kind, owner string, content []byte) Entry {
+// EntryOf returns the entry for a record, of which content is the canonical form without provenance.
+func EntryOf(kind Kind, owner string, content []byte) Entry {
 	e := Entry{Owner: owner}
 	place := sha256.Sum256([]byte(owner))
 	copy(e.Item[:], place[:placeSize])
@@ -83,12 +83,12 @@ func Of(kind Kind, owner string, content []byte) Entry {
 
 // OfTopic returns the entry for a topic, which must be canonical.
 func OfTopic(t *fragment.Topic) Entry {
-	return Of(Topic, string(t.TopicSI()), fragment.TopicContent(fragment.MarshalTopic(t)))
+	return EntryOf(Topic, string(t.TopicSI()), fragment.TopicContent(fragment.MarshalTopic(t)))
 }
 
 // OfAssociation returns the entry for an association, which must be canonical.
 func OfAssociation(a *fragment.Association) Entry {
-	return Of(Association, string(Owner(a)), fragment.AssociationContent(fragment.MarshalAssociation(a)))
+	return EntryOf(Association, string(Owner(a)), fragment.AssociationContent(fragment.MarshalAssociation(a)))
 }
 
 func (e *Entry) compare(other *Entry) int { return bytes.Compare(e.Item[:], other.Item[:]) }

@@ -22,7 +22,7 @@ func state(t require.TestingT, topics int, content func(topic, record int) strin
 	for i := range topics {
 		for j := range 3 {
 			if text := content(i, j); text != "" {
-				changes = append(changes, Change{Entry: Of(Topic, owner(i), []byte(text))})
+				changes = append(changes, Change{Entry: EntryOf(Topic, owner(i), []byte(text))})
 			}
 		}
 	}

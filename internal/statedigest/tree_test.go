@@ -87,7 +87,7 @@ func TestTreeIsThatOfTheSet(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "commits") {
 			changed := map[Item]Change{}
 			for range rapid.IntRange(0, 60).Draw(t, "changes") {
-				e := Of(Topic, fmt.Sprint("http://psi.example.org/", rapid.IntRange(1, owners).Draw(t, "owner")), []byte{byte(rapid.IntRange(0, 60).Draw(t, "content"))})
+				e := EntryOf(Topic, fmt.Sprint("http://psi.example.org/", rapid.IntRange(1, owners).Draw(t, "owner")), []byte{byte(rapid.IntRange(0, 60).Draw(t, "content"))})
 				c := Change{e, rapid.Bool().Draw(t, "gone")}
 				if _, ok := changed[e.Item]; ok {
 					continue

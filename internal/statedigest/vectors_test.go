@@ -59,7 +59,7 @@ func vectorOf(t *testing.T, file, prefix string) vector {
 	v := vector{Map: file, Prefix: prefix}
 	var changes []statedigest.Change
 	add := func(kind statedigest.Kind, owner fragment.Ref, content []byte) {
-		e := statedigest.Of(kind, string(owner), content)
+		e := statedigest.EntryOf(kind, string(owner), content)
 		changes = append(changes, statedigest.Change{Entry: e})
 		v.Records = append(v.Records, record{map[statedigest.Kind]string{statedigest.Topic: "topic", statedigest.Association: "association"}[kind], string(owner), hex.EncodeToString(content), hex.EncodeToString(e.Item[:])})
 	}

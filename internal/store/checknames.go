@@ -59,7 +59,7 @@ func (c *checker) nameless(t *txn.Tx, number uint32, table byte, name string) er
 // inputs checks that the inputs of a derived collection know of it. Else they do not remember what they change for it.
 func (c *checker) inputs(t *txn.Tx, of *Collection) error {
 	for _, in := range of.Inputs {
-		numbers, err := derived.Of(t, in.Name)
+		numbers, err := derived.DerivedFrom(t, in.Name)
 		if err == nil && slices.Contains(numbers, of.Number) || !slices.Contains(of.DerivedFrom, in.Name) {
 			continue
 		}

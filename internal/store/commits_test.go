@@ -277,7 +277,7 @@ func TestDamagedRowsAreErrors(t *testing.T) {
 					damaged++
 				}
 				require.Positive(t, damaged, "table %c has rows", table)
-				err := askEverything(records.Of(tx, s.Source(s.State)), topic, a, large)
+				err := askEverything(records.In(tx, s.Source(s.State)), topic, a, large)
 				if table != keys.TableIdentifier && table != keys.TableLocator { // a reference that leads nowhere finds nothing
 					require.Error(t, err, "table %c, damage %q", table, damage)
 				}

@@ -244,7 +244,7 @@ func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 				forms := rapid.SampledFrom([][]xtm.Version{onlyOld, onlyNew, nil}).Draw(t, "forms")
 				both(func(name string) {
 					set(t, db, name, func(s *Settings) { s.RecordForms = forms })
-					_, err := db.Restate(t.Context(), name)
+					_, err := db.OfferRecordsAnew(t.Context(), name)
 					require.NoError(t, err)
 				})
 			},

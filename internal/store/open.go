@@ -280,7 +280,7 @@ func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) 
 func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB {
 	db := newDB(o, engine, files.Folder(f.Inside()))
 	db.folder, db.readOnly, db.node = f, readOnly, f.Node()
-	db.OfFolder(f.Here)
+	db.OfFolder(f.CheckPlace)
 	db.rows.Go(db.KeepPlace)
 	return db
 }

@@ -87,7 +87,7 @@ func (v *View) after(seq, commit uint64) (records.State, error) {
 	default:
 		reader = past.AsOf(v.tx.Reader(), v.SourceKey(), commit)
 	}
-	return records.Of(txn.Over(v.Context(), reader), v.SourceKey()), nil
+	return records.In(txn.Over(v.Context(), reader), v.SourceKey()), nil
 }
 
 // Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up

@@ -75,7 +75,7 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 			"offer otherwise": func(t *rapid.T) {
 				forms := rapid.SampledFrom([][]xtm.Version{onlyOld, onlyNew, nil}).Draw(t, "forms")
 				set(t, db, name, func(s *Settings) { s.RecordForms = forms })
-				_, err := db.Restate(t.Context(), name)
+				_, err := db.OfferRecordsAnew(t.Context(), name)
 				require.NoError(t, err)
 				view(t, db, name, func(v *View) { h.read(t, v) })
 			},

@@ -52,7 +52,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		}
 		t.Limit(db.maxPublication)
 		along := func(si fragment.Ref) []byte { return collections.TopicKey(c, si) }
-		state := records.Cache(records.Of(t, c.SourceKey()).Along(along))
+		state := records.Cache(records.In(t, c.SourceKey()).Along(along))
 		change, err := decide(*c, state)
 		if !db.shared {
 			decide = nil // it may hold a whole map, and is not asked again

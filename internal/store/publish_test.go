@@ -383,7 +383,7 @@ func TestEntriesBearAuthorAndNote(t *testing.T) {
 	publish(t, db, "m", rename(2, 3, "third"))
 	_, err = db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.RecordForms = []xtm.Version{xtm.V21}; return nil })
 	require.NoError(t, err)
-	_, err = db.Restate(t.Context(), "m")
+	_, err = db.OfferRecordsAnew(t.Context(), "m")
 	require.NoError(t, err)
 	db = reopen(t, db)
 	view(t, db, "m", func(v *View) {

@@ -19,9 +19,9 @@ import (
 // becomes of them. An entry that does not live (see [collections.Entry.Lives]) is the end of a
 // record, until another entry of the key comes.
 
-// Restate publishes those records again that are offered in other forms than they
+// OfferRecordsAnew publishes those records again that are offered in other forms than they
 // ought to be: other versions of XTM. It returns how many there were. What is offered may change meanwhile.
-func (db *DB) Restate(ctx context.Context, name string) (records int, err error) {
+func (db *DB) OfferRecordsAnew(ctx context.Context, name string) (records int, err error) {
 	var at restating
 	for {
 		if err := ctx.Err(); err != nil {
@@ -49,7 +49,7 @@ func (db *DB) Restate(ctx context.Context, name string) (records int, err error)
 	}
 }
 
-// restating is how far Restate has come: with what is offered of a history.
+// restating is how far OfferRecordsAnew has come: with what is offered of a history.
 type restating struct {
 	epoch uuid.UUID
 	offer Offer

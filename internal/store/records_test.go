@@ -26,7 +26,7 @@ func offer(t testing.TB, db *DB, forms []xtm.Version) {
 
 func restate(t testing.TB, db *DB) int {
 	t.Helper()
-	n, err := db.Restate(t.Context(), "m")
+	n, err := db.OfferRecordsAnew(t.Context(), "m")
 	require.NoError(t, err)
 	return n
 }
@@ -141,7 +141,7 @@ func TestOfferThatChangesWhileRecordsArePublishedAgain(t *testing.T) {
 	db := openUnsynced(t, t.TempDir())
 	collection(t, db, "m", 500) // three commits
 	offer(t, db, onlyNew)
-	n, err := db.Restate(meanwhile(t.Context(), func(commits int) {
+	n, err := db.OfferRecordsAnew(meanwhile(t.Context(), func(commits int) {
 		switch commits {
 		case 1:
 			offer(t, db, onlyOld)
@@ -166,7 +166,7 @@ func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) 
 		offer(t, db, onlyNew)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		n, err := db.Restate(meanwhile(ctx, func(commits int) {
+		n, err := db.OfferRecordsAnew(meanwhile(ctx, func(commits int) {
 			if commits == 1 {
 				require.NoError(t, db.DeleteCollection(ctx, "m"))
 				collection(t, db, "m", 5)
@@ -206,13 +206,13 @@ func TestRandomOffers(t *testing.T) {
 			from := random.IntN(topics)
 			publish(t, db, "m", rename(from, min(from+300, topics), fmt.Sprint("name ", turn)))
 		case 3: // one commit of the job, and something else before the next
-			_, err := db.Restate(&counted{Context: t.Context(), at: 2}, "m")
+			_, err := db.OfferRecordsAnew(&counted{Context: t.Context(), at: 2}, "m")
 			if err != nil {
 				require.ErrorIs(t, err, context.Canceled)
 				stopped++
 			}
 		case 4:
-			_, err := db.Restate(meanwhile(t.Context(), func(commits int) {
+			_, err := db.OfferRecordsAnew(meanwhile(t.Context(), func(commits int) {
 				if commits == 1 {
 					forms = [][]xtm.Version{onlyOld, onlyNew}[random.IntN(2)]
 					offer(t, db, forms)
@@ -248,7 +248,7 @@ func allOffered(t testing.TB, v *View, forms []xtm.Version) bool {
 // restateOnce publishes records again, to be killed while it does.
 func restateOnce(dir string) error {
 	return onOpen(dir, func(db *DB) error {
-		_, err := db.Restate(context.Background(), "m")
+		_, err := db.OfferRecordsAnew(context.Background(), "m")
 		return err
 	})
 }

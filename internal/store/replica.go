@@ -51,7 +51,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 		c.Number = s.Number
 		c.Settings = collections.Settings{DocumentSize: 100}
 		c.Replica = &collections.Replica{Origin: s.Authority(), Records: s.Source(s.Staging)}
-		for _, err := range records.Of(t, c.Replica.Records).Topics() {
+		for _, err := range records.In(t, c.Replica.Records).Topics() {
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 // Logged implements [sources.Server].
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
 	s := a.Subscription()
-	added := records.Of(t, s.Source(a.Progress)).AddedTopics()
+	added := records.In(t, s.Source(a.Progress)).AddedTopics()
 	return changeReplica(t, s, a.Progress, func(c *Collection) error { // also without entries: what was in quarantine may be applied
 		staged, name := a.Progress == s.Staging, c.Name
 		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) {
@@ -167,7 +167,7 @@ func keepLast(t *txn.Tx, c *Collection) error {
 	if err != nil {
 		return err
 	}
-	before, now := records.Of(txn.Over(t.Context(), t.Reader()), c.SourceKey()), records.Of(t, c.SourceKey())
+	before, now := records.In(txn.Over(t.Context(), t.Reader()), c.SourceKey()), records.In(t, c.SourceKey())
 	for e, err := range collections.Kept(t, c, max(first, c.Remembered)+1) {
 		if err != nil {
 			return err
@@ -292,7 +292,7 @@ func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged) error {
 	log := db.appender(t, c)
 	log.Signed = s.Key != ""
-	state := records.Of(t, c.SourceKey())
+	state := records.In(t, c.SourceKey())
 	for i := range entries {
 		e, err := replicas.Next(t, c, state, &entries[i])
 		if err != nil {
@@ -307,7 +307,7 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 			}
 		}
 		if !e.Late && !e.Deleted {
-			said, err := replicas.Said(entries[i].Applied)
+			said, err := replicas.SourceOf(entries[i].Applied)
 			if err == nil {
 				err = replicas.Keep(t, c, state, said, e)
 			}

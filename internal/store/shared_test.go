@@ -100,7 +100,7 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 	collection(t, db, "m", 440)
 	rename(0, 50, "second")
 	offer(t, db, onlyNew)
-	returns(db.Restate(ctx, "m"))
+	returns(db.OfferRecordsAnew(ctx, "m"))
 	for i := range 4 {
 		rename(i, i+100, fmt.Sprint("name ", i))
 		s, err := db.TakeSnapshot(ctx, "m", 2)

@@ -116,7 +116,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.Of(t, id), input: derived.Input{ID: id, Since: s.State.Forgotten}}
+		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.In(t, id), input: derived.Input{ID: id, Since: s.State.Forgotten}}
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)
 		}
@@ -129,7 +129,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
 			id := own[i].SourceKey()
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.Of(t, id), input: inputOf(t, &own[i])})
+			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.In(t, id), input: inputOf(t, &own[i])})
 		}
 	}
 	return all, nil

@@ -152,7 +152,7 @@ func comparedWithout(t testing.TB, db *DB, want *merge.Memory, rng *rand.Rand, c
 	err := db.rows.Update(t.Context(), func(tx *txn.Tx) error {
 		c, err := collections.Get(tx, "m")
 		require.NoError(t, err)
-		state := records.Of(tx, c.SourceKey())
+		state := records.In(tx, c.SourceKey())
 		players, others := byPart(t, want)
 		for _, from := range [][]*fragment.Topic{players, players, others, others} {
 			topic := from[rng.IntN(len(from))]

@@ -117,14 +117,14 @@ type decodedRow struct {
 // DigestNode returns the node at a path of the tree of the state digest. The one at the empty path has the digest
 // of the state.
 func (v *View) DigestNode(path []byte) (*statedigest.Node, error) {
-	return records.Of(v.tx, v.SourceKey()).DigestNode(path)
+	return records.In(v.tx, v.SourceKey()).DigestNode(path)
 }
 
 // Source returns the records of the published map.
 func (v *View) Source() fragment.Source { return v.State() }
 
 // State is Source with what is more than a [fragment.Source].
-func (v *View) State() records.State { return records.Of(v.tx, v.SourceKey()) }
+func (v *View) State() records.State { return records.In(v.tx, v.SourceKey()) }
 
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned. They have their titles. Those that other methods return one by one may not: see [View.SetTitle].

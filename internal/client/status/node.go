@@ -69,7 +69,7 @@ func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
 			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
 			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Hidden,
 		}
-		inputs := listing.Of(c)
+		inputs := listing.States(c)
 		for _, in := range inputs {
 			if in.Missing != "" {
 				p.MissingInputs = append(p.MissingInputs, MissingInput{in.Name, string(in.Missing)})

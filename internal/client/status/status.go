@@ -91,8 +91,8 @@ const (
 	InDoubt      State = "in doubt"
 )
 
-// Of says what s is like at the time now.
-func Of(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
+// Describe says what s is like at the time now.
+func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Time) Status {
 	st := Status{
 		Name: s.Name, Feed: s.FragmentsFeed, Protocol: client.ProtocolOf(s), SP: s.SP, State: NotLoaded,
 		LastCheck: known(s.LastCheck), LastChange: known(s.LastChange), LastError: s.LastError,
@@ -204,7 +204,7 @@ func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Sta
 		if err != nil {
 			return nil, err
 		}
-		st := Of(&all[i], quarantine, now)
+		st := Describe(&all[i], quarantine, now)
 		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
 			return nil, err
 		}

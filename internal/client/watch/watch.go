@@ -108,8 +108,8 @@ func New(c *client.Client, o Options) (*Watcher, error) {
 // Refresh makes the watcher look for subscriptions that were added or removed.
 func (w *Watcher) Refresh() { poke(w.refresh) }
 
-// Now does the same, and begins a round of each source at once.
-func (w *Watcher) Now() { poke(w.now) }
+// StartRound does the same, and begins a round of each source at once.
+func (w *Watcher) StartRound() { poke(w.now) }
 
 // Yield ends the round of a source that is under way, if any, for the sake of
 // somebody who waits to take the source away.

@@ -40,7 +40,7 @@ type double struct {
 
 // theirs is a change that others have made since.
 type theirs struct {
-	pages.Said
+	pages.PastStatement
 	Updated      time.Time
 	Author, Note string
 	Kind         history.Kind
@@ -73,7 +73,7 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
 				return err
 			}
-			if one.Said, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
+			if one.PastStatement, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
 				return err
 			}
 			one.Missing = c.Missing

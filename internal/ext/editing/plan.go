@@ -15,7 +15,7 @@ import (
 
 // topicChange is an entry that a change makes, in words.
 type topicChange struct {
-	pages.Said
+	pages.PastStatement
 	Title, SI string
 	Kind      history.Kind
 	More      int // statements that are not listed
@@ -132,7 +132,7 @@ func inWords(
 		return said, err
 	}
 	said.More = was.more + is.more
-	said.Said, err = pages.InWords(added, removed, len(added)+len(removed), name)
+	said.PastStatement, err = pages.InWords(added, removed, len(added)+len(removed), name)
 	return said, err
 }
 

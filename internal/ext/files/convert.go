@@ -129,7 +129,7 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	defer stop()
 	target := o.target
 	target.Stdout = c.Command.OutOrStdout()
-	lost, err := target.Write(ctx, d.As(o.format, o.writing))
+	lost, err := target.Write(ctx, d.Encoder(o.format, o.writing))
 	var loss *formats.LossError
 	switch {
 	case ctx.Err() != nil:

@@ -211,7 +211,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		made, err := p.changeOf(v, e)
 		of := struct {
 			change
-			Said
+			PastStatement
 		}{made, words}
 		return &page{Title: e.Label(), Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})

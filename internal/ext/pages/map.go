@@ -86,7 +86,7 @@ func (p *Pages) origins(r *http.Request, c *store.Collection) ([]layout.Link, er
 		return nil, err
 	}
 	var links []layout.Link
-	for _, in := range node.Of(c) {
+	for _, in := range node.States(c) {
 		switch {
 		case in.URL != "":
 			links = append(links, layout.LinkTo(in.URL))

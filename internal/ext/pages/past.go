@@ -66,15 +66,15 @@ func markShown(history []change, t time.Time) {
 	}
 }
 
-// Said is what a change has changed, in words.
-type Said struct {
+// PastStatement is what a change has changed, in words.
+type PastStatement struct {
 	Added, Removed []Statement
 	Missing        string // why that is not known
 }
 
 // InWords prepares what a change has changed for a page, so many statements of each. Topics are called as the function
 // says.
-func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Ref) (Link, error)) (said Said, err error) {
+func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Ref) (Link, error)) (said PastStatement, err error) {
 	if said.Added, err = Statements(added[:min(len(added), most)], name); err == nil {
 		said.Removed, err = Statements(removed[:min(len(removed), most)], name)
 	}
@@ -82,7 +82,7 @@ func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Re
 }
 
 // whatChanged compares what a topic was before an entry with what it was after it.
-func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of Said, err error) {
+func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of PastStatement, err error) {
 	list, err := history.Changes(r.Context(), v, history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
 	if err != nil || len(list.Changes) == 0 {
 		return of, err

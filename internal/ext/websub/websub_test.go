@@ -159,7 +159,7 @@ func counterOf(t *testing.T, c prometheus.Collector, hub, result string) int {
 }
 
 // version returns a map of four topics; three are other than in the version before.
-func version(n int) string { return docs.Of(docs.Topics(3, fmt.Sprint("v", n))...) }
+func version(n int) string { return docs.Map(docs.Topics(3, fmt.Sprint("v", n))...) }
 
 // A hub is told of each topic at the start, and of those that change. A burst of commits is few pings.
 func TestHubsAreToldOfChanges(t *testing.T) {

@@ -103,7 +103,7 @@ func (d *doubting) begin(t *testing.T) {
 	d.mu.Lock()
 	d.saved = maps.Clone(d.now)
 	d.mu.Unlock()
-	d.p.PutAs(d.p.Name, docs.Of(append(docs.Topics(4, "then"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
+	d.p.PutAs(d.p.Name, docs.Map(append(docs.Topics(4, "then"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
 	d.ahead += between
 	d.right()
 }
@@ -159,7 +159,7 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 			d.set(wrong)
 		}
 		if n == 1 {
-			d.p.PutAs(d.p.Name, docs.Of(append(docs.Topics(4, "meanwhile"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
+			d.p.PutAs(d.p.Name, docs.Map(append(docs.Topics(4, "meanwhile"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
 		}
 		at := d.ahead
 		_, err := d.round(How{})
@@ -221,14 +221,14 @@ var truths = map[string]func(*doubting){
 	"another history": func(d *doubting) {
 		d.p.Delete(d.p.Name)
 		d.p.begin()
-		d.p.PutAs(d.p.Name, docs.Of(docs.Topics(3, "of another history")...))
+		d.p.PutAs(d.p.Name, docs.Map(docs.Topics(3, "of another history")...))
 		d.follows(false)
 	},
 }
 
 func (d *doubting) restored(confirm bool) {
 	saved := d.p.Backup()
-	d.p.PutAs(d.p.Name, docs.Of(append(docs.Topics(12, "lost"), docs.Topic("new", "New"))...))
+	d.p.PutAs(d.p.Name, docs.Map(append(docs.Topics(12, "lost"), docs.Topic("new", "New"))...))
 	d.right()
 	d.p.Restore(saved)
 	d.follows(confirm)
@@ -236,7 +236,7 @@ func (d *doubting) restored(confirm bool) {
 
 // deleted deletes most topics, which a complete feed says by absence alone.
 func (d *doubting) deleted(confirm bool) {
-	d.p.PutAs(d.p.Name, docs.Of(docs.Topics(1, "left")...))
+	d.p.PutAs(d.p.Name, docs.Map(docs.Topics(1, "left")...))
 	if d.kind == Complete {
 		d.follows(confirm)
 	} else {
@@ -273,7 +273,7 @@ func (d *doubting) also(topics ...string) {
 // put publishes the topics that there are at first, the new one, and more.
 func (d *doubting) put(more ...string) {
 	all := append(docs.Topics(9, "at first"), docs.Topic("new", "New"))
-	d.p.PutAs(d.p.Name, docs.Of(append(all, more...)...))
+	d.p.PutAs(d.p.Name, docs.Map(append(all, more...)...))
 }
 
 // putRight has a topic state a time of the future, and then its right one with what is given of it.

@@ -27,7 +27,7 @@ func following(t *testing.T, sink *Sink, row Row) (*follower, *Publisher) {
 
 // publish publishes nine topics of a version.
 func (p *Publisher) publish(version string) {
-	p.PutAs(p.Name, docs.Of(docs.Topics(9, version)...))
+	p.PutAs(p.Name, docs.Map(docs.Topics(9, version)...))
 	p.reread()
 }
 

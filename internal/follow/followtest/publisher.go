@@ -52,7 +52,7 @@ func (p *Publisher) start() string {
 	for n := range 4 {
 		fmt.Fprintf(&topics, `<topic id="t%d"><subjectIdentifier href="%s"/><name><value>%d of %s</value></name></topic>`, n, subject(n), n, p.Name)
 	}
-	return docs.Of(topics.String(), `<topic id="own"><instanceOf><topicRef href="#t0"/></instanceOf></topic>`,
+	return docs.Map(topics.String(), `<topic id="own"><instanceOf><topicRef href="#t0"/></instanceOf></topic>`,
 		`<topic id="b"><subjectIdentifier href="http://psi.example.org/b"/><subjectIdentifier href="http://psi.example.org/bb"/><instanceOf><topicRef href="#t1"/></instanceOf></topic>`,
 		`<topic id="nameless"><name><value>without an identifier</value></name></topic>`)
 }
@@ -109,7 +109,7 @@ var events = []event{
 	{"edit", 30, (*Publisher).edit},
 	{"bridge", 3, (*Publisher).bridge},
 	{"post", 4, func(p *Publisher, n int) {
-		p.Post(p.Name, docs.Of(fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>posted %d</value></name></topic>`, p.any(n), n)))
+		p.Post(p.Name, docs.Map(fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>posted %d</value></name></topic>`, p.any(n), n)))
 		p.reread()
 	}},
 	{"delete", 4, func(p *Publisher, n int) { p.Remove(p.Name, p.any(n)); p.reread() }},

@@ -90,7 +90,7 @@ func Turns(t *testing.T, sink Sink) {
 							first()
 							p.publish("kept")
 							saved := p.Backup()
-							p.PutAs(p.Name, docs.Of(append(docs.Topics(4, "lost"), docs.Topics(9, "kept")[4:]...)...))
+							p.PutAs(p.Name, docs.Map(append(docs.Topics(4, "lost"), docs.Topics(9, "kept")[4:]...)...))
 							come(f)
 							become(p, saved)
 							f.settle()

@@ -31,8 +31,8 @@ import (
 // lastLevel is the number of the level with the oldest rows.
 const lastLevel = 6
 
-// patience is how long a load waits for a moment in which nobody reads or writes.
-const patience = 2 * time.Second
+// quietTimeout is how long a load waits for a moment in which nobody reads or writes.
+const quietTimeout = 2 * time.Second
 
 // canAdopt reports whether tables may be adopted that begin with a key, as far as can be told before they are made.
 func (e *Engine) canAdopt(first []byte) bool {
@@ -80,7 +80,7 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 // alone returns with view and users locked, if there is a moment soon in which nobody reads or writes. Nobody waits for
 // that but the caller: who comes meanwhile goes first.
 func (e *Engine) alone() bool {
-	return soon(e.patience, func() bool {
+	return soon(e.quietTimeout, func() bool {
 		if !e.view.TryLock() {
 			return false
 		}
@@ -93,8 +93,8 @@ func (e *Engine) alone() bool {
 }
 
 // soon tries for some time, and reports whether it has come about.
-func soon(patience time.Duration, try func() bool) bool {
-	for since := time.Now(); time.Since(since) < patience; time.Sleep(time.Millisecond) {
+func soon(timeout time.Duration, try func() bool) bool {
+	for since := time.Now(); time.Since(since) < timeout; time.Sleep(time.Millisecond) {
 		if try() {
 			return true
 		}
@@ -124,7 +124,7 @@ func (e *Engine) move() error {
 	if e.node == uuid.Nil {
 		return nil
 	}
-	if err := e.folder.Here(); err != nil {
+	if err := e.folder.CheckPlace(); err != nil {
 		return err
 	}
 	return e.folder.recordMoving(e.node)

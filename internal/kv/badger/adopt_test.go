@@ -50,7 +50,7 @@ func (l *loader) table(first, last string) {
 
 func newLoader(t testing.TB, folder string, s Settings) *loader {
 	l := &loader{t: t, e: openIn(t, folder, s), rows: map[string]string{}}
-	l.e.patience = 20 * time.Millisecond
+	l.e.quietTimeout = 20 * time.Millisecond
 	return l
 }
 

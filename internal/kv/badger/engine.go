@@ -47,14 +47,14 @@ type Engine struct {
 	// before commits.writing.
 	batches, removing sync.RWMutex
 
-	clock    clock
-	commits  commits
-	large    chan struct{} // of one place: that of the commit that is written in parts
-	torn     uint64        // under large: the time from which on there are parts without a last one; 0: there are none
-	ahead    uint64        // under large: where there are, the last time at which something was written
-	inParts  atomic.Uint64 // how many commits were written in parts
-	adopted  atomic.Uint64 // how many loads had tables of their own
-	patience time.Duration // how long a load waits to be alone
+	clock        clock
+	commits      commits
+	large        chan struct{} // of one place: that of the commit that is written in parts
+	torn         uint64        // under large: the time from which on there are parts without a last one; 0: there are none
+	ahead        uint64        // under large: where there are, the last time at which something was written
+	inParts      atomic.Uint64 // how many commits were written in parts
+	adopted      atomic.Uint64 // how many loads had tables of their own
+	quietTimeout time.Duration // how long a load waits to be alone
 
 	damaged atomic.Bool // Verify has found something the last time
 
@@ -65,7 +65,7 @@ type Engine struct {
 
 func newEngine(f *Folder, o Options) *Engine {
 	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, large: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
-		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.Room, loadFrom: cmp.Or(o.LoadFrom, loadFrom), patience: patience}
+		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.CheckSpace, loadFrom: cmp.Or(o.LoadFrom, loadFrom), quietTimeout: quietTimeout}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -171,7 +171,7 @@ func (e *Engine) collectOnce() error {
 	case <-e.stopped.Done():
 		return e.stopped.Err()
 	}
-	if e.torn != 0 || !soon(e.patience, e.batches.TryLock) { // nobody waits for it
+	if e.torn != 0 || !soon(e.quietTimeout, e.batches.TryLock) { // nobody waits for it
 		return badgerdb.ErrNoRewrite
 	}
 	defer e.batches.Unlock()
@@ -203,7 +203,7 @@ func (e *Engine) closeRecorded() error {
 	if e.node == uuid.Nil || e.readOnly {
 		return e.badger.Close()
 	}
-	if err := e.folder.Here(); err != nil && (e.folder.isRemoved() || !e.folder.place.Follows()) {
+	if err := e.folder.CheckPlace(); err != nil && (e.folder.isRemoved() || !e.folder.place.Follows()) {
 		return fmt.Errorf("%w; what is in memory is not written there, and the database is left as it is", err)
 	}
 	if err := e.folder.recordMoving(e.node); err != nil {

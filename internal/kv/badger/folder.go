@@ -77,8 +77,8 @@ func (f *Folder) Unlock() {
 	}
 }
 
-// Here returns a [durable.ErrElsewhere] where the path of the folder does not lead to it any more.
-func (f *Folder) Here() error { return f.place.Here() }
+// CheckPlace returns a [durable.ErrElsewhere] where the path of the folder does not lead to it any more.
+func (f *Folder) CheckPlace() error { return f.place.CheckPlace() }
 
 // Path returns the path by which the folder was locked.
 func (f *Folder) Path() string { return f.place.Name() }

@@ -29,7 +29,7 @@ func flock(path string, shared bool) (*durable.Place, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err == nil {
-		if p.Here() != nil { // it was removed meanwhile, see Options.Closed
+		if p.CheckPlace() != nil { // it was removed meanwhile, see Options.Closed
 			p.Close()
 			return nil, fmt.Errorf("%w: %s has just been removed: try again", ErrLocked, filepath.Dir(path))
 		}

@@ -24,8 +24,8 @@ type Options struct {
 	// Refusal, if not nil, is the error of changes where ReadOnly is set; default: [kv.ErrReadOnly].
 	Refusal error
 
-	// Room, if not nil, is asked now and then while much is written. Its error ends that.
-	Room func() error
+	// CheckSpace, if not nil, is asked now and then while much is written. Its error ends that.
+	CheckSpace func() error
 
 	// Node is the one that the folder was inspected for.
 	Node uuid.UUID

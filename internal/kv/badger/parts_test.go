@@ -40,7 +40,7 @@ type interrupted struct {
 func interruptible(t *testing.T, room func() error) *interrupted {
 	i := &interrupted{t: t, folder: t.TempDir()}
 	var err error
-	i.e, err = tryToOpen(i.folder, Options{Room: room})
+	i.e, err = tryToOpen(i.folder, Options{CheckSpace: room})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.e.Close()) })
 	old, large := []byte("old"), bytes.Repeat([]byte("new "), meterEvery/4)

@@ -16,7 +16,7 @@ func (e *Engine) writable(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return errors.Join(e.usable(), e.folder.Here())
+	return errors.Join(e.usable(), e.folder.CheckPlace())
 }
 
 // transaction implements [kv.Writer]. Its changes are in memory as long as a transaction of

@@ -33,7 +33,7 @@ func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.C
 		return passedOn(node.Subscriptions, c.Name), nil
 	}
 	var links []feeds.Link
-	for _, in := range node.Of(c) {
+	for _, in := range node.States(c) {
 		switch {
 		case in.Derived, in.URL == "" && in.Number == 0: // it says nothing; it was missing before inputs were bound
 			continue
@@ -74,7 +74,7 @@ const (
 
 // Condition returns the condition of a collection, and says what to do about it; "" where it has none.
 func Condition(node *store.Listing, c *store.Collection) (condition, advice string) {
-	if what := store.AdviceOnInputs(c, node.Of(c)); what != "" {
+	if what := store.AdviceOnInputs(c, node.States(c)); what != "" {
 		return Missing, what
 	} else if c.Hidden {
 		return BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)

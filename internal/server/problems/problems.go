@@ -62,7 +62,7 @@ type Loss struct {
 func heldBack(e *losses.TooManyError) *Problem {
 	of := &HeldBack{
 		Topics: e.Topics, Added: e.Added, Updated: e.Updated, Deleted: e.Deleted, Emptied: e.Emptied, Untyped: e.Untyped,
-		Statements: e.Said, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure), Renumbered: e.Renumbered,
+		Statements: e.Statements, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure), Renumbered: e.Renumbered,
 	}
 	for _, l := range e.First {
 		of.Losses = append(of.Losses, Loss{string(l.TopicSI), l.Title, string(l.Kind)})

@@ -210,7 +210,7 @@ func (k *Keeper) deriveAndRestate(ctx context.Context, name string) error {
 	}
 	changed := k.Changes.Begin(name)
 	defer changed()
-	records, err := k.Store.Restate(ctx, name)
+	records, err := k.Store.OfferRecordsAnew(ctx, name)
 	if records > 0 {
 		k.Logger.Info("published again, as they are offered in another form", "collection", name, "records", records)
 	}

@@ -83,7 +83,7 @@ func (c *Collection) Log() keys.Source {
 
 // Digest returns the text of the digest of the state.
 func (c *Collection) Digest(t *txn.Tx) (string, error) {
-	d, err := records.Of(t, c.SourceKey()).Digest()
+	d, err := records.In(t, c.SourceKey()).Digest()
 	return d.String(), err
 }
 

@@ -134,10 +134,10 @@ func Lock(o Options) (f *Folder, err error) {
 	return f, nil
 }
 
-// Here returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another
+// CheckPlace returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another
 // node.
-func (f *Folder) Here() error {
-	if err := f.database.Here(); err != nil || !f.complete.Load() {
+func (f *Folder) CheckPlace() error {
+	if err := f.database.CheckPlace(); err != nil || !f.complete.Load() {
 		return err
 	}
 	if id, err := ReadIdentity(f.options.Dir); err != nil || id.Node != f.identity.Node {
@@ -178,7 +178,7 @@ func markRestored(o Options) error {
 // remove removes what a new data folder has. Until it is done the folder is one that was never
 // made completely.
 func (f *Folder) remove() error {
-	if err := f.Here(); err != nil {
+	if err := f.CheckPlace(); err != nil {
 		return err
 	}
 	identity := *f.identity
@@ -232,8 +232,8 @@ func (f *Folder) lookWithoutIdentity() (err error) {
 func (f *Folder) engineOptions(readOnly bool) badger.Options {
 	return badger.Options{
 		ReadOnly: readOnly, Logger: f.options.Logger, Settings: f.options.Settings, Node: f.identity.Node,
-		Accept: func(r kv.Reader) error { return f.options.Accept(f, r) },
-		Room:   func() error { return CheckFreeSpace(f.options.Dir) },
+		Accept:     func(r kv.Reader) error { return f.options.Accept(f, r) },
+		CheckSpace: func() error { return CheckFreeSpace(f.options.Dir) },
 		Closed: func() error {
 			if f.discarded {
 				return f.remove()

@@ -200,13 +200,13 @@ func (w *news) part(id keys.Source, p *past.Part) error {
 			return err
 		}
 	}
-	was, is := records.Of(before, id), records.Of(after, id)
+	was, is := records.In(before, id), records.In(after, id)
 	for _, key := range rows {
-		old, err := was.At(key)
+		old, err := was.RecordAt(key)
 		if err != nil {
 			return err
 		}
-		next, err := is.At(key)
+		next, err := is.RecordAt(key)
 		if err != nil {
 			return err
 		}

@@ -35,8 +35,8 @@ func key(number uint32, kind byte) []byte {
 	return append(keys.Own(number).Key(keys.TableDerived), kind)
 }
 
-// Of returns the numbers of the collections that are derived from the input with a name.
-func Of(t *txn.Tx, input string) (numbers []uint32, err error) {
+// DerivedFrom returns the numbers of the collections that are derived from the input with a name.
+func DerivedFrom(t *txn.Tx, input string) (numbers []uint32, err error) {
 	_, err = t.GetJSON(keys.Name(keys.TableInput, input), &numbers)
 	return numbers, err
 }
@@ -45,7 +45,7 @@ func Of(t *txn.Tx, input string) (numbers []uint32, err error) {
 // that they say is read.
 func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) error {
 	for _, input := range inputs {
-		all, err := Of(t, input)
+		all, err := DerivedFrom(t, input)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func Begin(t *txn.Tx, number uint32, inputs []string, sources []keys.Source) err
 // End lets the inputs forget a collection.
 func End(t *txn.Tx, number uint32, inputs []string) error {
 	for _, input := range inputs {
-		all, err := Of(t, input)
+		all, err := DerivedFrom(t, input)
 		if err != nil {
 			return err
 		}

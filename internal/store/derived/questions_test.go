@@ -51,7 +51,7 @@ func TestQuestionsDoNotGrowWithTheChange(t *testing.T) {
 		take(0) // what there is at first
 		update(func(tx *txn.Tx) error {
 			past.Record(tx, in.ID, 0, func() (uint64, error) { return 1, nil })
-			state := records.Of(tx, in.ID)
+			state := records.In(tx, in.ID)
 			for i := range topics {
 				topic := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{fragment.Ref(fmt.Sprintf("http://psi.example.org/%03d", i))}}}
 				role := func(ref fragment.Ref) fragment.Role {

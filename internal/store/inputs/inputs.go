@@ -70,9 +70,9 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 	return all
 }
 
-// Of returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It
+// States returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It
 // stays the same where its owner begins a new history, or where it is subscribed to again.
-func (all Known) Of(c *collections.Collection) (list []State) {
+func (all Known) States(c *collections.Collection) (list []State) {
 	for _, name := range c.DerivedFrom {
 		now, there := all[name]
 		bound := slices.IndexFunc(c.Inputs, func(in collections.Input) bool { return in.Name == name })
@@ -110,7 +110,7 @@ func read(t *txn.Tx) (Known, error) {
 func Bind(t *txn.Tx, c *collections.Collection) (now []collections.Input, all bool, err error) {
 	known, err := read(t)
 	all = true
-	for _, s := range known.Of(c) {
+	for _, s := range known.States(c) {
 		now = append(now, s.Input) // without a number, if it was missing already when inputs were not bound yet
 		all = all && s.Missing == ""
 	}
@@ -170,7 +170,7 @@ func Again(t *txn.Tx, c *collections.Collection, names []string) error {
 		return err
 	}
 	var bound, dropped []string
-	for _, s := range known.Of(c) {
+	for _, s := range known.States(c) {
 		named := slices.Contains(names, s.Name)
 		switch {
 		case s.Missing != "" && !named:

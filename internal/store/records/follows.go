@@ -39,7 +39,7 @@ func topicFollows(id keys.Source, t *fragment.Topic, record []byte, to following
 	if err := to.index(t); err != nil {
 		return err
 	}
-	return to.item(statedigest.Of(statedigest.Topic, string(ref), fragment.TopicContent(record)))
+	return to.item(statedigest.EntryOf(statedigest.Topic, string(ref), fragment.TopicContent(record)))
 }
 
 // associationFollows is topicFollows for an association. Nothing follows from one without roles: it has no place.
@@ -65,7 +65,7 @@ func associationFollows(id keys.Source, a *fragment.Association, record []byte, 
 		}
 	}
 	a.Mentions(to.mention)
-	return to.item(statedigest.Of(statedigest.Association, string(statedigest.Owner(a)), fragment.AssociationContent(record)))
+	return to.item(statedigest.EntryOf(statedigest.Association, string(statedigest.Owner(a)), fragment.AssociationContent(record)))
 }
 
 // reifiedRows calls put with the rows which say that something in the record with a key is reified, and by whom.

@@ -85,7 +85,7 @@ func TestRecordsAreLoadedInAnyOrder(t *testing.T) {
 		require.NoError(t, l.sorter.Close())
 		require.Empty(t, filesIn(t, scratch))
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-			got := Of(tx, id)
+			got := In(tx, id)
 			require.Equal(t, storetest.Everything(t, want), storetest.Everything(t, got), "%+v", bounds)
 			for i := range 3 * 200 {
 				wanted, err := want.Mentions(ref(i))

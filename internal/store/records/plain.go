@@ -11,7 +11,7 @@ import (
 type Reading struct{ State }
 
 // Read returns the records of a generation of a source, to be read.
-func Read(t *txn.Tx, id keys.Source) Reading { return Reading{Of(t, id)} }
+func Read(t *txn.Tx, id keys.Source) Reading { return Reading{In(t, id)} }
 
 // IsPlain implements [merge.Plain]. No record that is stored has a role twice: who reads documents unites these.
 func (s Reading) IsPlain() (bool, error) {

@@ -44,7 +44,7 @@ func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[frag
 		for r, err := range s.tx.Scan(prefix, nil) {
 			var found fragment.Record
 			if record := name(r.Key); err == nil && len(record) > 0 {
-				found, err = s.At(s.id.Record(record))
+				found, err = s.RecordAt(s.id.Record(record))
 			}
 			if err == nil && found == (fragment.Record{}) {
 				err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
@@ -56,8 +56,8 @@ func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[frag
 	}
 }
 
-// At returns the record to which a row of the topics or the associations leads; none where there is no such row.
-func (s State) At(key []byte) (found fragment.Record, err error) {
+// RecordAt returns the record to which a row of the topics or the associations leads; none where there is no such row.
+func (s State) RecordAt(key []byte) (found fragment.Record, err error) {
 	value, err := s.tx.Get(key)
 	switch {
 	case value == nil || err != nil:

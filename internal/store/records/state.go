@@ -24,8 +24,8 @@ type State struct {
 
 type row = kv.Row
 
-// Of returns the records of a generation of a source.
-func Of(t *txn.Tx, id keys.Source) State { return State{tx: t, id: id} }
+// In returns the records of a generation of a source.
+func In(t *txn.Tx, id keys.Source) State { return State{tx: t, id: id} }
 
 // InlinePlayers is the largest number of players of an association that is
 // stored with each of them. Those of larger ones are stored once, with the

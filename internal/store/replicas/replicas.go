@@ -69,8 +69,8 @@ func DeleteStaged(t *txn.Tx, s *sources.Subscription) error { return t.Delete(st
 
 func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableStagedLog) }
 
-// Said returns what a fragment says.
-func Said(f *fragment.Fragment) (fragment.Source, error) {
+// SourceOf returns what a fragment says.
+func SourceOf(f *fragment.Fragment) (fragment.Source, error) {
 	said := &merge.Memory{}
 	return said, merge.Apply(said, f)
 }
@@ -123,7 +123,7 @@ func Shown(ctx context.Context, c *collections.Collection, e *collections.Entry,
 	var said fragment.Source
 	f, err := fragment.Read(ctx, bytes.NewReader(kept), xtm.Options{Base: tmdm.Locator(c.SP)}, e.TopicSI)
 	if err == nil {
-		said, err = Said(f)
+		said, err = SourceOf(f)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: a fragment that is kept cannot be read: %w. %s", kv.ErrDamaged, err, txn.DamageRemedy)
@@ -198,7 +198,7 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 // Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later
 // entry supersedes.
 func Unresolved(t *txn.Tx, c *collections.Collection, entries []sources.Logged) (unresolved []*sources.Logged, err error) {
-	state := records.Of(t, c.SourceKey())
+	state := records.In(t, c.SourceKey())
 	for i := range entries {
 		if entries[i].Deleted || entries[i].Superseded {
 			continue

@@ -69,7 +69,7 @@ func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, e
 		for _, r := range rejected {
 			stated := false
 			if s.State != nil && err == nil {
-				stated, err = r.StatedBy(records.Of(t, s.Source(s.State)))
+				stated, err = r.StatedBy(records.In(t, s.Source(s.State)))
 			}
 			all = append(all, Rejected{r, stated})
 		}

@@ -24,7 +24,7 @@ const (
 // remember has remembered what the commit changes, if somebody wants that, and forgets what all have read.
 func (a *Applying) remember() error {
 	p, id := a.Progress, a.subscription.Source(a.Progress)
-	numbers, err := derived.Of(a.tx, a.subscription.Name)
+	numbers, err := derived.DerivedFrom(a.tx, a.subscription.Name)
 	if err != nil || len(numbers) == 0 && p.Forgotten == p.Commits {
 		return err
 	}

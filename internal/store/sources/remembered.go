@@ -36,7 +36,7 @@ func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err
 		if err != nil || s.State == nil || s.Staging == nil {
 			return err
 		}
-		before, after := records.Of(t, s.Source(s.State)), records.Of(t, s.Source(s.Staging))
+		before, after := records.In(t, s.Source(s.State)), records.In(t, s.Source(s.Staging))
 		for topic, err := range before.Topics() {
 			if err == nil {
 				err = ctx.Err()
@@ -54,7 +54,7 @@ func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err
 }
 
 func lose(m *losses.Measure, before, after records.State, topic *fragment.Topic) error {
-	had, err := losses.Of(before, topic)
+	had, err := losses.StatementsOf(before, topic)
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ func lose(m *losses.Measure, before, after records.State, topic *fragment.Topic)
 	if err != nil {
 		return err
 	}
-	var has *fragment.Said
+	var has *fragment.StatementCounts
 	if still != nil {
-		of, err := losses.Of(after, still)
+		of, err := losses.StatementsOf(after, still)
 		if err != nil {
 			return err
 		}

@@ -303,7 +303,7 @@ func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *s
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
-		n, err = records.Of(t, s.Source(p)).DigestNode(path)
+		n, err = records.In(t, s.Source(p)).DigestNode(path)
 		return err
 	})
 	return n, err
@@ -327,7 +327,7 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
 		s.ETag = "" // of a document that may have entries the mark is not past: the round keeps it when it ends
-		a := &Applying{State: records.Of(t, s.Source(p)), Progress: p, tx: t, subscription: s, st: st}
+		a := &Applying{State: records.In(t, s.Source(p)), Progress: p, tx: t, subscription: s, st: st}
 		if p == s.State && !s.Replica { // the records of a replica are remembered anyway
 			if err := a.remember(); err != nil {
 				return err
@@ -360,7 +360,7 @@ func (st *Store) ReadSources(ctx context.Context, f func([]Subscription, []fragm
 			}
 			if s.State != nil {
 				subscriptions = append(subscriptions, s)
-				all = append(all, records.Of(t, s.Source(s.State)))
+				all = append(all, records.In(t, s.Source(s.State)))
 			}
 		}
 		return f(subscriptions, all)

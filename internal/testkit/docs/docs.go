@@ -31,8 +31,8 @@ func Canonical(t *testing.T, tm *tmdm.TopicMap, sp string) string {
 	return b.String()
 }
 
-// Of returns an XTM 2.1 document of some topics and associations.
-func Of(elements ...string) string {
+// Map returns an XTM 2.1 document of some topics and associations.
+func Map(elements ...string) string {
 	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + "\n" + strings.Join(elements, "\n") + "\n</topicMap>\n"
 }
 

@@ -287,7 +287,7 @@ func (o *Origin) Offer(collection string, formats ...string) {
 	require.NoError(o.T, err)
 	w := o.Ask(http.MethodPut, "/topicmaps/"+collection, "application/json", string(b))
 	require.Equal(o.T, http.StatusOK, w.Code, "%s", w.Body)
-	_, err = o.DB.Restate(context.Background(), collection)
+	_, err = o.DB.OfferRecordsAnew(context.Background(), collection)
 	require.NoError(o.T, err)
 }
 

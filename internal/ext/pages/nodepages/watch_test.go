@@ -27,7 +27,7 @@ import (
 // only. On the server of a node, what is in quarantine is tried again from there.
 func TestPagesOfAWatcher(t *testing.T) {
 	t.Parallel()
-	o := publisher.Publishing(t, docs.Of(docs.Topics(2, "v1")...))
+	o := publisher.Publishing(t, docs.Map(docs.Topics(2, "v1")...))
 	db := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: publisher.Silent})
 	t.Cleanup(func() { assert.NoError(t, db.Close()) })
 	c, err := client.New(client.Config{Store: db, Logger: publisher.Silent})
@@ -75,7 +75,7 @@ func TestPagesOfAWatcher(t *testing.T) {
 		fmt.Fprint(w, "<script>alert(1)</script>")
 		return true
 	})
-	w.Now()
+	w.StartRound()
 	testenv.Eventually(t, rounds(2), "failed")
 	page = get(h, "/status", browser).Body.String()
 	assert.Contains(t, page, "last round failed")

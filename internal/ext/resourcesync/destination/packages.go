@@ -313,7 +313,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 	p := &pack{number: uint32(len(all.all) + 1), uri: i.Loc, length: i.Length}
 	described := *i
 	most := cmp.Or(l.MaxPackage, 16<<30)
-	d := &fetch.Download{Path: follow.PackagePath(l.Temp, i.Loc), Key: i.Loc, Room: l.Scratch.Room, Progress: l.Downloading}
+	d := &fetch.Download{Path: follow.PackagePath(l.Temp, i.Loc), Key: i.Loc, CheckSpace: l.Scratch.CheckSpace, Progress: l.Downloading}
 	var path string
 	var size int64
 	// What is no good is removed, what is only not there in full stays for the next round.

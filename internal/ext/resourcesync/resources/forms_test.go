@@ -330,7 +330,7 @@ func TestPatchesOfRestatedRecords(t *testing.T) {
 	p := offered(t)
 	p.say(saying(ref(10), 100, "second"))
 	p.set(func(s *store.Settings) { s.RecordForms = store.Forms[1:] })
-	restated, err := p.Restate(t.Context(), "m")
+	restated, err := p.OfferRecordsAnew(t.Context(), "m")
 	require.NoError(t, err)
 	require.Positive(t, restated)
 	e, said := p.patched(ref(10))

@@ -81,7 +81,7 @@ func TestTheIndexFollowsTheRecords(t *testing.T) {
 		same(t, db, id, topics)
 		for range rapid.IntRange(0, 4).Draw(t, "commits") {
 			require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
-				s := records.Of(tx, id)
+				s := records.In(tx, id)
 				for range rapid.IntRange(1, 30).Draw(t, "changes") {
 					i := rapid.IntRange(0, 320).Draw(t, "topic")
 					if topics[i] != nil && rapid.IntRange(0, 2).Draw(t, "deletes") == 0 {
@@ -165,8 +165,8 @@ func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic
 		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
 		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "a b oslo", "nothing"} {
 			limit := rapid.IntRange(1, 60).Draw(t, "limit")
-			finds(t, records.Of(tx, id), topics, Parse(text), limit, time.Hour)
-			finds(t, records.Of(tx, id), topics, Parse(text), limit, 0)
+			finds(t, records.In(tx, id), topics, Parse(text), limit, time.Hour)
+			finds(t, records.In(tx, id), topics, Parse(text), limit, 0)
 		}
 		return nil
 	}))
@@ -237,7 +237,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 	order := []string{"OSLO", "Oslo kommune", "Oslo, fylke og by", "Gamle Oslo", "Osloborg", "Oslofjorden nord", "Nye Oslofjorden"}
 	require.NoError(t, db.Update(t.Context(), func(tx *txn.Tx) error {
 		for i, name := range order {
-			require.NoError(t, records.Of(tx, id).PutTopic(&fragment.Topic{
+			require.NoError(t, records.In(tx, id).PutTopic(&fragment.Topic{
 				Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(fmt.Sprintf("http://x/%d", i))}},
 				Names:    []fragment.Name{{Value: name, Type: tmdm.PSIDefaultNameType}, {Value: "also Oslofjordby", Type: tmdm.PSIDefaultNameType}},
 			}))
@@ -248,7 +248,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 		var got []string
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			for position := ""; ; {
-				found, err := Find(records.Of(tx, id), Parse("oslo"), position, limit, Within)
+				found, err := Find(records.In(tx, id), Parse("oslo"), position, limit, Within)
 				require.NoError(t, err)
 				for _, h := range found.Hits {
 					got = append(got, h.Match.Text.Value)
@@ -263,7 +263,7 @@ func TestWhatIsFoundIsRanked(t *testing.T) {
 	}
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 		for _, position := range []string{"x", "????", "AAAA", "eP______"} {
-			_, err := Find(records.Of(tx, id), Parse("oslo"), position, 10, Within)
+			_, err := Find(records.In(tx, id), Parse("oslo"), position, 10, Within)
 			require.ErrorIs(t, err, ErrPosition, position)
 		}
 		return nil
@@ -309,14 +309,14 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 				topic.SubjectLocators = append(topic.SubjectLocators, fragment.Ref(fmt.Sprintf("http://x/%d/%d", i, j)))
 			}
 			topic.Canonical()
-			require.NoError(t, records.Of(tx, id).PutTopic(topic))
+			require.NoError(t, records.In(tx, id).PutTopic(topic))
 		}
 		return nil
 	}))
 	for query, most := range map[string]int{"n1": topics, "many": topics, "n many": topics, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			engine.reads = 0
-			found, err := Find(records.Of(tx, id), Parse(query), "", 100, time.Hour)
+			found, err := Find(records.In(tx, id), Parse(query), "", 100, time.Hour)
 			require.NoError(t, err)
 			require.Empty(t, found.Next, query)
 			require.LessOrEqual(t, engine.reads, most, query)
@@ -331,7 +331,7 @@ func TestAnIndexThatWasLeftBehindFindsNothing(t *testing.T) {
 	id := keys.Source{Number: 3, Generation: 4}
 	put := func(i int) error {
 		return db.Update(t.Context(), func(tx *txn.Tx) error {
-			return records.Of(tx, id).PutTopic(&fragment.Topic{
+			return records.In(tx, id).PutTopic(&fragment.Topic{
 				Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(fmt.Sprintf("http://x/%d", i))}},
 				Names:    []fragment.Name{{Value: "Oslo", Type: tmdm.PSIDefaultNameType}},
 			})
@@ -343,9 +343,9 @@ func TestAnIndexThatWasLeftBehindFindsNothing(t *testing.T) {
 	require.NoError(t, put(2))
 	db.Indexes = all
 	require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
-		_, err := Find(records.Of(tx, id), Parse("oslo"), "", 10, Within)
+		_, err := Find(records.In(tx, id), Parse("oslo"), "", 10, Within)
 		require.ErrorIs(t, err, ErrLeftBehind)
-		found, err := Find(records.Of(tx, id), Parse("http://x/2"), "", 10, Within)
+		found, err := Find(records.In(tx, id), Parse("http://x/2"), "", 10, Within)
 		require.Len(t, found.Hits, 1)
 		return err
 	}))
