@@ -3,7 +3,9 @@ package jsonld
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,25 +52,43 @@ func plain(s string) string {
 	})
 }
 
-// changed returns a value with all texts, keys among them, as a function makes them.
+// changed returns a value with all texts, keys among them, as a function makes them. What has none that it changes is no
+// copy.
 func changed(value any, text func(string) string) any {
+	now, _ := rewritten(value, text)
+	return now
+}
+
+func rewritten(value any, text func(string) string) (now any, other bool) {
 	switch v := value.(type) {
 	case string:
-		return text(v)
+		s := text(v)
+		return s, s != v
 	case []any:
-		all := make([]any, len(v))
 		for i, each := range v {
-			all[i] = changed(each, text)
+			if each, changes := rewritten(each, text); changes {
+				if !other {
+					v, other = slices.Clone(v), true
+				}
+				v[i] = each
+			}
 		}
-		return all
+		return v, other
 	case map[string]any:
-		all := make(map[string]any, len(v))
+		all := v
 		for key, each := range v {
-			all[text(key)] = changed(each, text)
+			each, changes := rewritten(each, text)
+			if name := text(key); changes || name != key {
+				if !other {
+					all, other = maps.Clone(v), true
+				}
+				delete(all, key)
+				all[name] = each
+			}
 		}
-		return all
+		return all, other
 	}
-	return value
+	return value, false
 }
 
 // canonical returns the JSON of a value: keys in order, no white space (RFC 8785, JSON Canonicalization Scheme).

@@ -67,6 +67,20 @@ func TestNothingIsLeftOutSilently(t *testing.T) {
 	}
 }
 
+// Of very many losses the first are named, and all are counted, in the memory that such a document takes anyway.
+func TestVeryManyLossesAreCounted(t *testing.T) {
+	for _, c := range []struct{ document, rule string }{
+		{`{"@id": "x:a", "x:p": 1, ` + repeated(150_000, `"k%d":1,`) + `"x:q": 1}`, "unmapped-keys"},
+		{`{"@context": {"@base": null}, "@id": "x:a", "@type": [` + repeated(150_000, `"%d",`) + `"x:T"]}`, "relative-iris"},
+	} {
+		_, warnings, err := told(c.document)
+		require.NoError(t, err)
+		assert.Len(t, warnings, 150_000, c.rule)
+		assert.Contains(t, warnings[0], c.rule)
+		assert.Equal(t, "1:1 "+c.rule+"  in ", warnings[149_999])
+	}
+}
+
 // IRIs that no notation of RDF can write are refused wherever they stand, and so is what is lost in the JSON itself.
 func TestWhatRDFDoesNotHaveIsRefused(t *testing.T) {
 	for document, want := range map[string]string{

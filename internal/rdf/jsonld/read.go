@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/piprate/json-gold/ld"
 
 	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Limits bound what a document may cost. A field that is zero or less means the default.
@@ -58,11 +60,13 @@ func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if err := d.checkGrowth(value, base); err != nil {
 		return err
 	}
-	quads, lost, err := d.statements(value, base)
+	quads, m, err := d.statements(value, base)
 	if err != nil {
 		return err
 	}
-	d.report(lost, o.Tolerated)
+	if len(m.lost) > 0 && o.Tolerated != nil {
+		m.report(o.Tolerated)
+	}
 	for _, q := range quads {
 		if err := each(q); err != nil {
 			return err
@@ -81,9 +85,9 @@ func expand(value any, o *ld.JsonLdOptions) (expanded []any, err error) {
 	return ld.NewJsonLdProcessor().Expand(value, o)
 }
 
-// statements returns the statements of the value of a document, in order, and what they leave out.
-func (d *document) statements(value any, base string) (all []rdf.Quad, lost []loss, err error) {
-	m := &maker{d: d, places: places{}, blanks: map[string]rdf.Term{}}
+// statements returns the statements of the value of a document, in order, and what made them.
+func (d *document) statements(value any, base string) (all []rdf.Quad, m *maker, err error) {
+	m = &maker{d: d, places: places{}, blanks: map[string]rdf.Term{}, more: map[xtm.Rule]int{}}
 	value = changed(value, escape)
 	o := ld.NewJsonLdOptions(escape(base))
 	o.DocumentLoader, o.ExpandedElementHandler, o.SafeMode = table{}, m.places.note, true
@@ -110,14 +114,12 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, lost []lo
 		return cmp.Or(rdf.Compare(a.Graph, b.Graph), rdf.Compare(a.Subject, b.Subject),
 			rdf.Compare(a.Predicate, b.Predicate), rdf.Compare(a.Object, b.Object))
 	})
-	return slices.Compact(m.quads), m.lost, m.err
+	return slices.Compact(m.quads), m, m.err
 }
 
 // report tells what was left out, each with the place of its node.
-func (d *document) report(lost []loss, tolerated func(*rdf.SyntaxError)) {
-	if len(lost) == 0 || tolerated == nil {
-		return
-	}
+func (m *maker) report(tolerated func(*rdf.SyntaxError)) {
+	d, lost := m.d, m.lost
 	var pointers []string
 	for _, l := range lost {
 		pointers = append(pointers, l.pointer)
@@ -136,6 +138,11 @@ func (d *document) report(lost []loss, tolerated func(*rdf.SyntaxError)) {
 			URI: d.uri, Line: line, Column: last - start + 1, Reason: l.reason + " (in " + l.named + ")",
 			Rule: l.rule, Of: l.of, In: l.named,
 		})
+	}
+	for _, rule := range slices.Sorted(maps.Keys(m.more)) {
+		for range m.more[rule] {
+			tolerated(&rdf.SyntaxError{URI: d.uri, Line: 1, Column: 1, Rule: rule, Reason: "the same, beyond those that are named"})
+		}
 	}
 }
 

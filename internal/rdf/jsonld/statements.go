@@ -29,8 +29,12 @@ type maker struct {
 	nodes  int                 // blank nodes without a label
 	in     map[string]any      // the node that is at work
 	lost   []loss
-	err    error // the first
+	more   map[xtm.Rule]int // losses beyond those
+	err    error            // the first
 }
+
+// mostNamed is how many losses are kept with their names. More are counted.
+const mostNamed = 100_000
 
 // loss is something that is left out, or changed, in a node.
 type loss struct {
@@ -43,6 +47,10 @@ type loss struct {
 var nowhere = rdf.Term{Kind: rdf.Literal}
 
 func (m *maker) lose(rule xtm.Rule, of, reason string) {
+	if len(m.lost) >= mostNamed {
+		m.more[rule]++
+		return
+	}
 	m.lost = append(m.lost, loss{rule, of, reason, nameOf(m.in), m.places.of(m.in)})
 }
 

@@ -29,14 +29,21 @@ func (m *maker) unmapped(value any, o *ld.JsonLdOptions) {
 	own.ExpandedElementHandler = func(pointer string, expanded any) {
 		node := expanded.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(node)) {
-			if name, ok := dropped(key); ok {
+			name, ok := dropped(key)
+			switch {
+			case !ok:
+			case len(all) == mostNamed:
+				m.more[rdf.UnmappedKeys]++
+			default:
 				all = append(all, found{nameOf(node), pointer, name})
 				lost[pointer+"/"+token.Replace(name)] = true
 			}
 		}
 	}
 	// What is below a key that is passed over may be no JSON-LD.
-	if _, err := expand(marked(value, false), own); err != nil {
+	value, _ = marked(value, false)
+	if _, err := expand(value, own); err != nil {
+		delete(m.more, rdf.UnmappedKeys)
 		m.lost = append(m.lost, loss{rule: rdf.UnmappedKeys, reason: "a key is left out", named: "the document"})
 		return
 	}
@@ -70,37 +77,50 @@ func within(pointer string, others map[string]bool) bool {
 	return others[pointer]
 }
 
-// marked returns a value with the vocabulary wherever its contexts end that of others.
-func marked(value any, inContext bool) any {
+// marked returns a value with the vocabulary wherever its contexts end that of others. What has nothing to mark is no
+// copy.
+func marked(value any, inContext bool) (now any, other bool) {
 	switch v := value.(type) {
 	case []any:
 		all := make([]any, 0, len(v))
 		for _, each := range v {
-			if all = append(all, marked(each, inContext)); each == nil && inContext {
-				all = append(all, map[string]any{"@vocab": mark})
+			each, changes := marked(each, inContext)
+			if all = append(all, each); each == nil && inContext {
+				all, changes = append(all, map[string]any{"@vocab": mark}), true
 			}
+			other = other || changes
 		}
-		return all
+		if other {
+			return all, true
+		}
 	case map[string]any:
-		all := make(map[string]any, len(v))
+		all := v
 		for key, each := range v {
 			vocab, isText := each.(string)
+			name, changes := key, true
 			switch {
 			case key == "@context" && each == nil:
-				all[key] = []any{nil, map[string]any{"@vocab": mark}}
+				each = []any{nil, map[string]any{"@vocab": mark}}
 			case inContext && key == "@vocab" && each == nil:
-				all[key] = mark
+				each = mark
 			case inContext && key == "@vocab" && isText && !strings.Contains(vocab, ":"):
-				all[key] = vocab + relative
-			case !inContext && isReserved(key):
-				all[reserved+key[1:]] = marked(each, false)
+				each = vocab + relative
 			default:
-				all[key] = marked(each, inContext || key == "@context")
+				if each, changes = marked(each, inContext || key == "@context"); !inContext && isReserved(key) {
+					name, changes = reserved+key[1:], true
+				}
+			}
+			if changes {
+				if !other {
+					all, other = maps.Clone(v), true
+				}
+				delete(all, key)
+				all[name] = each
 			}
 		}
-		return all
+		return all, other
 	}
-	return value
+	return value, false
 }
 
 // isReserved reports whether a key looks like a keyword, and is none (JSON-LD 1.1 §1.7, Syntax Tokens and Keywords).
