@@ -316,6 +316,19 @@ func (t *Topic) BestName(languages ...string) (title string, ok bool) {
 	return best.Best()
 }
 
+// CountLanguages counts the names of t.
+func (t *Topic) CountLanguages(of titles.Count) {
+	for i := range t.Names {
+		of.Name(string(t.Names[i].Type), func(yield func(string) bool) {
+			for _, theme := range t.Names[i].Scope {
+				if !yield(string(theme)) {
+					return
+				}
+			}
+		})
+	}
+}
+
 // Refer puts other references in the place of those of t.
 func (t *Topic) Refer(to func(Ref) Ref) {
 	for i := range t.Names {

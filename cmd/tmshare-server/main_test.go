@@ -218,7 +218,7 @@ func TestSettingsAreShownAsFlagsTakeThem(t *testing.T) {
 		shows[name] = strings.TrimSpace(value)
 	}
 	assert.Equal(t, map[string]string{
-		"collection": "egov", "sp": "-", "title": "0", "summary": "-", "document-size": "-", "omit-instances": "true", "record-formats": "xtm1,xtm2.1", "rdf": "false",
+		"collection": "egov", "sp": "-", "title": "0", "summary": "-", "language": "-", "document-size": "-", "omit-instances": "true", "record-formats": "xtm1,xtm2.1", "rdf": "false",
 		"snapshot-every": "-", "snapshot-after": "-", "snapshots-kept": "-", "keep-entries": "18446744073709551615", "keep-for": "2160h0m0s", "resource-sync": "false",
 		"mirrors": "http://a.example.org/m,http://b.example.org/m", "via": "-", "changes-per-list": "-", "change-list-after": "-", "sign": "-", "derived-from": "a, b",
 	}, shows)

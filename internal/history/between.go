@@ -196,8 +196,8 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 			c.Kind, c.Topic = Moved, string(owner.TopicSI())
 		}
 	}
-	if c.Title = titleOf(after); after == nil {
-		c.Title = titleOf(before)
+	if c.Title = titleOf(after, b.v); after == nil {
+		c.Title = titleOf(before, b.v)
 	}
 	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
 		return c, err
@@ -208,9 +208,9 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 	return c, nil
 }
 
-func titleOf(f *fragment.Fragment) string {
+func titleOf(f *fragment.Fragment, v *store.View) string {
 	if f == nil {
 		return ""
 	}
-	return f.Topic.Title()
+	return f.Topic.Title(v.Languages()...)
 }

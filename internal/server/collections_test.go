@@ -58,7 +58,7 @@ func TestCollectionIsCreatedEmptyAndFilled(t *testing.T) {
 	require.Equal(t, http.StatusCreated, a.StatusCode, "%s", a.Bytes)
 	assert.Equal(t, n.URL("/topicmaps/towns"), a.Header.Get("Location"))
 	want := map[string]any{
-		"title": "Towns", "summary": "Some towns of Norway", "sp": n.SP("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{}, "rdf": false,
+		"title": "Towns", "summary": "Some towns of Norway", "language": "", "sp": n.SP("towns"), "documentSize": 7.0, "omitInstances": false, "recordFormats": []any{}, "rdf": false,
 		"snapshotEvery": 0.0, "snapshotAfter": "0s", "snapshotsKept": 0.0, "keepEntries": 0.0, "keepFor": "48h0m0s",
 		"resourceSync": true, "mirrors": []any{}, "via": "", "changesPerList": 0.0, "changeListAfter": "0s", "sign": "",
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Errors that callers tell apart.
@@ -165,8 +166,10 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, prog
 			snapshot, _ = of.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
 		})
 	}
-	topics := 0
-	if err = db.loader().Load(ctx, c.SourceKey(), countTopics(fragment.Records(src), &topics), progress); err == nil {
+	topics, languages := 0, titles.Count{}
+	records := countTopics(fragment.Records(src), &topics, languages)
+	if err = db.loader().Load(ctx, c.SourceKey(), records, progress); err == nil {
+		c.Language = cmp.Or(c.Language, languages.Most())
 		err = db.loadLog(ctx, c, src, topics)
 	}
 	if err != nil {
@@ -195,12 +198,15 @@ func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 	return collections.Put(t, c)
 }
 
-// countTopics counts the topics among records.
-func countTopics(all iter.Seq2[fragment.Record, error], topics *int) iter.Seq2[fragment.Record, error] {
+// countTopics counts the topics among records, and the languages of their names.
+func countTopics(
+	all iter.Seq2[fragment.Record, error], topics *int, languages titles.Count,
+) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range all {
 			if err == nil && r.Topic != nil {
 				*topics++
+				r.Topic.CountLanguages(languages)
 			}
 			if !yield(r, err) {
 				return
@@ -277,6 +283,7 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 	if err == nil {
 		checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
 		_, err = db.update(load.Naming(ctx), name, checks, func(t *txn.Tx, c *Collection) error {
+			c.Language = cmp.Or(c.Language, filled.Language)
 			filled.Settings, filled.Segments, filled.Offers, filled.Omits, filled.Restating = c.Settings, c.Segments, c.Offers, c.Omits, c.Restating
 			if filled.Sign != "" { // since a moment ago
 				if err := collections.CompleteTree(t, &filled, filled.Head); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -63,10 +64,23 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if err != nil || change == nil || change.Empty() {
 			return err
 		}
+		if c.Head == 0 && c.Language == "" { // the first version
+			count := titles.Count{}
+			for _, topic := range change.PutTopics {
+				topic.CountLanguages(count)
+			}
+			c.Language = count.Most()
+		}
 		if err := records.Cover(state, change); err != nil {
 			return err
 		}
+		if err := c.Entitle(change.Entries, true, state.Title); err != nil {
+			return err
+		}
 		if err := records.ApplyChange(state, change); err != nil {
+			return err
+		}
+		if err := c.Entitle(change.Entries, false, state.Title); err != nil {
 			return err
 		}
 		t.ExpectEndSoon() // while the log is written

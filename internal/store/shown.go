@@ -92,15 +92,15 @@ func (v *View) SetTitle(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	title, err := state.Title(e.TopicSI)
+	title, err := state.Title(e.TopicSI, v.FirstLanguages()...)
 	e.SetTitle(title)
 	return err
 }
 
 // titling are records, decoded or not.
 type titling interface {
-	Title(topicSI fragment.Ref) (string, error)
-	Titles() *records.Titles
+	Title(topicSI fragment.Ref, languages ...string) (string, error)
+	Titles(languages ...string) *records.Titles
 }
 
 // stateOf returns the records as an entry shows them that has no fragment of its own.
@@ -124,7 +124,7 @@ func (v *View) titled(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 					var state titling
 					if state, err = v.stateOf(&e); err == nil {
 						titles.Close()
-						titles, now = state.Titles(), v.ShowsNow(&e)
+						titles, now = state.Titles(v.FirstLanguages()...), v.ShowsNow(&e)
 					}
 				}
 				var title string

@@ -2,6 +2,12 @@ package titles
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -138,3 +144,61 @@ var shortCodes = sync.OnceValue(func() map[[3]byte]string {
 	}
 	return codes
 })
+
+// ParseLanguage returns a language tag in the form of [Languages].
+func ParseLanguage(tag string) (string, error) {
+	_, err := language.Parse(tag)
+	var unknown language.ValueError
+	known, ok := LanguageOf(Namespace + tag)
+	if !ok || err != nil && !errors.As(err, &unknown) {
+		return "", fmt.Errorf("%q is no language tag: give one of BCP 47, such as en or pt-BR", tag)
+	}
+	return known.String(), nil
+}
+
+// mostAccepted is how many languages of a reader are looked at.
+const mostAccepted = 10
+
+// Accepted returns the languages of a field Accept-Language (RFC 9110 §12.5.4), or of a single tag. What it cannot read
+// it leaves out.
+func Accepted(field string) (all Languages) {
+	tags, weights, err := language.ParseAcceptLanguage(field)
+	if err != nil {
+		return nil
+	}
+	for i, tag := range tags {
+		text, err := ParseLanguage(tag.String())
+		if err == nil && weights[i] > 0 && tag != language.Und && len(all) < mostAccepted {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// Count counts the preferred names of each language.
+type Count map[Tag]int
+
+// Name counts a name.
+func (c Count) Name(typ string, themes iter.Seq[string]) {
+	if kindOf(typ) > foaf {
+		return
+	}
+	for theme := range themes {
+		if tag, ok := LanguageOf(theme); ok {
+			c[tag]++
+		}
+	}
+}
+
+// Most returns the language of most names, "" for none. Maps in many languages have all names in each of them: English
+// is taken where it lacks a twentieth at most, and else the first tag of equal ones.
+func (c Count) Most() string {
+	tags := slices.SortedFunc(maps.Keys(c), func(a, b Tag) int { return cmp.Or(c[b]-c[a], a.compare(&b)) })
+	if len(tags) == 0 {
+		return ""
+	}
+	if english, _ := LanguageOf(Namespace + "en"); c[english]*20 >= c[tags[0]]*19 {
+		return english.String()
+	}
+	return tags[0].String()
+}

@@ -64,7 +64,7 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 		if err != nil {
 			return err
 		}
-		name := e.Naming(v)
+		name := e.Naming(v, r)
 		for _, c := range list.Changes {
 			if c.Entry <= base {
 				break

@@ -52,7 +52,7 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 		return pages.SeeOther(w, r, e.page(t))
 	}
 	of := &deletePage{
-		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic), URL: e.page(t)},
+		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic, t.collection.Languages()...), URL: e.page(t)},
 		Author: d.Author, Note: d.Note, Other: other || t.state != d.State,
 	}
 	if name := e.NameOf(r); name != "" {

@@ -192,7 +192,7 @@ type formPage struct {
 
 // show answers with a form.
 func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *store.View, t *target, s *shown) error {
-	d := decorator{name: e.Naming(v), v: v, t: t, known: map[fragment.Ref]string{}}
+	d := decorator{name: e.Naming(v, r), v: v, t: t, known: map[fragment.Ref]string{}}
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	c, title := &t.collection, texts.NewTopic
 	path := e.Trail(c)
 	if t.topic != nil {
-		title = pages.Called(t.topic)
+		title = pages.Called(t.topic, t.collection.Languages()...)
 		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
 		of.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
 		path = e.Trail(c, *of.Topic)

@@ -36,14 +36,14 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 }
 
 // Naming returns what calls the topics of a view by their titles, and leads to their pages.
-func (p *Pages) Naming(v *store.View) func(fragment.Ref) (Link, error) {
-	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
-	return d.link
+func (p *Pages) Naming(v *store.View, r *http.Request) func(fragment.Ref) (Link, error) {
+	return p.describer(v, r).link
 }
 
-// Called returns what a topic is called in titles and links. One whose name cannot be seen is called by its identifier.
-func Called(t *fragment.Topic) string {
-	return (&store.Entry{Title: t.Title(), TopicSI: t.TopicSI()}).Label()
+// Called returns what a topic is called in titles and links for a reader of some languages. One whose name cannot be seen
+// is called by its identifier.
+func Called(t *fragment.Topic, languages ...string) string {
+	return (&store.Entry{Title: t.Title(languages...), TopicSI: t.TopicSI()}).Label()
 }
 
 // edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.

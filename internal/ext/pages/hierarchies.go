@@ -91,12 +91,12 @@ func relations(v *store.View) (all []relation, err error) {
 
 // hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map:
 // those of large ones have none.
-func (p *Pages) hierarchies(v *store.View) (all []link, err error) {
+func (p *Pages) hierarchies(d *describer) (all []link, err error) {
+	v := d.v
 	if v.Topics > showTypesUpTo {
 		return nil, nil
 	}
 	found, err := relations(v)
-	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
 	for _, r := range found {
 		l, failed := d.link(r.typ)
 		if failed != nil {
@@ -119,11 +119,11 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 	for i := range all {
 		if fragment.Key(all[i].typ) == key && v.Topics <= showTypesUpTo {
 			return p.write(w, r, c, "hierarchy", func() (*page, error) {
-				tree, err := p.treeOf(v, &all[i])
+				d := p.describer(v, r)
+				tree, err := d.treeOf(&all[i])
 				if err != nil {
 					return nil, err
 				}
-				d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
 				about, err := d.link(all[i].typ)
 				return &page{Title: about.Title, Path: p.Trail(c), Of: struct {
 					*typeTree
@@ -136,7 +136,8 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 }
 
 // treeOf returns the tree of a hierarchy.
-func (p *Pages) treeOf(v *store.View, r *relation) (*typeTree, error) {
+func (d *describer) treeOf(r *relation) (*typeTree, error) {
+	v := d.v
 	h := newHierarchy(v, *r)
 	found := map[fragment.Ref]bool{}
 	for a, err := range v.State().Associations() {
@@ -155,5 +156,5 @@ func (p *Pages) treeOf(v *store.View, r *relation) (*typeTree, error) {
 			}
 		}
 	}
-	return p.treeFrom(h)
+	return d.treeFrom(h)
 }

@@ -60,11 +60,11 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if of.Timelines, err = timelinesOf(v); err != nil {
 			return nil, err
 		}
-		if of.Hierarchies, err = p.hierarchies(v); err != nil {
+		if of.Hierarchies, err = p.hierarchies(p.describer(v, r)); err != nil {
 			return nil, err
 		}
 		if c.Topics <= showTypesUpTo {
-			if of.Tree, err = p.typeTree(v); err != nil {
+			if of.Tree, err = p.describer(v, r).typeTree(); err != nil {
 				return nil, err
 			}
 		}

@@ -38,9 +38,9 @@ type Pages struct {
 	node http.Handler // answers with the pages of the node; nil: there are none
 }
 
-// tag returns one for what is made of a state of a collection in answer to a request.
+// tag returns one for what is made of a state of a collection in answer to a request, in the languages of who asks.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
-	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery)
+	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(languages(r, c), ","))
 }
 
 // templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
@@ -109,7 +109,7 @@ func (p *Pages) writeEachTime(w http.ResponseWriter, r *http.Request, name strin
 
 func head(w http.ResponseWriter) {
 	layout.SetHeaders(w.Header())
-	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("Vary", "Accept-Encoding, Accept-Language")
 }
 
 func (p *Pages) execute(w io.Writer, name string, made *page) error {

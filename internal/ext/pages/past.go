@@ -44,18 +44,20 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	if err := merge.Apply(src, was); err != nil {
 		return err
 	}
-	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}, past: src}
+	d := p.describer(v, r)
+	d.past = src
 	if err := d.asked(r); err != nil {
 		return err
 	}
+	called := Called(was.Topic, d.languages...)
 	return p.write(w, r, c, "topic", func() (*page, error) {
 		of, err := d.topic(was.Topic)
 		if err == nil {
-			of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(Called(was.Topic), of), forField(t)
+			of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(called, of), forField(t)
 			of.History, err = p.history(v, last)
 			markShown(of.History, t)
 		}
-		return &page{Title: Called(was.Topic), Path: p.Trail(c, link{Title: Called(was.Topic), URL: now}), Of: of}, err
+		return &page{Title: called, Path: p.Trail(c, link{Title: called, URL: now}), Of: of}, err
 	})
 }
 
@@ -88,7 +90,7 @@ func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of 
 		return of, err
 	}
 	c := &list.Changes[0]
-	of, err = InWords(c.Added, c.Removed, most, p.Naming(v))
+	of, err = InWords(c.Added, c.Removed, most, p.Naming(v, r))
 	of.Missing = c.Missing
 	return of, err
 }

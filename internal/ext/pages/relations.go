@@ -130,7 +130,7 @@ func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.expected(d.associations(self, part, after)) {
 			if n == most {
-				of.Next = append(of.Next, link{Title: titles[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
+				of.Next = append(of.Next, link{Title: partTitles[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
 				return
 			}
 			if err == nil {
@@ -184,8 +184,10 @@ func (d *describer) associations(self fragment.Ref, part fragment.Part, after *f
 	}
 }
 
-// titles are what pages call the associations in which a topic takes part.
-var titles = [...]string{fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances}
+// partTitles are what pages call the associations in which a topic takes part.
+var partTitles = [...]string{
+	fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances,
+}
 
 // parts are the parameters that ask for more of them.
 var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}

@@ -155,7 +155,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		if err != nil {
 			return nil, err
 		}
-		d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+		d := p.describer(v, r)
 		hits := make([]hit, len(found.Hits))
 		for i := range hits {
 			if hits[i], err = d.hit(&found.Hits[i]); err != nil {
@@ -206,7 +206,7 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 	if h.link, err = d.link(t.TopicSI()); err != nil {
 		return h, err
 	}
-	if text.Value != t.Title() {
+	if text.Value != t.Title(d.languages...) {
 		h.Match, h.Kind = valueOf(text.Value), text.Kind.String()
 	}
 	if text.Type != "" && text.Type != tmdm.PSIDefaultNameType {
@@ -251,13 +251,13 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 	}
 	c := &v.Collection
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("Vary", "Accept-Encoding, Accept-Language")
 	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
 		found, err := p.find(v, a)
 		if err != nil {
 			return nil, err
 		}
-		d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+		d := p.describer(v, r)
 		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}, Ended: p.ended(found)}
 		for i := range found.Hits {
 			result, err := d.result(&found.Hits[i])
@@ -283,7 +283,8 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 		}
 		return all
 	}
-	result.TopicSI, result.Title, result.URL = string(t.TopicSI()), Called(t), d.URLs.Topic(&d.v.Collection, t.TopicSI())
+	result.TopicSI, result.Title = string(t.TopicSI()), Called(t, d.languages...)
+	result.URL = d.URLs.Topic(&d.v.Collection, t.TopicSI())
 	shown := valueOf(text.Value)
 	m := &result.Match
 	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type), named(text.Scope)

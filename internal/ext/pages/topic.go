@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -12,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -146,7 +148,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 			}{addressOf(string(last.TopicSI)), history}}, err
 		})
 	}
-	d := describer{Pages: p, v: v, titles: map[fragment.Ref]link{}}
+	d := p.describer(v, r)
 	if err := d.asked(r); err != nil {
 		return err
 	}
@@ -166,18 +168,19 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Picture, of.When = pictureOf(Called(t), of), forField(v.Updated)
+		of.Picture, of.When = pictureOf(Called(t, d.languages...), of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
-		return &page{Title: Called(t), Path: p.Trail(c), Of: of}, err
+		return &page{Title: Called(t, d.languages...), Path: p.Trail(c), Of: of}, err
 	})
 }
 
 // describer describes topics of a view. It remembers what they are called.
 type describer struct {
 	*Pages
-	v      *store.View
-	titles map[fragment.Ref]link
+	v         *store.View
+	languages titles.Languages
+	titles    map[fragment.Ref]link
 
 	by sayers // of the statements of the topic
 
@@ -187,6 +190,16 @@ type describer struct {
 	part  fragment.Part
 	after *fragment.AssociationKey
 	at    string // as the request has it
+}
+
+func (p *Pages) describer(v *store.View, r *http.Request) *describer {
+	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{}}
+}
+
+// languages returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
+func languages(r *http.Request, c *store.Collection) titles.Languages {
+	all := titles.Accepted(r.URL.Query().Get("lang"))
+	return slices.Concat(all, titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), c.Languages())
 }
 
 // query returns the query of another page of the topic.
@@ -337,7 +350,7 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 	}
 	t, err := d.v.Source().Topic(ref)
 	if named(t) {
-		l.Title = Called(t)
+		l.Title = Called(t, d.languages...)
 	} else {
 		l.abbreviate(string(ref))
 	}

@@ -62,3 +62,40 @@ func TestFieldForATime(t *testing.T) {
 		assert.Equal(t, http.StatusOK, n.Get(path).StatusCode)
 	}
 }
+
+// Feeds call topics in the language of the map, and pages in that of who reads.
+func TestPagesAreInTheLanguageOfWhoReads(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	language := func(tag string) string {
+		return `<topic id="` + tag + `"><subjectIdentifier href="https://github.com/tmshare/tmshare/ns/1/language/` + tag + `"/></topic>`
+	}
+	topic := func(id, types, english, german string) string {
+		return `<topic id="` + id + `"><subjectIdentifier href="http://x/` + id + `"/>` + types + `
+			<name><scope><topicRef href="#en"/></scope><value>` + english + `</value></name>
+			<name><scope><topicRef href="#de"/></scope><value>` + german + `</value></name></topic>`
+	}
+	n.Publish("m", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`+language("en")+language("de")+
+		topic("oak", `<instanceOf><topicRef href="#tree"/></instanceOf>`, "oak", "Eiche")+topic("tree", "", "tree", "Baum")+`
+		<topic id="tax"><subjectIdentifier href="http://x/tax"/><name><scope><topicRef href="#de"/></scope><value>Steuer</value></name></topic>
+		<topic id="toll"><subjectIdentifier href="http://x/toll"/><name><scope><topicRef href="#de"/></scope><value>Maut</value></name></topic></topicMap>`))
+	oak := served.TopicPath("m", "http://x/oak") + pages.Ending
+	etags := map[string]bool{}
+	for i, c := range []struct{ query, accept, oak, tree string }{
+		{"", "", "Eiche", "Baum"}, {"", "fr, de", "Eiche", "Baum"}, {"", "en-GB,en;q=0.9", "oak", "tree"}, {"?lang=en", "de", "oak", "tree"},
+	} {
+		a := n.MustGet(oak+c.query, "Accept-Language", c.accept)
+		assert.Contains(t, string(a.Bytes), "<title>"+c.oak+"</title>", i)
+		assert.Contains(t, string(a.Bytes), "<bdi>"+c.tree+"</bdi></a>", i)
+		assert.Contains(t, strings.Join(a.Header.Values("Vary"), ", "), "Accept-Language", i)
+		etags[a.Header.Get("ETag")] = true
+		types := string(n.MustGet("/topicmaps/m/types"+pages.Ending+c.query, "Accept-Language", c.accept).Bytes)
+		assert.Contains(t, types, "<bdi>"+c.tree+"</bdi>", i)
+		found := string(n.MustGet("/topicmaps/m/search?q=http://x/oak&"+strings.TrimPrefix(c.query, "?"), "Accept-Language", c.accept).Bytes)
+		assert.Contains(t, found, `"title":"`+c.oak+`"`, i)
+	}
+	assert.Len(t, etags, 4)
+	feed := string(n.MustGet("/topicmaps/m/fragments", "Accept-Language", "en").Bytes)
+	assert.Contains(t, feed, ">Eiche<")
+	assert.NotContains(t, feed, ">oak<")
+}

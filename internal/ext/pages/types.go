@@ -37,12 +37,13 @@ type typeTree struct {
 func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	c := &v.Collection
 	return p.write(w, r, c, "types", func() (*page, error) {
-		tree, err := p.typeTree(v)
+		tree, err := p.describer(v, r).typeTree()
 		return &page{Title: texts.Types, Path: p.Trail(c), Of: tree}, err
 	})
 }
 
-func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
+func (d *describer) typeTree() (*typeTree, error) {
+	v := d.v
 	tree := &typeTree{}
 	all, err := largestClasses(v, tree)
 	if err != nil {
@@ -61,7 +62,7 @@ func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
 		return nil, err
 	}
 	more := tree.More
-	tree, err = p.treeFrom(h)
+	tree, err = d.treeFrom(h)
 	if err == nil {
 		tree.More = tree.More || more || len(h.order) == mostLines
 	}
@@ -69,9 +70,9 @@ func (p *Pages) typeTree(v *store.View) (*typeTree, error) {
 }
 
 // treeFrom makes the tree of a hierarchy.
-func (p *Pages) treeFrom(h *hierarchy) (*typeTree, error) {
+func (d *describer) treeFrom(h *hierarchy) (*typeTree, error) {
 	tree := &typeTree{}
-	b := treeBuilder{hierarchy: h, d: describer{Pages: p, v: h.v, titles: map[fragment.Ref]link{}}, left: mostLines, shown: map[fragment.Ref]bool{}}
+	b := treeBuilder{hierarchy: h, d: d, left: mostLines, shown: map[fragment.Ref]bool{}}
 	if err := h.v.State().ExpectNames(h.order); err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
 // treeBuilder makes a tree of a hierarchy.
 type treeBuilder struct {
 	*hierarchy
-	d     describer
+	d     *describer
 	left  int  // how many more lines the page may have
 	cut   bool // there is more
 	shown map[fragment.Ref]bool

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -122,6 +123,34 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 
 // SetTitle sets the title of an entry with which none is stored, as the log keeps titles.
 func (e *Entry) SetTitle(title string) { e.Title, e.Untitled = shortTitle(title), false }
+
+// Languages returns those that the titles of the collection are in, where topics have names in them.
+func (c *Collection) Languages() titles.Languages { return only(c.Language) }
+
+// FirstLanguages returns those in which the titles of entries are that were loaded, whatever the setting is now.
+func (c *Collection) FirstLanguages() titles.Languages { return only(c.Beginning.Language) }
+
+func only(language string) titles.Languages {
+	if tag, ok := titles.LanguageOf(titles.Namespace + language); ok {
+		return titles.Languages{tag.String()}
+	}
+	return nil
+}
+
+// Entitle sets the titles of the entries of a change that delete topics, or else of all others, in the language of the
+// collection. The state is that of before the deletions, and after all else.
+func (c *Collection) Entitle(
+	entries []fragment.Entry, deleting bool, title func(topicSI fragment.Ref, languages ...string) (string, error),
+) (err error) {
+	languages := c.Languages()
+	for i := range entries {
+		e := &entries[i]
+		if len(languages) > 0 && e.Deleted == deleting && err == nil {
+			e.Title, err = title(cmp.Or(e.Topic, e.TopicSI), languages...)
+		}
+	}
+	return err
+}
 
 // maxTitle is the number of bytes of a title that the log keeps: names can be
 // much longer, and a feed has many.

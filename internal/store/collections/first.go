@@ -23,6 +23,7 @@ type Beginning struct {
 	Run          uint32
 	Author, Note string `json:",omitempty"`
 	Digest       string // of the state after them; the last one states it
+	Language     string `json:",omitempty"` // of the collection then: the titles of the entries stay
 }
 
 // isFirst reports whether an entry is one of those with which the log begins, and which have no row of their own.
@@ -46,7 +47,8 @@ func (b *Beginning) entry(seq uint64, topicSI fragment.Ref) Entry {
 func (a *Appender) Load(topics int, topicSIs iter.Seq2[fragment.Ref, error]) error {
 	c := a.C
 	now := a.Now().UTC().Truncate(time.Microsecond)
-	b := &Beginning{From: now.Add(-time.Duration(topics) * time.Microsecond), Run: a.Run(), Author: a.Author, Note: a.Note}
+	from := now.Add(-time.Duration(topics) * time.Microsecond)
+	b := &Beginning{From: from, Run: a.Run(), Author: a.Author, Note: a.Note, Language: c.Language}
 	if least := c.Updated.Add(time.Microsecond); b.From.Before(least) {
 		b.From = least
 	}

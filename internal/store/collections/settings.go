@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -20,6 +21,10 @@ import (
 type Settings struct {
 	Title   string `json:",omitempty"`
 	Summary string `json:",omitempty"`
+
+	// Language is that of the titles of topics, a tag (BCP 47): of their names those in it come first. ""
+	// becomes that of most names of the first version; none of them may have one.
+	Language string `json:",omitempty"`
 
 	// DocumentSize is the number of entries in an archive document of the
 	// fragments feed. A new one holds from the next document on.
@@ -73,6 +78,11 @@ func (s *Settings) Validate() error {
 	for i, v := range s.RecordForms {
 		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
 			return fmt.Errorf("recordFormats (--record-formats): there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or nothing for both", v)
+		}
+	}
+	if s.Language != "" {
+		if _, err := titles.ParseLanguage(s.Language); err != nil {
+			return fmt.Errorf("language (--language): %w", err)
 		}
 	}
 	if s.Sign != "" && !filepath.IsAbs(s.Sign) {

@@ -9,17 +9,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// Title returns the title of the topic with a TopicSI, "" where there is none.
-func (s State) Title(topicSI fragment.Ref) (string, error) {
+// Title returns the title of the topic with a TopicSI for a reader of some languages, "" where there is none.
+func (s State) Title(topicSI fragment.Ref, languages ...string) (string, error) {
 	b, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, topicSI))
 	if b == nil || err != nil {
 		return "", err
 	}
-	return titleIn(b, topicSI)
+	return titleIn(b, topicSI, languages)
 }
 
-func titleIn(record []byte, topicSI fragment.Ref) (string, error) {
-	title, err := fragment.StoredTitle(record)
+func titleIn(record []byte, topicSI fragment.Ref, languages []string) (string, error) {
+	title, err := fragment.StoredTitle(record, languages...)
 	if err != nil {
 		err = fmt.Errorf("topic %s: %w", topicSI, err)
 	}
@@ -28,7 +28,8 @@ func titleIn(record []byte, topicSI fragment.Ref) (string, error) {
 
 // Titles finds the titles of topics. Those of which the TopicSIs ascend come with one walk over the rows.
 type Titles struct {
-	state State
+	state     State
+	languages []string
 
 	next   func() (row, error, bool)
 	stop   func()
@@ -44,7 +45,7 @@ const (
 )
 
 // Titles returns what finds the titles of topics. It is to be closed.
-func (s State) Titles() *Titles { return &Titles{state: s} }
+func (s State) Titles(languages ...string) *Titles { return &Titles{state: s, languages: languages} }
 
 // Close ends the walk. t may be nil.
 func (t *Titles) Close() {
@@ -56,7 +57,7 @@ func (t *Titles) Close() {
 // Of is [State.Title].
 func (t *Titles) Of(topicSI fragment.Ref) (string, error) {
 	if t.missed == mostMissed {
-		return t.state.Title(topicSI)
+		return t.state.Title(topicSI, t.languages...)
 	}
 	key := t.state.id.LocatorKey(keys.TableTopic, topicSI)
 	if t.next == nil {
@@ -74,10 +75,10 @@ func (t *Titles) Of(topicSI fragment.Ref) (string, error) {
 		}
 	}
 	if t.more && bytes.Equal(t.at.Key, key) {
-		return titleIn(t.at.Value, topicSI)
+		return titleIn(t.at.Value, topicSI, t.languages)
 	}
 	t.missed++
-	return t.state.Title(topicSI)
+	return t.state.Title(topicSI, t.languages...)
 }
 
 func (t *Titles) step() (err error) {

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// labelled returns a topic with preferred labels, and an alternative one that is the first of all names.
+func labelled(i int, english, german string) *fragment.Topic {
+	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(i)}}, Names: []fragment.Name{
+		{Value: "A", Type: titles.AltLabel, Scope: []fragment.Ref{titles.Namespace + "en"}},
+	}}
+	for language, value := range map[fragment.Ref]string{"en": english, "de": german} {
+		if value != "" {
+			t.Names = append(t.Names, fragment.Name{Value: value, Type: titles.PrefLabel, Scope: []fragment.Ref{titles.Namespace + language}})
+		}
+	}
+	t.Canonical()
+	return t
+}
+
+func titlesOf(t *testing.T, db *DB, name string) (titles []string) {
+	t.Helper()
+	require.NoError(t, db.View(t.Context(), name, func(v *View) error {
+		one := []string{}
+		for e, err := range v.Entries(1) {
+			require.NoError(t, err)
+			titles = append(titles, e.Title)
+		}
+		for seq := v.Horizon + 1; seq <= v.Head; seq++ {
+			e, err := v.Entry(seq)
+			require.NoError(t, err)
+			require.NoError(t, v.SetTitle(e))
+			one = append(one, e.Title)
+		}
+		require.Equal(t, one, titles)
+		return nil
+	}))
+	return titles
+}
+
+// The titles of entries are in the language of most preferred labels of the first version, and stay in it.
+func TestTitlesAreInTheLanguageOfTheMap(t *testing.T) {
+	first := &merge.Memory{}
+	for _, topic := range []*fragment.Topic{labelled(0, "zero", "null"), labelled(1, "one", "eins"), labelled(2, "", "zwei"), labelled(6, "", "sechs"), labelled(3, "three", "")} {
+		require.NoError(t, first.PutTopic(topic))
+	}
+	change := func() *fragment.Change {
+		return &fragment.Change{
+			PutTopics: []*fragment.Topic{labelled(4, "four", "vier")}, DeleteTopics: []fragment.Ref{ref(0)}, Added: 1, Deleted: 1, Updated: 1,
+			Entries: []fragment.Entry{
+				{TopicSI: ref(0), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(0)}}},
+				{TopicSI: ref(1), Topic: ref(1)}, // by an association
+				{TopicSI: ref(4), Topic: ref(4)},
+			},
+		}
+	}
+	want := []string{"null", "eins", "zwei", "three", "sechs", "null", "eins", "vier"}
+	db := openAt(t, tick())
+	for name, begin := range map[string]func(name string) *Collection{
+		"created": func(name string) *Collection { return collectionOf(t, db, name, first) },
+		"filled": func(name string) *Collection {
+			collectionOf(t, db, name, &merge.Memory{})
+			c, err := db.FillCollection(t.Context(), name, first)
+			require.NoError(t, err)
+			return c
+		},
+		"published": func(name string) *Collection {
+			collectionOf(t, db, name, &merge.Memory{})
+			c := &fragment.Change{}
+			for topic, err := range first.Topics() {
+				require.NoError(t, err)
+				c.PutTopics = append(c.PutTopics, topic)
+				c.Entries = append(c.Entries, fragment.Entry{TopicSI: topic.TopicSI(), Topic: topic.TopicSI()})
+			}
+			return publish(t, db, name, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, "de", begin(name).Language)
+			publish(t, db, name, change())
+			require.Equal(t, want, titlesOf(t, db, name))
+
+			set(t, db, name, func(s *Settings) { s.Language = "en" })
+			publish(t, db, name, &fragment.Change{
+				PutTopics: []*fragment.Topic{labelled(5, "five", "fünf")}, DeleteTopics: []fragment.Ref{ref(1)}, Added: 1, Deleted: 1,
+				Entries: []fragment.Entry{
+					{TopicSI: ref(1), Deleted: true, Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(1)}}}, {TopicSI: ref(5), Topic: ref(5)},
+				},
+			})
+			assert.Equal(t, append(want, "one", "five"), titlesOf(t, db, name), "those of before stay")
+		})
+	}
+
+	c, err := db.CreateCollection(t.Context(), Collection{Name: "chosen", SP: sp, Settings: Settings{Language: "en"}}, first, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "en", c.Language, "its owner has decided")
+	assert.Equal(t, []string{"zero", "one", "zwei", "three", "sechs"}, titlesOf(t, db, "chosen"))
+	_, err = db.ChangeSettings(t.Context(), "chosen", func(s *Settings) error { s.Language = "English!"; return nil })
+	assert.ErrorContains(t, err, `language (--language): "English!" is no language tag: give one of BCP 47, such as en or pt-BR`)
+}
