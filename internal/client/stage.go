@@ -75,8 +75,8 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 // is older than the snapshot. It is an entry of servers that state the state of each: elsewhere
 // entries may move.
 func markOf(snapshot *feeds.Entry, recent *feeds.Feed) store.Mark {
-	mark := store.Mark{Updated: snapshot.Updated, Digest: snapshot.Digest}
 	newest := newestOf(recent)
+	mark := store.Mark{Updated: snapshot.Updated, Digest: snapshot.Digest, RDF: follow.InRDF(&newest)}
 	switch {
 	case newest.State == "" || newest.Updated.Before(mark.Updated):
 	case newest.Updated.Equal(mark.Updated):

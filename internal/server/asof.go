@@ -26,7 +26,7 @@ func (s *Server) WriteVersion(w http.ResponseWriter, r *http.Request, v *store.V
 	web.AddLink(h, s.URLs.Topic(c, e.TopicSI), "original")
 	s.addTopicLinks(h, c, e)
 	web.AddLink(h, s.URLs.Map(c), "collection")
-	in, err := s.choose(w, r, store.Forms[:], false)
+	in, err := s.choose(w, r, store.Forms[:], false, false)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Server) currentSnapshot(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		in, err := s.choose(w, r, store.Forms[:], v.InRDF())
+		in, err := s.choose(w, r, store.Forms[:], v.InRDF(), v.WasInRDF())
 		if err != nil {
 			return err
 		}

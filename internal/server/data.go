@@ -33,7 +33,7 @@ func (s *Server) fragmentData(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", CacheForEver)
 		web.AddLink(h, s.URLs.Topic(&v.Collection, e.TopicSI), "latest-version") // RFC 5829 §3.2
 		web.AddLink(h, s.URLs.Map(&v.Collection), "collection")                  // RFC 6573 §2.2
-		in, err := s.choose(w, r, store.Forms[:], v.OffersRDF(e.Seq))
+		in, err := s.choose(w, r, store.Forms[:], v.OffersRDF(e.Seq), false)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 		if !modified.IsZero() {
 			modified = e.Updated
 		}
-		in, err := s.choose(w, r, v.FormsOf(e), v.InRDF())
+		in, err := s.choose(w, r, v.FormsOf(e), v.InRDF(), v.WasInRDF())
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", CacheForEver)
 	web.AddLink(w.Header(), s.URLs.Map(&l.Collection), "collection")
-	in, err := s.choose(w, r, store.Forms[:], l.InRDF())
+	in, err := s.choose(w, r, store.Forms[:], l.InRDF(), l.WasInRDF())
 	if err != nil {
 		return err
 	}

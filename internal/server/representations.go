@@ -54,14 +54,20 @@ func (s *Server) offered(versions []xtm.Version, exchanged bool) (all []*formats
 	return all, forms
 }
 
-// choose returns the format that a request asks for, of those that are offered.
-func (s *Server) choose(w http.ResponseWriter, r *http.Request, versions []xtm.Version, exchanged bool) (*formats.Format, error) {
+// choose returns the format that a request asks for, of those that are offered. were says that the formats of extensions
+// have been offered: others that were never there are not found.
+func (s *Server) choose(w http.ResponseWriter, r *http.Request, versions []xtm.Version, exchanged, were bool) (*formats.Format, error) {
 	all, forms := s.offered(versions, exchanged)
 	i, err := web.Choose(w, r, forms)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return all[i], nil
 	}
-	return all[i], nil
+	ending := web.Var(r, web.EndingVar)
+	never := func(f *formats.Format) bool { return f.URLEnding == ending && f.Exchange != nil }
+	if !exchanged && !were && slices.ContainsFunc(s.dataFormats, never) {
+		err = web.NeverOffered(forms)
+	}
+	return nil, err
 }
 
 // formLinks returns the links to all forms of a fragment or a snapshot: as TMShare and SDShare name them, and as

@@ -43,6 +43,7 @@ type Deriving struct {
 	tx     *txn.Tx
 	inputs []collections.Input
 	paused bool // an input is missing
+	inRDF  bool // all inputs are offered in RDF, too
 }
 
 // InputOf reports whether a collection is derived from the part.
@@ -70,6 +71,7 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 				continue
 			}
 			if p.input.Silent = p.Derived; !p.Derived {
+				d.inRDF = p.inRDF && (d.inRDF || len(d.Parts) == 0)
 				d.Parts = append(d.Parts, p)
 			}
 			from = append(from, p.input)
@@ -91,8 +93,12 @@ func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriv
 // done keeps in the collection what has come of the update.
 func (d *Deriving) done(c *Collection) error {
 	hidden := c.Hidden && (d.More || d.paused)
-	if c.Hidden == hidden && slices.Equal(c.Inputs, d.inputs) {
+	offers := c.RDF == nil && !d.paused && c.InRDF() != d.inRDF // the owner has not decided
+	if c.Hidden == hidden && slices.Equal(c.Inputs, d.inputs) && !offers {
 		return nil
+	}
+	if offers {
+		c.OfferRDF(&d.inRDF)
 	}
 	c.Hidden, c.Inputs = hidden, d.inputs
 	return collections.Put(d.tx, c)

@@ -78,6 +78,7 @@ type Part struct {
 	All     records.State   // what is rejected as well
 
 	input derived.Input // as what collections are derived from
+	inRDF bool          // it is offered in RDF, too
 }
 
 // ReadParts calls f with the sources of the merged view, all as of one moment: those subscriptions that have a state,
@@ -120,8 +121,9 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)
 		}
+		p.inRDF = s.State.RDF
 		if c := replicas[s.Name]; c != nil {
-			p.input = inputOf(t, c)
+			p.input, p.inRDF = inputOf(t, c), c.InRDF()
 		}
 		p.input.Anew = s.Anew
 		all = append(all, p)
@@ -129,7 +131,10 @@ func parts(t *txn.Tx) (all []Part, err error) {
 	for i := range own {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
 			id := own[i].SourceKey()
-			all = append(all, Part{Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.In(t, id), input: inputOf(t, &own[i])})
+			all = append(all, Part{
+				Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.In(t, id),
+				input: inputOf(t, &own[i]), inRDF: own[i].InRDF(),
+			})
 		}
 	}
 	return all, nil

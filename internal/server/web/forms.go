@@ -91,6 +91,11 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 	return slices.IndexFunc(offered, func(f Form) bool { return f.MediaType == candidates[best].MediaType }), nil
 }
 
+// NeverOffered says that a form was never there.
+func NeverOffered(offered []Form) error {
+	return Problemf(http.StatusNotFound, "this form is not offered here; available forms: %s", listed(offered))
+}
+
 // listed lists the media types of forms, for people.
 func listed(all []Form) string {
 	types := make([]string, len(all))

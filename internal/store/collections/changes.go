@@ -72,6 +72,9 @@ func (t Turns) turned(on bool, head uint64) Turns {
 // InRDF reports whether the map is offered in RDF now.
 func (c *Collection) InRDF() bool { return c.OffersRDF(c.Head + 1) }
 
+// WasInRDF reports whether the map was ever offered in RDF.
+func (c *Collection) WasInRDF() bool { return len(c.RDFAfter) > 0 }
+
 // OffersRDF reports whether an entry is offered in RDF.
 func (c *Collection) OffersRDF(seq uint64) bool { return c.RDFAfter.holds(seq) }
 

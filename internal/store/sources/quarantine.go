@@ -59,7 +59,7 @@ type Applying struct {
 	remembered bool     // what changes is remembered for those who are derived from the source
 	via        []string // topics, each with the entry by which it is changed
 
-	// Entries are the entries of the log of the source that the mark moves over, for a replica.
+	// Entries are the entries of the log of the source that the mark moves over.
 	Entries []Logged
 }
 

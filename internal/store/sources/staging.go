@@ -36,7 +36,9 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 	id.Generation = load.Number
 	if err = st.loader().Load(ctx, id, all, progress); err == nil {
 		err = st.UpdateSubscription(load.Naming(ctx), name, func(s *Subscription) {
-			s.ETag, s.Staging = "", &Progress{Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark}
+			s.ETag, s.Staging = "", &Progress{
+				Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark, RDF: mark.RDF,
+			}
 		})
 	}
 	return load.End(ctx, err, func() error { return records.Delete(ctx, st.rows.Engine, id) })

@@ -96,6 +96,7 @@ type Progress struct {
 	Commits, Forgotten uint64 `json:",omitempty"`
 	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
 	Mark               Mark
+	RDF                bool            `json:",omitempty"` // the last entry is offered in RDF, too
 	Applied            int             // entries applied since the clean start
 	Log                bool            `json:",omitempty"` // of a staged generation: the log of the replica is made as far as the mark
 	Records            json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
@@ -125,6 +126,8 @@ type Mark struct {
 	Relied string `json:",omitempty"`
 	// Digest is the state digest that the source states for the mark, "" where it states none.
 	Digest string `json:",omitempty"`
+
+	RDF bool `json:"-"` // of a snapshot that is staged: see Progress
 }
 
 // Source names the generation with a progress.
@@ -335,6 +338,9 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 		}
 		if err := errors.Join(f(a), a.putVia()); err != nil {
 			return err
+		}
+		if n := len(a.Entries); n > 0 {
+			p.RDF = a.Entries[n-1].RDF
 		}
 		if s.Replica {
 			if err := st.server.Logged(ctx, t, a, a.Entries); err != nil {
