@@ -16,6 +16,9 @@ type document struct {
 	uri     string
 	data    []byte
 	members int // of all objects
+	bases   []string
+	restore []func()        // what was put into contexts
+	terms   map[string]bool // that contexts define
 }
 
 // fail returns an error at an offset.

@@ -28,13 +28,14 @@ var contexts = map[string]any{
 }
 
 // table gives the documents of contexts. It implements [ld.DocumentLoader].
-type table struct{}
+type table struct{ *document }
 
 // LoadDocument returns a document of the table.
-func (table) LoadDocument(iri string) (*ld.RemoteDocument, error) {
+func (t table) LoadDocument(iri string) (*ld.RemoteDocument, error) {
+	iri = t.resolved(iri)
 	document, ok := contexts[iri]
 	if !ok {
-		return nil, &contextError{plain(iri)}
+		return nil, &contextError{iri}
 	}
 	// A copy: the library adds to it what a context has that imports it.
 	return &ld.RemoteDocument{DocumentURL: iri, Document: ld.CloneDocument(document)}, nil

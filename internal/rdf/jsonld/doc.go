@@ -6,6 +6,7 @@
 //	check.go       size, depth and form of the JSON, with the place of what is wrong
 //	growth.go      how much longer terms and namespaces may make a document
 //	copies.go      how many terms contexts take over from others
+//	bases.go       relative IRIs
 //	escape.go      characters that the library would change
 //	statements.go  from an expanded document to statements
 //	numbers.go     numbers as literals

@@ -23,7 +23,7 @@ func escape(s string) string {
 		return s + emptyFragment
 	}
 	if !strings.ContainsFunc(s, func(r rune) bool { return !isPlain(r) }) {
-		return s
+		return withoutDots(s)
 	}
 	var b strings.Builder
 	for _, r := range s {
@@ -33,7 +33,7 @@ func escape(s string) string {
 			fmt.Fprintf(&b, "~%x~", r)
 		}
 	}
-	return b.String()
+	return withoutDots(b.String())
 }
 
 var escapes = regexp.MustCompile("~[0-9a-fA-F]*~")

@@ -49,6 +49,10 @@ func (d *document) checkGrowth(value any, base string) error {
 	g := &growth{defined: map[string][]string{}, identifies: map[string]bool{"@id": true, "@type": true}, known: map[string]made{}}
 	g.base.add(base)
 	g.collect(value, 1)
+	d.terms = map[string]bool{}
+	for term := range g.defined {
+		d.terms[term] = true
+	}
 	if n := max(g.vocab.length(g.depth), g.base.length(g.depth)); n > rdf.MaxIRI {
 		return d.fail(0, "the values of @vocab or @base make up to %d bytes together; the most for an IRI is %d: shorten them", n, rdf.MaxIRI)
 	}

@@ -112,12 +112,47 @@ func TestIRIsAreExact(t *testing.T) {
 		`{"@context": {"http": "http://www.w3.org/2011/http#"}, "@id": "http://e/a", "http:p": 1}`: "http://e/a",
 		`{"@context": {"@base": "http://e/b/"}, "@id": "c", "x:p": 1}`:                             "http://e/b/c",
 		`{"@context": [{"@base": null}, {"@base": "http://e/b/"}], "@id": "c", "x:p": 1}`:          "http://e/b/c",
+		`{"@context": {"@base": "http://e/./b//c/d?q"}, "@id": "../x/./y", "x:p": 1}`:              "http://e/b//x/y",
+		`{"@context": [{"@base": "http://e/b/c"}, {"@base": ".."}], "@id": "a..b/..", "x:p": 1}`:   "http://e/",
+		`{"@context": {"@base": "http://e/b?c#d"}, "@id": "", "x:p": 1}`:                           "http://e/b?c",
+		`{"@context": {"@base": "http://e/b?c#d"}, "@id": "?f#", "x:p": 1}`:                        "http://e/b?f#",
+		`{"@context": {"@base": "http://e/b/c"}, "@id": "//f/../g", "x:p": 1}`:                     "http://f/g",
+		`{"@context": {"@vocab": "#", "t": "b"}, "@id": "/b", "x:p": 1}`:                           "http://example.org/b",
 	} {
 		all, warnings, err := told(document)
 		require.NoError(t, err, document)
 		assert.Empty(t, warnings, document)
 		require.Len(t, all, 1, document)
 		assert.Equal(t, want, all[0].Subject.Value, document)
+	}
+}
+
+// What looks like a context in a JSON literal is part of it.
+func TestLiteralsMayHaveContexts(t *testing.T) {
+	const literal = `{"@context":{"@base":"http://e/","@vocab":"v","a b":"../ü"},"@id":".."}`
+	all, warnings, err := told(`{"x:p": {"@type": "@json", "@value": ` + literal + `}, "@context": {"@base": ".."}}`)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	require.Len(t, all, 1)
+	assert.Equal(t, rdf.NewLiteral(literal, rdf.NS+"JSON"), all[0].Object)
+}
+
+// A vocabulary that is relative stands before keys as it is once it is resolved.
+func TestRelativeVocabularies(t *testing.T) {
+	for document, want := range map[string]string{
+		`{"@context": {"@vocab": "#"}, "p": 1}`:                             "http://example.org/doc#p",
+		`{"@context": {"@vocab": ""}, "p": 1}`:                              "http://example.org/docp",
+		`{"@context": {"@vocab": "../v/"}, "p/../q": 1}`:                    "http://example.org/v/p/../q",
+		`{"@context": [{"@vocab": "x:"}, {"@vocab": "v#"}], "p": 1}`:        "x:v#p",
+		`{"@context": [{"ex": "http://e/"}, {"@vocab": "ex"}], "p": 1}`:     "http://e/p",
+		`{"@context": {"@base": "http://e/b/c", "@vocab": "./d/"}, "p": 1}`: "http://e/b/d/p",
+		`{"@context": {"@vocab": "#", "t": {"@id": "s"}}, "t": 1}`:          "http://example.org/doc#s",
+	} {
+		all, warnings, err := told(document)
+		require.NoError(t, err, document)
+		assert.Empty(t, warnings, document)
+		require.Len(t, all, 1, document)
+		assert.Equal(t, want, all[0].Predicate.Value, document)
 	}
 }
 

@@ -89,8 +89,9 @@ func expand(value any, o *ld.JsonLdOptions) (expanded []any, err error) {
 func (d *document) statements(value any, base string) (all []rdf.Quad, m *maker, err error) {
 	m = &maker{d: d, places: places{}, blanks: map[string]rdf.Term{}, more: map[xtm.Rule]int{}}
 	value = changed(value, escape)
-	o := ld.NewJsonLdOptions(escape(base))
-	o.DocumentLoader, o.ExpandedElementHandler, o.SafeMode = table{}, m.places.note, true
+	d.standIns(value, false)
+	o := ld.NewJsonLdOptions(d.base(base))
+	o.DocumentLoader, o.ExpandedElementHandler, o.SafeMode = table{d}, m.places.note, true
 	expanded, err := expand(value, o)
 	var failed *ld.JsonLdError
 	if errors.As(err, &failed) && failed.Code == ld.InvalidProperty {
@@ -107,6 +108,9 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, m *maker,
 	if len(expanded) == 0 && unmapped(value) {
 		return nil, nil, d.fail(0, `no context maps a key of the document to an IRI, so it says nothing; `+
 			`write what they mean into its @context, such as {"@vocab": "https://schema.org/"}`)
+	}
+	for _, restore := range d.restore {
+		restore()
 	}
 	m.free(value)
 	m.all(expanded, rdf.Term{})
@@ -163,7 +167,7 @@ func (d *document) explain(err error, culprit func() (offset int, name string)) 
 	}
 	offset, name := culprit()
 	if failed != nil {
-		details := plain(fmt.Sprint(failed.Details))
+		details := plain(inMessage.ReplaceAllStringFunc(fmt.Sprint(failed.Details), d.resolved))
 		return d.fail(offset, "the document is no JSON-LD: %s: %.300s%s", failed.Code, details, name)
 	}
 	return d.fail(offset, "the document is no JSON-LD: %v%s", err, name)

@@ -51,21 +51,21 @@ func (m *maker) lose(rule xtm.Rule, of, reason string) {
 		m.more[rule]++
 		return
 	}
-	m.lost = append(m.lost, loss{rule, of, reason, nameOf(m.in), m.places.of(m.in)})
+	m.lost = append(m.lost, loss{rule, of, reason, m.d.nameOf(m.in), m.places.of(m.in)})
 }
 
 // fail notes why the document is refused. near is what is looked for from the node on.
 func (m *maker) fail(near, format string, args ...any) {
 	if m.err == nil {
 		offset := m.d.offsets(m.places.of(m.in))[m.places.of(m.in)]
-		m.err = m.d.fail(offset+max(m.d.find(near, offset), 0), format+" (in %s)", append(args, nameOf(m.in))...)
+		m.err = m.d.fail(offset+max(m.d.find(near, offset), 0), format+" (in %s)", append(args, m.d.nameOf(m.in))...)
 	}
 }
 
 // nameOf names a node of an expanded document.
-func nameOf(node map[string]any) string {
+func (d *document) nameOf(node map[string]any) string {
 	if id, ok := node["@id"].(string); ok {
-		return fmt.Sprintf("the node %.200q", plain(id))
+		return fmt.Sprintf("the node %.200q", d.resolved(id))
 	}
 	return "a node without @id"
 }
@@ -147,7 +147,7 @@ var isLabel = regexp.MustCompile("^[0-9A-Za-z_][0-9A-Za-z_-]*$")
 
 // iri returns the term of an IRI or of the label of a blank node.
 func (m *maker) iri(s string) rdf.Term {
-	s = plain(s)
+	s = m.d.resolved(s)
 	if label, ok := strings.CutPrefix(s, "_:"); ok {
 		if isLabel.MatchString(label) {
 			return rdf.NewBlank(label)

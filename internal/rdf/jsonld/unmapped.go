@@ -35,7 +35,7 @@ func (m *maker) unmapped(value any, o *ld.JsonLdOptions) {
 			case len(all) == mostNamed:
 				m.more[rdf.UnmappedKeys]++
 			default:
-				all = append(all, found{nameOf(node), pointer, name})
+				all = append(all, found{m.d.nameOf(node), pointer, name})
 				lost[pointer+"/"+token.Replace(name)] = true
 			}
 		}
