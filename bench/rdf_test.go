@@ -88,6 +88,84 @@ func BenchmarkRDFMap(b *testing.B) {
 	ratio(b, load.Seconds(), d.Seconds(), "speed-of-loading-XTM")
 }
 
+// BenchmarkConvertRDF converts a thesaurus with the command, in processor time of the whole process: between notations,
+// and to and from a topic map. The reference is rapper, which reads the same file and writes N-Triples. For the map it
+// reads the N-Triples that become the map, or that are made of it. The most memory is compared with that of a quarter
+// of the file.
+func BenchmarkConvertRDF(b *testing.B) {
+	client, folder := build(b, "tmshare-client"), b.TempDir()
+	lines := thesaurus(b, "NTriples")
+	document := filepath.Join(folder, "map.xtm")
+	out, err := exec.Command(client, "convert", "--from", "nt", lines, document).CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	for _, c := range []struct{ name, from, to, file, notation string }{
+		{"NTriples", "ntriples", "ntriples", lines, "ntriples"},
+		{"Turtle", "turtle", "ntriples", thesaurus(b, "Turtle"), "turtle"},
+		{"RDFXML", "rdfxml", "ntriples", thesaurus(b, "RDFXML"), "rdfxml"},
+		{"ToTurtle", "ntriples", "turtle", lines, "ntriples"},
+		{"ToMap", "ntriples", "xtm2.1", lines, "ntriples"},
+		{"FromMap", "xtm2.1", "ntriples", document, "ntriples"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			convert := func(file string) (cpu time.Duration, peak float64) {
+				cmd := exec.Command(client, "convert", "-q", "--from", c.from, "--to", c.to, file, filepath.Join(folder, "out"))
+				peak = peakWhile(b, cmd)
+				return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak
+			}
+			shortest, most := never, 0.0
+			for b.Loop() {
+				for range rounds() {
+					cpu, peak := convert(c.file)
+					shortest, most = min(shortest, cpu), max(most, peak)
+				}
+			}
+			rate(b, float64(statements()), "statements", shortest)
+			b.ReportMetric(most, "peak-MB")
+			read := c.file
+			if c.name == "FromMap" {
+				read = lines
+			}
+			if t, ok := program(b, "rapper", "-q", "-i", c.notation, "-o", "ntriples", read, "http://example.org/"); ok {
+				ratio(b, t.Seconds(), shortest.Seconds(), "speed-of-rapper")
+			}
+			if c.name == "NTriples" || c.name == "ToTurtle" {
+				_, peak := convert(quarter(b, c.file))
+				ratio(b, most, peak, "peak-of-a-quarter")
+			}
+		})
+	}
+}
+
+// peakWhile runs a program, and returns the most memory that it was seen to have, in MB. What the system says of it when it
+// has ended may be that of the process that has started it.
+func peakWhile(b *testing.B, cmd *exec.Cmd) (peak float64) {
+	require.NoError(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	seen := &node{b: b, cmd: cmd}
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(b, err)
+			return peak
+		case <-time.After(2 * time.Millisecond):
+			if now, ok := seen.mayHave("VmHWM:"); ok {
+				peak = now / 1e6
+			}
+		}
+	}
+}
+
+// quarter returns a file with the first quarter of the lines of another.
+func quarter(b *testing.B, file string) string {
+	data, err := os.ReadFile(file)
+	require.NoError(b, err)
+	data = data[:len(data)/4]
+	part := filepath.Join(b.TempDir(), "quarter")
+	require.NoError(b, os.WriteFile(part, data[:bytes.LastIndexByte(data, '\n')+1], 0o600))
+	return part
+}
+
 func thesaurus(b *testing.B, notation string) string {
 	file := filepath.Join(b.TempDir(), "thesaurus")
 	f, err := os.Create(file)

@@ -20,6 +20,7 @@ var runs = []run{
 	{in: "bench", name: "SmallDocument"},
 	{in: "bench", name: "RDF"},
 	{in: "bench", name: "RDFMap"},
+	{in: "bench", name: "ConvertRDF"},
 	{in: "bench", name: "Concept"},
 	{in: "bench", name: "GraphFragments"},
 	{in: "bench", name: "PeakMemory", topics: true},

@@ -78,28 +78,63 @@ func Newer(syntax string) string {
 }
 
 // Compare orders terms by kind, value, language and datatype.
-func Compare(a, b Term) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Value, b.Value), strings.Compare(a.Language, b.Language), strings.Compare(a.Datatype, b.Datatype))
+func Compare(a, b Term) int { return compareTerms(&a, &b) }
+
+func compareTerms(a, b *Term) int {
+	if a.Kind != b.Kind {
+		return cmp.Compare(a.Kind, b.Kind)
+	}
+	if order := strings.Compare(a.Value, b.Value); order != 0 || a.Kind != Literal {
+		return order
+	}
+	return cmp.Or(strings.Compare(a.Language, b.Language), strings.Compare(a.Datatype, b.Datatype))
 }
 
 // Sorted returns statements in order, each once: those with rdf:type come first among those of a subject. Names of
-// graphs are left out.
+// graphs are left out. What is so already is returned as it is.
 func Sorted(all []Quad) []Quad {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Graph = Term{}
+	if inOrder(all) {
+		return all
 	}
-	slices.SortFunc(all, func(a, b Quad) int {
-		return cmp.Or(Compare(a.Subject, b.Subject), Compare(property(a), property(b)), Compare(a.Object, b.Object))
-	})
-	return slices.Compact(all)
+	order := make([]*Quad, len(all)) // a statement is large
+	for i := range all {
+		order[i] = &all[i]
+	}
+	slices.SortFunc(order, compareQuads)
+	sorted := make([]Quad, 0, len(all))
+	for _, q := range order {
+		if n := len(sorted); n == 0 || compareQuads(&sorted[n-1], q) != 0 {
+			sorted = append(sorted, Quad{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object})
+		}
+	}
+	return sorted
 }
 
-func property(q Quad) Term {
-	if q.Predicate.Value == Type {
-		return Term{}
+func inOrder(all []Quad) bool {
+	for i := range all {
+		if all[i].Graph.Kind != None || i > 0 && compareQuads(&all[i-1], &all[i]) >= 0 {
+			return false
+		}
 	}
-	return q.Predicate
+	return true
+}
+
+func compareQuads(a, b *Quad) int {
+	if order := compareTerms(&a.Subject, &b.Subject); order != 0 {
+		return order
+	}
+	if a.Predicate != b.Predicate {
+		switch {
+		case a.Predicate.Value == Type:
+			return -1
+		case b.Predicate.Value == Type:
+			return 1
+		}
+		if order := compareTerms(&a.Predicate, &b.Predicate); order != 0 {
+			return order
+		}
+	}
+	return compareTerms(&a.Object, &b.Object)
 }
 
 // BadInIRI returns the first character of a string that no IRI has (RDF 1.1 Turtle §6.5, IRIREF), if there is one.

@@ -18,8 +18,8 @@ func WriteNTriples(w io.Writer, all []rdf.Quad) error {
 }
 
 func writeLine(out *bufio.Writer, q rdf.Quad) {
-	for _, t := range [...]rdf.Term{q.Subject, q.Predicate, q.Object} {
-		writeTerm(out, t, nil)
+	for _, t := range [...]*rdf.Term{&q.Subject, &q.Predicate, &q.Object} {
+		writeTerm(out, *t, nil)
 		out.WriteByte(' ')
 	}
 	out.WriteString(".\n")

@@ -18,12 +18,18 @@ func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 		m: m, plain: o.Plain, isLabel: o.labels(), isNameType: map[*tmdm.Topic]bool{}, terms: map[*tmdm.Topic]rdf.Term{},
 		talks: map[*tmdm.Topic]bool{}, taken: map[string]bool{}, echoes: map[rdf.Quad]bool{},
 	}
+	most := 0
 	for t := range m.Topics() {
 		for _, n := range t.Names() {
 			w.isNameType[n.Type()] = true
 			w.echoed = w.echoed || has(n.Type(), rdfsLabel)
 		}
+		most += len(t.Names()) + len(t.Occurrences())
 	}
+	for range m.Associations() {
+		most++
+	}
+	w.quads = make([]rdf.Quad, 0, most) // most items are one statement
 	for t := range m.Topics() {
 		w.topic(t)
 	}
