@@ -27,6 +27,9 @@ type Row struct{ Key, Value []byte }
 type Sorter struct {
 	Path string // of the file, if one is needed; another one beside it begins so. Its folder is made too
 	Most int    // bytes of memory, about
+	// Unnamed says that the file has no name once it is there, where the system can do so: nothing is left of a process
+	// that is killed.
+	Unnamed bool
 
 	rows   []place // in memory
 	arena  arena   // of the rows
@@ -125,7 +128,7 @@ func (s *Sorter) prepare() error {
 
 // mergeRuns writes another file, with one run of each fanIn runs, in the place of the file.
 func (s *Sorter) mergeRuns() error {
-	merged := &Sorter{Path: s.Path}
+	merged := &Sorter{Path: s.Path, Unnamed: s.Unnamed}
 	if s.name == s.Path {
 		merged.Path += ".merged"
 	}
@@ -136,7 +139,7 @@ func (s *Sorter) mergeRuns() error {
 	if err != nil {
 		return errors.Join(err, merged.Close())
 	}
-	err = errors.Join(s.file.Close(), os.Remove(s.name))
+	err = errors.Join(s.file.Close(), s.remove())
 	s.name, s.file, s.runs = merged.name, merged.file, merged.runs
 	return err
 }
@@ -199,6 +202,9 @@ func (s *Sorter) create() (err error) {
 	}
 	s.name = s.Path
 	s.file, err = os.OpenFile(s.name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err == nil && s.Unnamed {
+		_ = os.Remove(s.name) // else it is removed in the end
+	}
 	return err
 }
 
@@ -265,7 +271,16 @@ func (s *Sorter) Close() error {
 	if file == nil {
 		return nil
 	}
-	return errors.Join(file.Close(), os.Remove(s.name))
+	return errors.Join(file.Close(), s.remove())
+}
+
+// remove removes the file, unless that was done when it was made.
+func (s *Sorter) remove() error {
+	err := os.Remove(s.name)
+	if s.Unnamed && errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // run is a sorted run in the file, and the row that was read of it last.

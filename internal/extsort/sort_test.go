@@ -140,3 +140,26 @@ func TestRowsAddedBetweenReadings(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 }
+
+// A file without a name takes all rows, in so many runs that they are merged, and its folder shows nothing at any time.
+func TestFileWithoutAName(t *testing.T) {
+	folder := t.TempDir()
+	s := &Sorter{Path: filepath.Join(folder, "rows"), Most: 4000, Unnamed: true}
+	const n = 20_000 // more than 64 runs
+	for i := range n {
+		require.NoError(t, s.Add(fmt.Appendf(nil, "%08d", i*7919%n), nil))
+	}
+	for range 2 {
+		i := 0
+		for row, err := range s.Sorted() {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("%08d", i), string(row.Key))
+			i++
+		}
+		require.Equal(t, n, i)
+		files, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Empty(t, files)
+	}
+	require.NoError(t, s.Close())
+}

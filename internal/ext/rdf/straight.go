@@ -61,7 +61,7 @@ const (
 
 func newGraph(brackets bool) *graph {
 	g := &graph{flat: !brackets}
-	g.rows = extsort.Sorter{Path: filepath.Join(os.TempDir(), "tmshare-"+rand.Text()), Most: sortedMemory}
+	g.rows = extsort.Sorter{Path: filepath.Join(os.TempDir(), "tmshare-"+rand.Text()), Most: sortedMemory, Unnamed: true}
 	if brackets {
 		g.short = &rdf.Shortener{}
 	}
