@@ -7,11 +7,14 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 func (a *app) topic() *cobra.Command {
 	var instances bool
+	var languages titles.Languages
 	cmd := &cobra.Command{
 		Use:   "topic SI",
 		Short: "Show one topic of the merged map, and who says what",
@@ -25,27 +28,32 @@ not the map.`,
 			if err != nil {
 				return err
 			}
+			t.Title = t.Called(languages...)
 			if a.JSON {
 				return a.Print(t)
 			}
-			a.printTopic(t)
+			a.printTopic(t, len(languages) > 0)
 			return nil
 		}),
 	}
 	cmd.Flags().BoolVar(&instances, "instances", false, "with the instances of the topic")
+	extension.LanguageFlag(cmd.Flags(), &languages)
 	return cmd
 }
 
 // merged is the merged view of the sources of the open store.
 func (a *app) merged() merged.View { return merged.View{Store: a.DB, Report: a.client.Report} }
 
-func (a *app) printTopic(t *merged.Topic) {
+func (a *app) printTopic(t *merged.Topic, titled bool) {
 	a.Printf("%s\n", t.TopicSI)
 	for _, l := range t.SubjectIdentifiers {
 		a.Printf("  identifier   %s%s\n", l.Locator, merged.Sayers(l.By))
 	}
 	for _, l := range t.SubjectLocators {
 		a.Printf("  locator      %s%s\n", l.Locator, merged.Sayers(l.By))
+	}
+	if titled {
+		a.Printf("  title        %s\n", merged.OneLine(t.Title))
 	}
 	for _, n := range t.Names {
 		kind := ""

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Request is a command line, and what it needs of the process in which it was
@@ -33,6 +35,9 @@ type Request struct {
 // Prefix begins the names of the environment variables that commands read.
 const Prefix = "TMSHARE_"
 
+// language is the variable for the languages of titles, which a locale sets where nothing else does.
+const language = Prefix + "LANG"
+
 // Local returns the request of this process, which runs program.
 func Local(program string, args []string) *Request {
 	r := &Request{
@@ -44,6 +49,9 @@ func Local(program string, args []string) *Request {
 		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, Prefix) {
 			r.Env[name] = value
 		}
+	}
+	if tag := titles.OfLocale(os.Getenv); tag != "" && r.Env[language] == "" {
+		r.Env[language] = tag
 	}
 	if r.StderrTerminal {
 		r.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))

@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // App is what the commands of a program share, for one command line. The first fields are set by the program.
@@ -289,4 +290,11 @@ func (a *App) Fetcher(url, tokenFile string) (*fetch.Fetcher, error) {
 	var err error
 	f.HTTP, err = fetch.BearerFrom(f.HTTP, url, tokenFile)
 	return f, err
+}
+
+// LanguageFlag adds the flag for the languages in which a command calls topics. The locale sets it too
+// ([control.Local]).
+func LanguageFlag(fl *pflag.FlagSet, languages *titles.Languages) {
+	fl.Var(languages, "lang",
+		"call topics in these languages: `tags` with commas between them, the best first (default: that of the locale)")
 }

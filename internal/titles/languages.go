@@ -168,11 +168,41 @@ func Accepted(field string) (all Languages) {
 	}
 	for i, tag := range tags {
 		text, err := ParseLanguage(tag.String())
-		if err == nil && weights[i] > 0 && tag != language.Und && len(all) < mostAccepted {
+		if err == nil && weights[i] > 0 && tag != language.Und && text != "mul" && len(all) < mostAccepted {
 			all = append(all, text)
 		}
 	}
 	return all
+}
+
+// Set implements pflag.Value: it takes tags with commas between them, the best first.
+func (l *Languages) Set(tags string) error {
+	*l = nil
+	for tag := range strings.SplitSeq(tags, ",") {
+		text, err := ParseLanguage(strings.TrimSpace(tag))
+		if err != nil {
+			return err
+		}
+		*l = append(*l, text)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *Languages) String() string { return strings.Join(*l, ",") }
+
+// Type implements pflag.Value.
+func (l *Languages) Type() string { return "tags" }
+
+// OfLocale returns the language of the locale in an environment (POSIX, Base Definitions 8.2), "" for none.
+func OfLocale(getenv func(string) string) string {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_MESSAGES"), getenv("LANG"))
+	name, _, _ := strings.Cut(strings.NewReplacer("_", "-", "@", ".").Replace(locale), ".")
+	tag, err := ParseLanguage(name)
+	if err != nil || name == "POSIX" {
+		return ""
+	}
+	return tag
 }
 
 // Count counts the preferred names of each language.

@@ -1,6 +1,7 @@
 package titles_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,40 @@ func TestIdentifiersOfLanguages(t *testing.T) {
 		inBytes, _ := titles.LanguageOf([]byte(identifier))
 		assert.Equal(t, language, inBytes, identifier)
 	}
+}
+
+func TestLanguagesOfReaders(t *testing.T) {
+	assert.Equal(t, titles.Languages{"fi", "de-at", "en"}, titles.Accepted("en;q=0.5, fi, de-AT;q=0.8, fr;q=0, *;q=0.1"))
+	assert.Empty(t, titles.Accepted("?"))
+	var given titles.Languages
+	require.NoError(t, given.Set("pt-BR, eng"))
+	assert.Equal(t, "pt-br,en", given.String())
+	assert.ErrorContains(t, given.Set("en,Klingon!"), `"Klingon!" is no language tag: give one of BCP 47, such as en or pt-BR`)
+	for _, c := range []struct{ all, messages, lang, want string }{
+		{"", "", "", ""}, {"", "", "fi_FI.UTF-8", "fi-fi"}, {"", "de_DE@euro", "fi_FI", "de-de"}, {"C", "de_DE", "fi_FI", ""}, {"C.UTF-8", "", "", ""},
+		{"POSIX", "", "", ""}, {"nn", "", "", "nn"},
+	} {
+		env := map[string]string{"LC_ALL": c.all, "LC_MESSAGES": c.messages, "LANG": c.lang}
+		assert.Equal(t, c.want, titles.OfLocale(func(name string) string { return env[name] }), c)
+	}
+}
+
+func TestTheLanguageOfMostNames(t *testing.T) {
+	count := func(names map[string]int) string {
+		all := titles.Count{}
+		for language, n := range names {
+			for range n {
+				all.Name(titles.PrefLabel, slices.Values(in(language)))
+				all.Name(titles.AltLabel, slices.Values(in("la")))
+			}
+		}
+		return all.Most()
+	}
+	assert.Equal(t, "", count(nil))
+	assert.Equal(t, "", count(map[string]int{"http://example.org/theme": 3}))
+	assert.Equal(t, "fi", count(map[string]int{"fi": 21, "en": 19}), "more by a tenth")
+	assert.Equal(t, "en", count(map[string]int{"fi": 20, "en": 19, "de": 20}), "English has nearly all")
+	assert.Equal(t, "de", count(map[string]int{"fi": 2, "de": 2}))
 }
 
 func long(n int) string { return "en-x-" + strings.Repeat("a", n-5) }

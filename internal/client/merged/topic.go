@@ -16,7 +16,8 @@ import (
 // Topic is one topic of the merged view. By names the sources that say
 // something; where it is empty, the topic is only referred to.
 type Topic struct {
-	TopicSI            string            `json:"topicSI"` // in the merged view
+	TopicSI            string            `json:"topicSI"`         // in the merged view
+	Title              string            `json:"title,omitempty"` // where it is asked for
 	SubjectIdentifiers []ClaimedLocator  `json:"subjectIdentifiers"`
 	SubjectLocators    []ClaimedLocator  `json:"subjectLocators,omitempty"`
 	Names              []ClaimedName     `json:"names,omitempty"`
@@ -68,8 +69,8 @@ type ClaimedRole struct {
 	Player string `json:"player"`
 }
 
-// Title returns what t is called for a reader of some languages, the best first.
-func (t *Topic) Title(languages ...string) string {
+// Called returns what t is called for a reader of some languages, the best first.
+func (t *Topic) Called(languages ...string) string {
 	best := titles.Chooser[string]{Languages: languages}
 	for i := range t.Names {
 		n := &t.Names[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -43,7 +44,9 @@ const mostAsked = 5
 
 // find returns topics of the merged view that have some words in their names, limit at most. One source must say all
 // the words. What is rejected finds nothing.
-func find(ctx context.Context, v merged.View, text string, limit int, sources []string) (all *found, err error) {
+func find(
+	ctx context.Context, v merged.View, text string, limit int, sources []string, languages titles.Languages,
+) (all *found, err error) {
 	q := words.Parse(text)
 	if len(q.Words) == 0 && q.Locator == "" {
 		return nil, fmt.Errorf("%q has no word: write letters or digits of a name", text)
@@ -53,7 +56,7 @@ func find(ctx context.Context, v merged.View, text string, limit int, sources []
 		view := merge.NewView(ctx, parts...)
 		seen := map[fragment.Ref]bool{}
 		for _, p := range sources {
-			if err := all.add(seen, view, p.All, q, limit); err != nil {
+			if err := all.add(seen, view, p.All, q, limit, languages); err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
 		}
@@ -67,7 +70,9 @@ func find(ctx context.Context, v merged.View, text string, limit int, sources []
 }
 
 // add adds what one source finds.
-func (all *found) add(seen map[fragment.Ref]bool, view *merge.View, from records.State, q words.Query, limit int) error {
+func (all *found) add(
+	seen map[fragment.Ref]bool, view *merge.View, from records.State, q words.Query, limit int, languages titles.Languages,
+) error {
 	added, position := 0, ""
 	for range mostAsked {
 		some, err := words.Find(from, q, position, limit, words.Within)
@@ -75,7 +80,7 @@ func (all *found) add(seen map[fragment.Ref]bool, view *merge.View, from records
 			return err
 		}
 		for i := range some.Hits {
-			r, err := resultOf(view, some.Hits[i].Topic.TopicSI(), seen, q)
+			r, err := resultOf(view, some.Hits[i].Topic.TopicSI(), seen, q, languages)
 			if err != nil {
 				return err
 			}
@@ -97,7 +102,9 @@ func (all *found) add(seen map[fragment.Ref]bool, view *merge.View, from records
 
 // resultOf returns how a topic fits a query. It is nil where the topic does not, as what would fit is rejected, and where
 // it was seen before.
-func resultOf(view *merge.View, ref fragment.Ref, seen map[fragment.Ref]bool, q words.Query) (*result, error) {
+func resultOf(
+	view *merge.View, ref fragment.Ref, seen map[fragment.Ref]bool, q words.Query, languages titles.Languages,
+) (*result, error) {
 	t, err := view.Topic(ref)
 	if t == nil || err != nil || seen[t.TopicSI()] {
 		return nil, err
@@ -117,7 +124,7 @@ func resultOf(view *merge.View, ref fragment.Ref, seen map[fragment.Ref]bool, q 
 		return nil, err
 	}
 	text := match.Text
-	return &result{t.TopicSI(), t.Title(), text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text), match}, nil
+	return &result{t.TopicSI(), t.Title(languages...), text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text), match}, nil
 }
 
 // sayersOf returns the sources that say a text of a topic.
@@ -147,12 +154,16 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 const maxAnswer = 4 << 20
 
 // findAt asks a server for topics of a map by name.
-func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit int) (*found, error) {
+func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit int, languages titles.Languages) (*found, error) {
 	allow, err := f.AllowURL(mapURL)
 	if err != nil {
 		return nil, err
 	}
-	at := strings.TrimSuffix(mapURL, "/") + "/search?" + url.Values{"q": {text}, "limit": {strconv.Itoa(limit)}}.Encode()
+	query := url.Values{"q": {text}, "limit": {strconv.Itoa(limit)}}
+	if len(languages) > 0 {
+		query.Set("lang", languages.String())
+	}
+	at := strings.TrimSuffix(mapURL, "/") + "/search?" + query.Encode()
 	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer, AllowURL: allow, Within: f.MaxTime}, func(a *fetch.Answer) (*found, error) {
 		var answer struct {
 			Results []struct {

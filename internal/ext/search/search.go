@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Extension returns it: the index of words, and the command that finds topics by it.
@@ -33,6 +34,7 @@ func command(a *extension.App) *cobra.Command {
 	var sources []string
 	var server, name, tokenFile string
 	var limit int
+	var languages titles.Languages
 	cmd := &cobra.Command{
 		Use:   "find WORDS",
 		Short: "Find topics of the merged map by name, or those of a server",
@@ -73,7 +75,7 @@ With --server and --map, a server is asked; it needs no subscription.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if server == "" {
 			return a.Run(store.Read, func(ctx context.Context, args []string) error {
-				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit, sources))
+				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit, sources, languages))
 			})(cmd, args)
 		}
 		return a.Apart(func(ctx context.Context, args []string) error {
@@ -82,7 +84,7 @@ With --server and --map, a server is asked; it needs no subscription.`,
 			if err != nil {
 				return err
 			}
-			return show(findAt(cmd.Context(), f, at, strings.Join(args, " "), limit))
+			return show(findAt(cmd.Context(), f, at, strings.Join(args, " "), limit, languages))
 		})(cmd, args)
 	}
 	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
@@ -91,6 +93,7 @@ With --server and --map, a server is asked; it needs no subscription.`,
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
 	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
+	extension.LanguageFlag(cmd.Flags(), &languages)
 	return cmd
 }
 

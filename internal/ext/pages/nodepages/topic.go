@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -98,7 +99,8 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
 	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + NodePath})
-	return p.site.Write(w, http.StatusOK, topicTemplate, t.Title(), path, of)
+	called := t.Called(titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ","))...)
+	return p.site.Write(w, http.StatusOK, topicTemplate, called, path, of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
