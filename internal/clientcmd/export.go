@@ -37,7 +37,7 @@ grow with the map. Other formats need the whole map in memory.
 XTM 2.1 loses nothing; XTM 1.0 cannot carry name types and datatypes, and what it
 leaves out is counted. The file appears when it is complete.
 
-Without --format, the ending of FILE says the format, as for "convert". A further
+Without --format, the ending of FILE says the format. A further
 ending .gz gzips it.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {

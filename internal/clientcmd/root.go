@@ -43,21 +43,18 @@ func run(ctx context.Context, of *extension.App) int {
 		Short: "Keep in step with topic maps that others publish",
 		Long: `tmshare-client subscribes to topic maps that servers publish, starts clean from
 a snapshot, applies the changes that come, and proves itself equal to its source.
-convert, cxtm, validate, stats and diff work on files and need no subscription. Nor
-do harvest and mirror: they keep records, and whatever a Source of ResourceSync has, in
-a folder.
+Commands that work on files, or keep records in a folder, need no subscription.
 
 While a command holds the data folder (watch does as long as it runs) it takes
 the commands of others as well: they work as if they had it for themselves.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 in step but for what is in quarantine; 4
-verify, diff or an audit found a difference, or check what --repair mends.
+verify or a comparison found a difference, or check what --repair mends.
 Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client sync
   tmshare-client verify
-  tmshare-client export egov.xtm
-  tmshare-client validate egov.xtm`,
+  tmshare-client export egov.xtm`,
 	}
 	a.addCommands(root)
 	if a.Held == nil {

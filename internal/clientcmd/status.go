@@ -1,6 +1,7 @@
 package clientcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +183,7 @@ func (a *app) printStatus(st *status.Status) {
 	for _, feed := range st.DerivedFrom {
 		row("derived from", "%s", feed)
 	}
-	row("state", "%s", st.State)
+	row("state", "%s", cmp.Or(st.Missing, string(st.State)))
 	if st.Doubt != nil {
 		row("doubt", "%s", st.Doubt)
 		row("", "%s", advice(st.Name, st.Doubt))

@@ -52,6 +52,7 @@ func TestFindingsOfSubscriptions(t *testing.T) {
 		what, do string
 	}{
 		"a fork":        {status.Status{State: status.RoundFailed, Refused: true, LastError: "x"}, "shows different histories", "tmshare-client trust m --data"},
+		"no protocol":   {status.Status{State: status.ProtocolMissing, Missing: "needs an extension with the protocol x"}, "it needs an extension with", "tmshare-client unsubscribe m --data"},
 		"a failure":     {status.Status{State: status.RoundFailed, LastError: "no such host"}, "no such host", "tmshare-client sync m --data"},
 		"quarantine":    {status.Status{State: status.Incomplete, Quarantined: 3}, "topics in quarantine: 3", "tmshare-client retry m --data"},
 		"unproven":      {status.Status{State: status.InStep, Unproven: "another digest"}, "another digest", "tmshare-client verify m --data"},

@@ -34,6 +34,8 @@ func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[s
 		where := "subscription " + st.Name
 		found := func(what, remedy string) { r.found(where, what, remedy) }
 		switch {
+		case st.Missing != "":
+			found("it "+st.Missing, "follow it with a program that has it, or "+quotedCommand(n.client("unsubscribe "+st.Name)))
 		case st.Refused:
 			found("its signed log does not go on from what was accepted of it: the source shows different histories, or has a new key", "ask its owner by another way, then "+quotedCommand(n.client("trust "+st.Name)))
 		case st.State == status.NotLoaded || st.State == status.BeingLoaded:

@@ -86,7 +86,10 @@ func Settings(all []Extension) []store.Setting {
 
 // Stores returns o with what a store keeps for extensions.
 func Stores(all []Extension, o store.Options) store.Options {
-	o.Indexes, o.Settings = Indexes(all), Settings(all)
+	o.Indexes, o.Settings, o.Protocols = Indexes(all), Settings(all), []string{}
+	for _, p := range Protocols(all) {
+		o.Protocols = append(o.Protocols, p.Name)
+	}
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type DB struct {
 	lister inputs.Lister
 
 	settings       []Setting
+	protocols      []string // nil: any
 	maxPublication int64
 	batch          int      // of what one commit prunes, or publishes again
 	unknown        sync.Map // ways of writing fragments that origins of replicas have, of which the log has told
@@ -56,6 +58,11 @@ type row = kv.Row
 
 // Node returns the node that the store is of: random, and the same each time it is opened.
 func (db *DB) Node() uuid.UUID { return db.node }
+
+// Follows reports whether this program has a protocol.
+func (db *DB) Follows(p Protocol) bool {
+	return p == TMShare || db.protocols == nil || slices.Contains(db.protocols, string(p))
+}
 
 // Dir returns the data folder.
 func (db *DB) Dir() string { return db.dir }

@@ -97,6 +97,8 @@ type Options struct {
 	Indexes []txn.Index
 	// Settings are those of collections that extensions have.
 	Settings []Setting
+	// Protocols are those, beside the own one, by which the program follows sources; nil: any.
+	Protocols []string
 
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
@@ -286,7 +288,7 @@ func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB 
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
-	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
+	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
 	if db.batch <= 0 {
 		db.batch = 1000
 	}

@@ -22,6 +22,7 @@ type Status struct {
 	Addresses []string   `json:"addresses,omitempty"`
 	Replica   bool       `json:"replica,omitempty"` // the source is served on, under the same name
 	Protocol  string     `json:"protocol"`
+	Missing   string     `json:"missing,omitempty"` // what this program lacks to follow the source
 	SP        string     `json:"sourceLocatorPrefix"`
 	State     State      `json:"state"`
 	Mark      *time.Time `json:"mark,omitempty"` // the server's time
@@ -89,6 +90,8 @@ const (
 	BeingChanged State = "being replaced"
 	RoundFailed  State = "last round failed"
 	InDoubt      State = "in doubt"
+
+	ProtocolMissing State = "needs an extension"
 )
 
 // Describe says what s is like at the time now.
@@ -172,6 +175,7 @@ func known(t time.Time) *time.Time {
 
 // Store is what [Named] needs of the store.
 type Store interface {
+	Follows(store.Protocol) bool
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
 	Rejections(ctx context.Context, name string) ([]store.Rejected, error)
@@ -205,6 +209,9 @@ func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Sta
 			return nil, err
 		}
 		st := Describe(&all[i], quarantine, now)
+		if !db.Follows(all[i].Protocol) {
+			st.State, st.Missing = ProtocolMissing, "needs an extension with the protocol "+st.Protocol+", which this program does not have"
+		}
 		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
 			return nil, err
 		}

@@ -33,6 +33,7 @@ var (
 	provenDesc      = perSource("proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.")
 	unprovenDesc    = perSource("unproven", "Whether the source states a digest that the copy is not known to have.")
 	doubtDesc       = perSource("in_doubt", "Whether a reading of the source would take something away, and is not confirmed.")
+	missingDesc     = perSource("protocol_missing", "Whether this program lacks the protocol of the source.")
 	forkedDesc      = perSource("forked", "Whether the last round failed because the source shows another history than the one that was accepted.")
 	repairedDesc    = perSource("repaired_topics_total", "Topics that differed from the source and were repaired by this process.")
 	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
@@ -78,7 +79,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(appliedDesc, float64(s.Status.Applied))
 		gauge(quarantinedDesc, float64(s.Quarantined))
 		at(provenDesc, s.Proven)
-		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil} {
+		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil, missingDesc: s.Missing != ""} {
 			if is {
 				gauge(d, 1)
 			} else {

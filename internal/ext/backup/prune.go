@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,34 @@ import (
 // spared is how long a chunk that no backup names is kept: another backup that is being made
 // may be about to name it.
 const spared = 24 * time.Hour
+
+// How often, and how long apart, a lock that is held is tried.
+const (
+	lockTries = 20
+	lockPause = 25 * time.Millisecond
+)
+
+// lockFolder keeps other processes from writing to a folder of backups until the file is closed. A process that this one
+// is just starting has the lock of the last backup for a moment.
+func lockFolder(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	held, err := durable.Lock(f, false)
+	for tries := 0; held && tries < lockTries; tries++ {
+		time.Sleep(lockPause)
+		held, err = durable.Lock(f, false)
+	}
+	if held {
+		err = fmt.Errorf("another backup into %s is being made: wait until it has ended, or name another folder", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
 
 // Prune removes all backups in a folder but the newest keep, and the chunks that none of these
 // names and that no backup has used for a day. It returns how many backups it has removed.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 )
@@ -132,8 +133,9 @@ func openToRead(dir string) (_ *reading, err error) {
 	if f.dir, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	if err = lock(f.dir); err != nil {
-		err = fmt.Errorf("%s: %w", dir, err)
+	held, err := durable.Lock(f.dir, false)
+	if held {
+		err = fmt.Errorf("%s: %w", dir, ErrLocked)
 	}
 	if err == nil {
 		f.root, err = os.OpenRoot(dir)

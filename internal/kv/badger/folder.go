@@ -46,6 +46,36 @@ type Folder struct {
 	tight     map[string]bool // names of tables that are for their owner alone
 }
 
+// CanShare reports whether several processes can read a database at the same time: where the lock is ours. Elsewhere
+// Badger keeps other processes out in its own way, and a database is always opened for writing.
+const CanShare = durable.CanLock
+
+// flock locks the folder of a database until the file is closed, as Badger does itself.
+func flock(path string, shared bool) (*durable.Place, error) {
+	p, err := durable.OpenPlace(path)
+	if err != nil {
+		return nil, err
+	}
+	held, err := durable.Lock(p.File(), shared)
+	switch {
+	case err != nil:
+	case held:
+		err = fmt.Errorf("%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)", ErrLocked, filepath.Dir(path))
+		if !shared {
+			if written, failed := durable.Lock(p.File(), true); !written && failed == nil {
+				err = fmt.Errorf("%w: %s: %w", ErrLocked, filepath.Dir(path), ErrBeingRead)
+			}
+		}
+	case p.CheckPlace() != nil: // it was removed meanwhile, see Options.Closed
+		err = fmt.Errorf("%w: %s has just been removed: try again", ErrLocked, filepath.Dir(path))
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
 // Lock locks the folder of a database: for this process alone, or shared with others that only
 // read. It is [ErrLocked] where another process has it, and also [ErrBeingRead] where all others
 // only read. A process that has just been killed gets another moment to lose its lock, since its

@@ -99,7 +99,9 @@ func (s *Site) followed(st *status.Status) followed {
 		Link: layout.Link{Title: st.Name, URL: s.Root + SubscriptionPath(st.Name)}, Status: st,
 		From: layout.LinkTo(st.Feed), Seen: s.Seen(st.Name), Error: layout.Message(st.LastError),
 	}
-	if st.Doubt != nil {
+	if st.Missing != "" {
+		f.Error = layout.Message(st.Missing)
+	} else if st.Doubt != nil {
 		f.Error = layout.Message(st.Doubt.String())
 	}
 	f.Trying = f.Seen != nil && f.Seen.Running
