@@ -210,7 +210,8 @@ func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Sta
 		}
 		st := Describe(&all[i], quarantine, now)
 		if !db.Follows(all[i].Protocol) {
-			st.State, st.Missing = ProtocolMissing, "needs an extension with the protocol "+st.Protocol+", which this program does not have"
+			st.State = ProtocolMissing
+			st.Missing = "needs an extension with the protocol " + st.Protocol + ", which this program does not have"
 		}
 		if st.Unidentified, err = db.CountTopics(ctx, st.Name, fragment.UnidentifiedPrefix); err != nil {
 			return nil, err

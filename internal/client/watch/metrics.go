@@ -79,7 +79,9 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(appliedDesc, float64(s.Status.Applied))
 		gauge(quarantinedDesc, float64(s.Quarantined))
 		at(provenDesc, s.Proven)
-		for d, is := range map[*prometheus.Desc]bool{brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil, missingDesc: s.Missing != ""} {
+		for d, is := range map[*prometheus.Desc]bool{
+			brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil, missingDesc: s.Missing != "",
+		} {
 			if is {
 				gauge(d, 1)
 			} else {

@@ -60,7 +60,8 @@ func flock(path string, shared bool) (*durable.Place, error) {
 	switch {
 	case err != nil:
 	case held:
-		err = fmt.Errorf("%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)", ErrLocked, filepath.Dir(path))
+		err = fmt.Errorf("%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)",
+			ErrLocked, filepath.Dir(path))
 		if !shared {
 			if written, failed := durable.Lock(p.File(), true); !written && failed == nil {
 				err = fmt.Errorf("%w: %s: %w", ErrLocked, filepath.Dir(path), ErrBeingRead)
