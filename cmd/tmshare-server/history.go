@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -132,10 +133,7 @@ func writeChange(w io.Writer, c *history.Change) {
 	if c.Updated != "" {
 		fmt.Fprintf(w, "%s ", c.Updated)
 	}
-	fmt.Fprintf(w, "%-7s %s", c.Kind, c.TopicSI)
-	if c.Title != "" && c.Title != c.TopicSI {
-		fmt.Fprintf(w, " %q", c.Title)
-	}
+	fmt.Fprintf(w, "%-7s %s", c.Kind, words.Titled(c.TopicSI, c.Title))
 	if c.Topic != "" {
 		fmt.Fprintf(w, " to %s", c.Topic)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 func (a *app) log() *cobra.Command {
@@ -80,10 +81,7 @@ func writeLog(w io.Writer, list []store.Activity) {
 		}
 		fmt.Fprintf(w, "%s %s %s%s\n", feeds.FormatTime(act.Time), act.Source, act.Kind, note)
 		for _, e := range act.Entries {
-			fmt.Fprintf(w, "  %s", e.TopicSI)
-			if e.Title != "" {
-				fmt.Fprintf(w, " %q", e.Title)
-			}
+			fmt.Fprintf(w, "  %s", words.Titled(e.TopicSI, e.Title))
 			if e.State != "" {
 				fmt.Fprintf(w, " %s", e.State)
 			}

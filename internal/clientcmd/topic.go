@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -21,7 +22,8 @@ func (a *app) topic() *cobra.Command {
 		Long: `Show the topic of the merged map that has a subject identifier: its identifiers,
 names, occurrences and associations, each followed by the sources that say so in
 brackets. What is rejected ("edit reject") comes last. It costs what the topic weighs,
-not the map.`,
+not the map. Types, roles and themes are called by their names, or by words; --json
+has their identifiers.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
 			t, err := a.merged().Topic(ctx, args[0], instances)
@@ -45,8 +47,15 @@ not the map.`,
 func (a *app) merged() merged.View { return merged.View{Store: a.DB, Report: a.client.Report} }
 
 func (a *app) printTopic(t *merged.Topic, titled bool) {
-	a.Printf("%s\n", t.TopicSI)
+	heading := t.TopicSI
+	if words.IsOpaque(heading) {
+		heading = t.Mentioned(heading)
+	}
+	a.Printf("%s\n", heading)
 	for _, l := range t.SubjectIdentifiers {
+		if words.IsOpaque(l.Locator) {
+			continue
+		}
 		a.Printf("  identifier   %s%s\n", l.Locator, merged.Sayers(l.By))
 	}
 	for _, l := range t.SubjectLocators {
@@ -58,20 +67,23 @@ func (a *app) printTopic(t *merged.Topic, titled bool) {
 	for _, n := range t.Names {
 		kind := ""
 		if n.Type != string(tmdm.PSIDefaultNameType) {
-			kind = " : " + n.Type
+			kind = " : " + t.Mentioned(n.Type)
 		}
-		a.Printf("  name         %s%s%s%s%s\n", merged.OneLine(n.Value), kind, merged.Themes(n.Scope), reifiedBy(n.Reifier), merged.Sayers(n.By))
+		a.Printf("  name         %s%s%s%s%s\n", merged.OneLine(n.Value), kind,
+			merged.Themes(n.Scope, t.Mentioned), reifiedBy(t, n.Reifier), merged.Sayers(n.By))
 		for _, v := range n.Variants {
-			a.Printf("    variant    %s%s%s%s%s\n", merged.OneLine(v.Value), datatype(v.Datatype), merged.Themes(v.Scope), reifiedBy(v.Reifier), merged.Sayers(v.By))
+			a.Printf("    variant    %s%s%s%s%s\n", merged.OneLine(v.Value), datatype(v.Datatype),
+				merged.Themes(v.Scope, t.Mentioned), reifiedBy(t, v.Reifier), merged.Sayers(v.By))
 		}
 	}
 	for _, o := range t.Occurrences {
-		a.Printf("  occurrence   %s : %s%s%s%s%s\n", merged.OneLine(o.Value), o.Type, datatype(o.Datatype), merged.Themes(o.Scope), reifiedBy(o.Reifier), merged.Sayers(o.By))
+		a.Printf("  occurrence   %s : %s%s%s%s%s\n", merged.OneLine(o.Value), t.Mentioned(o.Type),
+			datatype(o.Datatype), merged.Themes(o.Scope, t.Mentioned), reifiedBy(t, o.Reifier), merged.Sayers(o.By))
 	}
 	for _, r := range t.Associations {
-		a.Printf("  association  %s%s%s%s\n", r.Type, merged.Themes(r.Scope), reifiedBy(r.Reifier), merged.Sayers(r.By))
+		a.Printf("  association  %s%s%s%s\n", t.Mentioned(r.Type), merged.Themes(r.Scope, t.Mentioned), reifiedBy(t, r.Reifier), merged.Sayers(r.By))
 		for _, role := range r.Roles {
-			a.Printf("    %s = %s\n", role.Type, role.Player)
+			a.Printf("    %s = %s\n", t.Mentioned(role.Type), words.Titled(role.Player, t.Titles[role.Player]))
 		}
 	}
 	for i := range t.Rejected {
@@ -80,16 +92,16 @@ func (a *app) printTopic(t *merged.Topic, titled bool) {
 	}
 }
 
-func reifiedBy(by string) string {
+func reifiedBy(t *merged.Topic, by string) string {
 	if by == "" {
 		return ""
 	}
-	return " ~ " + by
+	return " ~ " + t.Mentioned(by)
 }
 
 func datatype(iri string) string {
 	if iri == "" || iri == tmdm.XSDString {
 		return ""
 	}
-	return " ^^ " + iri
+	return " ^^ " + words.Short(iri)
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // between compares two states, of which it is known which commits lie between them.
@@ -199,13 +202,41 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 	if c.Title = titleOf(after, b.v); after == nil {
 		c.Title = titleOf(before, b.v)
 	}
-	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
+	if err = b.inWords(ctx, &c, ref, before, after); err != nil {
 		return c, err
 	}
 	if len(c.Removed)+len(c.Added) == 0 {
 		c = Change{}
 	}
 	return c, nil
+}
+
+// inWords says in a change what differs, and calls terms by words, and nodes without a name by what they say.
+func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, before, after *fragment.Fragment) (err error) {
+	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
+		return err
+	}
+	var states []nodes.Records
+	if b.later {
+		states = append(states, b.after)
+		if before != nil {
+			states = append(states, b.before)
+		}
+	}
+	r := nodes.NewReader(nodes.SourceOf(nil, states...))
+	call := func(ref fragment.Ref) (string, error) {
+		if words.IsOpaque(string(ref)) || words.Word(string(ref)) != "" {
+			return r.Title(ref)
+		}
+		return "", nil
+	}
+	if c.Removed, err = mapdiff.Call(c.Removed, call); err == nil {
+		c.Added, err = mapdiff.Call(c.Added, call)
+	}
+	if err == nil && words.IsOpaque(string(ref)) {
+		c.Title, err = r.Title(ref)
+	}
+	return err
 }
 
 func titleOf(f *fragment.Fragment, v *store.View) string {

@@ -190,7 +190,7 @@ func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
 			before, after, err = b.topics(ref, slices.CompactFunc(about[ref], bytes.Equal))
 		}
 		if err == nil && (before != nil || after != nil) {
-			c.Removed, c.Added, err = InWords(ctx, v.SP, ref, before, after)
+			err = b.inWords(ctx, c, ref, before, after)
 		}
 	}
 	return err
@@ -211,7 +211,7 @@ func (b *between) withoutBefore(ctx context.Context, changes []Change, gone erro
 			var is *fragment.Fragment
 			if is, err = said(b.after, t); err == nil {
 				c.Missing = ""
-				c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, nil, is)
+				err = b.inWords(ctx, c, ref, nil, is)
 			}
 		}
 		if err != nil {

@@ -194,11 +194,11 @@ func TestEveryEntryHasATitleThatReadersCanShow(t *testing.T) {
 	n := start(t)
 	n.Publish("small", served.Small())
 	for name, want := range map[string]string{
-		"":            "http://psi.example.org/oslo",
-		" ":           "http://psi.example.org/oslo",
-		"\n\t":        "http://psi.example.org/oslo",
-		"\u00a0":      "http://psi.example.org/oslo",
-		"\u2003 \n":   "http://psi.example.org/oslo",
+		"":            "oslo (psi.example.org)",
+		" ":           "oslo (psi.example.org)",
+		"\n\t":        "oslo (psi.example.org)",
+		"\u00a0":      "oslo (psi.example.org)",
+		"\u2003 \n":   "oslo (psi.example.org)",
 		"a\u00a0b":    "a\u00a0b",
 		"&#xD; x\r\n": "x",
 	} {

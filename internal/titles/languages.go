@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/text/language"
+
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Languages are language ranges (RFC 4647), in lower case: the best first.
@@ -74,20 +76,9 @@ func (t *Tag) compare(other *Tag) int { return bytes.Compare(t.text[:t.n], other
 // Namespace is what the identifiers of languages begin with in the topic maps that are made of RDF (docs/rdf.md).
 const Namespace = "https://github.com/tmshare/tmshare/ns/1/language/"
 
-// namespaces are what widely used identifiers of languages begin with. The rest is a tag, or a code of ISO 639.
-var namespaces = [...]string{
-	Namespace,
-	"http://www.topicmaps.org/xtm/1.0/language.xtm#",
-	"http://psi.oasis-open.org/iso/639/#",
-	"http://psi.oasis-open.org/iso/639/",
-	"http://lexvo.org/id/iso639-1/", "http://lexvo.org/id/iso639-3/",
-	"http://id.loc.gov/vocabulary/iso639-1/", "http://id.loc.gov/vocabulary/iso639-2/",
-	"http://publications.europa.eu/resource/authority/language/",
-}
-
 // LanguageOf returns the language of which an IRI is an identifier.
 func LanguageOf[T ~string | []byte](identifier T) (tag Tag, ok bool) {
-	for _, namespace := range namespaces {
+	for _, namespace := range words.LanguageNamespaces {
 		if len(identifier) <= len(namespace) || string(identifier[:len(namespace)]) != namespace {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	_ "embed" // of the tables
 	"encoding/hex"
 	"net/url"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -98,24 +98,39 @@ func Short(iri string) string {
 			if decoded, err := hex.DecodeString(local); err == nil && utf8.Valid(decoded) && !strings.HasPrefix(string(decoded), own) {
 				return Short(string(decoded))
 			}
-		case "unidentified":
-			return Unnamed
 		}
 	}
-	if IsBlank(iri) {
+	if IsOpaque(iri) {
 		return Unnamed
 	}
 	return readable(iri)
 }
 
+// Titled returns an identifier and the title of what it names, for a line of a command. An identifier that says nothing
+// is left out.
+func Titled(iri, title string) string {
+	switch {
+	case IsOpaque(iri) && (title == "" || title == iri || title == Unnamed):
+		return Unnamed
+	case IsOpaque(iri):
+		return strconv.Quote(title)
+	case title == "" || title == iri:
+		return iri
+	}
+	return iri + " " + strconv.Quote(title)
+}
+
 // own begins the identifiers that the project makes (docs/rdf.md).
 const own = "https://github.com/tmshare/tmshare/ns/1/"
 
-var genid = regexp.MustCompile(`/\.well-known/genid/[^/]*$`)
-
-// IsBlank reports whether an IRI is that of a blank node (RDF 1.1 Concepts §3.5, Replacing Blank Nodes with IRIs).
-func IsBlank(iri string) bool {
-	return strings.Contains(iri, "/.well-known/genid/") && genid.MatchString(iri)
+// IsOpaque reports whether an IRI says nothing of what it names: that of a blank node (RDF 1.1 Concepts §3.5, Replacing
+// Blank Nodes with IRIs), or one that was made for a topic without identifiers.
+func IsOpaque(iri string) bool {
+	if local, ok := strings.CutPrefix(iri, own); ok {
+		return strings.HasPrefix(local, "unidentified/") || strings.HasPrefix(local, "unnamed/")
+	}
+	_, local, ok := strings.Cut(iri, "/.well-known/genid/")
+	return ok && local != "" && !strings.Contains(local, "/")
 }
 
 // prefixed returns the prefixed name of an IRI, "" where its namespace has no prefix.
@@ -130,10 +145,14 @@ func prefixed(iri string) string {
 	return prefix + ":" + local
 }
 
-// tags are namespaces whose local parts are language tags (BCP 47) or codes of ISO 639.
-var tags = []string{
-	own + "language/", "http://www.topicmaps.org/xtm/1.0/language.xtm#", "http://psi.oasis-open.org/iso/639/#",
-	"http://id.loc.gov/vocabulary/iso639-1/", "http://id.loc.gov/vocabulary/iso639-2/", "http://lexvo.org/id/iso639-3/",
+// LanguageNamespaces are what widely used identifiers of languages begin with. The rest is a tag (BCP 47), or a code of
+// ISO 639.
+var LanguageNamespaces = [...]string{
+	own + "language/", // docs/rdf.md
+	"http://www.topicmaps.org/xtm/1.0/language.xtm#",
+	"http://psi.oasis-open.org/iso/639/#", "http://psi.oasis-open.org/iso/639/",
+	"http://lexvo.org/id/iso639-1/", "http://lexvo.org/id/iso639-3/",
+	"http://id.loc.gov/vocabulary/iso639-1/", "http://id.loc.gov/vocabulary/iso639-2/",
 	"http://publications.europa.eu/resource/authority/language/",
 }
 
@@ -142,7 +161,7 @@ var countries = []string{"http://www.topicmaps.org/xtm/1.0/country.xtm#", "http:
 
 // languageOf returns the name of the language or the country that an IRI is of, or "".
 func languageOf(iri string) string {
-	for _, namespace := range tags {
+	for _, namespace := range LanguageNamespaces {
 		if tag, ok := strings.CutPrefix(iri, namespace); ok {
 			parsed, err := language.Raw.Parse(tag)
 			if base, _ := parsed.Base(); err != nil || parsed == language.Und || base.String() == "und" {

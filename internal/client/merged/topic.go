@@ -3,12 +3,15 @@ package merged
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -24,6 +27,55 @@ type Topic struct {
 	Occurrences        []ClaimedValue    `json:"occurrences,omitempty"`
 	Associations       []ClaimedRelation `json:"associations,omitempty"`
 	Rejected           []Rejected        `json:"rejected,omitempty"`
+
+	// Titles are what topics that these statements name are called, by their identifiers: those that have a name, or
+	// neither a name nor an identifier that people can read.
+	Titles map[string]string `json:"titles,omitempty"`
+}
+
+// Mentioned returns what a topic that t names is called.
+func (t *Topic) Mentioned(si string) string {
+	if title := t.Titles[si]; title != "" {
+		return title
+	}
+	return words.Short(si)
+}
+
+// mostTitles is of how many topics the titles are read.
+const mostTitles = 1000
+
+// callTopics adds the titles.
+func (t *Topic) callTopics(view *merge.View) (err error) {
+	t.Titles = map[string]string{}
+	r := nodes.NewReader(nodes.SourceOf(nil, view))
+	see := func(sis ...string) {
+		for _, si := range sis {
+			if _, known := t.Titles[si]; known || si == "" || err != nil || len(t.Titles) == mostTitles {
+				continue
+			}
+			t.Titles[si], err = r.Title(fragment.Ref(si))
+		}
+	}
+	see(t.TopicSI)
+	value := func(v *ClaimedValue) { see(append(v.Scope, v.Type, v.Reifier)...) }
+	for i := range t.Names {
+		value(&t.Names[i].ClaimedValue)
+		for j := range t.Names[i].Variants {
+			value(&t.Names[i].Variants[j])
+		}
+	}
+	for i := range t.Occurrences {
+		value(&t.Occurrences[i])
+	}
+	for i := range t.Associations {
+		a := &t.Associations[i]
+		see(append(a.Scope, a.Type, a.Reifier)...)
+		for _, role := range a.Roles {
+			see(role.Type, role.Player)
+		}
+	}
+	maps.DeleteFunc(t.Titles, func(si, title string) bool { return title == words.Short(si) })
+	return err
 }
 
 // Rejected is a claim about a topic that does not show, because it is rejected.
@@ -114,7 +166,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, err
 		}
 		t = topicView(claims, view.Parts())
 		t.Rejected = rejected
-		return nil
+		return t.callTopics(view)
 	})
 	return t, err
 }
@@ -222,15 +274,15 @@ func Sayers(by []string) string {
 }
 
 // Themes says for people in which scope it is said.
-func Themes[T ~string](scope []T) string {
-	text := ""
-	for _, theme := range scope {
-		text += " " + string(theme)
+func Themes[T ~string](scope []T, call func(si string) string) string {
+	titles := make([]string, len(scope))
+	for i, theme := range scope {
+		titles[i] = call(string(theme))
 	}
-	if text != "" {
-		text = " @" + text
+	if len(scope) == 0 {
+		return ""
 	}
-	return text
+	return " @ " + strings.Join(titles, ", ")
 }
 
 // maxShown is how much of a value is shown to people, in characters.

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/words"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // maxDifferences is how many topics are listed where --limit does not say.
@@ -90,7 +93,7 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	}
 	a, b := comparedOf(inA), comparedOf(inB)
 	err = c.Answer(comparison{len(differences) == 0, a, b, append([]mapdiff.Difference{}, differences...)},
-		func(w io.Writer) { writeDifferences(w, a, b, differences, limit) })
+		func(w io.Writer) { writeDifferences(w, a, b, called(differences, inA.Map, inB.Map), limit) })
 	if err != nil || len(differences) == 0 {
 		return err
 	}
@@ -99,6 +102,28 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 		exit.Err = fmt.Errorf("%s and %s differ", inA.Name, inB.Name)
 	}
 	return exit
+}
+
+// called calls terms that neither map names by words.
+func called(differences []mapdiff.Difference, maps ...*tmdm.TopicMap) []mapdiff.Difference {
+	call := func(l tmdm.Locator) (string, error) {
+		word := words.Word(string(l))
+		if words.IsOpaque(string(l)) {
+			word = words.Unnamed
+		}
+		for _, m := range maps {
+			if t := m.TopicBySubjectIdentifier(l); t != nil && mapdiff.Title(t) != "" {
+				word = ""
+			}
+		}
+		return word, nil
+	}
+	all := slices.Clone(differences)
+	for i := range all {
+		all[i].A, _ = mapdiff.Call(all[i].A, call) // call does not fail
+		all[i].B, _ = mapdiff.Call(all[i].B, call)
+	}
+	return all
 }
 
 func comparedOf(d *formats.Document) compared {
@@ -124,10 +149,8 @@ func writeDifferences(w io.Writer, a, b compared, differences []mapdiff.Differen
 		where := map[mapdiff.Where]string{mapdiff.OnlyA: ", only in " + a.File, mapdiff.OnlyB: ", only in " + b.File}[d.In]
 		if d.Topic == "" {
 			fmt.Fprintf(w, "the topic map\n")
-		} else if d.Title == "" {
-			fmt.Fprintf(w, "%s%s\n", d.Topic, where)
 		} else {
-			fmt.Fprintf(w, "%s %q%s\n", d.Topic, d.Title, where)
+			fmt.Fprintf(w, "%s%s\n", words.Titled(d.Topic, d.Title), where)
 		}
 		for _, s := range d.A {
 			fmt.Fprintf(w, "  - %s\n", s.Text)

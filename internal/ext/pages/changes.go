@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/since/position"
@@ -37,8 +38,12 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 		return change{}, err
 	}
 	c := &v.Collection
+	to, err := p.linkTo(v, e)
+	if err != nil {
+		return change{}, err
+	}
 	made := change{
-		link: linkTo(e, p.URLs.Fragment(c, e)+Ending), Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
+		link: to, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
 		Kind: texts.Added, Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	switch {
@@ -56,20 +61,31 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 	return made, nil
 }
 
-// linkTo leads to a page about an entry. Its title is what the topic is called; an identifier is shortened.
-func linkTo(e *store.Entry, url string) link {
-	l := link{Title: e.Label(), URL: url}
-	if l.Title == layout.Cut(string(e.TopicSI)) {
-		l.abbreviate(string(e.TopicSI))
+// linkTo leads to the page of an entry. Its title is what the topic is called.
+func (p *Pages) linkTo(v *store.View, e *store.Entry) (l link, err error) {
+	l = link{Title: e.Label(), URL: p.URLs.Fragment(&v.Collection, e) + Ending}
+	if !e.Named() {
+		d := describer{Pages: p, v: v, around: e.Seq}
+		err = d.unnamed(&l, e.TopicSI)
 	}
-	return l
+	return l, err
 }
 
-// abbreviate gives a link to what has no name a shortened locator as its title.
-func (l *link) abbreviate(locator string) {
-	if l.Title = layout.Cut(words.Short(locator)); l.Title != locator {
-		l.Whole = layout.Cut(locator)
+// unnamed gives a link the title of a topic that has no name now: what it says, or the readable part of its identifier.
+func (d *describer) unnamed(l *link, ref fragment.Ref) error {
+	if !words.IsOpaque(string(ref)) {
+		if l.Title = layout.Cut(words.Short(string(ref))); l.Title != string(ref) {
+			l.Whole = layout.Cut(string(ref))
+		}
+		return nil
 	}
+	r, err := d.reader()
+	if err != nil {
+		return err
+	}
+	title, err := r.Title(ref)
+	l.Title = layout.Cut(title)
+	return err
 }
 
 // changes returns the last n changes behind one sequence and up to another, the newest first.
@@ -213,6 +229,6 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			change
 			PastStatement
 		}{made, words}
-		return &page{Title: e.Label(), Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
+		return &page{Title: made.Title, Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
 	})
 }

@@ -105,7 +105,7 @@ func (p *Pages) hierarchies(d *describer) (all []link, err error) {
 		l.URL = p.URLs.Map(&v.Collection) + "/hierarchies/" + fragment.Key(r.typ) + Ending
 		all = append(all, l)
 	}
-	slices.SortFunc(all, byTitle)
+	slices.SortFunc(all, d.order)
 	return all, err
 }
 

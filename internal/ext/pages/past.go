@@ -45,19 +45,25 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		return err
 	}
 	d := p.describer(v, r)
-	d.past = src
+	d.past, d.around = src, moment.Seq
 	if err := d.asked(r); err != nil {
 		return err
 	}
-	called := Called(was.Topic, d.languages...)
 	return p.write(w, r, c, "topic", func() (*page, error) {
 		of, err := d.topic(was.Topic)
-		if err == nil {
-			of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(called, of), forField(t)
-			of.History, err = p.history(v, last)
-			markShown(of.History, t)
+		if err != nil {
+			return nil, err
 		}
-		return &page{Title: called, Path: p.Trail(c, link{Title: called, URL: now}), Of: of}, err
+		self := link{Title: Called(was.Topic, d.languages...), URL: now}
+		if !named(was.Topic) {
+			if err := d.unnamed(&self, last.TopicSI); err != nil {
+				return nil, err
+			}
+		}
+		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self.Title, of), forField(t)
+		of.History, err = p.history(v, last)
+		markShown(of.History, t)
+		return &page{Title: self.Title, Path: p.Trail(c, self), Of: of}, err
 	})
 }
 
@@ -90,7 +96,9 @@ func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of 
 		return of, err
 	}
 	c := &list.Changes[0]
-	of, err = InWords(c.Added, c.Removed, most, p.Naming(v, r))
+	d := p.describer(v, r)
+	d.around = e.Seq
+	of, err = InWords(c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err
 }

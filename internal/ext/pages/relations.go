@@ -7,11 +7,14 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // relations adds types, instances and associations.
@@ -46,12 +49,16 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 			return err
 		}
 	}
+	byTitle := d.order
 	slices.SortFunc(of.Types, func(a, b typed) int { return byTitle(a.link, b.link) })
 	slices.SortFunc(of.Instances, byTitle)
 	slices.SortStableFunc(of.Associations, func(a, b associations) int {
 		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
 	})
 	slices.SortStableFunc(of.Occurrences, func(a, b occurrences) int { return byTitle(a.Type, b.Type) })
+	for _, group := range of.Occurrences {
+		slices.SortStableFunc(group.Items, func(a, b occurrence) int { return byTitle.text(a.Value.Text, b.Value.Text) })
+	}
 	for i := range of.Associations {
 		group := &of.Associations[i]
 		group.Other = group.otherRole()
@@ -72,8 +79,39 @@ func (g *associations) otherRole() *link {
 	return &g.Items[0].Others[0].Type
 }
 
-// byTitle compares links by their titles.
-func byTitle(a, b link) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL)) }
+// order compares links, and text compares texts, as who reads the page expects it.
+type order func(a, b link) int
+
+func (o order) text(a, b string) int { return o(link{Title: a}, link{Title: b}) }
+
+// orderFor returns the language in whose order lists are for who asks.
+func orderFor(r *http.Request, c *store.Collection) string {
+	return words.OrderFor(strings.Join(languages(r, c), ","))
+}
+
+// orderOf returns the order for who asks: by notations, where concepts have them, and by titles. It is for one page.
+func orderOf(r *http.Request, c *store.Collection) order {
+	compare := words.Collator(orderFor(r, c))
+	return func(a, b link) int {
+		switch {
+		case a.Notation == b.Notation:
+			return cmp.Or(compare(a.Title, b.Title), cmp.Compare(a.URL, b.URL))
+		case a.Notation == "" || b.Notation == "":
+			return cmp.Compare(b.Notation, a.Notation)
+		}
+		return compare(a.Notation, b.Notation)
+	}
+}
+
+// notationOf returns the notation of a concept (SKOS reference, section 6), the first where there are several.
+func notationOf(t *fragment.Topic) string {
+	for i := range t.Occurrences {
+		if t.Occurrences[i].Type == "http://www.w3.org/2004/02/skos/core#notation" {
+			return t.Occurrences[i].Value
+		}
+	}
+	return ""
+}
 
 // association adds an association to those of its type in which self plays the same role.
 func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Association) error {
@@ -104,7 +142,11 @@ func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Associ
 		if err != nil {
 			return err
 		}
-		shown.Others = append(shown.Others, role{typ, player})
+		node, err := d.node(other.Player)
+		if err != nil {
+			return err
+		}
+		shown.Others = append(shown.Others, role{typ, player, node})
 	}
 	if shown.Scope, err = d.links(a.Scope); err != nil {
 		return err

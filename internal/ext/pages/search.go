@@ -283,7 +283,9 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 		}
 		return all
 	}
-	result.TopicSI, result.Title = string(t.TopicSI()), Called(t, d.languages...)
+	self, failed := d.link(t.TopicSI())
+	err = errors.Join(err, failed)
+	result.TopicSI, result.Title = string(t.TopicSI()), self.Title
 	result.URL = d.URLs.Topic(&d.v.Collection, t.TopicSI())
 	shown := valueOf(text.Value)
 	m := &result.Match

@@ -26,6 +26,9 @@ const mostPieces = 100
 // nowhere.
 func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
 	for _, s := range list {
+		if s.Kind == mapdiff.SubjectIdentifier && words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
+			continue
+		}
 		var said Statement
 		for i, part := range s.Parts {
 			if i == mostPieces {
@@ -46,7 +49,10 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 				if err != nil {
 					return nil, err
 				}
-				p.Text, p.Whole, p.URL = l.Title, layout.Cut(string(part.Identifier)), l.URL
+				p.Text, p.URL = l.Title, l.URL
+				if !words.IsOpaque(string(part.Identifier)) {
+					p.Whole = layout.Cut(string(part.Identifier))
+				}
 			}
 			said = append(said, p)
 		}

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -64,6 +66,18 @@ type name struct {
 	About    *link // the topic that reifies it (ISO 13250-2 §5.1); so below
 }
 
+// kind is the title of the type, and those of the themes.
+func (n *name) kind() string {
+	kind := ""
+	if n.Type != nil {
+		kind = n.Type.Title
+	}
+	for _, theme := range n.Scope {
+		kind += " " + theme.Title
+	}
+	return kind
+}
+
 type variant struct {
 	Value value
 	By    []string
@@ -99,7 +113,10 @@ type association struct {
 	About  *link
 }
 
-type role struct{ Type, Player link }
+type role struct {
+	Type, Player link
+	Node         *node // the player, where it has no name
+}
 
 // value is text of a map. It may be very long.
 type value struct {
@@ -142,7 +159,10 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if t == nil {
 		return p.write(w, r, c, "gone", func() (*page, error) {
 			history, err := p.history(v, last)
-			return &page{Title: last.Label(), Path: p.Trail(c), Of: struct {
+			if err != nil {
+				return nil, err
+			}
+			return &page{Title: history[0].Title, Path: p.Trail(c), Of: struct {
 				SI      address
 				History []change
 			}{addressOf(string(last.TopicSI)), history}}, err
@@ -168,10 +188,14 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Picture, of.When = pictureOf(Called(t, d.languages...), of), forField(v.Updated)
+		self, err := d.link(last.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		of.Picture, of.When = pictureOf(self.Title, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		of.History, err = p.history(v, last)
-		return &page{Title: Called(t, d.languages...), Path: p.Trail(c), Of: of}, err
+		return &page{Title: self.Title, Path: p.Trail(c), Of: of}, err
 	})
 }
 
@@ -184,16 +208,20 @@ type describer struct {
 
 	by sayers // of the statements of the topic
 
+	nodes  *nodes.Reader // nil: none was read
+	around uint64        // the entry around which nodes are looked for first; 0: they are as they are now
+
 	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
 
 	// On the second page of a topic, and those behind it, are only associations of a part.
 	part  fragment.Part
 	after *fragment.AssociationKey
 	at    string // as the request has it
+	order order
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
-	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{}}
+	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
 // languages returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
@@ -214,6 +242,9 @@ func (d *describer) query(name, value string) string {
 func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending}
 	for _, l := range t.SubjectIdentifiers {
+		if words.IsOpaque(string(l)) {
+			continue
+		}
 		of.SubjectIdentifiers = append(of.SubjectIdentifiers, identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
 	}
 	for _, l := range t.SubjectLocators {
@@ -275,6 +306,9 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		}
 		of.Names = append(of.Names, shown)
 	}
+	slices.SortStableFunc(of.Names, func(a, b name) int {
+		return cmp.Or(d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
+	})
 	all := slices.Clone(t.Occurrences) // of one type after the other
 	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
 	for i, o := range atMost(of, texts.MoreOccurrences, all) {
@@ -349,10 +383,13 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 		l.URL += "?at=" + url.QueryEscape(d.at)
 	}
 	t, err := d.v.Source().Topic(ref)
+	if t != nil {
+		l.Notation = notationOf(t)
+	}
 	if named(t) {
 		l.Title = Called(t, d.languages...)
-	} else {
-		l.abbreviate(string(ref))
+	} else if err == nil {
+		err = d.unnamed(&l, ref)
 	}
 	d.titles[ref] = l
 	return l, err

@@ -91,7 +91,7 @@ func (d *describer) treeFrom(h *hierarchy) (*typeTree, error) {
 		}
 	}
 	tree.More = b.cut
-	sortTypes(tree.Roots)
+	sortTypes(tree.Roots, d.order)
 	return tree, nil
 }
 
@@ -240,13 +240,13 @@ func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragme
 			return err
 		}
 	}
-	sortTypes(node.Below)
+	sortTypes(node.Below, b.d.order)
 	return nil
 }
 
 // sortTypes puts those with most instances first.
-func sortTypes(nodes []*typeNode) {
+func sortTypes(nodes []*typeNode, o order) {
 	slices.SortStableFunc(nodes, func(a, b *typeNode) int {
-		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.Title, b.Title))
+		return cmp.Or(cmp.Compare(b.Instances, a.Instances), o(a.link, b.link))
 	})
 }

@@ -7,10 +7,14 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
-// addressOf links to a locator if it is that of a document of the web.
+// addressOf links to a locator if it is that of a document of the web. One that says nothing is not shown.
 func addressOf(locator string) address {
+	if words.IsOpaque(locator) {
+		return address{}
+	}
 	if len(locator) > layout.Longest {
 		return address{Locator: layout.Cut(locator)}
 	}

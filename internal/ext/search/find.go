@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -124,7 +125,13 @@ func resultOf(
 		return nil, err
 	}
 	text := match.Text
-	return &result{t.TopicSI(), t.Title(languages...), text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text), match}, nil
+	title, ok := t.BestName(languages...)
+	if !ok {
+		if title, err = nodes.NewReader(nodes.SourceOf(languages, view)).Title(t.TopicSI()); err != nil {
+			return nil, err
+		}
+	}
+	return &result{t.TopicSI(), title, text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text), match}, nil
 }
 
 // sayersOf returns the sources that say a text of a topic.

@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/titles"
+	terms "github.com/tmshare/tmshare/internal/words"
 )
 
 // Extension returns it: the index of words, and the command that finds topics by it.
@@ -107,10 +108,14 @@ func (all *found) print(printf func(format string, args ...any)) {
 		if len(r.By) > 0 { // it is known who says it
 			said = merged.Sayers(r.By)
 		}
-		printf("%s\n  %s\n", merged.OneLine(r.Title), r.TopicSI)
+		printf("%s\n", merged.OneLine(r.Title))
+		if !terms.IsOpaque(string(r.TopicSI)) {
+			printf("  %s\n", r.TopicSI)
+		}
 		switch {
+		case terms.IsOpaque(r.Value):
 		case r.Value != r.Title || len(r.Scope) > 0:
-			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(r.Value), merged.Themes(r.Scope), said)
+			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(r.Value), merged.Themes(r.Scope, terms.Short), said)
 		case said != "":
 			printf("  %s\n", strings.TrimSpace(said))
 		}

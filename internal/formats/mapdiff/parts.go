@@ -1,9 +1,11 @@
 package mapdiff
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -53,6 +55,36 @@ func (w writer) statements(of []said) (all []Statement) {
 		all = append(all, Statement{s.kind, text.String(), parts})
 	}
 	return all
+}
+
+// Call has statements call topics, of which they say identifiers, as a function does. Where it returns "", the identifier
+// stays. Statements that a topic has an identifier that says nothing are left out.
+func Call(list []Statement, call func(tmdm.Locator) (string, error)) (called []Statement, err error) {
+	for _, s := range list {
+		var text strings.Builder
+		for i := range s.Parts {
+			p := &s.Parts[i]
+			switch {
+			case p.Kind == Topic && p.Identifier != "":
+				name, err := call(p.Identifier)
+				if err != nil {
+					return nil, err
+				}
+				text.WriteString(cmp.Or(name, p.Text))
+			case p.Kind == Value:
+				text.WriteString(strconv.Quote(p.Text))
+			case p.Kind == Datatype:
+				text.WriteString(words.Short(p.Text))
+			default:
+				text.WriteString(p.Text)
+			}
+		}
+		if s.Kind != SubjectIdentifier || !words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
+			s.Text = text.String()
+			called = append(called, s)
+		}
+	}
+	return called, nil
 }
 
 // parts divides a text at its marks. Values are still quoted.

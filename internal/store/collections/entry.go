@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -272,11 +273,16 @@ func noEntry(c *Collection, seq uint64) error {
 // feed.
 const maxLabel = 200
 
+// Named reports whether the title of an entry is a name.
+func (e *Entry) Named() bool {
+	return strings.TrimSpace(e.Title) != "" && e.Title != string(e.TopicSI)
+}
+
 // Label returns something to show for an entry, whatever the topic is called.
 func (e *Entry) Label() string {
 	t := strings.TrimSpace(e.Title)
-	if t == "" {
-		t = string(e.TopicSI)
+	if !e.Named() {
+		t = words.Short(string(e.TopicSI))
 	}
 	n := 0
 	for i := range t {

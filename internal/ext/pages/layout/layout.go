@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -29,6 +30,8 @@ type Link struct {
 	Title string
 	URL   string
 	Whole string // the locator that a shortened title stands for; "": the title is all
+
+	Notation string // of a concept (SKOS): where there is one, it counts for the order, and then the title
 }
 
 // MediaType is that of pages.
@@ -54,7 +57,9 @@ func Parse(files ...string) *template.Template {
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"time": timeOf, "at": timeOf, "count": count, "short": func(iri string) string { return Cut(words.Short(iri)) }, "cut": Cut, "message": Message,
+	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
+	"time":   timeOf, "at": timeOf, "count": count, "cut": Cut, "message": Message,
+	"short":   func(iri string) string { return Cut(words.Short(iri)) },
 	"seconds": plot.Seconds.Text,
 	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
 	"line": func(l plot.Line, title string) (template.HTML, error) {

@@ -1,0 +1,502 @@
+// Package nodes says what topics say that have neither a name nor an identifier that people can read: the blank nodes
+// of RDF, above all. Lists are their members, labels of SKOS-XL and values their texts, class expressions of OWL read as
+// in its Manchester syntax. Other nodes are what they say, one within another.
+package nodes
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/words"
+)
+
+// Node is what a topic without a name says.
+type Node struct {
+	Parts    []Value        // members of a list; else values, and the words between them, in order
+	List     bool           // the parts are members
+	Types    []fragment.Ref // as far as the parts do not say them; so below
+	Rows     []Row
+	compound bool // it stands in brackets within another one
+}
+
+// Row is what a topic says by one property.
+type Row struct {
+	Property fragment.Ref
+	Values   []Value
+}
+
+// Value is one of three things.
+type Value struct {
+	Text string
+	Ref  fragment.Ref // a topic that has a name, or an identifier that can be read
+	Node *Node
+}
+
+// Statements are what a map says of a topic. The values of its rows are texts and references.
+type Statements struct {
+	Title string // "": it has no name; else the rest may be missing
+	Types []fragment.Ref
+	Rows  []Row // by property, ascending
+}
+
+// Source knows what a map says.
+type Source interface {
+	// Statements returns what is said of the topic with the subject identifier, nil if there is none.
+	Statements(si fragment.Ref) (*Statements, error)
+}
+
+// The limits of what is read for one node.
+const (
+	deepest     = 8   // nodes within nodes
+	mostNodes   = 200 // all together
+	mostMembers = 100 // of a list
+	mostRead    = 100 // associations of a node
+)
+
+// More stands for what is left out, because there is too much of it or it is in a circle.
+const More = "…"
+
+// Reader reads nodes of a map, and remembers what its topics are called. It is not safe for concurrent use.
+type Reader struct {
+	source Source
+	said   map[fragment.Ref]*Statements
+	left   int // how many more nodes may be read for the one that was asked for
+}
+
+// NewReader returns a reader of a source.
+func NewReader(source Source) *Reader {
+	return &Reader{source: source, said: map[fragment.Ref]*Statements{}}
+}
+
+func (r *Reader) about(ref fragment.Ref) (*Statements, error) {
+	said, known := r.said[ref]
+	if known {
+		return said, nil
+	}
+	said, err := r.source.Statements(ref)
+	if err == nil {
+		r.said[ref] = said
+	}
+	return said, err
+}
+
+// Node returns what a topic says, nil where it has a name or an identifier that can be read, or is not there.
+func (r *Reader) Node(ref fragment.Ref) (*Node, error) {
+	r.left = mostNodes
+	v, err := r.value(ref, nil)
+	return v.Node, err
+}
+
+// Title returns what a topic is called: by its name, by what it says, or by its identifier.
+func (r *Reader) Title(ref fragment.Ref) (string, error) {
+	n, err := r.Node(ref)
+	if err != nil {
+		return "", err
+	}
+	if n != nil {
+		return r.Text(n)
+	}
+	said, err := r.about(ref)
+	if err == nil && said != nil && said.Title != "" {
+		return said.Title, nil
+	}
+	return words.Short(string(ref)), err
+}
+
+// value reads what a reference names. path has the nodes that lead to it.
+func (r *Reader) value(ref fragment.Ref, path []fragment.Ref) (Value, error) {
+	if !words.IsOpaque(string(ref)) {
+		return Value{Ref: ref}, nil
+	}
+	if r.left == 0 || len(path) == deepest || slices.Contains(path, ref) {
+		return Value{Text: More}, nil
+	}
+	r.left--
+	said, err := r.about(ref)
+	switch {
+	case err != nil:
+		return Value{}, err
+	case said == nil:
+		return Value{Text: words.Unnamed}, nil
+	case said.Title != "":
+		return Value{Ref: ref}, nil
+	}
+	n, err := r.node(said, append(path[:len(path):len(path)], ref))
+	return Value{Node: n}, err
+}
+
+// node makes a node of what is said of it.
+func (r *Reader) node(said *Statements, path []fragment.Ref) (*Node, error) {
+	rows := slices.Clone(said.Rows)
+	n := &Node{Types: said.Types}
+	var err error
+	switch {
+	case has(rows, rdf+"first"):
+		n.List = true
+		rows, err = r.list(n, rows, path)
+	case has(rows, owl+"onProperty"):
+		rows, err = r.restriction(n, rows, path)
+	default:
+		rows, err = r.form(n, rows, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(n.Parts) > 0 {
+		n.Types = slices.DeleteFunc(slices.Clone(n.Types), func(typ fragment.Ref) bool { return obvious[typ] })
+	}
+	for _, row := range rows {
+		values := make([]Value, len(row.Values))
+		for i, v := range row.Values {
+			if values[i], err = r.inner(v, path); err != nil {
+				return nil, err
+			}
+		}
+		n.Rows = append(n.Rows, Row{row.Property, values})
+	}
+	return n, nil
+}
+
+// inner reads a value of a row.
+func (r *Reader) inner(v Value, path []fragment.Ref) (Value, error) {
+	if v.Ref == "" {
+		return v, nil
+	}
+	return r.value(v.Ref, path)
+}
+
+func has(rows []Row, property fragment.Ref) bool {
+	return slices.ContainsFunc(rows, func(row Row) bool { return row.Property == property })
+}
+
+// take takes the only value of a property from rows.
+func take(rows []Row, property fragment.Ref) (v Value, rest []Row, ok bool) {
+	at := slices.IndexFunc(rows, func(row Row) bool { return row.Property == property && len(row.Values) == 1 })
+	if at < 0 {
+		return v, rows, false
+	}
+	return rows[at].Values[0], slices.Delete(slices.Clone(rows), at, at+1), true
+}
+
+// list reads the members of a list (RDF Schema §5.2, RDF Collections).
+func (r *Reader) list(n *Node, rows []Row, path []fragment.Ref) (left []Row, err error) {
+	seen := map[fragment.Ref]bool{path[len(path)-1]: true}
+	for {
+		first, others, ok := take(rows, rdf+"first")
+		rest, others, more := take(others, rdf+"rest")
+		if !ok || len(n.Parts) == mostMembers {
+			n.Parts = append(n.Parts, Value{Text: More})
+			return left, nil
+		}
+		member, err := r.inner(first, path)
+		if err != nil {
+			return nil, err
+		}
+		n.Parts = append(n.Parts, member)
+		left = append(left, others...)
+		if !more || rest.Ref == rdf+"nil" {
+			return left, nil
+		}
+		said, err := r.about(rest.Ref)
+		if err != nil {
+			return nil, err
+		}
+		rows = nil
+		if said != nil && !seen[rest.Ref] {
+			rows, seen[rest.Ref] = said.Rows, true
+		}
+	}
+}
+
+// restriction reads a restriction of a property.
+func (r *Reader) restriction(n *Node, all []Row, path []fragment.Ref) ([]Row, error) {
+	property, rows, ok := take(all, owl+"onProperty")
+	if !ok {
+		return all, nil
+	}
+	for _, kind := range restrictions {
+		v, rows, ok := take(rows, kind.property)
+		if !ok {
+			continue
+		}
+		parts := []Value{property, {Text: kind.words}}
+		if kind.property != owl+"hasSelf" {
+			parts = append(parts, v)
+		}
+		for _, qualified := range []fragment.Ref{owl + "onClass", owl + "onDataRange"} {
+			if of, left, ok := take(rows, qualified); ok {
+				parts, rows = append(parts, Value{Text: " "}, of), left
+			}
+		}
+		return rows, r.express(n, parts, path)
+	}
+	return all, nil
+}
+
+// form reads a node that one property makes what it is.
+func (r *Reader) form(n *Node, rows []Row, path []fragment.Ref) ([]Row, error) {
+	for _, f := range forms {
+		v, left, ok := take(rows, f.property)
+		if !ok {
+			continue
+		}
+		if f.between == "" {
+			n.compound = f.before != ""
+			return left, r.parts(n, []Value{{Text: f.before}, v}, path)
+		}
+		of, err := r.inner(v, path)
+		if err != nil {
+			return nil, err
+		}
+		members := []Value{of}
+		if of.Node != nil && of.Node.List {
+			members = of.Node.Parts
+		}
+		n.add(Value{Text: f.before})
+		for i, member := range members {
+			if i > 0 {
+				n.add(Value{Text: f.between})
+			}
+			n.operand(member)
+		}
+		n.add(Value{Text: f.after})
+		n.compound = f.before == "" && len(members) > 1
+		return left, nil
+	}
+	if v, left, ok := take(rows, owl+"onDatatype"); ok {
+		if facets, left, ok := take(left, owl+"withRestrictions"); ok {
+			of, err := r.inner(facets, path)
+			if err != nil {
+				return nil, err
+			}
+			n.Parts = []Value{v, {Text: "["}}
+			if of.Node != nil && of.Node.List {
+				for i, facet := range of.Node.Parts {
+					if i > 0 {
+						n.add(Value{Text: ", "})
+					}
+					n.add(facet)
+				}
+			}
+			n.add(Value{Text: "]"})
+			return left, nil
+		}
+	}
+	return rows, nil
+}
+
+func (r *Reader) express(n *Node, parts []Value, path []fragment.Ref) error {
+	n.compound = true
+	return r.parts(n, parts, path)
+}
+
+// parts adds values to the parts of a node. A compound one stands in brackets.
+func (r *Reader) parts(n *Node, parts []Value, path []fragment.Ref) error {
+	for _, part := range parts {
+		v, err := r.inner(part, path)
+		if err != nil {
+			return err
+		}
+		n.operand(v)
+	}
+	return nil
+}
+
+func (n *Node) operand(v Value) {
+	if v.Node != nil && v.Node.compound {
+		n.add(Value{Text: "("}, v, Value{Text: ")"})
+		return
+	}
+	n.add(v)
+}
+
+func (n *Node) add(values ...Value) {
+	for _, v := range values {
+		if v != (Value{}) {
+			n.Parts = append(n.Parts, v)
+		}
+	}
+}
+
+// maxText is how many characters of a node stand in a line.
+const maxText = 200
+
+// Text returns what a node says, in a line.
+func (r *Reader) Text(n *Node) (string, error) {
+	var b strings.Builder
+	if err := r.write(&b, n); err != nil {
+		return "", err
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	characters := 0
+	for i := range text {
+		if characters++; characters > maxText {
+			return text[:i] + More, nil
+		}
+	}
+	return text, nil
+}
+
+func (r *Reader) write(b *strings.Builder, n *Node) error {
+	if len(n.Parts)+len(n.Types)+len(n.Rows) == 0 {
+		b.WriteString(words.Unnamed)
+	}
+	between := ""
+	if n.List {
+		between = ", "
+	}
+	for i, v := range n.Parts {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		if err := r.writeValue(b, v); err != nil {
+			return err
+		}
+	}
+	if len(n.Parts) > 0 && len(n.Types)+len(n.Rows) > 0 {
+		b.WriteString(" ")
+	}
+	for i, typ := range n.Types {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if err := r.writeValue(b, Value{Ref: typ}); err != nil {
+			return err
+		}
+	}
+	if len(n.Rows) == 0 {
+		return nil
+	}
+	b.WriteString(" [")
+	for i, row := range n.Rows {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if err := r.writeValue(b, Value{Ref: row.Property}); err != nil {
+			return err
+		}
+		for i, v := range row.Values {
+			b.WriteString([]string{": ", ", "}[min(i, 1)])
+			if err := r.writeValue(b, v); err != nil {
+				return err
+			}
+		}
+	}
+	b.WriteString("]")
+	return nil
+}
+
+func (r *Reader) writeValue(b *strings.Builder, v Value) error {
+	switch {
+	case b.Len() > 4*maxText: // nobody will see it
+		return nil
+	case v.Node != nil && v.Node.List:
+		b.WriteString("(")
+		defer b.WriteString(")")
+		return r.write(b, v.Node)
+	case v.Node != nil:
+		return r.write(b, v.Node)
+	case v.Ref == "":
+		b.WriteString(v.Text)
+		return nil
+	}
+	said, err := r.about(v.Ref)
+	if err == nil && said != nil && said.Title != "" {
+		b.WriteString(said.Title)
+	} else {
+		b.WriteString(words.Short(string(v.Ref)))
+	}
+	return err
+}
+
+// SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles in
+// some languages, the best first.
+func SourceOf(languages []string, states ...Records) Source { return &ofStates{languages, states} }
+
+// Records are those of a map.
+type Records interface {
+	Topic(si fragment.Ref) (*fragment.Topic, error)
+	AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error]
+}
+
+type ofStates struct {
+	languages []string
+	states    []Records
+}
+
+// Statements implements [Source].
+func (s *ofStates) Statements(si fragment.Ref) (*Statements, error) {
+	for _, state := range s.states {
+		if said, err := s.in(state, si); said != nil || err != nil {
+			return said, err
+		}
+	}
+	return nil, nil
+}
+
+func (of *ofStates) in(s Records, si fragment.Ref) (*Statements, error) {
+	t, err := s.Topic(si)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	said := &Statements{}
+	said.Title, _ = t.BestName(of.languages...)
+	if said.Title != "" || !words.IsOpaque(string(si)) {
+		return said, nil
+	}
+	for i := range t.Names {
+		said.add(t.Names[i].Type, Value{Text: t.Names[i].Value})
+	}
+	for i := range t.Occurrences {
+		said.add(t.Occurrences[i].Type, Value{Text: t.Occurrences[i].Value})
+	}
+	self, n := t.TopicSI(), 0
+	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
+		for a, err := range s.AssociationsOf(self, part) {
+			if err != nil {
+				return nil, err
+			}
+			if n++; n > mostRead {
+				break
+			}
+			said.associate(self, a)
+		}
+	}
+	slices.SortStableFunc(said.Rows, func(a, b Row) int {
+		return strings.Compare(string(a.Property), string(b.Property))
+	})
+	return said, nil
+}
+
+func (s *Statements) add(property fragment.Ref, v Value) {
+	at := slices.IndexFunc(s.Rows, func(row Row) bool { return row.Property == property })
+	if at < 0 {
+		at, s.Rows = len(s.Rows), append(s.Rows, Row{Property: property})
+	}
+	s.Rows[at].Values = append(s.Rows[at].Values, v)
+}
+
+// associate adds what an association says of a topic: what leads to it from elsewhere says nothing of it.
+func (s *Statements) associate(self fragment.Ref, a *fragment.Association) {
+	if class, instance, ok := a.TypeInstance(); ok {
+		if instance == self {
+			s.Types = append(s.Types, class)
+		}
+		return
+	}
+	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
+	if own < 0 || a.Roles[own].Type == rdf+"object" || a.Roles[own].Type == model+"supertype" {
+		return
+	}
+	for i, other := range a.Roles {
+		switch {
+		case i == own:
+		case other.Type == model+"supertype":
+			s.add(other.Type, Value{Ref: other.Player})
+		default:
+			s.add(a.Type, Value{Ref: other.Player})
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package pages
+
+import (
+	"errors"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+)
+
+// node is what a topic without a name says, on the page of one that leads to it.
+type node struct {
+	List  bool
+	Parts []nodeValue
+	Types []link
+	Rows  []nodeRow
+}
+
+// nodeRow is what it says by one property.
+type nodeRow struct {
+	Property link
+	Values   []nodeValue
+}
+
+// nodeValue is one of these.
+type nodeValue struct {
+	Text  string
+	Topic *link
+	Node  *node
+}
+
+// reader returns what reads nodes: as they were around an entry, as far as that is known, or else as they are.
+func (d *describer) reader() (*nodes.Reader, error) {
+	if d.nodes != nil {
+		return d.nodes, nil
+	}
+	var states []nodes.Records
+	for _, at := range []func(uint64) (records.State, error){d.v.Past, d.v.PastBefore} {
+		if d.around == 0 {
+			break
+		}
+		switch then, err := at(d.around); {
+		case err == nil:
+			states = append(states, then)
+		case !errors.Is(err, store.ErrGone):
+			return nil, err
+		}
+	}
+	d.nodes = nodes.NewReader(nodes.SourceOf(d.languages, append(states, d.v.State())...))
+	return d.nodes, nil
+}
+
+// node returns what a player of an association says, nil where it has a name.
+func (d *describer) node(ref fragment.Ref) (*node, error) {
+	r, err := d.reader()
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.Node(ref)
+	if n == nil || err != nil {
+		return nil, err
+	}
+	return d.shownNode(n)
+}
+
+func (d *describer) shownNode(n *nodes.Node) (shown *node, err error) {
+	shown = &node{List: n.List}
+	if shown.Parts, err = d.values(n.Parts); err != nil {
+		return nil, err
+	}
+	if shown.Types, err = d.links(n.Types); err != nil {
+		return nil, err
+	}
+	for _, row := range n.Rows {
+		property, err := d.link(row.Property)
+		if err != nil {
+			return nil, err
+		}
+		values, err := d.values(row.Values)
+		if err != nil {
+			return nil, err
+		}
+		shown.Rows = append(shown.Rows, nodeRow{property, values})
+	}
+	return shown, nil
+}
+
+func (d *describer) values(of []nodes.Value) (all []nodeValue, err error) {
+	for _, v := range of[:min(len(of), most)] {
+		shown := nodeValue{Text: valueOf(v.Text).Text}
+		switch {
+		case v.Ref != "":
+			l, err := d.link(v.Ref)
+			if err != nil {
+				return nil, err
+			}
+			shown.Topic = &l
+		case v.Node != nil:
+			if shown.Node, err = d.shownNode(v.Node); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, shown)
+	}
+	return all, nil
+}

@@ -1,0 +1,35 @@
+package words
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+)
+
+// orders are the languages with an order of their own, without special ones such as those of phone books.
+var orders = slices.DeleteFunc(collate.Supported(), func(t language.Tag) bool { return len(t.Extensions()) > 0 })
+
+var matcher = language.NewMatcher(orders)
+
+// OrderFor returns the language whose order people expect that accept some languages, as an Accept-Language header says
+// (RFC 9110 §12.5.4): "und" for the usual order of Unicode.
+func OrderFor(acceptLanguage string) string {
+	asked, _, err := language.ParseAcceptLanguage(acceptLanguage)
+	if err != nil || len(asked) == 0 {
+		return language.Und.String()
+	}
+	if _, at, confidence := matcher.Match(asked...); confidence > language.Low {
+		return orders[at].String()
+	}
+	return language.Und.String()
+}
+
+// Collator returns the order in which people read texts in a language (Unicode Collation Algorithm, UTS #10): letters as
+// the language has them, case and accents only where nothing else differs, digits by the number that they are. It is not
+// safe for concurrent use.
+func Collator(tag string) func(a, b string) int {
+	c := collate.New(language.Make(tag), collate.Numeric)
+	return func(a, b string) int { return cmp.Or(c.CompareString(a, b), cmp.Compare(a, b)) }
+}
