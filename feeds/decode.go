@@ -153,7 +153,8 @@ func (d *decoder) entry(base string) error {
 	feedFault := d.fault
 	d.fault = nil
 
-	e := Entry{Commit: d.number(attrCommit), Omits: d.states(attrOmits, omitsInstances), Rendering: cmp.Or(d.number(attrRendering), d.feed.Rendering)}
+	e := Entry{Commit: d.number(attrCommit), Omits: d.states(attrOmits, omitsInstances),
+		Rendering: cmp.Or(d.number(attrRendering), d.feed.Rendering)}
 	var updated, state string
 	var tmshare, sdshare bool // an element of that dialect names the topic
 	base, err := d.base(base)

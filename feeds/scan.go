@@ -40,7 +40,8 @@ func (l Limits) withDefaults() Limits {
 // newReader reads a document whose errors are those of this package.
 func newReader(r io.Reader, uri string, l Limits) *read.Reader {
 	return read.NewReader(r, uri, l.ContentType, read.Limits{
-		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes, MaxGrowth: l.MaxGrowth,
+		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes,
+		MaxGrowth: l.MaxGrowth,
 	}, read.Errors{
 		Syntax: func(at read.Place, reason string) error { return &SyntaxError{at.URI, at.Line, at.Column, reason} },
 		Limit: func(at read.Place, field string, most int64) error {

@@ -77,7 +77,9 @@ func (e *Entry) validate(label string, authored bool) error {
 	case e.Content != NoContent && e.Content != EmptyContent:
 		return invalid("content", "cannot be written")
 	case e.Content == EmptyContent && alternate:
-		return invalid("content", "is empty, though there are links of rel \"alternate\": this is neither a record nor the deletion of one (Atom-PMH, Types of entries)")
+		return invalid("content",
+			"is empty, though there are links of rel \"alternate\": this is neither a record nor the deletion of one "+
+				"(Atom-PMH, Types of entries)")
 	case e.Content == NoContent && !alternate:
 		return invalid("link", "rel \"alternate\" is missing (RFC 4287 §4.1.2)")
 	}
@@ -93,7 +95,8 @@ func (e *Entry) validate(label string, authored bool) error {
 		}
 	}
 	if e.Covered && e.State != StateLive {
-		return invalid(elemState, "is %q, and says that the entry is covered: only entries of topics that are there can be", read.Clip(string(e.State)))
+		return invalid(elemState, "is %q, and says that the entry is covered: only entries of topics that are there can be",
+			read.Clip(string(e.State)))
 	}
 	switch e.State {
 	case "":

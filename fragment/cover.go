@@ -37,7 +37,8 @@ func (c *Change) Cover(prior Source, stored func(*Association) (*Association, er
 
 // changedAssociations returns the associations that are not there any more, and those that are new: one with another
 // reifier is both.
-func (c *Change) changedAssociations(stored func(*Association) (*Association, error)) (changed []*Association, err error) {
+func (c *Change) changedAssociations(stored func(*Association) (*Association,
+	error)) (changed []*Association, err error) {
 	put := make(map[AssociationKey]*Association, len(c.PutAssociations))
 	for _, a := range c.PutAssociations {
 		put[a.Key()] = a

@@ -55,12 +55,14 @@ func describeTopic(t *Topic, add func(string, ...any)) {
 		add("name %q%s%s%s", n.Value, typed(n.Type, tmdm.PSIDefaultNameType), scoped(n.Scope), reified(n.Reifier))
 		for j := range n.Variants {
 			v := &n.Variants[j]
-			add("variant %q of name %q%s%s%s", v.Value, n.Value, typed(v.Datatype, tmdm.XSDString), scoped(v.Scope), reified(v.Reifier))
+			add("variant %q of name %q%s%s%s", v.Value, n.Value, typed(v.Datatype, tmdm.XSDString), scoped(v.Scope),
+				reified(v.Reifier))
 		}
 	}
 	for i := range t.Occurrences {
 		o := &t.Occurrences[i]
-		add("occurrence %q of type %s%s%s%s", o.Value, o.Type, typed(o.Datatype, tmdm.XSDString), scoped(o.Scope), reified(o.Reifier))
+		add("occurrence %q of type %s%s%s%s", o.Value, o.Type, typed(o.Datatype, tmdm.XSDString), scoped(o.Scope),
+			reified(o.Reifier))
 	}
 }
 

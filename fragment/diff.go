@@ -70,7 +70,8 @@ func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 // Every reference in next must be the TopicSI of a topic in next. Where ctx ends first, its cause is the error.
 func Diff(ctx context.Context, prior Source, next *Map, see ...func(*Compared)) (*Change, error) {
 	stored := storedForms(prior)
-	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, see: see, change: &Change{}, differ: map[AssociationKey]bool{}}
+	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, see: see, change: &Change{},
+		differ: map[AssociationKey]bool{}}
 	defer d.associations.Close()
 	news := newAhead(next)
 	defer news.batches.Stop()
@@ -112,7 +113,8 @@ type Compared struct {
 }
 
 // StatementCounts counts what a source says of one topic.
-type StatementCounts struct{ Statements, Types, Associations int } // names and occurrences; its types; all else in which it plays
+// names and occurrences; its types; all else in which it plays
+type StatementCounts struct{ Statements, Types, Associations int }
 
 // Play counts an association in which the topic takes part in a way.
 func (s *StatementCounts) Play(part Part) {
@@ -131,7 +133,8 @@ type differ struct {
 	see          []func(*Compared)
 	met          Compared
 	change       *Change
-	differ       map[AssociationKey]bool // associations that say something else than before, known from their least players
+	// associations that say something else than before, known from their least players
+	differ map[AssociationKey]bool
 }
 
 // topic compares the two states of the topic with one TopicSI; either may be nil.

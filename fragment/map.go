@@ -127,7 +127,9 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 	return func(yield func(*Association, error) bool) {
 		var few [8]keyedAssociation // most topics have few
 		found := few[:0]
-		m.partsOf(m.named(player), part, func(a *tmdm.Association) { found = append(found, keyedAssociation{a: m.association(a)}) })
+		m.partsOf(m.named(player), part, func(a *tmdm.Association) {
+			found = append(found, keyedAssociation{a: m.association(a)})
+		})
 		for _, f := range sortByKeys(found) {
 			if !yield(f.a, nil) {
 				return

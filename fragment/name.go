@@ -27,7 +27,8 @@ func ValidatePrefix(sp string) error {
 	case !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#"):
 		return fmt.Errorf("source locator prefix %q must end in \"/\" or \"#\"", sp)
 	case strings.Contains(sp[:len(sp)-1], "#"):
-		return fmt.Errorf("source locator prefix %q has a \"#\" before its end, but ids of a document come directly after the \"#\"", sp)
+		return fmt.Errorf(
+			"source locator prefix %q has a \"#\" before its end, but ids of a document come directly after the \"#\"", sp)
 	}
 	return nil
 }
@@ -79,7 +80,9 @@ func assignIdentifiers(ctx context.Context, tm *tmdm.TopicMap, sp string, prior 
 func chooseTopicSIs(ctx context.Context, tm *tmdm.TopicMap, sp string, known published) (*Map, error) {
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
-			return nil, documentError("%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it", tmdm.Describe(a))
+			return nil, documentError(
+				"%s has no roles (ISO 13250-2 §5.7 asks for one at least): it belongs to no topic, so no fragment could carry it",
+				tmdm.Describe(a))
 		}
 	}
 	n := namer{tm: tm, sp: sp, published: known}

@@ -72,7 +72,8 @@ func ReadAs(ctx context.Context, r io.Reader, o xtm.Options, named Named) (*Frag
 	for _, iid := range callings(m.sp, named.ItemIdentifiers) {
 		made = append(made, unidentified(m.sp, iid))
 	}
-	if names := len(named.SubjectIdentifiers) + len(named.SubjectLocators) + len(made); named.EmptyDeletes && len(m.sorted) == 0 && names > 0 {
+	if names := len(named.SubjectIdentifiers) + len(named.SubjectLocators) + len(made); named.EmptyDeletes &&
+		len(m.sorted) == 0 && names > 0 {
 		return named.deletion(m.sp, made), nil
 	}
 	topicSI, topic, err := m.find(named)
@@ -80,7 +81,8 @@ func ReadAs(ctx context.Context, r io.Reader, o xtm.Options, named Named) (*Frag
 		return nil, err
 	}
 	if topic == nil {
-		return nil, &MissingTopicError{o.URI, cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators, named.ItemIdentifiers)...)}
+		return nil, &MissingTopicError{o.URI,
+			cmp.Or(slices.Concat(named.SubjectIdentifiers, named.SubjectLocators, named.ItemIdentifiers)...)}
 	}
 	f, err := m.describing(topicSI, topic)
 	if err == nil {
@@ -92,7 +94,8 @@ func ReadAs(ctx context.Context, r io.Reader, o xtm.Options, named Named) (*Frag
 // deletion says that the topic with one of the identifiers is deleted. made are those that it
 // may have got here.
 func (named *Named) deletion(sp string, made []Ref) *Fragment {
-	id := Identity{SubjectIdentifiers: slices.Concat(named.SubjectIdentifiers, made), SubjectLocators: named.SubjectLocators}
+	id := Identity{SubjectIdentifiers: slices.Concat(named.SubjectIdentifiers, made),
+		SubjectLocators: named.SubjectLocators}
 	if len(id.SubjectIdentifiers) == 0 {
 		id.SubjectIdentifiers = []Ref{located(sp, id.SubjectLocators)}
 	}

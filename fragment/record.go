@@ -245,7 +245,8 @@ func compareOccurrences(a, b Occurrence) int {
 	if c := cmp.Compare(a.Value, b.Value); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope), cmp.Compare(a.Reifier, b.Reifier))
+	return cmp.Or(cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope),
+		cmp.Compare(a.Reifier, b.Reifier))
 }
 
 func compareRoles(a, b Role) int {

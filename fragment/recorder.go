@@ -83,7 +83,8 @@ func (r *recorder) addAssociation(a *tmdm.Association, record *Association) *Ass
 		Roles: resize(record.Roles, len(roles)),
 	}
 	for i, role := range roles {
-		record.Roles[i] = Role{Type: r.ref(role.Type()), Player: r.ref(role.Player()), Reifier: r.reifier(role), ItemIdentifiers: r.own(role)}
+		record.Roles[i] = Role{Type: r.ref(role.Type()), Player: r.ref(role.Player()), Reifier: r.reifier(role),
+			ItemIdentifiers: r.own(role)}
 	}
 	record.Canonical()
 	return record

@@ -96,7 +96,9 @@ type post struct {
 func (p *post) forgetIDs() error {
 	for t := range p.tm.Topics() {
 		if len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 0 {
-			return documentError("%s has neither a subject identifier nor a subject locator: ids hold inside a document only, so nothing tells which topic it is", tmdm.Describe(t))
+			return documentError(
+				"%s has neither a subject identifier nor a subject locator: ids hold inside a document only, so nothing tells "+
+					"which topic it is", tmdm.Describe(t))
 		}
 		tmdm.RemoveItemIdentifier(t, t.ItemIdentifiers()...)
 	}
@@ -152,7 +154,9 @@ func (p *post) describe(named []Ref) error {
 	}
 	for a := range p.tm.Associations() {
 		if !slices.ContainsFunc(a.Roles(), func(r *tmdm.AssociationRole) bool { return p.described[r.Player()] }) {
-			return documentError("%s has no player that the document describes: give one a name, an occurrence or a type, or name it", tmdm.Describe(a))
+			return documentError(
+				"%s has no player that the document describes: give one a name, an occurrence or a type, or name it",
+				tmdm.Describe(a))
 		}
 	}
 	return nil
@@ -163,7 +167,9 @@ func (p *post) describe(named []Ref) error {
 func (p *post) findTargets() error {
 	p.targets = map[Ref]*Topic{}
 	least := func(t *tmdm.Topic) Ref { return slices.Min(t.SubjectIdentifiers()) }
-	inOrder := slices.SortedFunc(maps.Keys(p.described), func(a, b *tmdm.Topic) int { return cmp.Compare(least(a), least(b)) })
+	inOrder := slices.SortedFunc(maps.Keys(p.described), func(a, b *tmdm.Topic) int {
+		return cmp.Compare(least(a), least(b))
+	})
 	for _, t := range inOrder {
 		targets, err := p.publishedAs(t)
 		if err != nil {
@@ -226,7 +232,9 @@ func (p *post) resolveStubs() (joined bool, err error) {
 		case 1:
 			p.known[t] = true
 		default:
-			return false, documentError("%s has identifiers of several topics (%s), which only a topic that the document describes can join", tmdm.Describe(t), strings.Join(texts(topicSIs(found)), ", "))
+			return false,
+				documentError("%s has identifiers of several topics (%s), which only a topic that the document describes can join",
+					tmdm.Describe(t), strings.Join(texts(topicSIs(found)), ", "))
 		}
 		if joined, err = p.reduce(t, found[0].TopicSI()); joined || err != nil {
 			return joined, err
@@ -245,7 +253,9 @@ func topicSIs(topics []*Topic) []Ref {
 
 // reduce makes ref the only identifier of t.
 func (p *post) reduce(t *tmdm.Topic, ref Ref) (joined bool, err error) {
-	t.RemoveSubjectIdentifier(slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(si tmdm.Locator) bool { return si == ref })...)
+	t.RemoveSubjectIdentifier(slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(si tmdm.Locator) bool {
+		return si == ref
+	})...)
 	t.RemoveSubjectLocator(t.SubjectLocators()...)
 	err = t.AddSubjectIdentifier(ref)
 	var taken *tmdm.IdentityError
@@ -271,7 +281,8 @@ func (p *post) checkVariants() error {
 		for _, n := range t.Names() {
 			for _, v := range n.Variants() {
 				if n.Scope().Contains(v.Scope()) {
-					return documentError("the scope of the %s adds no topic to that of the name: its themes are one topic here", tmdm.Describe(v))
+					return documentError("the scope of the %s adds no topic to that of the name: its themes are one topic here",
+						tmdm.Describe(v))
 				}
 			}
 		}

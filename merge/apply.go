@@ -116,7 +116,9 @@ func ApplyLate(s State, f *fragment.Fragment) error {
 	}
 	own := *f
 	own.Associations = slices.DeleteFunc(slices.Clone(f.Associations), func(a *fragment.Association) bool {
-		return !slices.ContainsFunc(f.Topic.SubjectIdentifiers, func(si fragment.Ref) bool { return plays(a, si) && a.Part(si) != fragment.AsType })
+		return !slices.ContainsFunc(f.Topic.SubjectIdentifiers, func(si fragment.Ref) bool {
+			return plays(a, si) && a.Part(si) != fragment.AsType
+		})
 	})
 	return Apply(s, &own)
 }

@@ -77,10 +77,16 @@ func (r *rewriter) saidOf(s *subject) *Claims {
 		id = s.identity()
 	}
 	for _, si := range id.SubjectIdentifiers {
-		c.SubjectIdentifiers = append(c.SubjectIdentifiers, Claimed[tmdm.Locator]{si, r.givers(s, func(id *fragment.Identity) []tmdm.Locator { return id.SubjectIdentifiers }, si)})
+		c.SubjectIdentifiers = append(c.SubjectIdentifiers,
+			Claimed[tmdm.Locator]{si, r.givers(s, func(id *fragment.Identity) []tmdm.Locator {
+				return id.SubjectIdentifiers
+			}, si)})
 	}
 	for _, sl := range id.SubjectLocators {
-		c.SubjectLocators = append(c.SubjectLocators, Claimed[tmdm.Locator]{sl, r.givers(s, func(id *fragment.Identity) []tmdm.Locator { return id.SubjectLocators }, sl)})
+		c.SubjectLocators = append(c.SubjectLocators,
+			Claimed[tmdm.Locator]{sl, r.givers(s, func(id *fragment.Identity) []tmdm.Locator {
+				return id.SubjectLocators
+			}, sl)})
 	}
 	return c
 }

@@ -209,6 +209,8 @@ func (j *joiner) reify(ctx context.Context) (conflicts []*tmdm.ReifierError, err
 	}
 	// Statements that looked unequal may have become one by the joining of
 	// other reifiers.
-	conflicts = slices.DeleteFunc(conflicts, func(c *tmdm.ReifierError) bool { return tmdm.Equal(c.Construct, c.Existing) })
+	conflicts = slices.DeleteFunc(conflicts, func(c *tmdm.ReifierError) bool {
+		return tmdm.Equal(c.Construct, c.Existing)
+	})
 	return append(conflicts, unjoined...), nil
 }

@@ -61,7 +61,8 @@ func (v *View) settle() error {
 	if v.settled {
 		return nil
 	}
-	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, kept: v.kept, refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
+	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, kept: v.kept,
+		refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
 	if v.kept != nil {
 		v.chosen, v.vocabulary = v.kept.Chosen, v.kept.Vocabulary
 	} else if err := v.settleReifiers(); err != nil {
@@ -268,8 +269,9 @@ func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
 // Settlement is something that a view has found out about reifiers. It bears on topics whose records need not
 // have changed: who keeps what a view says compares the settlements of two views.
 type Settlement struct {
-	Topics []fragment.Ref // the topics that it bears on, each by one of its subject identifiers; those that are one, if Statement is ""
-	Key    string         // equal settlements have equal keys
+	// the topics that it bears on, each by one of its subject identifiers; those that are one, if Statement is ""
+	Topics []fragment.Ref
+	Key    string // equal settlements have equal keys
 
 	Statement string       // the key of a statement about which the sources disagree
 	Reifier   fragment.Ref // that the view has chosen for it
@@ -289,7 +291,8 @@ func (v *View) Settlements() ([]Settlement, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Settlement{Topics: t.SubjectIdentifiers, Key: string(appendRefs([]byte("joined"), t.SubjectIdentifiers))})
+		all = append(all,
+			Settlement{Topics: t.SubjectIdentifiers, Key: string(appendRefs([]byte("joined"), t.SubjectIdentifiers))})
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.chosen)) {
 		reifier := v.chosen[key]
@@ -300,7 +303,8 @@ func (v *View) Settlements() ([]Settlement, error) {
 
 // Kept are the settlements of a view as somebody has kept them.
 type Kept struct {
-	Joined     fragment.Source         // a topic for each settlement that joins topics, with these as its subject identifiers
+	// a topic for each settlement that joins topics, with these as its subject identifiers
+	Joined     fragment.Source
 	Chosen     map[string]fragment.Ref // reifiers of the other settlements, by their statements
 	Vocabulary bool                    // what [View.Vocabulary] has returned
 }

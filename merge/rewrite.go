@@ -117,7 +117,8 @@ func (r *rewriter) names(s *subject) []ClaimedName {
 	all = unite(all, func(a, b ClaimedName) int {
 		return compareNames(a.Value, b.Value)
 	}, func(into, from *ClaimedName) {
-		join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers, &into.By, from.By)
+		join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers,
+			&into.By, from.By)
 		into.Variants = append(into.Variants, from.Variants...)
 	})
 	for i := range all {
@@ -125,7 +126,8 @@ func (r *rewriter) names(s *subject) []ClaimedName {
 		n.Variants = unite(n.Variants, func(a, b Claimed[fragment.Variant]) int {
 			return compareVariants(a.Value, b.Value)
 		}, func(into, from *Claimed[fragment.Variant]) {
-			join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers, &into.By, from.By)
+			join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers,
+				&into.By, from.By)
 		})
 		if len(r.v.chosen) > 0 {
 			r.choose(&n.Value.Reifier, func() string { return nameKey(s.ref, &n.Value) })
@@ -157,7 +159,8 @@ func (r *rewriter) occurrences(s *subject) []Claimed[fragment.Occurrence] {
 	all = unite(all, func(a, b Claimed[fragment.Occurrence]) int {
 		return compareOccurrences(a.Value, b.Value)
 	}, func(into, from *Claimed[fragment.Occurrence]) {
-		join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers, &into.By, from.By)
+		join(&into.Value.Reifier, from.Value.Reifier, &into.Value.ItemIdentifiers, from.Value.ItemIdentifiers,
+			&into.By, from.By)
 	})
 	if len(r.v.chosen) > 0 {
 		for i := range all {
@@ -186,7 +189,8 @@ func (r *rewriter) association(part int, a *fragment.Association) *fragment.Asso
 	if !changed && len(ids) == len(a.ItemIdentifiers) {
 		return a
 	}
-	out := &fragment.Association{Type: r.ref(a.Type), Scope: r.refs(a.Scope), Reifier: r.ref(a.Reifier), ItemIdentifiers: ids}
+	out := &fragment.Association{Type: r.ref(a.Type), Scope: r.refs(a.Scope), Reifier: r.ref(a.Reifier),
+		ItemIdentifiers: ids}
 	for _, role := range a.Roles {
 		role.Type, role.Player, role.Reifier = r.ref(role.Type), r.ref(role.Player), r.ref(role.Reifier)
 		out.Roles = append(out.Roles, role)
@@ -214,7 +218,8 @@ func compareVariants(a, b fragment.Variant) int {
 }
 
 func compareOccurrences(a, b fragment.Occurrence) int {
-	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope))
+	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Datatype, b.Datatype), cmp.Compare(a.Type, b.Type),
+		slices.Compare(a.Scope, b.Scope))
 }
 
 func compareRoles(a, b fragment.Role) int {
@@ -238,7 +243,8 @@ func unite[T any](list []T, compare func(a, b T) int, join func(into, from *T)) 
 
 // join gives what a statement has to an equal one. Lists that records share are
 // not changed but replaced.
-func join(reifier *fragment.Ref, otherReifier fragment.Ref, ids *[]tmdm.Locator, otherIDs []tmdm.Locator, by *[]int, otherBy []int) {
+func join(reifier *fragment.Ref, otherReifier fragment.Ref, ids *[]tmdm.Locator, otherIDs []tmdm.Locator, by *[]int,
+	otherBy []int) {
 	*reifier = cmp.Or(*reifier, otherReifier)
 	if len(otherIDs) > 0 {
 		all := slices.Concat(*ids, otherIDs)

@@ -85,7 +85,9 @@ func (v *View) subject(whole bool, si fragment.Ref, members ...member) (*subject
 		return compareRefs(a.id.TopicSI(), b.id.TopicSI())
 	})
 	if len(s.members) > 0 {
-		s.ref = slices.MinFunc(s.members, func(a, b member) int { return compareRefs(a.id.TopicSI(), b.id.TopicSI()) }).id.TopicSI()
+		s.ref = slices.MinFunc(s.members, func(a, b member) int {
+			return compareRefs(a.id.TopicSI(), b.id.TopicSI())
+		}).id.TopicSI()
 	}
 	v.last = s
 	return s, nil
@@ -149,7 +151,8 @@ func (s *subject) identity() fragment.Identity {
 	if len(s.members) == 1 {
 		return *s.members[0].id
 	}
-	id := fragment.Identity{SubjectIdentifiers: []tmdm.Locator{s.ref}, SubjectLocators: slices.Sorted(slices.Values(s.sls.list))}
+	id := fragment.Identity{SubjectIdentifiers: []tmdm.Locator{s.ref},
+		SubjectLocators: slices.Sorted(slices.Values(s.sls.list))}
 	for _, si := range s.sis.list {
 		if si != s.ref {
 			id.SubjectIdentifiers = append(id.SubjectIdentifiers, si)

@@ -37,7 +37,9 @@ func (v *View) played(player fragment.Ref, parts []fragment.Part) iter.Seq2[*fra
 			return
 		}
 		if v.plain {
-			v.asStated(func(src fragment.Source) iter.Seq2[*fragment.Association, error] { return playedIn(src, player, parts) })(yield)
+			v.asStated(func(src fragment.Source) iter.Seq2[*fragment.Association, error] {
+				return playedIn(src, player, parts)
+			})(yield)
 			return
 		}
 		s, err := v.subject(false, player)
@@ -106,7 +108,8 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 }
 
 // asStated iterates over associations of the one source of a plain view, in its order.
-func (v *View) asStated(of func(fragment.Source) iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
+func (v *View) asStated(
+	of func(fragment.Source) iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		r := rewriter{v: v}
 		for a, err := range of(v.parts[0].Source) {
@@ -202,7 +205,8 @@ func compareKeyed(a, b keyed) int { return bytes.Compare(a.key[:], b.key[:]) }
 // associationsOf iterates over the associations of s, by key, that accept
 // accepts, if it is given. It collects as many as may be held and those of the
 // least keys; if there are more, it reads them again for those that follow.
-func (v *View) associationsOf(s *subject, streams []fragment.Part, accept func(*fragment.Association) bool) iter.Seq2[Claimed[*fragment.Association], error] {
+func (v *View) associationsOf(s *subject, streams []fragment.Part,
+	accept func(*fragment.Association) bool) iter.Seq2[Claimed[*fragment.Association], error] {
 	return func(yield func(Claimed[*fragment.Association], error) bool) {
 		var after, until *fragment.AssociationKey // those with keys in this range
 		r := rewriter{v: v}

@@ -82,7 +82,8 @@ func merge(t, other *tmdm.Topic) *tmdm.Topic {
 }
 
 func size(t *tmdm.Topic) int {
-	return len(t.Names()) + len(t.Occurrences()) + len(t.SubjectIdentifiers()) + len(t.SubjectLocators()) + len(t.ItemIdentifiers())
+	return len(t.Names()) + len(t.Occurrences()) + len(t.SubjectIdentifiers()) + len(t.SubjectLocators()) +
+		len(t.ItemIdentifiers())
 }
 
 // ref returns the topic that r refers to, and creates it where it has not been

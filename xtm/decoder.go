@@ -125,7 +125,8 @@ func (d *Decoder) notTopicMap() {
 			syntax.Reason = otherformat.Explain("XTM", syntax.Reason, "", d.xml.Unread())
 		}
 	case d.root == "topicMap":
-		e := d.errorAt(d.pos(), "the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none")
+		e := d.errorAt(d.pos(),
+			"the root element <topicMap> is not in a namespace of XTM; lenient reading takes it as XTM 1.0 where it has none")
 		e.Rule = InNamespace
 		d.err = e
 	default:
@@ -210,7 +211,8 @@ func (d *Decoder) element() Element {
 func (d *Decoder) mergeMap(href []byte) *MergeMap {
 	m := &MergeMap{Pos: d.pos(), Locator: d.locator(href)}
 	if d.o.Loader == nil {
-		d.fail("<mergeMap> asks for %s to be merged in, which is not done here: merge the documents first, or take the element out", m.Locator)
+		d.fail("<mergeMap> asks for %s to be merged in, which is not done here: merge the documents first, or take the "+
+			"element out", m.Locator)
 	}
 	return m
 }

@@ -16,21 +16,26 @@ import (
 // Losses counts what a version of the syntax, or another format, could not carry and the encoder
 // left out.
 type Losses struct {
-	NameTypes          int `json:"nameTypes"`                 // types of names other than the default (XTM 1.0)
-	Datatypes          int `json:"datatypes"`                 // datatypes other than string and IRI (XTM 1.0); the values are written
-	ItemIdentifiers    int `json:"itemIdentifiers"`           // item identifiers of statements for which there is no place (XTM 1.0)
-	SubjectIdentifiers int `json:"subjectIdentifiers"`        // subject identifiers whose successors readers put in their place (XTM 1.0); they are written
-	Variants           int `json:"variants"`                  // variants whose scope adds nothing to that of their name; all (RDF)
-	Associations       int `json:"associations"`              // associations without roles (XTM 2.x, RDF)
-	Scopes             int `json:"scopes,omitempty"`          // scopes that are no language (RDF); what is in them is written
-	Reifiers           int `json:"reifiers,omitempty"`        // which topics are statements (RDF)
-	SubjectLocators    int `json:"subjectLocators,omitempty"` // subject locators beside other identifiers (RDF)
-	FileSubjects       int `json:"fileSubjects,omitempty"`    // subjects that are named for a file (RDF); they are written
+	NameTypes int `json:"nameTypes"` // types of names other than the default (XTM 1.0)
+	// datatypes other than string and IRI (XTM 1.0); the values are written
+	Datatypes int `json:"datatypes"`
+	// item identifiers of statements for which there is no place (XTM 1.0)
+	ItemIdentifiers int `json:"itemIdentifiers"`
+	// subject identifiers whose successors readers put in their place (XTM 1.0); they are written
+	SubjectIdentifiers int `json:"subjectIdentifiers"`
+	// variants whose scope adds nothing to that of their name; all (RDF)
+	Variants        int `json:"variants"`
+	Associations    int `json:"associations"`              // associations without roles (XTM 2.x, RDF)
+	Scopes          int `json:"scopes,omitempty"`          // scopes that are no language (RDF); what is in them is written
+	Reifiers        int `json:"reifiers,omitempty"`        // which topics are statements (RDF)
+	SubjectLocators int `json:"subjectLocators,omitempty"` // subject locators beside other identifiers (RDF)
+	FileSubjects    int `json:"fileSubjects,omitempty"`    // subjects that are named for a file (RDF); they are written
 }
 
 // Total returns the number of all losses.
 func (l Losses) Total() int {
-	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.SubjectIdentifiers + l.Variants + l.Associations + l.Scopes + l.Reifiers + l.SubjectLocators + l.FileSubjects
+	return l.NameTypes + l.Datatypes + l.ItemIdentifiers + l.SubjectIdentifiers + l.Variants + l.Associations + l.Scopes +
+		l.Reifiers + l.SubjectLocators + l.FileSubjects
 }
 
 // NameTypes says what becomes of the types of names in XTM 1.0, which has no

@@ -46,7 +46,8 @@ func (b *builder) finish(ctx context.Context) error {
 	}
 	// What looked unequal may have become equal by the merging of reifiers.
 	for _, r := range b.reify(waiting) {
-		err := r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier), tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
+		err := r.doc.errorAt(r.pos, nil, "%s reifies both %s and %s", tmdm.Describe(r.reifier),
+			tmdm.Describe(r.reifier.Reified()), tmdm.Describe(r.c))
 		if err := r.doc.o.problem(err); err != nil {
 			return err
 		}
@@ -85,7 +86,8 @@ func (b *builder) identified() error {
 		if r.doc.version != V20 || len(ids) != 1 || namesElement(ids[0]) {
 			continue
 		}
-		if err := r.doc.o.problem(r.doc.errorAt(r.pos, nil, "the reifier %q refers to no topic element: none has it as <itemIdentity>", ids[0])); err != nil {
+		if err := r.doc.o.problem(r.doc.errorAt(r.pos, nil,
+			"the reifier %q refers to no topic element: none has it as <itemIdentity>", ids[0])); err != nil {
 			return err
 		}
 	}
@@ -102,7 +104,8 @@ func (b *builder) unequalReifiers() error {
 		for _, r := range a.a.Roles() {
 			k, reifier := key{r.Type(), r.Player()}, r.Reifier()
 			if first := seen[k]; first != nil && reifier != nil && first != reifier {
-				err := a.doc.errorAt(a.pos, nil, "the <association> has two equal roles with different reifiers: %s and %s", tmdm.Describe(first), tmdm.Describe(reifier))
+				err := a.doc.errorAt(a.pos, nil, "the <association> has two equal roles with different reifiers: %s and %s",
+					tmdm.Describe(first), tmdm.Describe(reifier))
 				if err := a.doc.o.problem(err); err != nil {
 					return err
 				}
@@ -134,7 +137,8 @@ func (b *builder) conflict(err *tmdm.ReifierError) error {
 			at = r
 		}
 	}
-	return at.doc.o.problem(at.doc.errorAt(at.pos, err, "%s reifies both %s and %s", tmdm.Describe(err.Topic), tmdm.Describe(err.Existing), tmdm.Describe(err.Construct)))
+	return at.doc.o.problem(at.doc.errorAt(at.pos, err, "%s reifies both %s and %s", tmdm.Describe(err.Topic),
+		tmdm.Describe(err.Existing), tmdm.Describe(err.Construct)))
 }
 
 // settleClashes looks at item identifiers that two constructs claimed. Equal
@@ -144,7 +148,8 @@ func (b *builder) settleClashes() error {
 		if r, ok := id.holder.(tmdm.Reifiable); ok && tmdm.Equal(r, id.c) {
 			continue
 		}
-		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c), tmdm.Describe(id.holder))
+		err := id.doc.errorAt(id.pos, nil, "the item identifier %s of %s identifies %s already", id.loc, tmdm.Describe(id.c),
+			tmdm.Describe(id.holder))
 		err.Rule = ItemIdentifiers
 		if id.doc.o.Lenient || id.doc.o.DropClashes {
 			id.doc.o.tolerated(err)

@@ -213,7 +213,8 @@ func (d *Decoder) embedded(depth int, before []byte, event scan.Kind) string {
 func (d *Decoder) declared(bindings []scan.Binding) {
 	for _, b := range bindings {
 		if len(b.Space) > d.limits.Locator {
-			d.failLimit("the name of a namespace of %d bytes is too long (%d at most): %s", len(b.Space), d.limits.Locator, excerpt(b.Space))
+			d.failLimit("the name of a namespace of %d bytes is too long (%d at most): %s", len(b.Space), d.limits.Locator,
+				excerpt(b.Space))
 		}
 		d.grow(len(b.Space))
 	}

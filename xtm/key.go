@@ -22,7 +22,8 @@ func (v *Variant) key() string {
 }
 
 func (o *Occurrence) key(t *Topic) string {
-	return quoted("occurrence", t.self().key(), o.Value, cmp.Or(o.Datatype, tmdm.XSDString), o.Type.key()) + " " + keys(o.Scope)
+	return quoted("occurrence", t.self().key(), o.Value, cmp.Or(o.Datatype, tmdm.XSDString), o.Type.key()) + " " +
+		keys(o.Scope)
 }
 
 func (a *Association) key() string {

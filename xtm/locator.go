@@ -80,7 +80,8 @@ func (e *Encoder) checkLocator(l string) {
 	case err != nil:
 		e.fail(fmt.Sprintf("the locator %q", l), "it %s; tmdm.ParseLocator makes locators that can be written", reasonOf(err))
 	case normal != l:
-		e.fail(fmt.Sprintf("the locator %q", l), "readers would take it for %q, its normal form; tmdm.ParseLocator makes that", normal)
+		e.fail(fmt.Sprintf("the locator %q", l),
+			"readers would take it for %q, its normal form; tmdm.ParseLocator makes that", normal)
 	}
 }
 

@@ -43,8 +43,9 @@ func (d *Decoder) newTopic() *Topic {
 	}
 	t := last(&d.own.topics)
 	*t = Topic{
-		ItemIdentifiers: t.ItemIdentifiers[:0], SubjectIdentifiers: t.SubjectIdentifiers[:0], SubjectLocators: t.SubjectLocators[:0],
-		Types: t.Types[:0], Names: t.Names[:0], Occurrences: t.Occurrences[:0], Pos: d.pos(),
+		ItemIdentifiers: t.ItemIdentifiers[:0], SubjectIdentifiers: t.SubjectIdentifiers[:0],
+		SubjectLocators: t.SubjectLocators[:0],
+		Types:           t.Types[:0], Names: t.Names[:0], Occurrences: t.Occurrences[:0], Pos: d.pos(),
 	}
 	return t
 }

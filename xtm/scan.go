@@ -18,11 +18,14 @@ type Limits struct {
 	Bytes      int64 // bytes of a document; default: no limit
 	Expansion  int64 // bytes that entities may add to a document, beyond its length; default 8 MiB
 	Locator    int   // bytes of a locator once it is resolved, and of the name of a namespace; default 8 KiB
-	Growth     int64 // bytes that bases, inherited themes and namespaces may add, beyond 16 times its length; default 8 MiB
-	Documents  int   // documents that mergeMap brings in; default 1000
-	Themes     int   // topics in the scope of one statement; default 200
-	Roles      int   // of one association; default 100,000
-	Memory     int64 // bytes of memory of one topic or association while it is read, and of a map that [Read] makes, estimated to within a factor of 2; default: no limit
+	// bytes that bases, inherited themes and namespaces may add, beyond 16 times its length; default 8 MiB
+	Growth    int64
+	Documents int // documents that mergeMap brings in; default 1000
+	Themes    int // topics in the scope of one statement; default 200
+	Roles     int // of one association; default 100,000
+	// bytes of memory of one topic or association while it is read, and of a map that [Read] makes, estimated to within a
+	// factor of 2; default: no limit
+	Memory int64
 }
 
 func (l Limits) withDefaults() Limits {
@@ -76,7 +79,8 @@ func (d *Decoder) scanError(err error) error {
 		return e
 	case errors.As(err, &limit):
 		reason := fmt.Sprintf(limitReasons[limit.Limit], limit.Max)
-		return &SyntaxError{URI: limit.URI, Line: limit.Line, Column: limit.Column, Reason: reason, Err: errors.Join(ErrLimit, err)}
+		return &SyntaxError{URI: limit.URI, Line: limit.Line, Column: limit.Column, Reason: reason,
+			Err: errors.Join(ErrLimit, err)}
 	}
 	return fmt.Errorf("reading %s: %w", d.o.name(), errors.Unwrap(err)) // without the scanner's words
 }
@@ -92,5 +96,6 @@ var limitReasons = map[string]string{
 	"DTD":         "the internal DTD subset is longer than %d bytes",
 	"EntityDepth": "entities are nested more than %d deep",
 	"Expansion":   "entities add more than %d bytes to the document",
-	"Growth":      "resolved locators, inherited themes and namespaces add more than 16 times the document and %d bytes; use a shorter xml:base, shorter namespaces and smaller scopes",
+	"Growth": "resolved locators, inherited themes and namespaces add more than 16 times the document and %d " +
+		"bytes; use a shorter xml:base, shorter namespaces and smaller scopes",
 }

@@ -92,7 +92,8 @@ func (x *exporter) isID(l tmdm.Locator) bool {
 
 // self returns a reference to t, by its first identifier.
 func self(t *tmdm.Topic) Ref {
-	e := Topic{ItemIdentifiers: t.ItemIdentifiers(), SubjectIdentifiers: t.SubjectIdentifiers(), SubjectLocators: t.SubjectLocators()}
+	e := Topic{ItemIdentifiers: t.ItemIdentifiers(), SubjectIdentifiers: t.SubjectIdentifiers(),
+		SubjectLocators: t.SubjectLocators()}
 	return e.self()
 }
 

@@ -74,7 +74,9 @@ func (d *Decoder) baseName10() Name {
 	for name := d.child("baseName"); name != ""; name = d.child("baseName") {
 		switch name {
 		case "instanceOf":
-			d.tolerate(UntypedNames, "<baseName> cannot hold <instanceOf> in XTM 1.0; lenient reading takes it as the type of the name, as Ontopia means it")
+			d.tolerate(UntypedNames,
+				"<baseName> cannot hold <instanceOf> in XTM 1.0; lenient reading takes it as the type of the name, as "+
+					"Ontopia means it")
 			d.one(&n.Type, d.ref(name), "baseName", name)
 		case "scope":
 			n.Scope = d.scope(n.Scope, d.someRefs(name))

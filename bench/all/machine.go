@@ -15,7 +15,8 @@ const quietLoad = 0.5
 // machine says what the benchmarks run on, and how much else it did in the last minute.
 func machine(ctx context.Context) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %d processors, %s/%s, %s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&s, "%s, %d processors, %s/%s, %s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
+		runtime.Version())
 	for _, version := range [][]string{{"java", "-version"}, {"xmllint", "--version"}, {"nginx", "-v"}} {
 		out, err := exec.CommandContext(ctx, version[0], version[1:]...).CombinedOutput()
 		if line, _, _ := strings.Cut(string(out), "\n"); err == nil {

@@ -128,7 +128,8 @@ func (r *run) execute(ctx context.Context, root, built string) (output []byte, e
 }
 
 func (r *run) arguments() []string {
-	args := []string{"-test.run", "^$", "-test.bench", "^Benchmark" + r.name + "$", "-test.benchtime", "1x", "-test.timeout", limit}
+	args := []string{"-test.run", "^$", "-test.bench", "^Benchmark" + r.name + "$", "-test.benchtime", "1x",
+		"-test.timeout", limit}
 	if r.database {
 		args = append(args, "-engine", "postgres")
 	}

@@ -22,7 +22,8 @@ func WriteSKOS(w io.Writer, notation string, n int) error {
 		fmt.Fprintf(out, "@prefix skos: <%s> .\n@prefix xsd: <%s> .\n@prefix c: <%sconcept/> .\n", skos, xsd, Base)
 		write = writeTurtle
 	case "RDFXML":
-		fmt.Fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rdf:RDF xmlns:rdf=\"%s\" xmlns:skos=\"%s\">\n", rdf, skos)
+		fmt.Fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rdf:RDF xmlns:rdf=\"%s\" xmlns:skos=\"%s\">\n", rdf,
+			skos)
 		write, end = writeRDFXML, "</rdf:RDF>\n"
 	}
 	for i := range n {

@@ -54,8 +54,10 @@ name to go on without it.
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "`names` of collections and subscriptions of the server")
 	cmd.Flags().StringSliceVar(&types, "type", nil, "only instances of these `topics`")
-	cmd.Flags().StringSliceVar(&associationTypes, "association-type", nil, "only associations of these types (`topics`); the types of topics are always there")
-	cmd.Flags().StringSliceVar(&scope, "scope", nil, "only statements in the unconstrained scope or with one of these themes (`topics`)")
+	cmd.Flags().StringSliceVar(&associationTypes, "association-type", nil,
+		"only associations of these types (`topics`); the types of topics are always there")
+	cmd.Flags().StringSliceVar(&scope, "scope", nil,
+		"only statements in the unconstrained scope or with one of these themes (`topics`)")
 	cmd.Flags().StringVar(&title, "title", "", "title of the collection")
 	cmd.Flags().BoolVar(&expand, "expand", false, "derive from what derived sources are derived from, and follow that")
 	cmd.Flags().StringVar(&data, "data", cli.StateDir("server"), "data `folder` of the server, for --expand")
@@ -64,10 +66,14 @@ name to go on without it.
 			from[i] = strings.TrimSpace(from[i])
 		}
 		if len(from) == 0 || slices.Contains(from, "") {
-			return cli.UsageError(fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas between them", args[0]))
+			return cli.UsageError(
+				fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas "+
+					"between them", args[0]))
 		}
 		if cmd.Flags().Changed("data") && !expand {
-			return cli.UsageError(errors.New("--data is for --expand: without it, the running server derives in its own data folder; leave --data out"))
+			return cli.UsageError(
+				errors.New("--data is for --expand: without it, the running server derives in its own data folder; " +
+					"leave --data out"))
 		}
 		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
 			return cli.UsageError(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))

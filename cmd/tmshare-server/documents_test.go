@@ -33,7 +33,8 @@ func TestDocumentsQuoteMessagesOfThePrograms(t *testing.T) {
 	}
 }
 
-// codeOf returns the Go code of the project, without tests, packages for tests and comments.
+// codeOf returns the Go code of the project, without tests, packages for tests and comments. Texts that are joined of
+// parts are whole.
 func codeOf(t *testing.T) string {
 	root := filepath.Join("..", "..")
 	var code strings.Builder
@@ -49,7 +50,7 @@ func codeOf(t *testing.T) string {
 		}
 		return err
 	}))
-	return code.String()
+	return regexp.MustCompile(`" \+\s+"`).ReplaceAllString(code.String(), "")
 }
 
 // docs/operations.md names all alerts, and no others.

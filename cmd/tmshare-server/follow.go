@@ -17,7 +17,8 @@ import (
 
 // follow does the rounds of the subscriptions of a data folder, until ctx ends and the last one has: wait waits for
 // that. SIGHUP begins a round of each.
-func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *slog.Logger) (begin, wait func(), err error) {
+func (f *serveFlags) follow(ctx context.Context, held *extension.Holding,
+	log *slog.Logger) (begin, wait func(), err error) {
 	var running sync.WaitGroup
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // also where nothing is followed: the signal must not end the program
@@ -29,7 +30,9 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding, log *s
 		extension.Held(f.app.Extensions, held)
 		return func() {}, wait, nil
 	}
-	w, err := clientcmd.Follow(held, client.Config{Formats: f.config.Formats, Protocols: extension.Protocols(f.app.Extensions), ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log},
+	w, err := clientcmd.Follow(held,
+		client.Config{Formats: f.config.Formats, Protocols: extension.Protocols(f.app.Extensions),
+			ConfirmAfter: f.confirmAfter, MaxDelete: f.config.MaxDelete, Hosts: f.hosts, Lenient: f.config.Lenient, Logger: log},
 		watch.Options{Interval: f.interval, Jitter: clientcmd.Jitter})
 	if err != nil {
 		return nil, nil, err

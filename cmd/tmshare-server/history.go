@@ -215,7 +215,8 @@ appears when it is complete.
 }
 
 // export writes a collection in a format. What the server may not offer is made of XTM 2.1 here.
-func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer) (xtm.Losses, error) {
+func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time,
+	w io.Writer) (xtm.Losses, error) {
 	if f.Stored != "" {
 		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
 	}
@@ -306,7 +307,8 @@ back the rest. --max-delete holds as for an import.
 	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
 	cmd.Flags().BoolVar(&force, "force", false, "with --commit: take back what can be, even if some of it must stay")
-	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{}, "with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{},
+		"with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if w.MaxDelete != (losses.Limit{}) && commit == 0 {

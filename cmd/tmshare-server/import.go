@@ -46,11 +46,14 @@ anew, a warning says so.`,
 	fl := cmd.Flags()
 	fl.StringVar(&im.Title, "title", "", "`title` of the collection (default: as it is; of a new one: its name)")
 	fl.StringVar(&im.Summary, "summary", "", "`text` that describes the collection (default: as it is)")
-	fl.StringVar(&im.SP, "sp", "", "source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
+	fl.StringVar(&im.SP, "sp", "",
+		"source locator prefix, an `IRI`, of a new collection; ends in / or #, is fixed for ever (default: base URL + "+
+			"/topicmaps/NAME/, then a random part where the base URL is not public)")
 	fl.StringVar(&root, "root", "", "`folder` below which the files are that a mergeMap names (default: that of FILE)")
 	checkFormats := a.FormatFlags(fl, formats.Use{Reads: true})
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
-	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{}, "lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{},
+		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		toldHow, err := checkFormats(nil)

@@ -52,7 +52,8 @@ the private key: keep it, and let nobody else read it. It is not part of backups
 			return printKey(cmd.OutOrStdout(), args[0], key, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "one `word` that says in each checkpoint whose key it is (default: the name of this machine)")
+	cmd.Flags().StringVar(&name, "name", "",
+		"one `word` that says in each checkpoint whose key it is (default: the name of this machine)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 	return cmd
 }

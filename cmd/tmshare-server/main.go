@@ -15,8 +15,8 @@ import (
 
 func main() { os.Exit(execute(ext.All)) }
 
-// execute runs the command line of this process, with extensions that are made anew for each command line. It returns the
-// exit code.
+// execute runs the command line of this process, with extensions that are made anew for each command line. It returns
+// the exit code.
 func execute(all func() []extension.Extension) int {
 	root := &cobra.Command{
 		Use:   "tmshare-server",
@@ -27,8 +27,10 @@ snapshots and of fragments, one for each topic that changes.
 Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
 except those that say what of a running server to change.`,
 	}
-	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(), Execute: clientcmd.Executing(all), Serves: true}
-	root.AddCommand(serveCommand(a), importCommand(a), topicsCommand(a), collectionsCommand(a), deriveCommand(), snapshotCommand(), gcCommand(), keyCommand())
+	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(),
+		Execute: clientcmd.Executing(all), Serves: true}
+	root.AddCommand(serveCommand(a), importCommand(a), topicsCommand(a), collectionsCommand(a), deriveCommand(),
+		snapshotCommand(), gcCommand(), keyCommand())
 	root.AddCommand(historyCommand(), logCommand(), exportCommand(a), diffCommand(), revertCommand(), doctorCommand(a))
 	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)

@@ -14,7 +14,8 @@ import (
 // openMap opens the file that is sent as a whole map. The server does not open what
 // a mergeMap names, so a file that may have one is merged here, with files below
 // root ("": its own folder). So is a file that flags say how to read.
-func openMap(ctx context.Context, path, root string, known formats.Registry, how bool) (*admin.Document, func(), error) {
+func openMap(ctx context.Context, path, root string, known formats.Registry,
+	how bool) (*admin.Document, func(), error) {
 	merges := root != "" || how
 	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
 		if merges, err = formats.MayMerge(path); err != nil {

@@ -61,9 +61,12 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		case err == nil:
 			return nil
 		case interrupted.Err() != nil:
-			return errors.New("interrupted; what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was")
+			return errors.New(
+				"interrupted; what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was")
 		case ctx.Err() != nil:
-			return fmt.Errorf("given up after %s (--timeout); what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was", r.timeout)
+			return fmt.Errorf(
+				"given up after %s (--timeout); what the server had begun may have been done: \"tmshare-server log NAME\" shows "+
+					"whether it was", r.timeout)
 		}
 		return err
 	}
@@ -111,14 +114,16 @@ func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
 // writeFlags adds to a command on which conditions it is to change a collection.
 func writeFlags(cmd *cobra.Command, w *admin.Write) {
 	ifMatchFlag(cmd, &w.IfMatch)
-	cmd.Flags().StringVar(&w.Author, "author", "", "`name` of who makes the change; history shows it (default: that of the token, if it has one)")
+	cmd.Flags().StringVar(&w.Author, "author", "",
+		"`name` of who makes the change; history shows it (default: that of the token, if it has one)")
 	cmd.Flags().StringVar(&w.Message, "message", "", "`text` that says why; history shows it")
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "publish nothing; print what would be published")
 }
 
 // ifMatchFlag adds the guard against lost updates to a command.
 func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
-	cmd.Flags().StringVar(ifMatch, "if-match", "", "only if the collection has this `etag` still; \"collections show\" has it")
+	cmd.Flags().StringVar(ifMatch, "if-match", "",
+		"only if the collection has this `etag` still; \"collections show\" has it")
 }
 
 // print prints the answer: as JSON, or as text.
@@ -154,9 +159,12 @@ func published(p *publish.Published) string {
 	case p.Added+p.Updated+p.Deleted == 0:
 		text = fmt.Sprintf("%s: nothing has changed, %d topics", p.Collection, p.Topics)
 	case p.DryRun:
-		text = listedChanges(p) + fmt.Sprintf("%s: dry run, nothing is published. Would be: %d added, %d updated, %d deleted, %d topics then", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+		text = listedChanges(p) +
+			fmt.Sprintf("%s: dry run, nothing is published. Would be: %d added, %d updated, %d deleted, %d topics then",
+				p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
 	default:
-		text = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated, p.Deleted, p.Topics)
+		text = fmt.Sprintf("%s: %d added, %d updated, %d deleted, %d topics now", p.Collection, p.Added, p.Updated,
+			p.Deleted, p.Topics)
 	}
 	return text
 }

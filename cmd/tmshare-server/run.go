@@ -69,7 +69,8 @@ func (f *serveFlags) listener() (net.Listener, error) {
 	listener, err := net.Listen("tcp", f.run.Listen)
 	switch malformed := (*net.AddrError)(nil); {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
+		return nil, fmt.Errorf(
+			"--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
 	case errors.As(err, &malformed):
 		return nil, cli.UsageError(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
 	case err != nil:
@@ -131,7 +132,8 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 func (f *runFlags) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: time.Minute,
+			PingTimeout: 15 * time.Second},
 		ConnContext: web.ConnContext,
 		ErrorLog:    slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 	}

@@ -93,43 +93,70 @@ give their token to the page /sign-in.html, and edit topics by forms then.`,
 			return f.serve(ctx)
 		},
 	}
-	fl := cmd.Flags()
-	fl.StringArrayVar(&f.maps, "map", nil, "`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add adds the flags of serve, those of extensions included.
+func (f *serveFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.maps, "map", nil,
+		"`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
 	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
-	fl.StringArrayVar(&f.prefixes, "sp", nil, "`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + /topicmaps/NAME/, then a random part where the base URL is not public)")
-	f.config.Formats, f.checkFormats = a.Formats(), a.FormatFlags(fl, formats.Use{Reads: true, Several: true})
+	fl.StringArrayVar(&f.prefixes, "sp", nil,
+		"`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + "+
+			"/topicmaps/NAME/, then a random part where the base URL is not public)")
+	f.config.Formats, f.checkFormats = f.app.Formats(), f.app.FormatFlags(fl, formats.Use{Reads: true, Several: true})
 	fl.StringArrayVar(&f.titles, "title", nil, "`NAME=TITLE` of a new collection (default: its name)")
-	fl.StringVar(&a.Data, "data", cli.StateDir("server"), "data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
-	a.AddStoreFlag(fl)
+	fl.StringVar(&f.app.Data, "data", cli.StateDir("server"),
+		"data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
+	f.app.AddStoreFlag(fl)
 	servingFlags(fl, &f.run.Serving)
-	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil, "`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For (repeatable; this machine is trusted anyway)")
-	fl.DurationVar(&f.run.delay, "shutdown-delay", 0, "after SIGTERM, take requests for this `time` while /readyz already says no")
+	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil,
+		"`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For "+
+			"(repeatable; this machine is trusted anyway)")
+	fl.DurationVar(&f.run.delay, "shutdown-delay", 0,
+		"after SIGTERM, take requests for this `time` while /readyz already says no")
 	fl.DurationVar(&f.run.grace, "shutdown-grace", 30*time.Second, "after that, finish what runs for at most this `time`")
-	fl.IntVar(&f.config.MaxWaiting, "max-waiting", 10_000, "`number` of requests that wait for a change at a time (Prefer: wait=N); others are answered at once")
-	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2, "`number` of maps that are read from requests at a time; others are told to try again")
-	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second, "`time` in which a client must send, or take, 64 KiB")
-	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second, "log a request that takes longer than this `time` as a warning; 0: none")
+	fl.IntVar(&f.config.MaxWaiting, "max-waiting", 10_000,
+		"`number` of requests that wait for a change at a time (Prefer: wait=N); others are answered at once")
+	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2,
+		"`number` of maps that are read from requests at a time; others are told to try again")
+	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second,
+		"`time` in which a client must send, or take, 64 KiB")
+	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second,
+		"log a request that takes longer than this `time` as a warning; 0: none")
 	fl.DurationVar(&f.config.SlowClientTimeout, "patience", 30*time.Second, "the same")
 	_ = fl.MarkDeprecated("patience", "use --slow-client-timeout")
-	fl.DurationVar(&f.interval, "interval", 5*time.Minute, "`time` between two rounds of a subscription of the data folder; 0: none, \"tmshare-client sync\" does them")
-	fl.DurationVar(&f.confirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss of a subscription")
-	fl.StringArrayVar(&f.hosts, "host", nil, "let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
-	fl.StringVar(&f.root, "root", "", "`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
+	fl.DurationVar(&f.interval, "interval", 5*time.Minute,
+		"`time` between two rounds of a subscription of the data folder; 0: none, \"tmshare-client sync\" does them")
+	fl.DurationVar(&f.confirmAfter, "confirm-after", 10*time.Minute,
+		"`time` between the first and the last reading that confirm a loss of a subscription")
+	fl.StringArrayVar(&f.hosts, "host", nil,
+		"let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
+	fl.StringVar(&f.root, "root", "",
+		"`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
 	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
 	fl.BoolVar(&f.lenient, "lenient", true, "read such XTM as it is meant, and log a warning (default)")
-	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30, "largest map that is taken, of a request or a file, unpacked, in `bytes`")
-	fl.IntVar(&f.config.Limits.Roles, "max-roles", 1000, "largest `number` of roles of an association that is taken: each of its players has all of them in its fragment")
-	fl.DurationVar(&f.config.PublishTimeout, "publish-timeout", 10*time.Minute, "`time` that a publication may take once its map is read; others wait meanwhile")
-	fl.TextVar(&f.config.MaxDelete, "max-delete", losses.Limit{}, "let a new version of a map lose at most so many topics, unless its writer says otherwise: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30,
+		"largest map that is taken, of a request or a file, unpacked, in `bytes`")
+	fl.IntVar(&f.config.Limits.Roles, "max-roles", 1000,
+		"largest `number` of roles of an association that is taken: each of its players has all of them in its fragment")
+	fl.DurationVar(&f.config.PublishTimeout, "publish-timeout", 10*time.Minute,
+		"`time` that a publication may take once its map is read; others wait meanwhile")
+	fl.TextVar(&f.config.MaxDelete, "max-delete", losses.Limit{},
+		"let a new version of a map lose at most so many topics, unless its writer says otherwise: `N`, N% or all "+
+			"(default: half, and any number of fewer than 20)")
 	fl.IntVar(&f.config.SnapshotEvery, "snapshot-every", 1000, "take a new snapshot after this `number` of changes")
-	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour, "take a new snapshot when a change has waited for it for this `time`")
+	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour,
+		"take a new snapshot when a change has waited for it for this `time`")
 	fl.IntVar(&f.config.SnapshotsKept, "snapshots-kept", 3, "keep this `number` of snapshots")
-	fl.Uint64Var(&f.config.KeepEntries, "keep-entries", 0, "give up changes before the last `number` of a map (0: keep all)")
+	fl.Uint64Var(&f.config.KeepEntries, "keep-entries", 0,
+		"give up changes before the last `number` of a map (0: keep all)")
 	fl.DurationVar(&f.config.KeepFor, "keep-for", 0, "give up changes older than this `time` (0: keep all)")
-	fl.IntVar(&f.config.DocumentSize, "document-size", 100, "`number` of entries in an archive document, for new collections")
+	fl.IntVar(&f.config.DocumentSize, "document-size", 100,
+		"`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
-	extension.AddFlags(a.Extensions, fl)
-	return cmd
+	extension.AddFlags(f.app.Extensions, fl)
 }
 
 // maybeZero are the flags with numbers and times that may be 0.
@@ -141,7 +168,8 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 		given := f.Value.String()
 		number := slices.Contains([]string{"int", "int64", "duration"}, f.Value.Type()) && !slices.Contains(maybeZero, f.Name)
 		if number && (given == "0" || given == "0s") {
-			err = cli.UsageError(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given, f.DefValue))
+			err = cli.UsageError(fmt.Errorf("--%s %s: give more than 0, or leave the flag out for %s", f.Name, given,
+				f.DefValue))
 		}
 	})
 	return err
@@ -151,60 +179,70 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 // committed, however small the documents: a deletion changes all that it was related to.
 const leastPublication = 256 << 20
 
-func (f *serveFlags) serve(ctx context.Context) (err error) {
-	if _, err := f.app.Place(); err != nil {
-		return err
-	}
-	maps, err := cli.Pairs("map", f.maps)
+// configure checks the flags, and makes the configuration of the server of them. It returns, by the names of
+// collections, their files, prefixes and titles.
+func (f *serveFlags) configure() (maps, prefixes, titles map[string]string, err error) {
+	fail := func(err error) (_, _, _ map[string]string, _ error) { return nil, nil, nil, err }
+	maps, err = cli.Pairs("map", f.maps)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	for name := range maps {
 		if err := store.ValidateName(name); err != nil {
-			return cli.UsageError(fmt.Errorf("--map: %w", err))
+			return fail(cli.UsageError(fmt.Errorf("--map: %w", err)))
 		}
 	}
-	prefixes, err := cli.PairsOf("sp", f.prefixes, maps, fragment.ValidatePrefix)
+	prefixes, err = cli.PairsOf("sp", f.prefixes, maps, fragment.ValidatePrefix)
 	if err != nil {
-		return err
+		return fail(err)
 	}
-	titles, err := cli.PairsOf("title", f.titles, maps, func(string) error { return nil })
+	titles, err = cli.PairsOf("title", f.titles, maps, func(string) error { return nil })
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	if _, err := f.checkFormats(maps); err != nil {
-		return cli.UsageError(err)
+		return fail(cli.UsageError(err))
 	}
 	if f.watch && len(maps) == 0 {
-		return cli.UsageError(errors.New("--watch: there is no --map to follow"))
+		return fail(cli.UsageError(errors.New("--watch: there is no --map to follow")))
 	}
 	if f.run.TokenFile != "" {
 		if f.config.Tokens, f.config.TokenNames, err = readTokens(f.run.TokenFile); err != nil {
-			return err
+			return fail(err)
 		}
 	}
 	if f.config.TrustedProxies, err = networks(f.trustedProxies); err != nil {
-		return cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err))
+		return fail(cli.UsageError(fmt.Errorf("--trusted-proxy: %w", err)))
 	}
 	readers, err := cli.Pairs("read-token-file", f.run.ReadTokenFiles)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	f.config.Lenient = f.lenient && !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
 		if f.config.ReadTokens[name], _, err = readTokens(readers[name]); err != nil {
-			return err
+			return fail(err)
 		}
 	}
 	level := slog.LevelInfo
 	if f.verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	f.config.Logger = log
+	f.run.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	f.config.Logger = f.run.log
+	return maps, prefixes, titles, nil
+}
 
-	f.run.log = log
+func (f *serveFlags) serve(ctx context.Context) (err error) {
+	if _, err := f.app.Place(); err != nil {
+		return err
+	}
+	maps, prefixes, titles, err := f.configure()
+	if err != nil {
+		return err
+	}
+	log := f.run.log
 	if err := f.run.prepare(); err != nil {
 		return err
 	}
@@ -219,11 +257,14 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	f.config.OnLoopback = ip.IsLoopback()
 	if f.config.BaseURL = f.run.BaseURL; f.run.BaseURL == "" {
 		if ip.IsUnspecified() {
-			return cli.UsageError(fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url", f.run.Listen))
+			return cli.UsageError(
+				fmt.Errorf("--listen %s: this is on all addresses of the machine; give the one that others know with --base-url",
+					f.run.Listen))
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	err = f.app.OpenAlone(ctx, store.Options{Dir: f.app.Data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	err = f.app.OpenAlone(ctx,
+		store.Options{Dir: f.app.Data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
 	if err != nil {
 		return err
 	}
@@ -243,14 +284,16 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	defer s.Close()
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
-		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)), Settings: store.Settings{Title: titles[name]}}
+		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)),
+			Settings: store.Settings{Title: titles[name]}}
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
 			return err // nothing is served: whoever has named the map would think that it is
 		}
 		if !imported && !f.watch {
-			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection", name, "file", maps[name])
+			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection",
+				name, "file", maps[name])
 		}
 		watched = append(watched, w)
 	}
@@ -271,10 +314,13 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 
 // importFile creates a collection, unless it is there already. prefix is the
 // source locator prefix asked for, "" where the default will do.
-func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string, w *publish.Watched) (imported bool, err error) {
+func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string,
+	w *publish.Watched) (imported bool, err error) {
 	err = s.Store.View(ctx, c.Name, func(v *store.View) error {
 		if c.SP != v.SP && prefix != "" {
-			return cli.UsageError(fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under another name", c.Name, prefix, v.SP))
+			return cli.UsageError(
+				fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under "+
+					"another name", c.Name, prefix, v.SP))
 		}
 		return nil
 	})
@@ -290,6 +336,7 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 	if err != nil {
 		return false, fmt.Errorf("--map %s=%s: %w", c.Name, w.File, err)
 	}
-	s.Logger.Info("imported", "collection", c.Name, "topics", created.Topics, "sp", created.SP, "took", time.Since(start).Round(time.Millisecond))
+	s.Logger.Info("imported", "collection", c.Name, "topics", created.Topics, "sp", created.SP, "took",
+		time.Since(start).Round(time.Millisecond))
 	return true, nil
 }

@@ -42,7 +42,8 @@ they are replaced as well, by nothing but their identifiers and associations.`,
   tmshare-server topics put egov topic.xtm`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
-	cmd.Flags().StringArrayVar(&topics, "topic", nil, "`subject identifier` of a topic to replace in any case (repeatable)")
+	cmd.Flags().StringArrayVar(&topics, "topic", nil,
+		"`subject identifier` of a topic to replace in any case (repeatable)")
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		doc, done, err := openXTM(known, args[1])
@@ -97,7 +98,8 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
   tmshare-server topics get egov https://psi.egov.example.org/service/dog-licence --at 2026-11-01`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
-	cmd.Flags().StringVar(&format, "format", "xtm2.1", "`format`: xtm2.1, which loses nothing, xtm1, or of maps that are offered in RDF turtle, ntriples or rdfxml")
+	cmd.Flags().StringVar(&format, "format", "xtm2.1",
+		"`format`: xtm2.1, which loses nothing, xtm1, or of maps that are offered in RDF turtle, ntriples or rdfxml")
 	cli.OneOf(cmd.Flags(), "format", known.Served().Names()...)
 	at.add(cmd, 1, "at", "as it was at this `time`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")
@@ -109,6 +111,7 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 		if claims && (!at.first().IsZero() || f != formats.XTM21) {
 			return cli.UsageError(errors.New("--claims prints what is said now, in xtm2.1: leave --at and --format out"))
 		}
-		return r.server.Topic(ctx, args[0], args[1], admin.TopicForm{Extension: f.URLEnding, At: at.first(), Claims: claims}, r.out)
+		return r.server.Topic(ctx, args[0], args[1], admin.TopicForm{Extension: f.URLEnding, At: at.first(), Claims: claims},
+			r.out)
 	})
 }

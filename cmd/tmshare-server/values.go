@@ -19,7 +19,8 @@ func readTokens(file string) (tokens []string, names map[string]string, err erro
 	names = map[string]string{}
 	for _, t := range all {
 		if len(t.Name) > publish.MaxAuthor || !utf8.ValidString(t.Name) {
-			return nil, nil, fmt.Errorf("%s: the name %.20q… of a token is longer than %d bytes, or no UTF-8", file, t.Name, publish.MaxAuthor)
+			return nil, nil, fmt.Errorf("%s: the name %.20q… of a token is longer than %d bytes, or no UTF-8", file, t.Name,
+				publish.MaxAuthor)
 		}
 		tokens, names[t.Value] = append(tokens, t.Value), t.Name
 	}

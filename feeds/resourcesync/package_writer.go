@@ -60,9 +60,11 @@ func (c *counter) Write(p []byte) (int, error) {
 // manifest that a dump's link of relation contents leads to; it must be empty.
 // The manifest is read from there at the end, so the two are the same bytes
 // (Z39.99 §11.1, §13.1), and only the directory of the package is in memory.
-func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document, options PackageOptions) (*PackageWriter, error) {
+func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document,
+	options PackageOptions) (*PackageWriter, error) {
 	if d.Index || !kinds[d.Capability].manifest {
-		return nil, &InvalidError{Element: "urlset/rs:md", Rule: fmt.Sprintf("%q is not the capability of a manifest", read.Clip(string(d.Capability)))}
+		return nil, &InvalidError{Element: "urlset/rs:md",
+			Rule: fmt.Sprintf("%q is not the capability of a manifest", read.Clip(string(d.Capability)))}
 	}
 	m, err := NewWriter(manifest, d, options.Manifest)
 	if err != nil {

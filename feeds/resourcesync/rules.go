@@ -97,7 +97,8 @@ func checkTimes(t *Times, snapshot, interval bool) string {
 		name    string
 		time    time.Time
 		allowed bool
-	}{{"at", t.At, snapshot}, {"completed", t.Completed, snapshot}, {"from", t.From, interval}, {"until", t.Until, interval}} {
+	}{{"at", t.At, snapshot}, {"completed", t.Completed, snapshot}, {"from", t.From, interval},
+		{"until", t.Until, interval}} {
 		switch {
 		case one.time.IsZero():
 		case !one.allowed:
@@ -160,7 +161,8 @@ func (r *rules) checkItem(i *Item) error {
 	if rule := r.checkChangeFreq(i.ChangeFreq); rule != "" {
 		return invalid("changefreq", "%s", rule)
 	}
-	rule := cmp.Or(r.checkCapability(i), r.checkChange(i), r.checkItemTimes(i), r.checkPath(i), checkRepresentation(&i.Representation))
+	rule := cmp.Or(r.checkCapability(i), r.checkChange(i), r.checkItemTimes(i), r.checkPath(i),
+		checkRepresentation(&i.Representation))
 	if rule != "" {
 		return invalid("rs:md", "%s", rule)
 	}
@@ -321,7 +323,8 @@ func checkRepresentation(p *Representation) string {
 	for _, h := range p.Hashes {
 		size, known := digestSizes[h.Algorithm]
 		switch {
-		case h.Algorithm == "" || h.Digest == "" || !isToken(h.Algorithm) || !isToken(h.Digest) || strings.Contains(h.Algorithm, ":"):
+		case h.Algorithm == "" || h.Digest == "" || !isToken(h.Algorithm) || !isToken(h.Digest) ||
+			strings.Contains(h.Algorithm, ":"):
 			return fmt.Sprintf("%q is no hash (Z39.99 §7)", read.Clip(h.String()))
 		case known && (!isHex(h.Digest) || len(h.Digest) != 2*size):
 			return fmt.Sprintf("%q is not the digest of %s in hexadecimal (Z39.99 §7)", read.Clip(h.Digest), h.Algorithm)

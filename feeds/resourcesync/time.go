@@ -79,7 +79,8 @@ func parseTime(s []byte) (begin, end time.Time, ok bool) {
 		return begin, end, false
 	}
 	// time.Date turns 30 February into March; a date that moves is none.
-	if month < 1 || month > 12 || day < 1 || day > 28 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
+	if month < 1 || month > 12 || day < 1 || day > 28 &&
+		time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return begin, end, false
 	}
 	begin = time.Date(year, time.Month(month), day, hour, minute-offset, second, nanos, time.UTC)

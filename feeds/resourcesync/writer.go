@@ -59,7 +59,8 @@ func NewWriter(w io.Writer, d Document, options Options) (*Writer, error) {
 		return nil, err
 	}
 	root := wr.rules.root()
-	b := append(wr.buf, `<?xml version="1.0" encoding="UTF-8"?>`+"\n<"+root+` xmlns="`+NamespaceSitemap+`" xmlns:rs="`+NamespaceRS+`">`+"\n"...)
+	b := append(wr.buf, `<?xml version="1.0" encoding="UTF-8"?>`+"\n<"+root+` xmlns="`+NamespaceSitemap+`" xmlns:rs="`+
+		NamespaceRS+`">`+"\n"...)
 	b = wr.appendMetadata(b, &Metadata{Capability: d.Capability, Times: d.Times})
 	b = append(b, '\n')
 	for i := range d.Links {

@@ -19,7 +19,8 @@ func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit 
 	}
 	change.Renumbered = d.ids.moved()
 	if !limit.Allows(&d.lost) {
-		return nil, &TooManyError{Measure: d.lost, Added: change.Added, Updated: change.Updated, Renumbered: change.Renumbered, Limit: limit}
+		return nil, &TooManyError{Measure: d.lost, Added: change.Added, Updated: change.Updated,
+			Renumbered: change.Renumbered, Limit: limit}
 	}
 	return change, nil
 }

@@ -14,8 +14,9 @@ import (
 // It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic
 // that a reading would change. The zero value has measured nothing.
 type Measure struct {
-	Topics     int // of the state before
-	Statements int // of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
+	Topics int // of the state before
+	// of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
+	Statements int
 
 	Deleted, Emptied, Untyped int // topics that are lost, each counted once
 

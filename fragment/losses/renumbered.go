@@ -99,6 +99,8 @@ const RenumberedRule = "renumbered-ids"
 
 // RenumberedWarning says what it means that so many topics have other ids than before.
 func RenumberedWarning(topics int) string {
-	return fmt.Sprintf("%d topics have other ids in the document than before. Topics without subject identifiers are known by their ids alone, so each of these is published as another topic. "+
-		"Keep the ids from version to version, or give the topics subject identifiers", topics)
+	return fmt.Sprintf(
+		"%d topics have other ids in the document than before. Topics without subject identifiers are known by their ids "+
+			"alone, so each of these is published as another topic. "+
+			"Keep the ids from version to version, or give the topics subject identifiers", topics)
 }

@@ -1,6 +1,6 @@
 // Package nodes says what topics say that have neither a name nor an identifier that people can read: the blank nodes
-// of RDF, above all. Lists are their members, labels of SKOS-XL and values their texts, class expressions of OWL read as
-// in its Manchester syntax. Other nodes are what they say, one within another.
+// of RDF, above all. Lists are their members, labels of SKOS-XL and values their texts, class expressions of OWL read
+// as in its Manchester syntax. Other nodes are what they say, one within another.
 package nodes
 
 import (
@@ -411,8 +411,8 @@ func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 	return err
 }
 
-// SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles in
-// some languages, the best first.
+// SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles
+// in some languages, the best first.
 func SourceOf(languages []string, states ...Records) Source { return &ofStates{languages, states} }
 
 // Records are those of a map.

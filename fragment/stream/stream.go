@@ -129,7 +129,8 @@ func (s *stream) element(e xtm.Element) error {
 func (s *stream) onlyReferred(e xtm.Element) (err error) {
 	references(e, func(r xtm.Ref) {
 		if err == nil && s.known.announce(r.Locator) {
-			err = s.yield(fragment.Record{Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{r.Locator}}}})
+			err = s.yield(
+				fragment.Record{Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{r.Locator}}}})
 		}
 	})
 	if err == nil && s.known.referred == 0 {
@@ -151,7 +152,8 @@ var errEqual = notStreamable("two statements are equal")
 
 // topic makes the record of a topic. Equal statements would have to be joined.
 func (s *stream) topic(e *xtm.Topic) (*fragment.Topic, error) {
-	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: e.SubjectIdentifiers, SubjectLocators: e.SubjectLocators}}
+	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: e.SubjectIdentifiers,
+		SubjectLocators: e.SubjectLocators}}
 	if len(e.Names) > 0 {
 		t.Names = make([]fragment.Name, len(e.Names))
 	}
@@ -201,10 +203,12 @@ func (s *stream) variants(variants []xtm.Variant) []fragment.Variant {
 
 func (s *stream) association(e *xtm.Association) (*fragment.Association, error) {
 	a := fragment.NewAssociation(len(e.Roles))
-	a.Type, a.Scope, a.Reifier, a.ItemIdentifiers = e.Type.Locator, scope(e.Scope), e.Reifier.Locator, s.own(e.ItemIdentifiers)
+	a.Type, a.Scope, a.Reifier, a.ItemIdentifiers = e.Type.Locator, scope(e.Scope), e.Reifier.Locator,
+		s.own(e.ItemIdentifiers)
 	for i := range e.Roles {
 		r := &e.Roles[i]
-		a.Roles[i] = fragment.Role{Type: r.Type.Locator, Player: r.Player.Locator, Reifier: r.Reifier.Locator, ItemIdentifiers: s.own(r.ItemIdentifiers)}
+		a.Roles[i] = fragment.Role{Type: r.Type.Locator, Player: r.Player.Locator, Reifier: r.Reifier.Locator,
+			ItemIdentifiers: s.own(r.ItemIdentifiers)}
 	}
 	a.Canonical()
 	if anyEqual(a.Roles, func(r, s *fragment.Role) bool { return r.Type == s.Type && r.Player == s.Player }) {

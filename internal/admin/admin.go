@@ -33,11 +33,14 @@ type Client struct {
 // that is sent, "" for none.
 func New(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(address, "?#") {
-		return nil, fmt.Errorf("%q is not an http or https URL without query and fragment: write it as in http://127.0.0.1:8080", address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		strings.ContainsAny(address, "?#") {
+		return nil, fmt.Errorf(
+			"%q is not an http or https URL without query and fragment: write it as in http://127.0.0.1:8080", address)
 	}
 	return &Client{
-		base:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".html"), "/topicmaps"), // that of the overview will do, and of its page
+		// that of the overview will do, and of its page
+		base:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".html"), "/topicmaps"),
 		token: token,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),

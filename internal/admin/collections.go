@@ -67,7 +67,8 @@ func (c *Client) feed(ctx context.Context, path string) (f *feeds.Feed, etag str
 	}
 	defer res.Body.Close()
 	err = c.read(&r, res, func(body io.Reader) (err error) {
-		f, err = feeds.Decode(io.LimitReader(body, 64<<20), c.base+path, feeds.Limits{ContentType: res.Header.Get("Content-Type")})
+		f, err = feeds.Decode(io.LimitReader(body, 64<<20), c.base+path,
+			feeds.Limits{ContentType: res.Header.Get("Content-Type")})
 		return err
 	})
 	return f, res.Header.Get("ETag"), err
@@ -87,7 +88,8 @@ const settingsType = "application/json"
 
 // Put changes the settings of a collection, or creates it, empty, if there is
 // none.
-func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch string) (s server.CollectionSettings, created bool, err error) {
+func (c *Client) Put(ctx context.Context, name string, change Change,
+	ifMatch string) (s server.CollectionSettings, created bool, err error) {
 	if change == nil {
 		change = Change{}
 	}
@@ -96,7 +98,8 @@ func (c *Client) Put(ctx context.Context, name string, change Change, ifMatch st
 		return nil, false, err
 	}
 	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: settingsType}
-	status, err := c.ask(ctx, request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, &s)
+	status, err := c.ask(ctx,
+		request{method: http.MethodPut, path: mapPath(name), body: body, Write: Write{IfMatch: ifMatch}}, &s)
 	return s, status == http.StatusCreated, err
 }
 

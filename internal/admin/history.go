@@ -36,7 +36,8 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*history.Li
 			query.Set("limit", strconv.Itoa(min(1000, q.Limit-len(all.Changes))))
 		}
 		var page history.List
-		if _, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/history", query: "?" + query.Encode()}, &page); err != nil {
+		if _, err := c.ask(ctx,
+			request{method: http.MethodGet, path: mapPath(name) + "/history", query: "?" + query.Encode()}, &page); err != nil {
 			return nil, err
 		}
 		page.Changes = append(all.Changes, page.Changes...)
@@ -57,14 +58,16 @@ func (c *Client) Differences(ctx context.Context, name string, from, to time.Tim
 		}
 	}
 	var d server.Differences
-	_, err := c.ask(ctx, request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode()}, &d)
+	_, err := c.ask(ctx,
+		request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode()}, &d)
 	return &d, err
 }
 
 // Export writes a collection as it is now, or as it was at a time that is not zero. extension is that of the
 // form in which it is wanted, such as ".xtm21".
 func (c *Client) Export(ctx context.Context, name, extension string, at time.Time, w io.Writer) error {
-	return c.copy(ctx, request{method: http.MethodGet, path: mapPath(name) + "/snapshots/current" + extension, query: atQuery(nil, at), accept: "*/*"}, w)
+	return c.copy(ctx, request{method: http.MethodGet, path: mapPath(name) + "/snapshots/current" + extension,
+		query: atQuery(nil, at), accept: "*/*"}, w)
 }
 
 // copy writes the body of an answer.
@@ -101,7 +104,8 @@ func (c *Client) RevertTopic(ctx context.Context, name, si string, to time.Time,
 }
 
 // RevertCommit takes back what a commit has changed; with force it does so even where some of that must stay.
-func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool, w Write) (*publish.Published, error) {
+func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, force bool,
+	w Write) (*publish.Published, error) {
 	query := url.Values{"commit": {strconv.FormatUint(commit, 10)}}
 	if force {
 		query.Set("force", "true")
@@ -110,5 +114,6 @@ func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, f
 }
 
 func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*publish.Published, error) {
-	return c.publish(ctx, request{method: http.MethodPost, path: mapPath(name) + "/revert", query: "?" + query.Encode(), Write: w})
+	return c.publish(ctx,
+		request{method: http.MethodPost, path: mapPath(name) + "/revert", query: "?" + query.Encode(), Write: w})
 }

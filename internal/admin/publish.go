@@ -88,7 +88,8 @@ func (c *Client) Import(ctx context.Context, im Import, doc *Document) (*Importe
 	case err != nil:
 		return nil, err
 	case im.SP != "" && there.Text("sp") != "" && im.SP != there.Text("sp"):
-		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name, there.Text("sp"))
+		return nil, fmt.Errorf("the source locator prefix of %s is %s for ever; publish the map under another name", im.Name,
+			there.Text("sp"))
 	}
 	if doc, err = doc.on(there.Text("sp")); err != nil {
 		return nil, err
@@ -159,7 +160,9 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 	}
 	p := &publish.Published{}
 	if doc, err = doc.on(settings.Text("sp")); err == nil {
-		p, err = c.publish(ctx, request{method: http.MethodPut, path: mapPath(im.Name), body: doc, Write: Write{Author: im.Author, Message: im.Message}})
+		p, err = c.publish(ctx,
+			request{method: http.MethodPut, path: mapPath(im.Name), body: doc,
+				Write: Write{Author: im.Author, Message: im.Message}})
 	}
 	if err == nil {
 		return &Imported{Published: *p, Created: created}, nil
@@ -179,7 +182,8 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 // PutTopics publishes what a document says of some topics. topics are subject
 // identifiers of topics in it that are published even if it says nothing of them
 // but their identifiers.
-func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document, w Write) (*publish.Published, error) {
+func (c *Client) PutTopics(ctx context.Context, name string, topics []string, doc *Document,
+	w Write) (*publish.Published, error) {
 	r := request{method: http.MethodPost, path: mapPath(name) + "/topics", body: doc, Write: w}
 	if len(topics) > 0 {
 		r.query = "?" + url.Values{"topic": topics}.Encode()

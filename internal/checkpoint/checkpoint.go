@@ -39,7 +39,8 @@ func parse(text string) (*Checkpoint, error) {
 	}
 	c := &Checkpoint{Origin: lines[0]}
 	var err error
-	if c.Size, err = strconv.ParseInt(lines[1], 10, 64); err != nil || c.Size < 0 || strconv.FormatInt(c.Size, 10) != lines[1] {
+	if c.Size, err = strconv.ParseInt(lines[1], 10, 64); err != nil || c.Size < 0 ||
+		strconv.FormatInt(c.Size, 10) != lines[1] {
 		return nil, fmt.Errorf("its second line is no number of entries: %.40q", lines[1])
 	}
 	if c.Root, err = tlog.ParseHash(lines[2]); err != nil {
@@ -76,7 +77,8 @@ func Open(signed, public string) (*Checkpoint, error) {
 		for _, s := range unknown.Note.UnverifiedSigs {
 			names = append(names, fmt.Sprintf("%s+%08x", s.Name, s.Hash))
 		}
-		return nil, fmt.Errorf("it is signed by %s, not by %s+%08x", strings.Join(names, ", "), verifier.Name(), verifier.KeyHash())
+		return nil, fmt.Errorf("it is signed by %s, not by %s+%08x", strings.Join(names, ", "), verifier.Name(),
+			verifier.KeyHash())
 	case err != nil:
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "note: "))
 	}
@@ -93,7 +95,8 @@ func Leaf(updated time.Time, topicSI string, live, covered bool, digest string) 
 	case covered:
 		state = "covered"
 	}
-	return fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", updated.UTC().Format("2006-01-02T15:04:05.000000Z"), state, topicSI, digest)
+	return fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", updated.UTC().Format("2006-01-02T15:04:05.000000Z"), state,
+		topicSI, digest)
 }
 
 // Follows checks that the log of c goes on from the one of an earlier checkpoint: proof is what the server answers to
@@ -103,7 +106,9 @@ func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 	case c.Origin != earlier.Origin:
 		return &ForkError{Reason: fmt.Sprintf("it is of another collection (%s, not %s)", c.Origin, earlier.Origin)}
 	case c.Size < earlier.Size:
-		return &ForkError{Reason: fmt.Sprintf("the log has %d entries, and had %d: it was put back to an earlier state, or forked", c.Size, earlier.Size)}
+		return &ForkError{
+			Reason: fmt.Sprintf("the log has %d entries, and had %d: it was put back to an earlier state, or forked", c.Size,
+				earlier.Size)}
 	case earlier.Size == 0:
 		return nil
 	case c.Size == earlier.Size && c.Root == earlier.Root && c.Digest != earlier.Digest:
@@ -114,10 +119,12 @@ func (c *Checkpoint) Follows(earlier *Checkpoint, proof tlog.TreeProof) error {
 		return &ForkError{Reason: fmt.Sprintf("two logs of %d entries are signed: the log was forked", c.Size)}
 	}
 	if len(proof) == 0 {
-		return &ForkError{Reason: fmt.Sprintf("nothing proves that the log still has the %d entries that it had", earlier.Size)}
+		return &ForkError{Reason: fmt.Sprintf("nothing proves that the log still has the %d entries that it had",
+			earlier.Size)}
 	}
 	if err := tlog.CheckTree(proof, c.Size, c.Root, earlier.Size, earlier.Root); err != nil {
-		return &ForkError{Reason: fmt.Sprintf("the log does not have the %d entries that it had: it was rewritten, or forked", earlier.Size)}
+		return &ForkError{Reason: fmt.Sprintf("the log does not have the %d entries that it had: it was rewritten, or forked",
+			earlier.Size)}
 	}
 	return nil
 }
@@ -135,5 +142,6 @@ func (e *ForkError) Error() string {
 		}
 		return "\n  " + what + "\n    " + strings.ReplaceAll(strings.TrimSpace(signed), "\n", "\n    ")
 	}
-	return e.Reason + show("the checkpoint that was accepted last:", e.Known) + show("the checkpoint that is stated now:", e.Stated)
+	return e.Reason + show("the checkpoint that was accepted last:", e.Known) +
+		show("the checkpoint that is stated now:", e.Stated)
 }

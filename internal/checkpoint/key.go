@@ -27,7 +27,8 @@ const maxKeyFile = 4 << 10
 // checkpoint who has signed. It has no white space and no "+". A file that is there already is kept, and is an error.
 func GenerateKey(path, name string) (*Key, error) {
 	if name == "" || strings.ContainsAny(name, "+") || len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name {
-		return nil, fmt.Errorf("%q cannot be the name of a key: use one word without \"+\", such as the name of your server", name)
+		return nil, fmt.Errorf("%q cannot be the name of a key: use one word without \"+\", such as the name of your server",
+			name)
 	}
 	private, public, err := note.GenerateKey(rand.Reader, name)
 	if err != nil {
@@ -89,7 +90,8 @@ func ReadKey(path string) (*Key, error) {
 // CheckPublic returns an error where a text is no public key.
 func CheckPublic(public string) error {
 	if _, err := note.NewVerifier(public); err != nil {
-		return fmt.Errorf("%.200q is no public key: take the one that \"tmshare-server key show\" prints, NAME+HASH+KEY", public)
+		return fmt.Errorf("%.200q is no public key: take the one that \"tmshare-server key show\" prints, NAME+HASH+KEY",
+			public)
 	}
 	return nil
 }

@@ -20,11 +20,15 @@ import (
 
 // Exit codes. Of several, an error is told first, then what differs.
 const (
-	OK          = 0
-	Failed      = 1 // an error
-	Usage       = 2 // the command line makes no sense
-	Quarantined = 3 // sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had, or in doubt
-	Differs     = 4 // sync, retry, replace: a copy is not what its source states; verify, diff, mirror --audit: what was compared is not equal; check: damaged, but can be repaired; doctor: something is to be done
+	OK     = 0
+	Failed = 1 // an error
+	Usage  = 2 // the command line makes no sense
+	// sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had,
+	// or in doubt
+	Quarantined = 3
+	// sync, retry, replace: a copy is not what its source states; verify, diff, mirror --audit: what was compared is not
+	// equal; check: damaged, but can be repaired; doctor: something is to be done
+	Differs = 4
 
 	ClosedPipe = 128 + 13 // nobody reads the output any more: what shells tell of SIGPIPE
 )
@@ -72,11 +76,13 @@ func Pairs(flag string, values []string) (map[string]string, error) {
 }
 
 // PairsOf reads the values NAME=VALUE of a flag that says something of maps of the command.
-func PairsOf(flag string, values []string, of map[string]string, check func(value string) error) (map[string]string, error) {
+func PairsOf(flag string, values []string, of map[string]string,
+	check func(value string) error) (map[string]string, error) {
 	all, err := Pairs(flag, values)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if of[name] == "" {
-			return nil, UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name, all[name], name))
+			return nil, UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name,
+				all[name], name))
 		}
 		if err := check(all[name]); err != nil {
 			return nil, UsageError(fmt.Errorf("--%s %s: %w", flag, name, err))
@@ -186,7 +192,8 @@ func NotEmpty(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // ErrNoData says that no data folder is named, and that there is no default.
-var ErrNoData error = &ExitError{Usage, errors.New("no data folder: there is neither $XDG_STATE_HOME nor a home folder for the default; name one with --data")}
+var ErrNoData error = &ExitError{Usage,
+	errors.New("no data folder: there is neither $XDG_STATE_HOME nor a home folder for the default; name one with --data")}
 
 // commandLineOnly marks flags that have no environment variable.
 const commandLineOnly = "tmshare_command_line_only"

@@ -18,7 +18,8 @@ const completesWithin = 2 * time.Second
 // names is called in the environment that getenv reads, with the flags that are on the command line. What it cannot
 // find out it leaves out: a shell shows no errors. cobra keeps what it is told of flags until the process ends, so a
 // daemon does not call this for commands of others.
-func CompleteArguments(root *cobra.Command, getenv func(string) string, names func(context.Context, *cobra.Command) []string) {
+func CompleteArguments(root *cobra.Command, getenv func(string) string,
+	names func(context.Context, *cobra.Command) []string) {
 	known := func(cmd *cobra.Command) []string {
 		if fromEnvironment(cmd.Flags(), getenv) != nil {
 			return nil
@@ -31,7 +32,8 @@ func CompleteArguments(root *cobra.Command, getenv func(string) string, names fu
 		CompleteArguments(cmd, getenv, names)
 	}
 	if words := argumentsOf(root); root.ValidArgsFunction == nil && root.Runnable() && !root.HasAvailableSubCommands() {
-		root.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		root.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			word := wordAt(words, len(args))
 			if word != "NAME" {
 				return completeWord(word)
@@ -52,7 +54,8 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag, known func(*cobra.Command) 
 		return
 	}
 	word, _ := pflag.UnquoteUsage(f)
-	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) { // it is there
+	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion,
+		cobra.ShellCompDirective) { // it is there
 		if all := f.Annotations[values]; all != nil {
 			return all, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -75,7 +78,8 @@ func OneOf(flags *pflag.FlagSet, flag string, all ...string) {
 // out or repeated: "sync [NAME...]" has "NAME...".
 func argumentsOf(cmd *cobra.Command) (words []string) {
 	for _, word := range strings.Fields(cmd.Use)[1:] {
-		if strings.ContainsAny(word, "-{|") && word != "SUBJECT-IDENTIFIER" && word != "FILE|DIR" && word != "FILE|FOLDER" { // flags, and what is instead of them
+		// flags, and what is instead of them
+		if strings.ContainsAny(word, "-{|") && word != "SUBJECT-IDENTIFIER" && word != "FILE|DIR" && word != "FILE|FOLDER" {
 			break
 		}
 		word = strings.NewReplacer("[", "", "]...", "...", "]", "", "…", "...").Replace(word)

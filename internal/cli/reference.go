@@ -10,7 +10,8 @@ import (
 
 // writeReference writes what each command says of itself, as one document in Markdown.
 func writeReference(w io.Writer, c *cobra.Command) error {
-	if c.HasParent() && (!c.IsAvailableCommand() || c.Name() == "completion" || c.Name() == "help") { // those every program of cobra has
+	// those every program of cobra has
+	if c.HasParent() && (!c.IsAvailableCommand() || c.Name() == "completion" || c.Name() == "help") {
 		return nil
 	}
 	var help bytes.Buffer
@@ -19,7 +20,8 @@ func writeReference(w io.Writer, c *cobra.Command) error {
 	if err := c.Help(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "## %s\n\n%s.\n\n```text\n%s\n```\n\n", c.CommandPath(), c.Short, withoutSpacesAtEnds(help.Bytes())); err != nil {
+	if _, err := fmt.Fprintf(w, "## %s\n\n%s.\n\n```text\n%s\n```\n\n", c.CommandPath(), c.Short,
+		withoutSpacesAtEnds(help.Bytes())); err != nil {
 		return err
 	}
 	for _, sub := range c.Commands() {

@@ -14,7 +14,8 @@ import (
 )
 
 // contradictions are flags of which each takes back what the other says.
-var contradictions = [][2]string{{"strict", "lenient"}, {"quiet", "verbose"}, {"no-merge", "root"}, {"previous", "base"}}
+var contradictions = [][2]string{{"strict", "lenient"}, {"quiet", "verbose"}, {"no-merge", "root"},
+	{"previous", "base"}}
 
 // checkContradictions returns an error where flags contradict each other.
 func checkContradictions(flags *pflag.FlagSet) error {
@@ -33,7 +34,8 @@ func checkContradictions(flags *pflag.FlagSet) error {
 // checkNegative returns an error for a number or a time that is less than nothing: no flag has a use for one.
 func checkNegative(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{"int", "int64", "float64", "duration"}, f.Value.Type()) && strings.HasPrefix(f.Value.String(), "-") && err == nil {
+		if slices.Contains([]string{"int", "int64", "float64", "duration"}, f.Value.Type()) &&
+			strings.HasPrefix(f.Value.String(), "-") && err == nil {
 			err = UsageError(fmt.Errorf("--%s %s: it cannot be negative; leave the sign out", f.Name, f.Value))
 		}
 	})
@@ -111,7 +113,8 @@ func countArguments(cmd *cobra.Command, args []string, otherwise error) string {
 	var all, needed []string
 	complete := true // the line has nothing but arguments
 	for _, word := range strings.Fields(cmd.Use)[1:] {
-		if strings.HasPrefix(strings.TrimLeft(word, "[{"), "-") || strings.HasPrefix(word, "{") || word == "|" || word == "[flags]" {
+		if strings.HasPrefix(strings.TrimLeft(word, "[{"), "-") || strings.HasPrefix(word, "{") || word == "|" ||
+			word == "[flags]" {
 			complete = word == "[flags]"
 			break
 		}

@@ -29,7 +29,8 @@ type About struct {
 	Formats  map[string]any `json:"formats"`
 }
 
-// Format is a format that a program writes, or exchanges, with its version. docs/compatibility.md says what each promises.
+// Format is a format that a program writes, or exchanges, with its version. docs/compatibility.md says what each
+// promises.
 type Format struct {
 	Key     string // for programs
 	Title   string // for people, before the version
@@ -87,7 +88,8 @@ func VersionCommand(program string, formats ...Format) *cobra.Command {
 				commit += ", with changes"
 			}
 			out := cmd.OutOrStdout()
-			_, err := fmt.Fprintf(out, "%s %s\ncommit       %s\nbuilt with   %s for %s\n", program, a.Version, commit, a.Go, a.Platform)
+			_, err := fmt.Fprintf(out, "%s %s\ncommit       %s\nbuilt with   %s for %s\n", program, a.Version, commit,
+				a.Go, a.Platform)
 			for _, f := range formats {
 				fmt.Fprintf(out, "%s %v\n", f.Title, f.Version)
 			}
@@ -122,7 +124,8 @@ func manCommand(root *cobra.Command) *cobra.Command {
 				date = time.Unix(n, 0).UTC()
 			}
 			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "TMShare " + about().Version, Manual: "TMShare", Date: &date}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "TMShare " + about().Version, Manual: "TMShare",
+				Date: &date}, args[0])
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "write all commands as one document in Markdown")

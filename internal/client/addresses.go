@@ -27,7 +27,9 @@ type UnusableError struct {
 }
 
 func (e *UnusableError) Error() string {
-	return fmt.Sprintf("%s: no address of the source is usable, so the copy stays as it is:\n  %s\nThe next round tries again. \"replace %[1]s\" starts afresh from the first address", e.Name, strings.Join(e.Reasons, "\n  "))
+	return fmt.Sprintf(
+		"%s: no address of the source is usable, so the copy stays as it is:\n  %s\nThe next round tries again. \"replace "+
+			"%[1]s\" starts afresh from the first address", e.Name, strings.Join(e.Reasons, "\n  "))
 }
 
 // candidate is an address as it was met.
@@ -95,7 +97,8 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 	if !a.lost || !a.replica || p == nil || a.checked.After(p.Mark.Updated) && a.checked.After(s.Checked) {
 		return nil
 	}
-	return fmt.Errorf("it is a replica that is behind what is held here: it was last in step at %s, the copy at %s", feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
+	return fmt.Errorf("it is a replica that is behind what is held here: it was last in step at %s, the copy at %s",
+		feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
 }
 
 // recent fetches the recent document of a feed; nil says that it has the ETag still.
@@ -161,7 +164,8 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 		return nil
 	}
 	if s.Protocol != store.TMShare {
-		return fmt.Errorf("a source that is followed by %s has one address: leave out %s", ProtocolOf(s), strings.Join(refs, " "))
+		return fmt.Errorf("a source that is followed by %s has one address: leave out %s", ProtocolOf(s),
+			strings.Join(refs, " "))
 	}
 	s.Addresses = []store.Address{{FragmentsFeed: s.FragmentsFeed, SnapshotsFeed: s.SnapshotsFeed}}
 	for _, ref := range refs {
@@ -170,10 +174,14 @@ func (c *Client) addAddresses(ctx context.Context, s *store.Subscription, refs [
 		case err != nil:
 			return err
 		case other.FeedID != s.FeedID || other.SP != s.SP:
-			return fmt.Errorf("%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
+			return fmt.Errorf(
+				"%s is no replica of %s: its feed has the id %s, not %s; subscribe to it by itself, or give the address "+
+					"of a replica", ref, s.FragmentsFeed, other.FeedID, s.FeedID)
 		}
 		a := store.Address{FragmentsFeed: other.FragmentsFeed, SnapshotsFeed: other.SnapshotsFeed}
-		if slices.ContainsFunc(s.Addresses, func(o store.Address) bool { return iri.SameDocument(o.FragmentsFeed, a.FragmentsFeed) }) {
+		if slices.ContainsFunc(s.Addresses, func(o store.Address) bool {
+			return iri.SameDocument(o.FragmentsFeed, a.FragmentsFeed)
+		}) {
 			return fmt.Errorf("%s leads to the feed %s, which is named already: name each address once", ref, a.FragmentsFeed)
 		}
 		s.Addresses = append(s.Addresses, a)

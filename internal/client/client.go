@@ -40,8 +40,10 @@ type Quarantine interface {
 
 // Sources is what the client needs to keep the records of its sources.
 type Sources interface {
-	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark, progress func(store.Loading)) error
-	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error], fetch func(context.Context, *store.Logged) error) error
+	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark,
+		progress func(store.Loading)) error
+	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error],
+		fetch func(context.Context, *store.Logged) error) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error
 	ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error
 	Span(ctx context.Context, name string) ([]byte, error)
@@ -145,8 +147,10 @@ func New(c Config) (*Client, error) {
 	}
 	for name, n := range map[string]int64{
 		"Parallel": int64(c.Parallel), "Batch": int64(c.Batch), "Tries": int64(c.Tries), "Backoff": int64(c.Backoff),
-		"Stall": int64(c.Stall), "MinRate": c.MinRate, "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment, "MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
-		"MaxQuarantine": int64(c.MaxQuarantine), "ConfirmAfter": int64(c.ConfirmAfter), "MaxEntries": int64(c.MaxEntries), "MaxFeed": c.MaxFeed,
+		"Stall": int64(c.Stall), "MinRate": c.MinRate, "MaxTime": int64(c.MaxTime), "MaxFragment": c.MaxFragment,
+		"MaxSnapshot": c.MaxSnapshot, "MaxDocs": int64(c.MaxDocs),
+		"MaxQuarantine": int64(c.MaxQuarantine), "ConfirmAfter": int64(c.ConfirmAfter), "MaxEntries": int64(c.MaxEntries),
+		"MaxFeed": c.MaxFeed,
 	} {
 		if n < 0 {
 			return nil, fmt.Errorf("client: %s is negative", name)

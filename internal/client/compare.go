@@ -25,8 +25,9 @@ const maxDifferences = 1000
 
 // recordComparison compares the records of a source with those of the server's map.
 type recordComparison struct {
-	Path   string                                                        // files are made beside it
-	Memory int                                                           // bytes of items that are sorted in memory; default 16 MB
+	Path string // files are made beside it
+	// bytes of items that are sorted in memory; default 16 MB
+	Memory int
 	Theirs func(use func(iter.Seq2[fragment.Record, error]) error) error // calls use with the server's records
 
 	Topics, Associations int          // of the server; a type-instance relation is no association here
@@ -108,7 +109,8 @@ func (c *recordComparison) differences(ctx context.Context, here fragment.Source
 }
 
 // set returns the items of records, and how many topics and associations there are.
-func (c *recordComparison) set(ctx context.Context, suffix string, all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
+func (c *recordComparison) set(ctx context.Context, suffix string,
+	all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
 	s = statedigest.NewSet(c.Path+suffix, cmp.Or(c.Memory, 16<<20))
 	for r, err := range all {
 		if err == nil {
@@ -140,7 +142,9 @@ func (c *recordComparison) describe(here fragment.Source, differ map[fragment.Re
 			if err == nil && r.Topic != nil && differ[r.Topic.TopicSI()] {
 				err = server.PutTopic(r.Topic)
 			}
-			if err == nil && r.Association != nil && slices.ContainsFunc(r.Association.Players(), func(p fragment.Ref) bool { return differ[p] }) {
+			if err == nil && r.Association != nil && slices.ContainsFunc(r.Association.Players(), func(p fragment.Ref) bool {
+				return differ[p]
+			}) {
 				err = server.PutAssociation(r.Association)
 			}
 			if err != nil {
@@ -161,7 +165,8 @@ func (c *recordComparison) describe(here fragment.Source, differ map[fragment.Re
 		if err != nil {
 			return err
 		}
-		c.Differences = append(c.Differences, Difference{TopicSI: string(topic), Here: without(mine, theirs), Server: without(theirs, mine)})
+		c.Differences = append(c.Differences,
+			Difference{TopicSI: string(topic), Here: without(mine, theirs), Server: without(theirs, mine)})
 	}
 	return nil
 }

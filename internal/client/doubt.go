@@ -121,14 +121,17 @@ func (c *Client) confirms(ctx context.Context, s *store.Subscription, r *Round, 
 func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *losses.Measure) error {
 	r, p := c.reading, s.Staging.Proof
 	proves := c.memory.Proves && r != nil && !r.Checked.IsZero()
-	contains := r != nil && (believed.Feed == "" || r.Feed == believed.Feed) && (r.Head == believed.Head || believed.Head == "" || r.Holds != nil && r.Holds(believed.Head))
+	contains := r != nil && (believed.Feed == "" || r.Feed == believed.Feed) &&
+		(r.Head == believed.Head || believed.Head == "" || r.Holds != nil && r.Holds(believed.Head))
 	switch {
 	case !contains:
-		return c.doubted(follow.LossDiverged, "the newest snapshot and the feed do not have what the feed had before: one of them may come from a cache")
+		return c.doubted(follow.LossDiverged,
+			"the newest snapshot and the feed do not have what the feed had before: one of them may come from a cache")
 	case proves && !r.Asked:
 		return c.doubted(follow.LossStale, "a cache on the way answers in the server's place")
 	case proves && r.Head != "" && (p == nil || p.Differs):
-		return c.doubted(follow.LossDigest, "the newest snapshot and the feed are not the state whose digest the source states")
+		return c.doubted(follow.LossDigest,
+			"the newest snapshot and the feed are not the state whose digest the source states")
 	case proves && r.Head != "", c.confirm: // of an empty feed no digest proves anything
 		return nil
 	}
@@ -146,7 +149,8 @@ func (c *Client) contains(s *store.Subscription, believed *follow.Doubt, lost *l
 
 // believed does a clean replacement where the history of the source is confirmed to be another one. Only the authority
 // can say so.
-func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, history *follow.HistoryError, until time.Time) error {
+func (c *Client) believed(ctx context.Context, s *store.Subscription, r *Round, history *follow.HistoryError,
+	until time.Time) error {
 	d := c.memory.Doubt
 	if s.Protocol == store.TMShare && s.FragmentsFeed != s.Authority() {
 		c.memory.Doubt = nil

@@ -20,21 +20,24 @@ const downloadFolder = "downloads"
 
 // fetchSnapshot fetches the data of a snapshot, or the rest of them. What an
 // error leaves is gone on with by the next call, if that is for the same snapshot.
-func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, data feeds.Link, allowURL func(*url.URL) error) (*fetch.Download, error) {
+func (c *Client) fetchSnapshot(ctx context.Context, s *store.Subscription, e *feeds.Entry, data feeds.Link,
+	allowURL func(*url.URL) error) (*fetch.Download, error) {
 	if err := c.tidyDownloads(ctx); err != nil {
 		return nil, err
 	}
 	steps := int64(-1) // that were reported; those of a former round are not
-	d := &fetch.Download{Path: c.downloadPath(s), Key: follow.Key(e.ID, e.Updated) + "\x00" + data.Href, CheckSpace: c.Store.MayWrite, Progress: func(done, total int64) {
-		c.Progress(Progress{s.Name, "fetching the snapshot", done, total, Bytes})
-		if n := done / progressStep; n != steps {
-			if steps >= 0 && n > steps {
-				c.Report(fmt.Sprintf("%s: %d MB of the snapshot read", s.Name, done>>20))
+	d := &fetch.Download{Path: c.downloadPath(s), Key: follow.Key(e.ID, e.Updated) + "\x00" + data.Href,
+		CheckSpace: c.Store.MayWrite, Progress: func(done, total int64) {
+			c.Progress(Progress{s.Name, "fetching the snapshot", done, total, Bytes})
+			if n := done / progressStep; n != steps {
+				if steps >= 0 && n > steps {
+					c.Report(fmt.Sprintf("%s: %d MB of the snapshot read", s.Name, done>>20))
+				}
+				steps = n
 			}
-			steps = n
-		}
-	}}
-	return d, d.Fetch(ctx, c.fetcher(), fetch.Request{URL: data.Href, Accept: c.links().AcceptFor(data.Type), Max: c.MaxSnapshot, AllowURL: allowURL})
+		}}
+	return d, d.Fetch(ctx, c.fetcher(),
+		fetch.Request{URL: data.Href, Accept: c.links().AcceptFor(data.Type), Max: c.MaxSnapshot, AllowURL: allowURL})
 }
 
 func (c *Client) downloadPath(s *store.Subscription) string {

@@ -29,13 +29,18 @@ type PrefixError struct {
 
 func (e *PrefixError) Error() string {
 	if e.Found == "" {
-		return fmt.Sprintf("%s: the feed has no ServerSrcLocatorPrefix any more (it was %s); nothing was changed", e.URL, e.Pinned)
+		return fmt.Sprintf("%s: the feed has no ServerSrcLocatorPrefix any more (it was %s); nothing was changed",
+			e.URL, e.Pinned)
 	}
 	again := ""
 	if e.Name != "" {
-		again = fmt.Sprintf(": \"tmshare-client unsubscribe %s\", then \"tmshare-client subscribe --as %s %s\"", e.Name, e.Name, e.Again)
+		again = fmt.Sprintf(": \"tmshare-client unsubscribe %s\", then \"tmshare-client subscribe --as %s %s\"", e.Name,
+			e.Name, e.Again)
 	}
-	return fmt.Sprintf("%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. The map was made anew under this address, or another server answers. If the server's owner confirms the new prefix, subscribe anew%s", e.URL, e.Found, e.Pinned, again)
+	return fmt.Sprintf(
+		"%s: the feed's ServerSrcLocatorPrefix is %s, it was %s; nothing was changed. The map was made anew under this "+
+			"address, or another server answers. If the server's owner confirms the new prefix, subscribe anew%s", e.URL,
+		e.Found, e.Pinned, again)
 }
 
 // SharedPrefixError says that a source has the source locator prefix of another one, on another
@@ -46,5 +51,8 @@ type SharedPrefixError struct {
 }
 
 func (e *SharedPrefixError) Error() string {
-	return fmt.Sprintf("%s has the ServerSrcLocatorPrefix %s, and so has the subscription %q, which follows another server (%s): their topics would be taken for each other. Ask the owner of one server for another prefix; if both publish one collection, give --allow-shared-prefix", e.URL, e.SP, e.Other, e.OtherURL)
+	return fmt.Sprintf(
+		"%s has the ServerSrcLocatorPrefix %s, and so has the subscription %q, which follows another server (%s): their "+
+			"topics would be taken for each other. Ask the owner of one server for another prefix; if both publish one "+
+			"collection, give --allow-shared-prefix", e.URL, e.SP, e.Other, e.OtherURL)
 }

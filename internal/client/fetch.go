@@ -44,8 +44,9 @@ func (c *Client) links() linkChoice { return linkChoice{Format: c.format, Format
 // fetcher is what c says of fetching.
 func (c *Config) fetcher() *fetch.Fetcher {
 	return &fetch.Fetcher{
-		HTTP: c.HTTP, Hosts: c.Hosts, Tries: c.Tries, Backoff: c.Backoff, Stall: c.Stall, MinRate: c.MinRate, MaxTime: c.MaxTime,
-		Logger: c.Logger, Now: c.Now,
+		HTTP: c.HTTP, Hosts: c.Hosts, Tries: c.Tries, Backoff: c.Backoff, Stall: c.Stall, MinRate: c.MinRate,
+		MaxTime: c.MaxTime,
+		Logger:  c.Logger, Now: c.Now,
 	}
 }
 
@@ -88,7 +89,8 @@ func (c *Client) Wait(ctx context.Context, name string) (changed, waited bool, e
 }
 
 // getFeed fetches a feed document; nil means that it has not changed.
-func (c *Client) getFeed(ctx context.Context, ref, etag string, allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+func (c *Client) getFeed(ctx context.Context, ref, etag string,
+	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
 	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
 }
 
@@ -104,7 +106,8 @@ func (c *Client) recentDocument(ctx context.Context, s *store.Subscription) (*fe
 
 // finder finds what can be subscribed to.
 func (c *Client) finder() discover.Finder {
-	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report, Protocols: c.Protocols}
+	return discover.Finder{Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, Report: c.Report,
+		Protocols: c.Protocols}
 }
 
 // finding returns the protocol that finds a source, nil where what is followed is a feed.

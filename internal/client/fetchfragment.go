@@ -58,21 +58,26 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		ItemIdentifiers: locators(r.Change.TopicII), EmptyDeletes: r.Change.SDShare,
 	}
 	link, linkType := r.Representations[0].URL, r.Representations[0].Type
-	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment && u.links().FormatOf(linkType, "") == nil {
-		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""), topic); err == nil {
+	if inline := r.Change.Fragment; inline != nil && int64(len(inline)) <= u.MaxFragment &&
+		u.links().FormatOf(linkType, "") == nil {
+		if got.fragment, err = fragment.ReadAs(ctx, bytes.NewReader(inline), u.xtmOptions(u.s.SP, link, ""),
+			topic); err == nil {
 			got.lasting = true // a document has no other
 			return got, int64(len(inline)), nil
 		}
 	}
-	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	request := fetch.Request{URL: link, Accept: u.links().AcceptFor(linkType), Max: u.MaxFragment, AllowURL: u.allowURL,
+		Within: u.MaxTime}
 	got, a, err := fetch.Do(ctx, u.fetcher(), request, func(a *fetch.Answer) (got received, err error) {
 		body := &oneLarge{Body: a.Body, Ctx: ctx, Slot: u.large}
 		defer body.Leave()
 		digest := u.settling.digest(r)
 		if format := u.links().FormatOf(a.ContentType, linkType); format != nil {
 			var said []*fragment.Fragment
-			if said, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), r.TopicSI); err == nil && len(said) == 0 {
-				err = fmt.Errorf("%s: %s is about resources, and the entry %s (%q) names none (resource)", a.URL, format, r.ID, r.Title)
+			if said, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType),
+				r.TopicSI); err == nil && len(said) == 0 {
+				err = fmt.Errorf("%s: %s is about resources, and the entry %s (%q) names none (resource)", a.URL, format,
+					r.ID, r.Title)
 			}
 			if err == nil {
 				got.fragment, got.applied = said[0], func(s merge.State) error { return format.Apply(s, said) }

@@ -45,11 +45,12 @@ type fragments struct {
 
 // received is what was fetched for a change.
 type received struct {
-	applied   func(merge.State) error // by a format that is not applied as XTM is; nil: it is XTM
-	fragment  *fragment.Fragment      // nil: nothing is to be applied, as a later change stands for this one, or it is unchanged
-	digest    string                  // of the bytes, where the change is unsettled
-	unchanged bool                    // since it was applied
-	lasting   bool                    // the source always says this of the change
+	applied func(merge.State) error // by a format that is not applied as XTM is; nil: it is XTM
+	// nil: nothing is to be applied, as a later change stands for this one, or it is unchanged
+	fragment  *fragment.Fragment
+	digest    string // of the bytes, where the change is unsettled
+	unchanged bool   // since it was applied
+	lasting   bool   // the source always says this of the change
 }
 
 // maxCommit bounds, roughly, the bytes of fragments that are applied in one
@@ -99,14 +100,17 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 	if err != nil {
 		return nil, err
 	}
-	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1), places: make(chan struct{}, c.Parallel), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
+	u := &fragments{Client: c, s: s, allowURL: allowURL, large: make(chan struct{}, 1),
+		places: make(chan struct{}, c.Parallel), mark: follow.Mark{Feed: s.FeedID, ETag: s.ETag}}
 	if p := s.Applied(); p != nil {
 		m := p.Mark
 		u.kept = p.Mark.Digest
-		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied, m.Unsettled, m.Digest
+		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied,
+			m.Unsettled, m.Digest
 	}
 	u.source = &tmshare.Source{
-		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s), Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
+		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s),
+		Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,
 		Covers: func(mediaType string) bool { return c.links().FormatOf(mediaType, "") == nil },
 		Check: func(f *feeds.Feed, at string, recent bool) error {
 			if err := checkPrefix(s, f.ServerSrcLocatorPrefix, at, recent); err != nil || !recent {
@@ -198,7 +202,8 @@ func (u *fragments) End(ctx context.Context, n *follow.Delta) error {
 
 // Commit implements [follow.Sink]: it applies what was fetched and moves the mark. Changes that were passed
 // over have a later one of the same topic, which is still to come.
-func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received], _ func(*follow.Record) bool) ([]*follow.Record, error) {
+func (u *fragments) Commit(ctx context.Context, batch []follow.Result[received],
+	_ func(*follow.Record) bool) ([]*follow.Record, error) {
 	if batch[0].Change.Late {
 		return nil, u.commitLate(ctx, batch)
 	}
@@ -258,7 +263,8 @@ func (u *fragments) markBehind(batch []follow.Result[received]) (follow.Mark, er
 	mark := follow.Mark{Feed: u.mark.Feed, Updated: u.mark.Updated, At: append([]string(nil), u.mark.At...)}
 	for i := range batch {
 		r := batch[i].Record
-		if u.keepMark || r.Change.State == "" && r.Updated.After(u.settling.asOf.Add(follow.Grace)) { // what comes later may have an earlier time
+		// what comes later may have an earlier time
+		if u.keepMark || r.Change.State == "" && r.Updated.After(u.settling.asOf.Add(follow.Grace)) {
 			continue
 		}
 		if r.Updated.After(mark.Updated) {
@@ -295,7 +301,10 @@ func logged(batch []follow.Result[received]) []store.Logged {
 
 // entryOf returns the entry of the log of a source that a change is.
 func entryOf(r *follow.Record) store.Logged {
-	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note, Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted, Superseded: r.Change.Superseded, Covered: r.Change.Covered, Commit: r.Change.Commit, Rendering: r.Change.Rendering, Omits: r.Change.Omits, RDF: r.Change.RDF}
+	l := store.Logged{ID: r.ID, Updated: r.Updated, Title: r.Title, Author: r.Change.Author, Note: r.Change.Note,
+		Via: r.Change.Via, Digest: r.Change.Digest, Deleted: r.Change.State == feeds.StateDeleted,
+		Superseded: r.Change.Superseded, Covered: r.Change.Covered, Commit: r.Change.Commit, Rendering: r.Change.Rendering,
+		Omits: r.Change.Omits, RDF: r.Change.RDF}
 	if len(r.Representations) > 0 {
 		l.Link = r.Representations[0].URL
 	}

@@ -16,13 +16,15 @@ type linkChoice struct {
 }
 
 // acceptXTM is the Accept header for XTM, what we like best first.
-const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 + ";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
+const acceptXTM = feeds.MediaTypeXTM21 + ", " + feeds.MediaTypeXTM1 +
+	";q=0.8, text/xtm1+xml;q=0.8, application/x-tm+xml;q=0.7, application/xml;q=0.5, text/xml;q=0.5"
 
 // Accept returns the Accept header for XTM.
 func (c linkChoice) Accept() string {
 	switch c.Format {
 	case formats.XTM10:
-		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, text/xml;q=0.5"
+		return "application/xtm1+xml, text/xtm1+xml;q=0.9, application/x-tm+xml;version=1.0;q=0.9, application/xml;q=0.5, " +
+			"text/xml;q=0.5"
 	case formats.XTM21:
 		return "application/x-tm+xml;version=2.1, application/x-tm+xml;q=0.8, application/xml;q=0.5, text/xml;q=0.5"
 	}
@@ -80,20 +82,24 @@ func (c linkChoice) exchanged(mediaType string) *formats.Format {
 // None returns the error that says that an entry has no link to data.
 func (c linkChoice) None(feed, id, title string) error {
 	if c.Format != nil {
-		return fmt.Errorf("%s: the entry %s (%q) has no link to data in %s, which is asked for alone: subscribe without --format", feed, id, title, c.Format)
+		return fmt.Errorf(
+			"%s: the entry %s (%q) has no link to data in %s, which is asked for alone: subscribe without --format", feed, id,
+			title, c.Format)
 	}
 	if len(c.Formats) == 0 {
-		const missing = "%s: the entry %s (%q) has no link to data in XTM; other data need an extension that this program has not"
+		const missing = "%s: the entry %s (%q) has no link to data in XTM; other data need an extension that this " +
+			"program has not"
 		return fmt.Errorf(missing, feed, id, title)
 	}
-	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF; tell the owner of the server", feed, id, title)
+	return fmt.Errorf("%s: the entry %s (%q) has no link to data in XTM or RDF; tell the owner of the server",
+		feed, id, title)
 }
 
 // Exchanged reports whether a format other than XTM was asked for alone. What comes of that lacks what it cannot carry.
 func (c linkChoice) Exchanged() bool { return c.Format != nil && c.Format.Exchange != nil }
 
-// FormatOf returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type that
-// says nothing of the format leaves that to the link by which the document was found.
+// FormatOf returns the format of a document where that is exchanged otherwise than XTM; nil: it is XTM. A media type
+// that says nothing of the format leaves that to the link by which the document was found.
 func (c linkChoice) FormatOf(contentType, linkType string) *formats.Format {
 	switch base, _, _ := mime.ParseMediaType(contentType); base {
 	case "", "text/plain", "application/octet-stream", "application/xml", "text/xml":
@@ -113,8 +119,10 @@ func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	case !ok:
 		return l, c.None(feed, e.ID, e.Title)
 	case c.Exchanged() && c.Formats.ToRead(l.Type) != c.Format:
-		return l, fmt.Errorf("%s: the source is not offered in %s, which is asked for alone: subscribe without --format, or have its owner offer it in RDF "+
-			"(\"tmshare-server collections set NAME --rdf\")", feed, c.Format)
+		return l, fmt.Errorf(
+			"%s: the source is not offered in %s, which is asked for alone: subscribe without --format, or have its owner "+
+				"offer it in RDF "+
+				"(\"tmshare-server collections set NAME --rdf\")", feed, c.Format)
 	}
 	return l, nil
 }

@@ -70,7 +70,8 @@ func (c *Client) mend(ctx context.Context, name string) (int, error) {
 	if err != nil || m == (store.Mended{}) {
 		return 0, err
 	}
-	c.Report(fmt.Sprintf("%s: damaged rows: %d are mended; %d records cannot be read, and are to be fetched anew", name, m.Rows, m.Records))
+	c.Report(fmt.Sprintf("%s: damaged rows: %d are mended; %d records cannot be read, and are to be fetched anew", name,
+		m.Rows, m.Records))
 	c.Logger.Warn("damage", "subscription", name, "rows", m.Rows, "records", m.Records)
 	return m.Rows + m.Records, nil
 }

@@ -17,7 +17,10 @@ func (u *fragments) stated() string { return cmp.Or(signedDigest(u.s), u.mark.Di
 // none. That costs no request.
 func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 	if u.links().Exchanged() {
-		return &store.Proof{At: u.Now().UTC(), Reason: fmt.Sprintf("the copy has what %s carries, which was asked for, and no more: scopes that are no language, variants and reifiers are left out", u.format)}, nil
+		return &store.Proof{At: u.Now().UTC(),
+			Reason: fmt.Sprintf(
+				"the copy has what %s carries, which was asked for, and no more: scopes that are no language, variants and "+
+					"reifiers are left out", u.format)}, nil
 	}
 	text := u.stated()
 	if text == "" {
@@ -52,7 +55,8 @@ func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 		p.Reason = "topics are in quarantine"
 	default:
 		p.Differs = true
-		p.Reason = fmt.Sprintf("what is held differs from what the source states (%s, not %s): \"replace %s\" starts afresh", held, stated, u.s.Name)
+		p.Reason = fmt.Sprintf("what is held differs from what the source states (%s, not %s): \"replace %s\" starts afresh",
+			held, stated, u.s.Name)
 	}
 	return p, nil
 }

@@ -93,7 +93,8 @@ func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...s
 	})
 	if err == nil && !back.IsZero() {
 		s.ETag = "" // the feed is to be read though it has not changed
-		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name, feeds.FormatTime(back)))
+		c.Report(fmt.Sprintf("%s: going back to %s, since what was in quarantine can be had by now", s.Name,
+			feeds.FormatTime(back)))
 	}
 	return err
 }
@@ -205,13 +206,16 @@ func (q *quarantineCount) add(ctx context.Context, c *Client, s *store.Subscript
 	if q.n <= c.MaxQuarantine {
 		return nil
 	}
-	return fmt.Errorf("%s: more than %d topics of the source cannot be had, the last one: %w. Tell the owner of the server; \"replace %s\" starts afresh, \"forget %s --all\" gives them up", s.Name, c.MaxQuarantine, bad[len(bad)-1], s.Name, s.Name)
+	return fmt.Errorf(
+		"%s: more than %d topics of the source cannot be had, the last one: %w. Tell the owner of the server; \"replace "+
+			"%s\" starts afresh, \"forget %s --all\" gives them up", s.Name, c.MaxQuarantine, bad[len(bad)-1], s.Name, s.Name)
 }
 
 // changeOf returns the change that is in quarantine.
 func changeOf(q *store.Quarantined) *follow.Record {
 	names := []string{q.TopicSI}
-	r := &follow.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: names, TopicSL: names, Change: &follow.Change{State: feeds.State(q.State), SDShare: q.SDShare, TopicII: names}}
+	r := &follow.Record{ID: q.Entry, Title: q.Title, Updated: q.Updated, TopicSI: names, TopicSL: names,
+		Change: &follow.Change{State: feeds.State(q.State), SDShare: q.SDShare, TopicII: names}}
 	if q.Link != "" {
 		r.Representations = []follow.Representation{{URL: q.Link}}
 	}
@@ -220,7 +224,8 @@ func changeOf(q *store.Quarantined) *follow.Record {
 
 // quarantined returns what is to be in quarantine of a change.
 func quarantined(r *follow.Record, err error) store.Quarantined {
-	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State), SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document}
+	q := store.Quarantined{TopicSI: r.Topic(), Entry: r.ID, Title: r.Title, State: string(r.Change.State),
+		SDShare: r.Change.SDShare, Updated: r.Updated, Document: r.Change.Document}
 	if err != nil {
 		q.Error = err.Error()
 	}

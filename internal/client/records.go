@@ -63,7 +63,9 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 func (c *Client) protocolOf(s *store.Subscription) (*follow.Protocol, error) {
 	p := follow.ProtocolNamed(c.Protocols, string(s.Protocol))
 	if p == nil {
-		return nil, fmt.Errorf("%s is followed by the protocol %s, which this program does not have: use one that has it, or unsubscribe. What is here stays", s.Name, s.Protocol)
+		return nil, fmt.Errorf(
+			"%s is followed by the protocol %s, which this program does not have: use one that has it, or unsubscribe. What "+
+				"is here stays", s.Name, s.Protocol)
 	}
 	return p, nil
 }
@@ -75,7 +77,8 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 	}
 	e := follow.Engine[obtained]{
 		Source: source, URL: h.s.FragmentsFeed, Sink: h,
-		Parallel: h.Parallel, Batch: h.Batch, BatchBytes: maxCommit, MaxWaiting: 2 * h.MaxQuarantine, Health: h.healthOf(h.s, h.allowURL),
+		Parallel: h.Parallel, Batch: h.Batch, BatchBytes: maxCommit, MaxWaiting: 2 * h.MaxQuarantine,
+		Health: h.healthOf(h.s, h.allowURL),
 		Progress: func(done, total int) {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
@@ -118,7 +121,8 @@ func (h *records) access() *follow.Access {
 // scratch is where a round keeps what a source says.
 func (c *Client) scratch(s *store.Subscription) follow.Scratch {
 	return follow.Scratch{
-		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory, Chunk: c.limits.Chunk,
+		Path: filepath.Join(c.Store.Scratch(), "source-"+strconv.FormatUint(uint64(s.Number), 10)), Memory: c.limits.Memory,
+		Chunk:      c.limits.Chunk,
 		CheckSpace: c.Store.MayWrite, MaxEntries: c.MaxEntries,
 	}
 }

@@ -18,7 +18,8 @@ import (
 
 // Commit implements [follow.Sink]: it applies what was obtained, and keeps what is held of each
 // record with it.
-func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained], waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
+func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
+	waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
 	var bad []error
 	for i := range batch {
 		if batch[i].Err != nil {
@@ -58,7 +59,8 @@ func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained], w
 
 // apply does to the source what was obtained of a record. It is not done where another
 // record stands in its way, and this one has not waited for it yet.
-func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *notes, waited func(*follow.Record) bool) (done bool, err error) {
+func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *notes,
+	waited func(*follow.Record) bool) (done bool, err error) {
 	before, err := a.Held(o.ID)
 	if err != nil {
 		return false, err
@@ -67,7 +69,8 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 	if before != nil {
 		held = *before
 	}
-	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive), Updated: o.Updated}
+	entry := store.ActivityEntry{TopicSI: string(held.TopicSI), Title: o.Title, State: string(feeds.StateLive),
+		Updated: o.Updated}
 	if entry.TopicSI == "" {
 		entry.TopicSI = o.Topic()
 	}
@@ -122,7 +125,8 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 	}
 	told.applied = append(told.applied, entry)
 	if o.Content.fragment != nil && o.Content.missing != nil {
-		return true, told.quarantine(a, o, entry, fmt.Errorf("%w; %s was taken, which may say less", o.Content.missing, o.Content.from))
+		return true, told.quarantine(a, o, entry,
+			fmt.Errorf("%w; %s was taken, which may say less", o.Content.missing, o.Content.from))
 	}
 	at := o.Updated
 	if o.Deleted || h.whole {
@@ -140,7 +144,8 @@ func (n *notes) quarantine(a *store.Applying, o *follow.Result[obtained], entry 
 	entry.Error = bad.Error()
 	n.quarantined = append(n.quarantined, entry)
 	q := store.Quarantined{
-		TopicSI: o.ID, Names: o.TopicSI, Located: o.TopicSL, Entry: o.ID, Title: o.Title, State: entry.State, Updated: o.Updated, Error: entry.Error,
+		TopicSI: o.ID, Names: o.TopicSI, Located: o.TopicSL, Entry: o.ID, Title: o.Title, State: entry.State,
+		Updated: o.Updated, Error: entry.Error,
 	}
 	forms := follow.Lasting(o.Content.forms)
 	if len(forms) > 0 {
@@ -221,7 +226,8 @@ func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obta
 			return err
 		}
 	}
-	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.Content.later, Named: areNamesOf(o.TopicSI, topic)})
+	return a.Hold(store.Held{ID: o.ID, Updated: o.Updated, TopicSI: topic, Later: o.Content.later,
+		Named: areNamesOf(o.TopicSI, topic)})
 }
 
 // areNamesOf reports whether one of the identifiers by which a source names a topic, or their

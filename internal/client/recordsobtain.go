@@ -93,7 +93,8 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		defer content.Close()
 		return read(content, form.URL, "")
 	}
-	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL, Within: h.MaxTime}
+	request := fetch.Request{URL: form.URL, Accept: h.acceptOf(form), Max: h.MaxFragment, AllowURL: h.allowURL,
+		Within: h.MaxTime}
 	// The address of a record is the same for all its versions: what a cache still has for a while would be taken for
 	// the one that the entry tells of, and never be asked for again.
 	fetcher := h.fetcher().Uncached()
@@ -124,11 +125,14 @@ func (h *records) acceptOf(form follow.Representation) string {
 	return mime.FormatMediaType(base, parameters) + ", */*;q=0.1"
 }
 
-func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options, r *follow.Record) (*fragment.Fragment, error) {
+func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options,
+	r *follow.Record) (*fragment.Fragment, error) {
 	if len(r.TopicSI)+len(r.TopicSL) == 0 {
 		return fragment.ReadRecord(ctx, body, o, named(r.ID), named(o.URI))
 	}
-	f, err := fragment.ReadAs(ctx, body, o, fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: locators(r.TopicSI), SubjectLocators: locators(r.TopicSL)}})
+	f, err := fragment.ReadAs(ctx, body, o,
+		fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: locators(r.TopicSI),
+			SubjectLocators: locators(r.TopicSL)}})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +156,11 @@ func named(uri string) tmdm.Locator {
 // representations returns those of a record that may be XTM, the best first; of one format
 // alone where that was asked for.
 func (h *records) representations(r *follow.Record) []follow.Representation {
-	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool { return h.links().Rank(l.Type) == 0 || h.links().Other(l.Type) })
-	slices.SortStableFunc(all, func(a, b follow.Representation) int { return h.links().Rank(b.Type) - h.links().Rank(a.Type) })
+	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool {
+		return h.links().Rank(l.Type) == 0 || h.links().Other(l.Type)
+	})
+	slices.SortStableFunc(all, func(a, b follow.Representation) int {
+		return h.links().Rank(b.Type) - h.links().Rank(a.Type)
+	})
 	return all
 }

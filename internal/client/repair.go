@@ -62,7 +62,8 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 		case errors.As(err, &many):
 			return u.giveUpRepair(ctx, p, fmt.Sprintf("more than %d topics are not as the source states", many.Most))
 		case errors.As(err, &failed) && ctx.Err() == nil: // what the feed says is applied; the next round tries again
-			p.Reason = fmt.Sprintf("what is held differs from what the source states, and what differs cannot be found: %v", failed.err)
+			p.Reason = fmt.Sprintf("what is held differs from what the source states, and what differs cannot be found: %v",
+				failed.err)
 			return nil
 		case err != nil:
 			return err
@@ -71,14 +72,17 @@ func (u *fragments) provenOrRepaired(ctx context.Context, run func() error) erro
 		if err != nil {
 			return err
 		}
-		again := n > 0 && fetched == 0 // a damaged topic may have claimed what identifies another one, which has lost associations with it
+		// a damaged topic may have claimed what identifies another one, which has lost associations with it
+		again := n > 0 && fetched == 0
 		fetched += n
 		switch applied.Proof = held; {
 		case held.Equal:
 			u.r.Repaired += fetched
 			return nil
 		case !again:
-			return u.giveUpRepair(ctx, held, fmt.Sprintf("what is held is not what the source states, and %d topics that were fetched anew have not changed that", fetched))
+			return u.giveUpRepair(ctx, held,
+				fmt.Sprintf(
+					"what is held is not what the source states, and %d topics that were fetched anew have not changed that", fetched))
 		}
 	}
 }
@@ -133,7 +137,8 @@ func (u *fragments) repair(ctx context.Context) (int, error) {
 	if ctx.Err() != nil || len(all) == 0 {
 		return 0, ctx.Err()
 	}
-	u.Report(fmt.Sprintf("%s: topics that differ from what the source states: %d; they are fetched anew", u.s.Name, len(all)))
+	u.Report(fmt.Sprintf("%s: topics that differ from what the source states: %d; they are fetched anew",
+		u.s.Name, len(all)))
 	u.Logger.Warn("repair", "subscription", u.s.Name, "topics", len(all))
 	return len(all), u.Store.ApplyEntries(ctx, u.s.Name, func(a *store.Applying) error {
 		note := store.Activity{Kind: store.ActivityRepaired}
@@ -159,7 +164,9 @@ func (u *fragments) digestLink(ctx context.Context) (string, error) {
 	}
 	link, ok := recent.Link(feeds.RelStateDigest)
 	if !ok {
-		return "", fmt.Errorf("%s: the feed states digests, but does not link to what they are made of: tell the owner of the server", u.s.FragmentsFeed)
+		return "", fmt.Errorf(
+			"%s: the feed states digests, but does not link to what they are made of: tell the owner of the server",
+			u.s.FragmentsFeed)
 	}
 	return link.Href, nil
 }
@@ -181,9 +188,11 @@ func (u *fragments) fetchNode(ctx context.Context, at, stated string) (*statedig
 }
 
 // fetchTopic fetches what the source says of a topic now. A topic that it does not have is deleted.
-func (u *fragments) fetchTopic(ctx context.Context, base string, topic fragment.Ref) (*fragment.Fragment, int64, error) {
+func (u *fragments) fetchTopic(ctx context.Context, base string,
+	topic fragment.Ref) (*fragment.Fragment, int64, error) {
 	named := fragment.Identity{SubjectIdentifiers: []fragment.Ref{topic}}
-	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(), Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
+	r := fetch.Request{URL: base + "/topic?si=" + url.QueryEscape(string(topic)), Accept: u.links().Accept(),
+		Max: u.MaxFragment, AllowURL: u.allowURL, Within: u.MaxTime}
 	f, a, err := fetch.Do(ctx, u.fetcher().Uncached(), r, func(a *fetch.Answer) (*fragment.Fragment, error) {
 		f, err := fragment.ReadAs(ctx, a.Body, u.xtmOptions(u.s.SP, a.URL, a.ContentType), fragment.Named{Identity: named})
 		return f, limitsLast(err)

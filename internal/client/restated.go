@@ -21,7 +21,8 @@ type restatement struct {
 // retryRestated looks for changes that failed in the documents where they stand, takes over
 // what these say of them by now, and tries for their fragments once more. It returns what is
 // to leave the quarantine, because its entry is about another topic.
-func (u *fragments) retryRestated(ctx context.Context, all []store.Quarantined, failed []error) ([]store.Quarantined, error) {
+func (u *fragments) retryRestated(ctx context.Context, all []store.Quarantined,
+	failed []error) ([]store.Quarantined, error) {
 	restated, err := u.lookForRestated(ctx, all, failed)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ const maxLooks = 100
 // lookForRestated reads the documents in which entries that failed have stood: first those that
 // were not read for the longest time, as many as one round may. Where one cannot be read, its
 // entries stay as they are.
-func (u *fragments) lookForRestated(ctx context.Context, all []store.Quarantined, failed []error) (restated []restatement, err error) {
+func (u *fragments) lookForRestated(ctx context.Context, all []store.Quarantined,
+	failed []error) (restated []restatement, err error) {
 	byDocument := map[string]map[string]int{} // by URL: the entries that have stood there, by key
 	for i := range all {
 		q := &all[i]

@@ -21,7 +21,8 @@ type snapshotDocument struct {
 
 // readSnapshot calls use with the records of a snapshot, once more from the beginning where that turns out not to be a
 // stream: it is read as a whole then. One that cannot be read as a whole is a [*wholeError].
-func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error, noStream func(error)) error {
+func readSnapshot(ctx context.Context, d snapshotDocument, use func(iter.Seq2[fragment.Record, error]) error,
+	noStream func(error)) error {
 	if d.Format != nil {
 		r, err := d.Open()
 		if err != nil {
@@ -55,7 +56,8 @@ func (e *wholeError) Unwrap() error { return e.error }
 
 // noticing iterates over records. It keeps the error that ends them, and counts the topics
 // that are unidentified.
-func noticing(records iter.Seq2[fragment.Record, error], failed *error, unidentified *int) iter.Seq2[fragment.Record, error] {
+func noticing(records iter.Seq2[fragment.Record, error], failed *error,
+	unidentified *int) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		for r, err := range records {
 			if err != nil {

@@ -26,7 +26,8 @@ const maxMissing = 5
 // as it was before. The snapshot is fetched to a file first: so the
 // server is not kept waiting, an interrupted fetch goes on where it ended, and
 // nothing is read from what is not whole.
-func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed, allowURL func(*url.URL) error) error {
+func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recent *feeds.Feed,
+	allowURL func(*url.URL) error) error {
 	var missing error // of the link
 	link := ""
 	for tries := 1; ; tries++ {
@@ -54,7 +55,9 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 				return err
 			}
 			if tries == maxMissing {
-				return fmt.Errorf("%s: the feed has named %d snapshots, one after the other, of which none is there; try again later, and if it stays so, tell the owner of the server: %w", s.SnapshotsFeed, tries, missing)
+				return fmt.Errorf(
+					"%s: the feed has named %d snapshots, one after the other, of which none is there; try again later, and if it "+
+						"stays so, tell the owner of the server: %w", s.SnapshotsFeed, tries, missing)
 			}
 			continue
 		}
@@ -105,7 +108,8 @@ func provable(mark store.Mark) bool {
 // loadSnapshot stages what was fetched. The file is removed once that is done, and
 // if it cannot be read, so that the next round fetches another; it stays where
 // loading is interrupted.
-func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, format *formats.Format, mark store.Mark) error {
+func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fetch.Download, format *formats.Format,
+	mark store.Mark) error {
 	o := c.xtmOptions(s.SP, d.URL(), d.ContentType())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
@@ -128,7 +132,9 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 		unreadable = err
 	}
 	if err == nil && unidentified > 0 {
-		c.Report(fmt.Sprintf("%s: the source gives %d topics neither a subject identifier nor a subject locator; their identifiers are made here and begin with %s", s.Name, unidentified, fragment.UnidentifiedPrefix))
+		c.Report(fmt.Sprintf(
+			"%s: the source gives %d topics neither a subject identifier nor a subject locator; their identifiers are made "+
+				"here and begin with %s", s.Name, unidentified, fragment.UnidentifiedPrefix))
 	}
 	if err == nil || unreadable != nil && ctx.Err() == nil {
 		err = errors.Join(err, d.Remove())
@@ -152,7 +158,8 @@ func (c *Client) tellLoading(source string, l store.Loading) {
 	}
 }
 
-func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription, allowURL func(*url.URL) error) (*feeds.Entry, error) {
+func (c *Client) newestSnapshot(ctx context.Context, s *store.Subscription,
+	allowURL func(*url.URL) error) (*feeds.Entry, error) {
 	if s.SnapshotsFeed == "" {
 		return nil, nil
 	}
@@ -209,7 +216,9 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 		return err
 	}
 	if !newest.IsZero() && newest.Before(until) { // what the log would lack, no later round could bring
-		return errors.Join(errors.New("the feed has no entry as late as the newest snapshot. It may come from a cache: try again later, and if it stays so, tell the owner of the server"), n.Close())
+		return errors.Join(
+			errors.New("the feed has no entry as late as the newest snapshot. It may come from a cache: try again later, and "+
+				"if it stays so, tell the owner of the server"), n.Close())
 	}
 	p, err := n.Plan(ctx, nil, nil)
 	if err == nil {
@@ -221,7 +230,8 @@ func (c *Client) stageLog(ctx context.Context, s *store.Subscription, feedID str
 // fetchLogged fetches the fragment of an entry of the past. One that the server does not keep any more, the replica
 // does not have either.
 func (u *fragments) fetchLogged(ctx context.Context, l *store.Logged) error {
-	r := &follow.Record{ID: l.ID, Title: l.Title, Updated: l.Updated, TopicSI: []string{string(l.TopicSI)}, Change: &follow.Change{State: feeds.StateLive}}
+	r := &follow.Record{ID: l.ID, Title: l.Title, Updated: l.Updated, TopicSI: []string{string(l.TopicSI)},
+		Change: &follow.Change{State: feeds.StateLive}}
 	if l.Link != "" {
 		r.Representations = []follow.Representation{{URL: l.Link}}
 	}

@@ -108,7 +108,8 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		}
 		o.TokenFile = path
 	}
-	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile, Hosts: o.Hosts, Strict: o.Strict})
+	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile,
+		Hosts: o.Hosts, Strict: o.Strict})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,9 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		s.Name = discover.NameFrom(s.FragmentsFeed)
 	}
 	if !validName(s.Name) {
-		return nil, fmt.Errorf("%q cannot be the name of a subscription: use up to 100 letters, digits and marks, no line breaks, and no \"-\" at the beginning (--as)", s.Name)
+		return nil, fmt.Errorf(
+			"%q cannot be the name of a subscription: use up to 100 letters, digits and marks, no line breaks, and no \"-\" "+
+				"at the beginning (--as)", s.Name)
 	}
 	if s.Name == local.Name {
 		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
@@ -180,7 +183,8 @@ func (c *Client) checkOwn(ctx context.Context, s *store.Subscription) error {
 		case own[i].SP == s.SP && own[i].Replica == nil:
 			return &OwnError{s.FragmentsFeed, own[i].Name}
 		case own[i].Name == s.Name:
-			return fmt.Errorf("a collection of this node has the name %q; choose another name for the subscription with --as", s.Name)
+			return fmt.Errorf("a collection of this node has the name %q; choose another name for the subscription with --as",
+				s.Name)
 		}
 	}
 	return nil
@@ -192,7 +196,8 @@ func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error 
 	case !c.links().Exchanged():
 		return nil
 	case s.Protocol != store.TMShare:
-		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format", ProtocolOf(s))
+		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format",
+			ProtocolOf(s))
 	}
 	_, allowURL, err := c.recentDocument(ctx, s)
 	if err != nil {
@@ -213,12 +218,14 @@ func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
 		return err
 	}
 	for i := range all {
-		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && c.Formats.Same(o.Format, s.Format) && ProtocolOf(o) == ProtocolOf(s) {
+		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && c.Formats.Same(o.Format, s.Format) &&
+			ProtocolOf(o) == ProtocolOf(s) {
 			again := "; --again follows it twice"
 			if s.Replica {
 				again = ""
 			}
-			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first%s", s.FragmentsFeed, o.Name, again)
+			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first%s", s.FragmentsFeed,
+				o.Name, again)
 		}
 	}
 	return nil
@@ -251,7 +258,9 @@ func serverOf(ref string) string {
 // replicable returns an error where a source cannot be served on.
 func replicable(s *store.Subscription) error {
 	if s.Protocol != store.TMShare {
-		return fmt.Errorf("a source that is followed by %s cannot be replicated: give the address of its fragments feed, or use \"subscribe\"", ProtocolOf(s))
+		return fmt.Errorf(
+			"a source that is followed by %s cannot be replicated: give the address of its fragments feed, or use \"subscribe\"",
+			ProtocolOf(s))
 	}
 	if s.Format != "" {
 		return errors.New("a replica has what the source says in all formats: leave out --format")

@@ -19,13 +19,14 @@ import (
 
 // Round says what one round of a subscription did.
 type Round struct {
-	Name       string    `json:"name"`
-	CleanStart bool      `json:"cleanStart"`       // the map was loaded
-	Snapshot   bool      `json:"snapshot"`         // from a snapshot; else from all that the source has published
-	Reason     string    `json:"reason,omitempty"` // why it was loaded anew
-	Entries    int       `json:"entries"`          // new entries that the mark moved over, and those that were applied late
-	Applied    int       `json:"applied"`          // fragments applied for them
-	Mark       time.Time `json:"mark"`             // the server's time up to which all is applied, or in quarantine
+	Name       string `json:"name"`
+	CleanStart bool   `json:"cleanStart"`       // the map was loaded
+	Snapshot   bool   `json:"snapshot"`         // from a snapshot; else from all that the source has published
+	Reason     string `json:"reason,omitempty"` // why it was loaded anew
+	// new entries that the mark moved over, and those that were applied late
+	Entries int       `json:"entries"`
+	Applied int       `json:"applied"` // fragments applied for them
+	Mark    time.Time `json:"mark"`    // the server's time up to which all is applied, or in quarantine
 
 	Removed int `json:"removed,omitempty"` // topics that a replacement has taken away, where a doubt was confirmed
 
@@ -43,8 +44,9 @@ type Round struct {
 	// it is not known to be. Both are zero where the source states none.
 	Proven   bool   `json:"proven,omitempty"`
 	Unproven string `json:"unproven,omitempty"`
-	Differs  bool   `json:"differs,omitempty"`  // what is held is not what the source states, and nobody has wished that so
-	Repaired int    `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
+	// what is held is not what the source states, and nobody has wished that so
+	Differs  bool `json:"differs,omitempty"`
+	Repaired int  `json:"repaired,omitempty"` // topics that were not as the source states, and were fetched anew
 
 	// Doubt says that a reading of the source would take something away, and is not confirmed: the copy stays as it is.
 	// Nil: none would.
@@ -205,7 +207,8 @@ func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, 
 	*s, c.memory.Doubt = *current, nil
 	c.Store = newRoundStore(c.Store, s)
 	r.CleanStart, r.Snapshot, r.Reason, r.Removed = false, false, "", 0
-	s.State.Proof = &store.Proof{At: c.Now().UTC(), Differs: true, Reason: reason + ", and its newest snapshot is not what it states either: tell the owner of the server"}
+	s.State.Proof = &store.Proof{At: c.Now().UTC(), Differs: true,
+		Reason: reason + ", and its newest snapshot is not what it states either: tell the owner of the server"}
 	return c.Store.ApplyEntries(ctx, s.Name, func(a *store.Applying) error {
 		a.RepairFailed = true
 		return nil
@@ -213,7 +216,8 @@ func (c *Client) unmended(ctx context.Context, s *store.Subscription, r *Round, 
 }
 
 // replaceBecause does a clean replacement for a reason. What replaces the source contains what want says.
-func (c *Client) replaceBecause(ctx context.Context, s *store.Subscription, r *Round, reason string, want *follow.Doubt, until time.Time) error {
+func (c *Client) replaceBecause(ctx context.Context, s *store.Subscription, r *Round, reason string, want *follow.Doubt,
+	until time.Time) error {
 	r.Reason = reason
 	c.Report(fmt.Sprintf("%s: %s; replacing the source from a snapshot", s.Name, r.Reason))
 	c.Logger.Warn("clean replacement", "subscription", s.Name, "reason", r.Reason)
@@ -222,7 +226,8 @@ func (c *Client) replaceBecause(ctx context.Context, s *store.Subscription, r *R
 }
 
 // round runs f and keeps in the store how it went.
-func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.Subscription, *Round) error) (*Round, error) {
+func (c *Client) round(ctx context.Context, name string,
+	f func(*Client, *store.Subscription, *Round) error) (*Round, error) {
 	s, unlock, err := c.lock(ctx, name)
 	if err != nil {
 		return nil, err
@@ -291,7 +296,8 @@ func (c *Client) round(ctx context.Context, name string, f func(*Client, *store.
 // replace makes a new generation of the source from the newest snapshot, brings
 // it up to date and then switches to it. A staged generation that an earlier
 // round has left is taken on.
-func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, want *follow.Doubt, until time.Time) error {
+func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, want *follow.Doubt,
+	until time.Time) error {
 	r.CleanStart = true
 	staged := s.Staging != nil && r.Reason == "" && provable(s.Staging.Mark) && (!s.Replica || s.Staging.Log)
 	for {
@@ -319,7 +325,9 @@ func (c *Client) replace(ctx context.Context, s *store.Subscription, r *Round, w
 			staged = false
 			continue
 		case errors.As(err, &history):
-			return fmt.Errorf("the newest snapshot does not fit the feed: %w. One of them may come from a cache: try again later, and if it stays so, tell the owner of the server", err)
+			return fmt.Errorf(
+				"the newest snapshot does not fit the feed: %w. One of them may come from a cache: try again later, and if it "+
+					"stays so, tell the owner of the server", err)
 		case err != nil:
 			return err
 		}
@@ -366,7 +374,8 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 }
 
 func (c *Client) xtmOptions(sp, uri, contentType string) xtm.Options {
-	o := xtm.Options{Base: tmdm.Locator(sp), URI: uri, ContentType: contentType, Lenient: c.Lenient, Limits: c.Document, DropClashes: true}
+	o := xtm.Options{Base: tmdm.Locator(sp), URI: uri, ContentType: contentType, Lenient: c.Lenient, Limits: c.Document,
+		DropClashes: true}
 	if c.tolerated != nil {
 		o.Tolerated = c.tolerated.add
 	}

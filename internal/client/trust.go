@@ -44,7 +44,10 @@ func whereOlder(err error) error {
 const CheckpointRefused = "the checkpoint of the source is refused"
 
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf(CheckpointRefused+", and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. If it has a new key: \"tmshare-client trust %[2]s --key KEY\"; if what it states now is right in any case: \"tmshare-client trust %[2]s --accept\"", e.Err, e.Name)
+	return fmt.Sprintf(CheckpointRefused+
+		", and nothing was changed: %v\nAsk the owner of the source what has happened, by another way than this server. "+
+		"If it has a new key: \"tmshare-client trust %[2]s --key KEY\"; if what it states now is right in any case: "+
+		"\"tmshare-client trust %[2]s --accept\"", e.Err, e.Name)
 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
@@ -54,12 +57,14 @@ const maxProof = 64 << 10
 
 // checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those
 // that are pinned. Both are "" where the source is not signed, and was not. The first key that is seen is pinned.
-func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) (key, signed string, err error) {
+func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed,
+	allowURL func(*url.URL) error) (key, signed string, err error) {
 	if s.Key == "" && f.Checkpoint == "" {
 		return "", "", nil
 	}
 	refuse := func(reason string, args ...any) *CheckpointError {
-		return &CheckpointError{Name: s.Name, Err: &checkpoint.ForkError{Reason: fmt.Sprintf(reason, args...), Known: s.Checkpoint, Stated: f.Checkpoint}}
+		return &CheckpointError{Name: s.Name,
+			Err: &checkpoint.ForkError{Reason: fmt.Sprintf(reason, args...), Known: s.Checkpoint, Stated: f.Checkpoint}}
 	}
 	if key = s.Key; key == "" {
 		key = f.Key
@@ -98,13 +103,15 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 
 // consistency fetches the proof that the log of one number of entries is the beginning of the log of another. A source
 // that has none has an empty proof.
-func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64, allowURL func(*url.URL) error) (tlog.TreeProof, error) {
+func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
+	allowURL func(*url.URL) error) (tlog.TreeProof, error) {
 	link, ok := f.Link(feeds.RelCheckpoint)
 	if !ok {
 		return nil, nil
 	}
 	r := fetch.Request{
-		URL: fmt.Sprintf("%s/consistency?from=%d&to=%d", link.Href, from, to), Accept: "application/json", Max: maxProof, AllowURL: allowURL, Within: c.MaxTime,
+		URL: fmt.Sprintf("%s/consistency?from=%d&to=%d", link.Href, from, to), Accept: "application/json", Max: maxProof,
+		AllowURL: allowURL, Within: c.MaxTime,
 	}
 	proof, _, err := fetch.Do(ctx, c.fetcher().Uncached(), r, func(a *fetch.Answer) (tlog.TreeProof, error) {
 		var answer struct{ Proof tlog.TreeProof }
@@ -134,27 +141,32 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, stated, nil)
 	var refused *CheckpointError
 	if errors.As(err, &refused) {
-		return fmt.Errorf("%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and whether it is signed at all, by another way than this server", s.FragmentsFeed, refused.Err)
+		return fmt.Errorf(
+			"%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and "+
+				"whether it is signed at all, by another way than this server", s.FragmentsFeed, refused.Err)
 	}
 	return err
 }
 
 // acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one.
 // Else that is kept.
-func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
+func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed,
+	allowURL func(*url.URL) error) error {
 	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
 	if err != nil || key == s.Key && signed == s.Checkpoint {
 		return err
 	}
 	if s.Key == "" {
-		c.Report(fmt.Sprintf("%s: the source is signed, and is followed from now on only while it is, by the key %s", s.Name, key))
+		c.Report(fmt.Sprintf("%s: the source is signed, and is followed from now on only while it is, by the key %s",
+			s.Name, key))
 	}
 	return c.pin(ctx, s, key, signed)
 }
 
 // acceptRecent is [Client.acceptCheckpoint]. Of a document that is not refused it keeps what the source is derived
 // from.
-func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed, allowURL func(*url.URL) error) error {
+func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed,
+	allowURL func(*url.URL) error) error {
 	if err := c.acceptCheckpoint(ctx, s, f, allowURL); err != nil {
 		return err
 	}
@@ -163,14 +175,18 @@ func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *fee
 		return nil
 	}
 	if s.DerivedFrom = from; from != nil {
-		c.Report(fmt.Sprintf("%s: the source is derived from %s; nothing is derived from it here: \"expand %[1]s\" follows these instead", s.Name, strings.Join(from, ", ")))
+		c.Report(fmt.Sprintf(
+			"%s: the source is derived from %s; nothing is derived from it here: \"expand %[1]s\" follows these instead", s.Name,
+			strings.Join(from, ", ")))
 	}
 	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.DerivedFrom = from })
 }
 
 func (c *Client) pin(ctx context.Context, s *store.Subscription, key, signed string) error {
 	s.Key, s.Checkpoint = key, signed
-	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) { kept.Key, kept.Checkpoint = key, signed })
+	return c.Store.UpdateSubscription(ctx, s.Name, func(kept *store.Subscription) {
+		kept.Key, kept.Checkpoint = key, signed
+	})
 }
 
 // signedDigest returns the state digest of the checkpoint that was accepted last, "" for none.
@@ -202,9 +218,12 @@ func (u *fragments) unsigned() string {
 		_, seq, ok := log.SequenceOf(id)
 		switch {
 		case err != nil || !ok:
-			return fmt.Sprintf("the source is signed, and its entry %s does not name its place in the log: tell the owner of the server", entry)
+			return fmt.Sprintf(
+				"the source is signed, and its entry %s does not name its place in the log: tell the owner of the server", entry)
 		case seq > uint64(signed.Size):
-			return fmt.Sprintf("the source has signed %d entries of its log, and shows entry %d, which is not among them: tell the owner of the server (\"tmshare-server check\")", signed.Size, seq)
+			return fmt.Sprintf(
+				"the source has signed %d entries of its log, and shows entry %d, which is not among them: tell the owner of "+
+					"the server (\"tmshare-server check\")", signed.Size, seq)
 		}
 	}
 	return ""

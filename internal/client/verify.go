@@ -105,7 +105,8 @@ type laterError struct {
 }
 
 func (e *laterError) Error() string {
-	return fmt.Sprintf("%s: the source came to %s while it was compared with the map of %s; try again", e.name, feeds.FormatTime(e.here), feeds.FormatTime(e.asOf))
+	return fmt.Sprintf("%s: the source came to %s while it was compared with the map of %s; try again", e.name,
+		feeds.FormatTime(e.here), feeds.FormatTime(e.asOf))
 }
 
 func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
@@ -152,7 +153,8 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 }
 
 // currentLink returns where the map as of now is.
-func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowURL func(*url.URL) error) (string, error) {
+func (c *Client) currentLink(ctx context.Context, s *store.Subscription,
+	allowURL func(*url.URL) error) (string, error) {
 	switch found, err := c.found(ctx, s); {
 	case err != nil:
 		return "", err
@@ -167,7 +169,8 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription, allowUR
 	}
 	link, ok := c.links().Best(recent.Find(feeds.RelCurrentSnapshot))
 	if !ok {
-		return "", fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with", s.FragmentsFeed)
+		return "", fmt.Errorf("%s: the feed does not link to the map as of now, so there is nothing to compare with",
+			s.FragmentsFeed)
 	}
 	return link.Href, nil
 }
@@ -223,7 +226,8 @@ func (c *comparison) fetch() error {
 // compare compares the source with the server's map.
 func (c *comparison) compare(here fragment.Source) (err error) {
 	c.v.Digest, err = c.Compare(c.ctx, here)
-	c.v.Equal, c.v.Topics, c.v.Associations, c.v.Differences, c.v.More = c.v.Digest != "", c.Topics, c.Associations, c.Differences, c.More
+	c.v.Equal, c.v.Topics, c.v.Associations, c.v.Differences, c.v.More = c.v.Digest != "", c.Topics, c.Associations,
+		c.Differences, c.More
 	return err
 }
 
@@ -254,7 +258,8 @@ func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) e
 			io.Closer
 		}{formats.UntilDone(c.ctx, f), f}, err
 	}
-	return readSnapshot(c.ctx, snapshotDocument{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use, func(reason error) {
-		c.Logger.Info("the server's map is read as a whole", "reason", reason)
-	})
+	return readSnapshot(c.ctx, snapshotDocument{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use,
+		func(reason error) {
+			c.Logger.Info("the server's map is read as a whole", "reason", reason)
+		})
 }

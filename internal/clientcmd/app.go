@@ -28,7 +28,8 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.StringArrayVar(&a.Hosts, "host", nil, "follow links to this `host` too, besides the one subscribed to (repeatable)")
 	fl.BoolVar(&a.Strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
 	fl.BoolVar(&a.Lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
-	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000, "take this `number` of entries of a feed, or of lists, in one round, at most")
+	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000,
+		"take this `number` of entries of a feed, or of lists, in one round, at most")
 	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
 	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
 	root.AddCommand(a.topic(), a.edit(), a.check())
@@ -54,7 +55,8 @@ func (a *app) runWith(access store.Access, body extension.Body) func(*cobra.Comm
 		a.client, err = client.New(client.Config{
 			Formats:      a.Formats(),
 			Protocols:    extension.Protocols(a.Extensions),
-			ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Store: a.DB, Locks: &a.Held.Locks, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: a.Logger(),
+			ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Store: a.DB, Locks: &a.Held.Locks, Hosts: a.Hosts,
+			MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: a.Logger(),
 			Report: a.Display.Line, Progress: a.Display.Progress,
 		})
 		if err != nil {

@@ -66,7 +66,10 @@ so that a backup is needed.`,
 			}
 			err := a.runWith(access, check)(cmd, args)
 			if errors.Is(err, store.ErrDamaged) && a.JSON { // for programs it is a finding
-				return errors.Join(a.Print(checked{Data: a.Data, Findings: []store.Finding{{Where: "files", What: err.Error(), Remedy: "restore the data folder from a backup"}}}), cli.Exit(cli.Failed))
+				return errors.Join(
+					a.Print(checked{Data: a.Data,
+						Findings: []store.Finding{{Where: "files", What: err.Error(), Remedy: "restore the data folder from a backup"}}}),
+					cli.Exit(cli.Failed))
 			}
 			return err
 		},
@@ -100,9 +103,12 @@ func (a *app) tellChecked(c *checked) error {
 	case c.Sound && !a.JSON:
 		a.Printf("%s is sound\n", a.Data)
 	case lost > 0:
-		return fmt.Errorf("%s is damaged; findings: %d, of which \"check --repair\" does not mend %d: do what each of them says", a.Data, len(c.Findings), lost)
+		return fmt.Errorf(
+			"%s is damaged; findings: %d, of which \"check --repair\" does not mend %d: do what each of them says", a.Data,
+			len(c.Findings), lost)
 	case repairable > 0:
-		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d", a.Data, repairable)}
+		return &cli.ExitError{Code: cli.Differs, Err: fmt.Errorf("%s is damaged; \"check --repair\" mends all findings: %d",
+			a.Data, repairable)}
 	}
 	return nil
 }

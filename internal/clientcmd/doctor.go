@@ -32,7 +32,10 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.Apart(func(ctx context.Context, _ []string) error {
 			if a.Store != "" {
-				return cli.UsageError(errors.New("doctor looks at a data folder, not at a database: leave --store out. To look at a store in a database, run \"tmshare-server check --store URL\" and \"tmshare-client status --store URL\", and ask /readyz of its servers"))
+				return cli.UsageError(
+					errors.New("doctor looks at a data folder, not at a database: leave --store out. To look at a store in a " +
+						"database, run \"tmshare-server check --store URL\" and \"tmshare-client status --store URL\", and ask " +
+						"/readyz of its servers"))
 			}
 			if a.Data == "" {
 				return cli.ErrNoData

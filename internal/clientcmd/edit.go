@@ -56,7 +56,8 @@ than half of 20 topics or more: then --max-delete must say so.
 			var tolerated xtm.Tally
 			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
-					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir, Lenient: a.ReadsLeniently(),
+					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir,
+					Lenient: a.ReadsLeniently(),
 				}.Read(ctx)
 				if err != nil {
 					return nil, err
@@ -66,7 +67,8 @@ than half of 20 topics or more: then --max-delete must say so.
 			})
 			var loses *losses.TooManyError
 			if errors.As(err, &loses) {
-				return fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure), strings.Join(loses.Lines(), "\n  "))
+				return fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure),
+					strings.Join(loses.Lines(), "\n  "))
 			}
 			if err != nil {
 				return err
@@ -78,13 +80,15 @@ than half of 20 topics or more: then --max-delete must say so.
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "let the file take the place of all local statements")
-	cmd.Flags().TextVar(&limit, "max-delete", losses.Limit{}, "with --all, lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	cmd.Flags().TextVar(&limit, "max-delete", losses.Limit{},
+		"with --all, lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	prefixFlag(cmd, &sp)
 	return cmd
 }
 
 func prefixFlag(cmd *cobra.Command, sp *string) {
-	cmd.Flags().StringVar(sp, "sp", "", "source locator `prefix` of the local statements, set with the first of them (default: one is made up)")
+	cmd.Flags().StringVar(sp, "sp", "",
+		"source locator `prefix` of the local statements, set with the first of them (default: one is made up)")
 }
 
 // local are the local statements of the open store.

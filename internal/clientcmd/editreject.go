@@ -48,7 +48,8 @@ func (a *app) reject() *cobra.Command {
   tmshare-client edit reject identifier http://psi.example.org/oslo http://psi.example.org/bergen --source gazetteer
   tmshare-client edit rejections
   tmshare-client edit unreject name http://psi.example.org/oslo "Kristiania"`,
-		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to reject", "name, variant, occurrence, association, type, identifier or locator"),
+		Args: cli.Args(cobra.NoArgs),
+		RunE: oneOf("what to reject", "name, variant, occurrence, association, type, identifier or locator"),
 	}
 	a.addClaims(cmd, "Hide", true, a.rejectNamed)
 	return cmd
@@ -59,15 +60,18 @@ func (a *app) unreject() *cobra.Command {
 		Use:   "unreject",
 		Short: "Show a statement again that was rejected",
 		Long:  "Show a statement of a source in the merged map again.\n\n" + aboutRejections,
-		Args:  cli.Args(cobra.NoArgs), RunE: oneOf("what to show again", "name, variant, occurrence, association, type, identifier or locator"),
+		Args:  cli.Args(cobra.NoArgs),
+		RunE:  oneOf("what to show again", "name, variant, occurrence, association, type, identifier or locator"),
 	}
 	a.addClaims(cmd, "Show again", false, a.unrejectNamed)
 	return cmd
 }
 
 // addClaims adds a command for each kind of claim.
-func (a *app) addClaims(to *cobra.Command, verb string, reason bool, do func(context.Context, *rejecting, reject.Named) error) {
-	add := func(use, what string, check cobra.PositionalArgs, flags func(*rejecting, *cobra.Command), named func(*rejecting, []string) (reject.Named, error)) {
+func (a *app) addClaims(to *cobra.Command, verb string, reason bool,
+	do func(context.Context, *rejecting, reject.Named) error) {
+	add := func(use, what string, check cobra.PositionalArgs, flags func(*rejecting, *cobra.Command),
+		named func(*rejecting, []string) (reject.Named, error)) {
 		var r rejecting
 		cmd := &cobra.Command{
 			Use: use, Short: verb + " " + what, Long: verb + " " + what + ".\n\n" + aboutRejections,
@@ -82,7 +86,8 @@ func (a *app) addClaims(to *cobra.Command, verb string, reason bool, do func(con
 			}),
 		}
 		flags(&r, cmd)
-		cmd.Flags().StringArrayVar(&r.sources, "source", nil, "of this `subscription` (repeatable; default: the only one that says so)")
+		cmd.Flags().StringArrayVar(&r.sources, "source", nil,
+			"of this `subscription` (repeatable; default: the only one that says so)")
 		if reason {
 			cmd.Flags().StringVar(&r.reason, "reason", "", "`why`, for people")
 		}
@@ -98,20 +103,24 @@ func (a *app) addClaims(to *cobra.Command, verb string, reason bool, do func(con
 	}
 	none := func(*rejecting, *cobra.Command) {}
 	add("name TOPIC VALUE", "a name, with its variants", cobra.ExactArgs(2), flags(true, false), about(rejections.Name))
-	add("variant TOPIC NAME VALUE", "a variant of a name", cobra.ExactArgs(3), flags(false, true), func(_ *rejecting, args []string) (reject.Named, error) {
-		return reject.Named{Kind: rejections.Variant, Topic: args[0], Of: args[1], Value: args[2]}, nil
-	})
+	add("variant TOPIC NAME VALUE", "a variant of a name", cobra.ExactArgs(3), flags(false, true),
+		func(_ *rejecting, args []string) (reject.Named, error) {
+			return reject.Named{Kind: rejections.Variant, Topic: args[0], Of: args[1], Value: args[2]}, nil
+		})
 	add("occurrence TOPIC VALUE", "an occurrence", cobra.ExactArgs(2), flags(true, true), about(rejections.Occurrence))
-	add("identifier TOPIC IDENTIFIER", "that a topic has a subject identifier", cobra.ExactArgs(2), none, about(rejections.Identifier))
+	add("identifier TOPIC IDENTIFIER", "that a topic has a subject identifier", cobra.ExactArgs(2), none,
+		about(rejections.Identifier))
 	add("locator TOPIC LOCATOR", "that a topic has a subject locator", cobra.ExactArgs(2), none, about(rejections.Locator))
-	add("type TOPIC TYPE", "that a topic is an instance of another", cobra.ExactArgs(2), none, func(_ *rejecting, args []string) (reject.Named, error) {
-		return reject.Named{Kind: rejections.Association, Type: string(tmdm.PSITypeInstance), Roles: [][2]string{
-			{string(tmdm.PSIInstance), args[0]}, {string(tmdm.PSIType), args[1]}}}, nil
-	})
-	add("association --type TYPE ROLE=PLAYER...", "an association", cobra.MinimumNArgs(1), flags(true, false), func(r *rejecting, args []string) (reject.Named, error) {
-		roles, err := rolesOf(r.typ, args)
-		return reject.Named{Kind: rejections.Association, Roles: roles}, err
-	})
+	add("type TOPIC TYPE", "that a topic is an instance of another", cobra.ExactArgs(2), none,
+		func(_ *rejecting, args []string) (reject.Named, error) {
+			return reject.Named{Kind: rejections.Association, Type: string(tmdm.PSITypeInstance), Roles: [][2]string{
+				{string(tmdm.PSIInstance), args[0]}, {string(tmdm.PSIType), args[1]}}}, nil
+		})
+	add("association --type TYPE ROLE=PLAYER...", "an association", cobra.MinimumNArgs(1), flags(true, false),
+		func(r *rejecting, args []string) (reject.Named, error) {
+			roles, err := rolesOf(r.typ, args)
+			return reject.Named{Kind: rejections.Association, Roles: roles}, err
+		})
 }
 
 // rejectNamed rejects the claims that are named.
@@ -154,7 +163,9 @@ func (a *app) unrejectNamed(ctx context.Context, r *rejecting, n reject.Named) e
 	if len(chosen) == 0 {
 		return fmt.Errorf("it is rejected of %s only: leave out --source", strings.Join(sayersBut(found, nil), ", "))
 	}
-	err = bySource(chosen, func(source string, claims []rejections.Claim) error { return a.DB.Unreject(ctx, source, claims...) })
+	err = bySource(chosen, func(source string, claims []rejections.Claim) error {
+		return a.DB.Unreject(ctx, source, claims...)
+	})
 	if err != nil {
 		return err
 	}
@@ -189,7 +200,8 @@ func (a *app) chosen(ctx context.Context, found []reject.Found, sources []string
 		chosen = append(chosen, f)
 	}
 	if len(sources) == 0 && len(others) > 1 {
-		return nil, fmt.Errorf("several sources say so: %s. Name those that are meant with --source, such as --source %s", strings.Join(others, ", "), others[0])
+		return nil, fmt.Errorf("several sources say so: %s. Name those that are meant with --source, such as --source %s",
+			strings.Join(others, ", "), others[0])
 	}
 	return chosen, nil
 }
@@ -199,12 +211,15 @@ func ownStatement(found []reject.Found) error {
 	for _, f := range found {
 		switch {
 		case !f.Own:
-			return fmt.Errorf("it is said by %s, not by the source that is named: change --source", strings.Join(sayersBut(found, nil), ", "))
+			return fmt.Errorf("it is said by %s, not by the source that is named: change --source",
+				strings.Join(sayersBut(found, nil), ", "))
 		case f.Source == local.Name:
 			return errors.New("these are statements of your own: take one back with \"tmshare-client edit remove\"")
 		}
 	}
-	return fmt.Errorf("%s is published by this node: change it where it is written, for example with \"tmshare-server import\"", found[0].Source)
+	return fmt.Errorf(
+		"%s is published by this node: change it where it is written, for example with \"tmshare-server import\"",
+		found[0].Source)
 }
 
 // notStated is the error that no source states what is named. near are claims that differ in little.
@@ -216,7 +231,9 @@ func notStated(near []reject.Found) error {
 	for _, f := range near {
 		lines = append(lines, fmt.Sprintf("%s [%s]", &f.Claim, f.Source))
 	}
-	return fmt.Errorf("no source says just this. Name the type (--type), the datatype (--datatype) and all themes (--scope) of one of these:\n  %s", strings.Join(lines, "\n  "))
+	return fmt.Errorf(
+		"no source says just this. Name the type (--type), the datatype (--datatype) and all themes (--scope) of one of "+
+			"these:\n  %s", strings.Join(lines, "\n  "))
 }
 
 // bySource calls f with the claims of each source.
@@ -236,7 +253,9 @@ func bySource(found []reject.Found, f func(source string, claims []rejections.Cl
 // sayersBut returns the sources of claims that are not among others, each once.
 func sayersBut(found, others []reject.Found) (names []string) {
 	for _, f := range found {
-		if !slices.Contains(names, f.Source) && !slices.ContainsFunc(others, func(o reject.Found) bool { return o.Source == f.Source }) {
+		if !slices.Contains(names, f.Source) && !slices.ContainsFunc(others, func(o reject.Found) bool {
+			return o.Source == f.Source
+		}) {
 			names = append(names, f.Source)
 		}
 	}

@@ -31,7 +31,8 @@ func (st *statement) flags(cmd *cobra.Command, typ, datatype bool) {
 }
 
 // in returns the topics of a map that stand for type and scope.
-func (st *statement) in(ctx context.Context, a *app, tm *tmdm.TopicMap) (typ *tmdm.Topic, scope []*tmdm.Topic, err error) {
+func (st *statement) in(ctx context.Context, a *app,
+	tm *tmdm.TopicMap) (typ *tmdm.Topic, scope []*tmdm.Topic, err error) {
 	if st.typ != "" {
 		if typ, err = a.local().Named(ctx, tm, st.typ); err != nil {
 			return nil, nil, err
@@ -67,57 +68,64 @@ func (a *app) add() *cobra.Command {
 		Short: "Add a local statement",
 		Long:  "Add a local statement.\n\n" + aboutLocal,
 		Example: `  tmshare-client edit add name http://psi.example.org/oslo "Oslo" --scope http://psi.example.org/lang/no
-  tmshare-client edit add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
-  tmshare-client edit add association --type http://psi.example.org/located-in http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
+  tmshare-client edit add occurrence http://psi.example.org/oslo https://www.oslo.kommune.no/ --type \
+    http://psi.example.org/website --datatype http://www.w3.org/2001/XMLSchema#anyURI
+  tmshare-client edit add association --type http://psi.example.org/located-in \
+    http://psi.example.org/place=http://psi.example.org/oslo http://psi.example.org/area=http://psi.example.org/norway
   tmshare-client edit add type http://psi.example.org/oslo http://psi.example.org/city`,
 		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to add", "name, occurrence, association, type or identifier"),
 	}
 	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Add a name", 2, true, false, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(ctx, a, tm)
-			if err != nil {
-				return err
-			}
-			t.AddName(args[1], typ, scope...)
-			return nil
-		}),
-		a.editCommand("occurrence TOPIC VALUE --type TYPE", "Add an occurrence", 2, true, true, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(ctx, a, tm)
-			if err != nil {
-				return err
-			}
-			if typ == nil {
-				return cli.UsageError(errors.New("an occurrence needs a --type"))
-			}
-			value, datatype, err := st.valued(args[1])
-			if err != nil {
-				return err
-			}
-			t.AddOccurrence(value, datatype, typ, scope...)
-			return nil
-		}),
-		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false, func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.local().Named(ctx, tm, args[1])
-			if err != nil {
-				return err
-			}
-			t.AddType(class)
-			return nil
-		}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Give a topic another subject identifier", 2, false, false, func(ctx context.Context, _ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
-			l, err := tmdm.ParseLocator(args[1])
-			if err != nil {
-				return err
-			}
-			return t.AddSubjectIdentifier(l)
-		}),
-		a.associationCommand("Add an association", func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-			assoc := tm.CreateAssociation(typ, scope...)
-			for _, r := range roles {
-				assoc.AddRole(r[0], r[1])
-			}
-			return nil
-		}),
+		a.editCommand("name TOPIC VALUE", "Add a name", 2, true, false,
+			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				typ, scope, err := st.in(ctx, a, tm)
+				if err != nil {
+					return err
+				}
+				t.AddName(args[1], typ, scope...)
+				return nil
+			}),
+		a.editCommand("occurrence TOPIC VALUE --type TYPE", "Add an occurrence", 2, true, true,
+			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				typ, scope, err := st.in(ctx, a, tm)
+				if err != nil {
+					return err
+				}
+				if typ == nil {
+					return cli.UsageError(errors.New("an occurrence needs a --type"))
+				}
+				value, datatype, err := st.valued(args[1])
+				if err != nil {
+					return err
+				}
+				t.AddOccurrence(value, datatype, typ, scope...)
+				return nil
+			}),
+		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false,
+			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				class, err := a.local().Named(ctx, tm, args[1])
+				if err != nil {
+					return err
+				}
+				t.AddType(class)
+				return nil
+			}),
+		a.editCommand("identifier TOPIC IDENTIFIER", "Give a topic another subject identifier", 2, false, false,
+			func(ctx context.Context, _ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
+				l, err := tmdm.ParseLocator(args[1])
+				if err != nil {
+					return err
+				}
+				return t.AddSubjectIdentifier(l)
+			}),
+		a.associationCommand("Add an association",
+			func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
+				assoc := tm.CreateAssociation(typ, scope...)
+				for _, r := range roles {
+					assoc.AddRole(r[0], r[1])
+				}
+				return nil
+			}),
 	)
 	return cmd
 }
@@ -126,82 +134,87 @@ func (a *app) remove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove a local statement, or all about a topic",
-		Long:  "Remove a local statement, or all about a topic. Those of other sources are theirs\nto change.\n\n" + aboutLocal,
-		Args:  cli.Args(cobra.NoArgs), RunE: oneOf("what to remove", "name, occurrence, association, type, identifier or topic"),
+		Long: "Remove a local statement, or all about a topic. Those of other sources are theirs\nto change.\n\n" +
+			aboutLocal,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: oneOf("what to remove", "name, occurrence, association, type, identifier or topic"),
 	}
 	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Remove a name", 2, true, false, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(ctx, a, tm)
-			if err != nil {
-				return err
-			}
-			found := false
-			for _, n := range slices.Clone(t.Names()) {
-				if rejections.IsValue(n.Value(), args[1]) && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
-					n.Remove()
-					found = true
+		a.editCommand("name TOPIC VALUE", "Remove a name", 2, true, false,
+			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				typ, scope, err := st.in(ctx, a, tm)
+				if err != nil {
+					return err
 				}
-			}
-			return mustBe(found, "name "+args[1], args[0])
-		}),
-		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, true, func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			typ, scope, err := st.in(ctx, a, tm)
-			if err != nil {
-				return err
-			}
-			value, datatype, err := st.valued(args[1])
-			if err != nil {
-				return err
-			}
-			found := false
-			for _, o := range slices.Clone(t.Occurrences()) {
-				if (o.Value() == value || rejections.IsValue(o.Value(), args[1])) && o.Datatype() == datatype && (typ == nil || o.Type() == typ) && sameScope(o, scope) {
-					o.Remove()
-					found = true
+				found := false
+				for _, n := range slices.Clone(t.Names()) {
+					if rejections.IsValue(n.Value(), args[1]) && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
+						n.Remove()
+						found = true
+					}
 				}
-			}
-			return mustBe(found, "occurrence "+args[1], args[0])
-		}),
-		a.editCommand("type TOPIC TYPE", "Take a topic from its type", 2, false, false, func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			class, err := a.local().Named(ctx, tm, args[1])
-			if err != nil {
-				return err
-			}
-			was := false
-			for typ := range t.Types() {
-				was = was || typ == class
-			}
-			t.RemoveType(class)
-			return mustBe(was, "type "+args[1], args[0])
-		}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", 2, false, false, func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-			l, err := tmdm.ParseLocator(args[1])
-			if err != nil {
-				return err
-			}
-			if len(t.SubjectIdentifiers()) == 1 {
-				return errors.New("it is the only one; remove the topic instead")
-			}
-			was := tm.TopicBySubjectIdentifier(l) == t
-			t.RemoveSubjectIdentifier(l)
-			return mustBe(was, "identifier "+args[1], args[0])
-		}),
-		a.associationCommand("Remove an association", func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-			wanted := tm.CreateAssociation(typ, scope...)
-			for _, r := range roles {
-				wanted.AddRole(r[0], r[1])
-			}
-			found := false
-			for _, r := range slices.Clone(roles[0][1].RolesPlayed()) {
-				if other := r.Association(); other != wanted && tmdm.Equal(other, wanted) {
-					other.Remove()
-					found = true
-					break
+				return mustBe(found, "name "+args[1], args[0])
+			}),
+		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, true,
+			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				typ, scope, err := st.in(ctx, a, tm)
+				if err != nil {
+					return err
 				}
-			}
-			wanted.Remove()
-			return mustBe(found, "association", string(roles[0][1].SubjectIdentifiers()[0]))
-		}),
+				value, datatype, err := st.valued(args[1])
+				if err != nil {
+					return err
+				}
+				found := false
+				for _, o := range slices.Clone(t.Occurrences()) {
+					if (o.Value() == value || rejections.IsValue(o.Value(), args[1])) && o.Datatype() == datatype &&
+						(typ == nil || o.Type() == typ) && sameScope(o, scope) {
+						o.Remove()
+						found = true
+					}
+				}
+				return mustBe(found, "occurrence "+args[1], args[0])
+			}),
+		a.editCommand("type TOPIC TYPE", "Take a topic from its type", 2, false, false,
+			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				class, err := a.local().Named(ctx, tm, args[1])
+				if err != nil {
+					return err
+				}
+				was := slices.Contains(slices.Collect(t.Types()), class)
+				t.RemoveType(class)
+				return mustBe(was, "type "+args[1], args[0])
+			}),
+		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", 2, false, false,
+			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
+				l, err := tmdm.ParseLocator(args[1])
+				if err != nil {
+					return err
+				}
+				if len(t.SubjectIdentifiers()) == 1 {
+					return errors.New("it is the only one; remove the topic instead")
+				}
+				was := tm.TopicBySubjectIdentifier(l) == t
+				t.RemoveSubjectIdentifier(l)
+				return mustBe(was, "identifier "+args[1], args[0])
+			}),
+		a.associationCommand("Remove an association",
+			func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
+				wanted := tm.CreateAssociation(typ, scope...)
+				for _, r := range roles {
+					wanted.AddRole(r[0], r[1])
+				}
+				found := false
+				for _, r := range slices.Clone(roles[0][1].RolesPlayed()) {
+					if other := r.Association(); other != wanted && tmdm.Equal(other, wanted) {
+						other.Remove()
+						found = true
+						break
+					}
+				}
+				wanted.Remove()
+				return mustBe(found, "association", string(roles[0][1].SubjectIdentifiers()[0]))
+			}),
 		&cobra.Command{
 			Use:   "topic TOPIC",
 			Short: "Remove all local statements about a topic",
@@ -240,7 +253,8 @@ func sameScope(c tmdm.Scoped, scope []*tmdm.Topic) bool {
 }
 
 // editCommand makes a command that changes what is said of one topic.
-func (a *app) editCommand(use, short string, args int, typed, datatype bool, change func(context.Context, *statement, []string, *tmdm.TopicMap, *tmdm.Topic) error) *cobra.Command {
+func (a *app) editCommand(use, short string, args int, typed, datatype bool,
+	change func(context.Context, *statement, []string, *tmdm.TopicMap, *tmdm.Topic) error) *cobra.Command {
 	var st statement
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + aboutLocal,
@@ -263,10 +277,14 @@ func (a *app) editCommand(use, short string, args int, typed, datatype bool, cha
 }
 
 // associationCommand makes a command about one association.
-func (a *app) associationCommand(short string, change func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error) *cobra.Command {
+func (a *app) associationCommand(short string,
+	change func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error) *cobra.Command {
 	var st statement
 	cmd := &cobra.Command{
-		Use: "association --type TYPE ROLE=PLAYER...", Short: short, Long: short + ". Role types and players are subject identifiers; the last \"=\" that is\nfollowed by a scheme (\"http:\") stands between them.\n\n" + aboutLocal,
+		Use: "association --type TYPE ROLE=PLAYER...", Short: short,
+		Long: short +
+			". Role types and players are subject identifiers; the last \"=\" that is\nfollowed by a scheme (\"http:\") " +
+			"stands between them.\n\n" + aboutLocal,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			pairs, err := rolesOf(st.typ, args)

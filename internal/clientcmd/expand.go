@@ -47,7 +47,8 @@ func Expand(ctx context.Context, program, data string, names []string) ([]string
 	of := r.Capture(func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {
 	case errors.Is(err, control.ErrNobody):
-		return nil, fmt.Errorf("no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)
+		return nil, fmt.Errorf(
+			"no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)
 	case err != nil:
 		return nil, err
 	case of.Code != cli.OK:

@@ -67,7 +67,8 @@ ending .gz gzips it.`,
 		}),
 	}
 	formatOf = FormatFlag(a.Formats(), cmd.Flags())
-	cmd.Flags().BoolVar(&claims, "claims", true, "in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
+	cmd.Flags().BoolVar(&claims, "claims", true,
+		"in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "export this `subscription` only (repeatable)")
 	return cmd
 }
@@ -76,7 +77,8 @@ ending .gz gzips it.`,
 // says the format for the arguments of the command that are left: the file, or none.
 func FormatFlag(known formats.Registry, fl *pflag.FlagSet) func(file []string) (*formats.Format, error) {
 	var named string
-	fl.StringVar(&named, "format", "", "`format`: "+known.All().String()+" (default: by the ending of FILE, else "+formats.Default.Name+")")
+	fl.StringVar(&named, "format", "", "`format`: "+known.All().String()+" (default: by the ending of FILE, else "+
+		formats.Default.Name+")")
 	cli.OneOf(fl, "format", known.All().Names()...)
 	return func(file []string) (f *formats.Format, err error) {
 		switch {

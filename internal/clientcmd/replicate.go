@@ -31,7 +31,8 @@ cannot be reached.`,
 		RunE: a.subscribing(&o, func(s *store.Subscription) {
 			a.Printf("%q replicates %s; it is served on when the first round is done\n", s.Name, s.FragmentsFeed)
 			if s.TokenFile != "" {
-				a.Printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has --read-token-file %s=FILE\n", s.Name)
+				a.Printf("its source wants a token of readers; all may read what is served on, unless \"serve\" has "+
+					"--read-token-file %s=FILE\n", s.Name)
 			}
 		}),
 	}

@@ -81,6 +81,8 @@ func (a *app) version() *cobra.Command {
 	for _, e := range a.Extensions {
 		formats = append(formats, e.Writes...)
 	}
-	return cli.VersionCommand(a.Request.Program, append(formats, cli.Format{Key: "stateDigest", Title: "state digest version", Version: statedigest.Version},
-		cli.Format{Key: "extensions", Title: "extensions  ", Version: feeds.NamespaceOwn})...) // the namespace; its last part is the version
+	return cli.VersionCommand(a.Request.Program,
+		append(formats, cli.Format{Key: "stateDigest", Title: "state digest version", Version: statedigest.Version},
+			// the namespace; its last part is the version
+			cli.Format{Key: "extensions", Title: "extensions  ", Version: feeds.NamespaceOwn})...)
 }

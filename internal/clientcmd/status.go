@@ -51,7 +51,9 @@ round that failed is no error of this command: it is in the output.`,
 					return err
 				}
 			}
-			list = slices.DeleteFunc(list, func(st status.Status) bool { return len(names) > 0 && !slices.Contains(names, st.Name) })
+			list = slices.DeleteFunc(list, func(st status.Status) bool {
+				return len(names) > 0 && !slices.Contains(names, st.Name)
+			})
 			if history {
 				if err := status.AddHistory(ctx, a.DB, list); err != nil {
 					return err
@@ -210,7 +212,8 @@ func (a *app) printStatus(st *status.Status) {
 	}
 	row("fragments", "%d applied", st.Applied)
 	if st.Unidentified > 0 {
-		row("unidentified", "%s, to which the source gives no subject identifier; theirs are made here", countTopics(st.Unidentified))
+		row("unidentified", "%s, to which the source gives no subject identifier; theirs are made here",
+			countTopics(st.Unidentified))
 	}
 	if st.Rejected > 0 {
 		unstated := ""
@@ -240,7 +243,8 @@ func (a *app) printStatus(st *status.Status) {
 		if q.Title != "" {
 			title = fmt.Sprintf(" %q", q.Title)
 		}
-		a.Printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title, feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
+		a.Printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title,
+			feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
 	}
 }
 

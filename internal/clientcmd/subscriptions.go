@@ -40,8 +40,10 @@ type subscription struct {
 func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (subscription, error) {
 	quarantine, err := a.DB.Quarantine(ctx, s.Name)
 	return subscription{
-		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s), Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict, State: status.Describe(s, quarantine, a.client.Now()).State,
+		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s),
+		Format: s.Format, TokenFile: s.TokenFile,
+		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict,
+		State: status.Describe(s, quarantine, a.client.Now()).State,
 	}, err
 }
 
@@ -78,7 +80,8 @@ Other ways to follow a source:
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if o.Protocol != "" && !slices.Contains(client.ProtocolNames(extension.Protocols(a.Extensions)), o.Protocol) {
-				return cli.UsageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol, strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")))
+				return cli.UsageError(fmt.Errorf("--protocol %s: there are %s", o.Protocol,
+					strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")))
 			}
 			if err := checkKey(o.Key); err != nil {
 				return err
@@ -96,7 +99,8 @@ Other ways to follow a source:
 				a.Printf("the source is derived from %s\n", strings.Join(s.DerivedFrom, " "))
 			}
 			if len(s.Duplicates) > 0 && len(o.Replicas) == 0 {
-				a.Printf("others serve it as well: %s (\"unsubscribe\", and \"subscribe\" with these after the first address, to go on while it is away)\n", strings.Join(s.Duplicates, " "))
+				a.Printf("others serve it as well: %s (\"unsubscribe\", and \"subscribe\" with these after the first address, "+
+					"to go on while it is away)\n", strings.Join(s.Duplicates, " "))
 			}
 			if s.Key != "" {
 				a.Printf("the source is signed, and is followed only while it is, by the key %s\n", s.Key)
@@ -105,27 +109,37 @@ Other ways to follow a source:
 	}
 	fl := cmd.Flags()
 	subscribeFlags(fl, &o, "subscription")
-	fl.StringVar(&o.SP, "sp", "", "source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
-	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")+" (default: what the URL shows)")
-	fl.StringVar(&o.Format, "format", "", "`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the server has)")
+	fl.StringVar(&o.SP, "sp", "",
+		"source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
+	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+
+		strings.Join(client.ProtocolNames(extension.Protocols(a.Extensions)), ", ")+" (default: what the URL shows)")
+	fl.StringVar(&o.Format, "format", "",
+		"`format` to ask for alone: xtm2.1, xtm1, or in RDF turtle, ntriples or rdfxml (default: the best that the "+
+			"server has)")
 	cli.OneOf(cmd.Flags(), "protocol", client.ProtocolNames(extension.Protocols(a.Extensions))...)
 	cli.OneOf(cmd.Flags(), "format", a.Formats().Served().Names()...)
-	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false, "take a source though its source locator prefix is that of another server's")
-	fl.BoolVar(&o.Again, "again", false, "take a source that another subscription follows in the same way, under another name (--as)")
+	fl.BoolVar(&o.AllowSharedPrefix, "allow-shared-prefix", false,
+		"take a source though its source locator prefix is that of another server's")
+	fl.BoolVar(&o.Again, "again", false,
+		"take a source that another subscription follows in the same way, under another name (--as)")
 	return cmd
 }
 
 // subscribeFlags adds the flags that "subscribe" and "replicate" share.
 func subscribeFlags(fl *pflag.FlagSet, o *client.SubscribeOptions, what string) {
 	fl.StringVar(&o.Name, "as", "", "`name` of the "+what+" (default: from the URL)")
-	fl.StringVar(&o.Key, "key", "", "public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
-	fl.StringVar(&o.TokenFile, "token-file", "", "`file` with the token that the server wants of readers; it is read in each round")
+	fl.StringVar(&o.Key, "key", "",
+		"public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
+	fl.StringVar(&o.TokenFile, "token-file", "",
+		"`file` with the token that the server wants of readers; it is read in each round")
 }
 
 // subscribing makes the body of a command that subscribes. say tells people of the subscription.
-func (a *app) subscribing(o *client.SubscribeOptions, say func(*store.Subscription)) func(*cobra.Command, []string) error {
+func (a *app) subscribing(o *client.SubscribeOptions,
+	say func(*store.Subscription)) func(*cobra.Command, []string) error {
 	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
-		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts, a.strictly(), args[1:]
+		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts,
+			a.strictly(), args[1:]
 		s, err := a.client.Subscribe(ctx, args[0], *o)
 		var choice *follow.ChoiceError
 		switch {
@@ -208,7 +222,8 @@ waited for, one of "watch" is ended.`,
 			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.Tell(map[string]string{"name": s.Name, "feed": s.FragmentsFeed}, "%s: unsubscribed from %s", s.Name, s.FragmentsFeed)
+			return a.Tell(map[string]string{"name": s.Name, "feed": s.FragmentsFeed}, "%s: unsubscribed from %s", s.Name,
+				s.FragmentsFeed)
 		}),
 	}
 }

@@ -85,7 +85,8 @@ func (a *app) spareMemory(*cobra.Command, []string) {
 
 // rounds does a round of each subscription; one that fails does not keep the
 // others from theirs.
-func (a *app) rounds(args []string, round func(context.Context, string) (*client.Round, error), ctx context.Context) error {
+func (a *app) rounds(args []string, round func(context.Context, string) (*client.Round, error),
+	ctx context.Context) error {
 	names, err := a.names(ctx, args)
 	if err != nil {
 		return err
@@ -150,7 +151,8 @@ func describe(r *client.Round) string {
 	said := describeChange(r)
 	switch {
 	case r.Quarantined > 0:
-		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", said, countTopics(r.Quarantined))
+		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", said,
+			countTopics(r.Quarantined))
 	case r.Repaired > 0:
 		said += fmt.Sprintf("; %s had to be repaired", countTopics(r.Repaired))
 	}
@@ -180,7 +182,8 @@ func describeEntries(r *client.Round) string {
 	case r.Ahead && r.Entries == 0:
 		return "nothing new; in step, though all times of the source are later than now"
 	case r.Ahead:
-		return fmt.Sprintf("%d changes, %d fragments applied; in step, though all times of the source are later than now", r.Entries, r.Applied)
+		return fmt.Sprintf("%d changes, %d fragments applied; in step, though all times of the source are later than now",
+			r.Entries, r.Applied)
 	case r.Mark.IsZero():
 		return fmt.Sprintf("%d changes, %d fragments applied; in step with an empty source", r.Entries, r.Applied)
 	case r.CleanStart && !r.Snapshot:

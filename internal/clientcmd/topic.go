@@ -81,7 +81,8 @@ func (a *app) printTopic(t *merged.Topic, titled bool) {
 			datatype(o.Datatype), merged.Themes(o.Scope, t.Mentioned), reifiedBy(t, o.Reifier), merged.Sayers(o.By))
 	}
 	for _, r := range t.Associations {
-		a.Printf("  association  %s%s%s%s\n", t.Mentioned(r.Type), merged.Themes(r.Scope, t.Mentioned), reifiedBy(t, r.Reifier), merged.Sayers(r.By))
+		a.Printf("  association  %s%s%s%s\n", t.Mentioned(r.Type), merged.Themes(r.Scope, t.Mentioned),
+			reifiedBy(t, r.Reifier), merged.Sayers(r.By))
 		for _, role := range r.Roles {
 			a.Printf("    %s = %s\n", t.Mentioned(role.Type), words.Titled(role.Player, t.Titles[role.Player]))
 		}

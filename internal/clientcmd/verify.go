@@ -80,7 +80,8 @@ Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quaranti
 			return exit
 		}),
 	}
-	command.Flags().BoolVar(&full, "full", false, "read all rows of the copy, fetch the server's map, and compare all records")
+	command.Flags().BoolVar(&full, "full", false,
+		"read all rows of the copy, fetch the server's map, and compare all records")
 	return command
 }
 
@@ -114,14 +115,17 @@ func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 			v.Name, feeds.FormatTime(v.AsOf), v.Topics, v.Associations, v.Digest, repaired)
 		return
 	case v.Equal:
-		a.Printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Digest, repaired)
+		a.Printf("%s: equal to the server's map of %s: the server states the same digest %s%s\n", v.Name,
+			feeds.FormatTime(v.AsOf), v.Digest, repaired)
 		return
 	}
 	if v.Unproven != "" && len(v.Differences) == 0 {
-		a.Printf("%s: says the same as the server's map of %s, but neither is what the source states: %s%s\n", v.Name, feeds.FormatTime(v.AsOf), v.Unproven, repaired)
+		a.Printf("%s: says the same as the server's map of %s, but neither is what the source states: %s%s\n", v.Name,
+			feeds.FormatTime(v.AsOf), v.Unproven, repaired)
 		return
 	}
-	a.Printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name, feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
+	a.Printf("%s: differs from the server's map of %s in %d topics (- only here, + only at the server)%s\n", v.Name,
+		feeds.FormatTime(v.AsOf), len(v.Differences)+v.More, repaired)
 	for i, d := range v.Differences {
 		if i == maxDifferences {
 			a.Printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
@@ -136,7 +140,8 @@ func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 		}
 	}
 	if inRDF {
-		a.Printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, to have all\n", v.Name)
+		a.Printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, "+
+			"to have all\n", v.Name)
 		return
 	}
 	a.Printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)

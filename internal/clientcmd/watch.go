@@ -100,7 +100,9 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	}
 	defer func() { err = errors.Join(err, a.Held.End(ctx, false)) }()
 	a.DB = a.Held.DB
-	w, err := Follow(a.Held, client.Config{Formats: a.Formats(), Protocols: extension.Protocols(a.Extensions), ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
+	w, err := Follow(a.Held, client.Config{Formats: a.Formats(), Protocols: extension.Protocols(a.Extensions),
+		ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Hosts: a.Hosts, MaxEntries: a.MaxEntries,
+		Lenient: a.ReadsLeniently(), Logger: log}, a.watchOptions(f, names, log))
 	if err != nil {
 		return err
 	}
@@ -186,9 +188,11 @@ func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 	case err != nil:
 		log.Warn("round failed", "source", name, "error", err)
 	case r.Quarantined > 0:
-		log.Warn("round done, but topics are in quarantine", said("entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined)...)
+		log.Warn("round done, but topics are in quarantine",
+			said("entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined)...)
 	case r.Unproven != "":
-		log.Warn("round done, but what is held is not proven equal to the source", said("entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven)...)
+		log.Warn("round done, but what is held is not proven equal to the source",
+			said("entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven)...)
 	case r.Repaired > 0:
 		log.Warn("topics differed from the source and were repaired", said("topics", r.Repaired, "proven", r.Proven)...)
 	case r.CleanStart:
@@ -203,8 +207,9 @@ func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 // serveStatus serves h until ctx ends.
 func serveStatus(ctx context.Context, h http.Handler, listener net.Listener, log *slog.Logger) {
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	log.Info("serving the status", "url", "http://"+listener.Addr().String()+"/status")
 	defer context.AfterFunc(ctx, func() { s.Close() })()

@@ -25,11 +25,14 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	}
 	defer conn.Close()
 	if who.Protocol != protocol {
-		return 0, fmt.Errorf("%s is held by %s, which is of another version than this program and cannot take its commands (%s, this is %s): stop it, or restart it with this version",
+		return 0, fmt.Errorf(
+			"%s is held by %s, which is of another version than this program and cannot take its commands (%s, this is %s): "+
+				"stop it, or restart it with this version",
 			dir, who.name(), who.Version, version())
 	}
 	if who.Version != version() {
-		fmt.Fprintf(r.Stderr, "note: executed by %s, which is of another version (%s) than this program (%s): restart it\n", who.name(), who.Version, version())
+		fmt.Fprintf(r.Stderr, "note: executed by %s, which is of another version (%s) than this program (%s): restart it\n",
+			who.name(), who.Version, version())
 	}
 	out := &output{w: conn}
 	if err := out.writeJSON(frameRequest, r); err != nil {
@@ -41,7 +44,9 @@ func Call(ctx context.Context, dir string, r *Request) (code int, err error) {
 	for {
 		kind, content, err := readFrame(conn)
 		if err != nil {
-			return 0, fmt.Errorf("%s, which held the data folder, ended before the command was done (%w); what it has committed stays: run the command again", who.name(), err)
+			return 0, fmt.Errorf(
+				"%s, which held the data folder, ended before the command was done (%w); what it has committed stays: run the "+
+					"command again", who.name(), err)
 		}
 		switch kind {
 		case frameStdout:

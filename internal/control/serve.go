@@ -92,7 +92,8 @@ func (s *Server) Close(ctx context.Context) {
 	s.closing = true
 	s.mu.Unlock()
 	s.listener.Close()
-	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.socket) { // not that of another process, in a folder that has taken the place
+	// not that of another process, in a folder that has taken the place
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.socket) {
 		os.Remove(s.path)
 	}
 	defer s.stop(ErrStopping)

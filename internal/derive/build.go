@@ -150,7 +150,8 @@ func (r *renamer) statements(into, t *fragment.Topic) {
 			if slices.Equal(v.Scope, n.Scope) {
 				continue // its themes are one topic with those of the name here (ISO 13250-2 §5.5, Variant items)
 			}
-			name.Variants = append(name.Variants, fragment.Variant{Value: v.Value, Datatype: v.Datatype, Scope: r.refs(v.Scope), Reifier: r.reifier(v.Reifier)})
+			name.Variants = append(name.Variants, fragment.Variant{Value: v.Value, Datatype: v.Datatype, Scope: r.refs(v.Scope),
+				Reifier: r.reifier(v.Reifier)})
 		}
 		into.Names = append(into.Names, name)
 	}
@@ -163,7 +164,8 @@ func (r *renamer) statements(into, t *fragment.Topic) {
 }
 
 func (r *renamer) association(a *fragment.Association) *fragment.Association {
-	out := &fragment.Association{Type: r.ref(a.Type), Scope: r.refs(a.Scope), Reifier: r.reifier(a.Reifier), Roles: make([]fragment.Role, len(a.Roles))}
+	out := &fragment.Association{Type: r.ref(a.Type), Scope: r.refs(a.Scope), Reifier: r.reifier(a.Reifier),
+		Roles: make([]fragment.Role, len(a.Roles))}
 	for i := range a.Roles {
 		role := &a.Roles[i]
 		out.Roles[i] = fragment.Role{Type: r.ref(role.Type), Player: r.ref(role.Player), Reifier: r.reifier(role.Reifier)}
@@ -208,6 +210,7 @@ func (u *updater) update() (*Update, error) {
 			later = append(later, ref)
 		}
 	}
-	change, err := fragment.Exchange(u.prior, slices.Collect(maps.Values(u.targets)), topics, slices.Collect(maps.Values(u.removed)), slices.Collect(maps.Values(u.added)))
+	change, err := fragment.Exchange(u.prior, slices.Collect(maps.Values(u.targets)), topics,
+		slices.Collect(maps.Values(u.removed)), slices.Collect(maps.Values(u.added)))
 	return &Update{change, later}, err
 }

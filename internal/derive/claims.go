@@ -60,7 +60,8 @@ func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 // ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts,
 // and the inputs in the order in which claims name them. References are those of the merged view. What the filter keeps
 // back is among the claims.
-func ClaimsOf(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (claims *merge.Claims, inputs []store.Part, err error) {
+func ClaimsOf(ctx context.Context, db Parts, c *store.Collection, topic fragment.Ref,
+	as ...fragment.Part) (claims *merge.Claims, inputs []store.Part, err error) {
 	err = db.ReadParts(ctx, func(all []store.Part) error {
 		var parts []merge.Part
 		for _, p := range all {

@@ -10,7 +10,8 @@ import (
 
 // Store is what is needed of a store.
 type Store interface {
-	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
+	Derive(ctx context.Context, name string, n int,
+		decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 }
 
 // atOnce is how many topics one commit derives again, and how many may be drawn in besides.
@@ -23,7 +24,9 @@ func CatchUp(ctx context.Context, db Store, name string) (*store.Collection, err
 		if n == 1 {
 			defer spareMemory()()
 		}
-		c, more, err := db.Derive(ctx, name, atOnce, func(d *store.Deriving, state merge.State) (*fragment.Change, error) { return update(ctx, d, state) })
+		c, more, err := db.Derive(ctx, name, atOnce, func(d *store.Deriving, state merge.State) (*fragment.Change, error) {
+			return update(ctx, d, state)
+		})
 		if !more || err != nil {
 			return c, err
 		}

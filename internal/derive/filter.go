@@ -13,10 +13,10 @@ import (
 // Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they
 // tell which topics are the same.
 //
-//   - A topic passes if it is an instance of one of the types. Of a topic that does not, only the names of the default type in the
-//     unconstrained scope pass. It is published while something that passes refers to it.
-//   - An association passes if it has one of the association types, and if one of its players passes. A type-instance one passes
-//     with the instance.
+//   - A topic passes if it is an instance of one of the types. Of a topic that does not, only the names of the
+//     default type in the unconstrained scope pass. It is published while something that passes refers to it.
+//   - An association passes if it has one of the association types, and if one of its players passes. A
+//     type-instance one passes with the instance.
 //   - A statement passes if its scope is unconstrained or has one of the themes.
 //
 // Subtypes are types as well (ISO 13250-2 §7.3, The supertype-subtype relationship). All passes where the filter is
@@ -44,7 +44,8 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 		return nil, nil
 	}
 	f = &Filter{view: view, passed: map[fragment.Ref]bool{}}
-	for psi, ref := range map[tmdm.Locator]*fragment.Ref{tmdm.PSISupertypeSubtype: &f.subtyping, tmdm.PSISupertype: &f.supertype, tmdm.PSISubtype: &f.subtype} {
+	for psi, ref := range map[tmdm.Locator]*fragment.Ref{tmdm.PSISupertypeSubtype: &f.subtyping,
+		tmdm.PSISupertype: &f.supertype, tmdm.PSISubtype: &f.subtype} {
 		id, err := f.identity(psi)
 		if err != nil {
 			return nil, err
@@ -162,7 +163,9 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 
 // valid reports whether a statement with a scope passes.
 func (f *Filter) valid(scope []fragment.Ref) bool {
-	return f.scope == nil || len(scope) == 0 || slices.ContainsFunc(scope, func(theme fragment.Ref) bool { return f.scope.refs[theme] })
+	return f.scope == nil || len(scope) == 0 || slices.ContainsFunc(scope, func(theme fragment.Ref) bool {
+		return f.scope.refs[theme]
+	})
 }
 
 // topic returns what passes of a record of the view, and whether the topic does. The record stays as it is.

@@ -34,13 +34,16 @@ type Update struct {
 // reifies something, the published state is read for those who mention it. Most is how many topics may be drawn in
 // besides, because what is published refers to them, until only their identifiers are published. Where ctx ends first,
 // its cause is the error.
-func Between(ctx context.Context, prior fragment.Published, view *merge.View, f *Filter, most int, restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
+func Between(ctx context.Context, prior fragment.Published, view *merge.View, f *Filter, most int,
+	restated []fragment.Ref, dirty ...fragment.Ref) (*Update, error) {
 	u := &updater{
 		ctx: ctx, prior: prior, view: view, filter: f, most: most,
 		looked: map[fragment.Ref]bool{}, names: map[fragment.Ref]fragment.Ref{},
-		targets: map[fragment.Ref]*fragment.Topic{}, played: map[fragment.Ref]bool{}, checked: map[fragment.Ref]bool{}, subjects: map[fragment.Ref]*subject{},
-		removed: associations{}, added: associations{}, counts: counts{map[fragment.Ref]int{}, map[fragment.Ref]int{}, map[fragment.Ref]int{}},
-		queue: slices.Clone(dirty), reifiers: map[fragment.Ref]bool{},
+		targets: map[fragment.Ref]*fragment.Topic{}, played: map[fragment.Ref]bool{}, checked: map[fragment.Ref]bool{},
+		subjects: map[fragment.Ref]*subject{},
+		removed:  associations{}, added: associations{},
+		counts: counts{map[fragment.Ref]int{}, map[fragment.Ref]int{}, map[fragment.Ref]int{}},
+		queue:  slices.Clone(dirty), reifiers: map[fragment.Ref]bool{},
 	}
 	for _, si := range restated {
 		if err := u.restate(si); err != nil {
@@ -87,7 +90,8 @@ type updater struct {
 
 	queue  []fragment.Ref // subject identifiers to look at
 	looked map[fragment.Ref]bool
-	names  map[fragment.Ref]fragment.Ref // TopicSIs that topics of the view have when they are published, by those of the view
+	// TopicSIs that topics of the view have when they are published, by those of the view
+	names map[fragment.Ref]fragment.Ref
 
 	targets  map[fragment.Ref]*fragment.Topic // published topics that have one of the identifiers, by TopicSI
 	played   map[fragment.Ref]bool            // those of them whose associations are in removed
@@ -199,7 +203,8 @@ func (u *updater) restate(si fragment.Ref) error {
 	if s.name, err = u.name(s.ref); err != nil {
 		return err
 	}
-	if is := identity(s); !slices.Equal(is.SubjectIdentifiers, t.SubjectIdentifiers) || !slices.Equal(is.SubjectLocators, t.SubjectLocators) {
+	if is := identity(s); !slices.Equal(is.SubjectIdentifiers, t.SubjectIdentifiers) ||
+		!slices.Equal(is.SubjectLocators, t.SubjectLocators) {
 		u.enqueue(si)
 		return nil
 	}

@@ -49,7 +49,8 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	}
 	out := n.Run(ctx, "status", "--node", "--json")
 	if strings.HasPrefix(out.Err, "note: ") || strings.Contains(out.Err, "of another version") {
-		r.found(inFolder, strings.TrimSpace(out.Err), "restart that process: \"systemctl restart tmshare-client\", or tmshare-server")
+		r.found(inFolder, strings.TrimSpace(out.Err),
+			"restart that process: \"systemctl restart tmshare-client\", or tmshare-server")
 	}
 	var node status.Node
 	if err := json.Unmarshal([]byte(out.Out), &node); err != nil {
@@ -63,7 +64,8 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	r.fact("follows", "%d subscriptions", len(node.Follows))
 	r.fact("on disk", "%d MB of records, %d MB of snapshots", node.Size.Records>>20, node.Size.Snapshots>>20)
 	if n.Serving != nil && !strings.Contains(holder, "serve") {
-		r.found("server", "it does not run: nobody serves the data folder", "\"systemctl start tmshare-server\", or "+quotedCommand(n.own("serve")))
+		r.found("server", "it does not run: nobody serves the data folder", "\"systemctl start tmshare-server\", or "+
+			quotedCommand(n.own("serve")))
 	}
 	return &node
 }
@@ -87,7 +89,8 @@ func (r *Report) permissions(n *Node) {
 		}
 		info, err := os.Stat(path)
 		if err == nil && info.Mode().Perm()&others != 0 && badger.CanShare {
-			r.found(inFolder, fmt.Sprintf("others can read or change what is in %s (%s)", path, info.Mode()), quotedCommand("chmod -R go= "+quoted(n.Data)))
+			r.found(inFolder, fmt.Sprintf("others can read or change what is in %s (%s)", path, info.Mode()),
+				quotedCommand("chmod -R go= "+quoted(n.Data)))
 			return
 		}
 	}
@@ -100,8 +103,10 @@ func (r *Report) space(n *Node) {
 	}
 	r.fact("free", "%d MB", free>>20)
 	if free < littleSpace {
-		r.found(inFolder, fmt.Sprintf("%d MB are free on its disk; nothing is written below %d MB", free>>20, datafolder.MinFree>>20),
-			"free some space: "+quotedCommand("du -sh "+quoted(n.Data)+"/*")+" shows what takes it; --keep-for and --keep-entries of \"tmshare-server serve\" give up old changes")
+		r.found(inFolder, fmt.Sprintf("%d MB are free on its disk; nothing is written below %d MB", free>>20,
+			datafolder.MinFree>>20),
+			"free some space: "+quotedCommand("du -sh "+quoted(n.Data)+"/*")+
+				" shows what takes it; --keep-for and --keep-entries of \"tmshare-server serve\" give up old changes")
 	}
 }
 
@@ -116,7 +121,8 @@ func (r *Report) closed(n *Node) bool {
 		r.found(inFolder, err.Error(), n.begin())
 		return false
 	case errors.Is(err, store.ErrLocked):
-		r.found(inFolder, "another process has locked it and takes no commands", "wait for it, or end it: "+quotedCommand("fuser -v "+quoted(filepath.Join(n.Data, datafolder.Database))+"/*")+" shows it")
+		r.found(inFolder, "another process has locked it and takes no commands", "wait for it, or end it: "+
+			quotedCommand("fuser -v "+quoted(filepath.Join(n.Data, datafolder.Database))+"/*")+" shows it")
 		return false
 	case err != nil:
 		r.found(inFolder, err.Error(), "do what the message says")
@@ -124,7 +130,8 @@ func (r *Report) closed(n *Node) bool {
 	}
 	defer f.Unlock()
 	if !f.CanBeRead() {
-		r.found(inFolder, "the last process did not close it", quotedCommand(n.own("check"))+" opens it, finishes what was interrupted, and looks at all of it")
+		r.found(inFolder, "the last process did not close it", quotedCommand(n.own("check"))+
+			" opens it, finishes what was interrupted, and looks at all of it")
 		return false
 	}
 	r.fact("format", "%d", keys.FormatVersion)

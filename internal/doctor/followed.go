@@ -21,7 +21,8 @@ func (r *Report) published(n *Node, node *status.Node) {
 			r.found(where, "an input is missing: nothing more is derived", c.Advice)
 		}
 		if c.BeingFilled {
-			r.found(where, "it is being filled, and nobody is served before it is whole", "wait; "+quotedCommand(n.client("status --node"))+" shows how far it is")
+			r.found(where, "it is being filled, and nobody is served before it is whole",
+				"wait; "+quotedCommand(n.client("status --node"))+" shows how far it is")
 		}
 	}
 }
@@ -37,25 +38,32 @@ func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[s
 		case st.Missing != "":
 			found("it "+st.Missing, "follow it with a program that has it, or "+quotedCommand(n.client("unsubscribe "+st.Name)))
 		case st.Refused:
-			found("its signed log does not go on from what was accepted of it: the source shows different histories, or has a new key", "ask its owner by another way, then "+quotedCommand(n.client("trust "+st.Name)))
+			found("its signed log does not go on from what was accepted of it: the source shows different histories, or "+
+				"has a new key", "ask its owner by another way, then "+quotedCommand(n.client("trust "+st.Name)))
 		case st.State == status.NotLoaded || st.State == status.BeingLoaded:
 			found("it is "+string(st.State), quotedCommand(n.client("sync "+st.Name)))
 		case st.Doubt != nil:
-			found("it is "+st.Doubt.String(), st.Doubt.Advice(func(flag string) string { return quotedCommand(n.client("sync " + st.Name + " " + flag)) }))
+			found("it is "+st.Doubt.String(), st.Doubt.Advice(func(flag string) string {
+				return quotedCommand(n.client("sync " + st.Name + " " + flag))
+			}))
 		case st.State == status.RoundFailed:
 			found("its last round failed: "+st.LastError, quotedCommand(n.client("sync "+st.Name))+" tries again")
 		}
 		if st.Lag != nil && time.Duration(*st.Lag*float64(time.Second)) > n.MaxLag && st.State != status.RoundFailed {
-			found(fmt.Sprintf("the copy may be %s old", time.Duration(*st.Lag*float64(time.Second)).Round(time.Minute)), n.keepUp(st.Name))
+			found(fmt.Sprintf("the copy may be %s old", time.Duration(*st.Lag*float64(time.Second)).Round(time.Minute)),
+				n.keepUp(st.Name))
 		}
 		if st.Quarantined > 0 {
-			found(fmt.Sprintf("topics in quarantine: %d; their last change could not be applied", st.Quarantined), quotedCommand(n.client("retry "+st.Name))+" tries again, "+quotedCommand(n.client("status -v "+st.Name))+" has the reasons")
+			found(fmt.Sprintf("topics in quarantine: %d; their last change could not be applied", st.Quarantined),
+				quotedCommand(n.client("retry "+st.Name))+" tries again, "+quotedCommand(n.client("status -v "+st.Name))+
+					" has the reasons")
 		}
 		if st.Unproven != "" {
 			found("it is not proven equal to its source: "+st.Unproven, quotedCommand(n.client("verify "+st.Name)))
 		}
 		if st.Ahead > 0 {
-			found("its last change is later than now: changes that the server dates before that are not noticed", "tell its owner; when its clock is right, "+quotedCommand(n.client("replace "+st.Name)))
+			found("its last change is later than now: changes that the server dates before that are not noticed",
+				"tell its owner; when its clock is right, "+quotedCommand(n.client("replace "+st.Name)))
 		}
 	}
 	return r.tokens(ctx, n)
@@ -66,7 +74,8 @@ func (n *Node) keepUp(name string) string {
 	if n.Serving != nil {
 		return "let the server do rounds (--interval); " + quotedCommand(n.client("sync "+name)) + " does one now"
 	}
-	return quotedCommand(n.client("watch")) + " keeps it up to date, as the service tmshare-client does; " + quotedCommand(n.client("sync "+name)) + " does one round"
+	return quotedCommand(n.client("watch")) + " keeps it up to date, as the service tmshare-client does; " +
+		quotedCommand(n.client("sync "+name)) + " does one round"
 }
 
 // tokens looks at the files with tokens for reading, and returns them by the names of the subscriptions.
@@ -84,8 +93,10 @@ func (r *Report) tokens(ctx context.Context, n *Node) map[string]string {
 		files[s.Name] = s.TokenFile
 		r.secret(where, s.TokenFile)
 		if u, err := url.Parse(s.Feed); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
-			r.found(where, "its token goes to "+u.Host+" over plain HTTP: whoever is on the way can read it", "subscribe again by https: "+quotedCommand(n.client("unsubscribe "+s.Name))+", then "+
-				quotedCommand(n.client("subscribe "+strings.Replace(s.Feed, "http:", "https:", 1)+" --token-file "+quoted(s.TokenFile))))
+			r.found(where, "its token goes to "+u.Host+" over plain HTTP: whoever is on the way can read it",
+				"subscribe again by https: "+quotedCommand(n.client("unsubscribe "+s.Name))+", then "+
+					quotedCommand(n.client("subscribe "+strings.Replace(s.Feed, "http:", "https:", 1)+" --token-file "+
+						quoted(s.TokenFile))))
 		}
 	}
 	return files
@@ -99,11 +110,13 @@ func (r *Report) secret(where, file string) []tokenfile.Token {
 		return nil
 	}
 	if info.Mode().Perm()&0o077 != 0 && !onWindows {
-		r.found(where, fmt.Sprintf("others can read the token in %s (%s)", file, info.Mode()), quotedCommand("chmod go= "+quoted(file)))
+		r.found(where, fmt.Sprintf("others can read the token in %s (%s)", file, info.Mode()),
+			quotedCommand("chmod go= "+quoted(file)))
 	}
 	all, err := tokenfile.Read(file)
 	if err != nil {
-		r.found(where, err.Error(), "let the user of the program read it, with a token as plain text in UTF-8; "+quotedCommand("(umask 077; openssl rand -hex 24 >"+quoted(file)+")")+" makes one")
+		r.found(where, err.Error(), "let the user of the program read it, with a token as plain text in UTF-8; "+
+			quotedCommand("(umask 077; openssl rand -hex 24 >"+quoted(file)+")")+" makes one")
 	}
 	return all
 }

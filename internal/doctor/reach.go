@@ -43,10 +43,15 @@ func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens m
 		if u, err := url.Parse(st.Feed); err == nil {
 			host = u.Host
 		}
-		list = append(list, asked{"subscription " + st.Name, st.Feed, tokens[st.Name], "tell the owner of " + host + ", unless the network is at fault: " + quotedCommand("curl -I "+quoted(st.Feed)) + " shows more"})
+		list = append(list,
+			asked{"subscription " + st.Name, st.Feed, tokens[st.Name], "tell the owner of " + host +
+				", unless the network is at fault: " + quotedCommand("curl -I "+quoted(st.Feed)) + " shows more"})
 	}
 	if s := n.Serving; s != nil && s.address() != "" {
-		list = append(list, asked{"server", s.address() + "/healthz", "", "set --base-url to the address that others use, and look at the proxy in front; " + quotedCommand("curl -i "+quoted(s.address()+"/healthz")) + " shows more"})
+		list = append(list,
+			asked{"server", s.address() + "/healthz", "",
+				"set --base-url to the address that others use, and look at the proxy in front; " +
+					quotedCommand("curl -i "+quoted(s.address()+"/healthz")) + " shows more"})
 	}
 	found := make([][]Finding, len(list))
 	var all sync.WaitGroup
@@ -80,13 +85,18 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 		return []Finding{{a.where, err.Error(), a.unreachable}}
 	}
 	begun := n.Now()
-	_, answer, err := fetch.Do(ctx, fetcher, fetch.Request{Method: http.MethodHead, URL: a.url, AllowURL: allow, Max: 1, Within: answersWithin, Packed: true}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil })
+	_, answer, err := fetch.Do(ctx, fetcher, fetch.Request{Method: http.MethodHead, URL: a.url, AllowURL: allow, Max: 1,
+		Within: answersWithin, Packed: true}, func(*fetch.Answer) (struct{}, error) {
+		return struct{}{}, nil
+	})
 	var refused *fetch.Error
 	switch {
-	case errors.As(err, &refused) && (refused.Status == http.StatusMethodNotAllowed || refused.Status == http.StatusNotImplemented):
+	case errors.As(err, &refused) &&
+		(refused.Status == http.StatusMethodNotAllowed || refused.Status == http.StatusNotImplemented):
 		return nil // it is there
 	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
-		return []Finding{{a.where, err.Error(), "ask the owner of the server for a token that may read, and subscribe with --token-file"}}
+		return []Finding{{a.where, err.Error(),
+			"ask the owner of the server for a token that may read, and subscribe with --token-file"}}
 	case err != nil:
 		return []Finding{{a.where, "it cannot be reached: " + err.Error(), a.unreachable}}
 	}
@@ -96,7 +106,9 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 	}
 	ended := n.Now()
 	if off := max(begun.Sub(at), at.Sub(ended)); off > clocksDiffer {
-		return []Finding{{a.where, fmt.Sprintf("the clock of its server and the one here differ by %s", off.Round(time.Second)), "set this clock: \"timedatectl set-ntp true\"; if it is right, tell the owner of the server"}}
+		return []Finding{{a.where,
+			fmt.Sprintf("the clock of its server and the one here differ by %s", off.Round(time.Second)),
+			"set this clock: \"timedatectl set-ntp true\"; if it is right, tell the owner of the server"}}
 	}
 	return nil
 }

@@ -57,23 +57,30 @@ func (r *Report) settings(n *Node) {
 	everywhere := host == "" || ip != nil && ip.IsUnspecified()
 	open := everywhere || !loopback(host)
 	if everywhere && s.BaseURL == "" {
-		r.found("--listen", s.Listen+" is on all addresses of the machine, and nothing says which one others know", "give it with --base-url, such as https://maps.example.org")
+		r.found("--listen", s.Listen+" is on all addresses of the machine, and nothing says which one others know",
+			"give it with --base-url, such as https://maps.example.org")
 	}
 	base, err := url.Parse(s.address())
 	public := err == nil && base.Host != "" && !loopback(base.Hostname())
 	if s.TokenFile == "" && (open || public) {
-		r.found("--token-file", "the server can be reached by others and has no tokens for writing: only local programs may write, and a proxy on this machine that adds no header is taken for one",
+		r.found("--token-file",
+			"the server can be reached by others and has no tokens for writing: only local programs may write, and a proxy "+
+				"on this machine that adds no header is taken for one",
 			`"(umask 077; openssl rand -hex 24 >tokens)", and give --token-file tokens`)
 	}
 	secret := s.TokenFile != "" || len(s.ReadTokenFiles) > 0
 	if secret && open && s.Cert == "" {
-		r.found("--listen", s.Listen+" takes tokens over plain HTTP: whoever is on the way can read them", "give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
+		r.found("--listen", s.Listen+" takes tokens over plain HTTP: whoever is on the way can read them",
+			"give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
 	}
-	if secret && s.BaseURL != "" && public && base.Scheme == "http" { // else it is that of --listen, of which the same is said
-		r.found("--base-url", s.address()+" is plain HTTP, and there are tokens", "serve it by HTTPS, and write https:// in --base-url before the first map is published")
+	// else it is that of --listen, of which the same is said
+	if secret && s.BaseURL != "" && public && base.Scheme == "http" {
+		r.found("--base-url", s.address()+" is plain HTTP, and there are tokens",
+			"serve it by HTTPS, and write https:// in --base-url before the first map is published")
 	}
 	if metrics, _, err := net.SplitHostPort(s.Metrics); err == nil && !loopback(metrics) {
-		r.found("--metrics-listen", s.Metrics+" shows to everybody who reaches it what the server does", "give --metrics-listen 127.0.0.1:9090, or keep others away from the port")
+		r.found("--metrics-listen", s.Metrics+" shows to everybody who reaches it what the server does",
+			"give --metrics-listen 127.0.0.1:9090, or keep others away from the port")
 	}
 	if s.TokenFile != "" {
 		r.tokenFile("--token-file", s.TokenFile)
@@ -93,7 +100,8 @@ func (r *Report) settings(n *Node) {
 func (r *Report) tokenFile(where, file string) {
 	for i, t := range r.secret(where, file) {
 		if len(t.Value) < shortToken {
-			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", i+1, file, len(t.Value)), `"openssl rand -hex 24" makes a better one`)
+			r.found(where, fmt.Sprintf("the token number %d in %s has %d characters: it can be guessed", i+1, file,
+				len(t.Value)), `"openssl rand -hex 24" makes a better one`)
 			return
 		}
 	}
@@ -111,10 +119,15 @@ func (r *Report) certificate(n *Node) {
 	}
 	r.secret("--tls-key", s.Key)
 	if left := pair.Leaf.NotAfter.Sub(n.Now()); left < soonExpired {
-		r.found("--tls-cert", fmt.Sprintf("the certificate expires on %s", pair.Leaf.NotAfter.Format(time.DateOnly)), "renew it: the server reads the file again when it has changed")
+		r.found("--tls-cert", fmt.Sprintf("the certificate expires on %s", pair.Leaf.NotAfter.Format(time.DateOnly)),
+			"renew it: the server reads the file again when it has changed")
 	}
-	if base, err := url.Parse(s.address()); err == nil && base.Scheme == "https" && pair.Leaf.VerifyHostname(base.Hostname()) != nil {
-		r.found("--tls-cert", fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(slices.Concat(pair.Leaf.DNSNames, addresses(pair.Leaf.IPAddresses)), ", "), base.Hostname()), "get one for that name, or correct --base-url")
+	if base, err := url.Parse(s.address()); err == nil && base.Scheme == "https" &&
+		pair.Leaf.VerifyHostname(base.Hostname()) != nil {
+		r.found("--tls-cert",
+			fmt.Sprintf("the certificate is for %s, not for %s",
+				strings.Join(slices.Concat(pair.Leaf.DNSNames, addresses(pair.Leaf.IPAddresses)), ", "), base.Hostname()),
+			"get one for that name, or correct --base-url")
 	}
 }
 

@@ -26,7 +26,8 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(), folder.Extension(), postgres.Extension(), rdf.Extension(),
+		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(),
+		folder.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
 	}
 }

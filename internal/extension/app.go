@@ -105,9 +105,10 @@ const lockTimeout = 3 * time.Second
 // Body is what a command that works on the store does.
 type Body func(ctx context.Context, args []string) error
 
-// Run makes the body of a command that works on the store. If another process holds that, the command is executed there;
-// else the store is open to others, in the same way, until the command is done. A store that is only read can be read by
-// others at the same time, and who wants to write waits; with [store.Create], a data folder is made where there is none.
+// Run makes the body of a command that works on the store. If another process holds that, the command is executed
+// there; else the store is open to others, in the same way, until the command is done. A store that is only read can be
+// read by others at the same time, and who wants to write waits; with [store.Create], a data folder is made where there
+// is none.
 func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		a.Command = cmd

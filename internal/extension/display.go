@@ -19,8 +19,8 @@ const (
 	linesEvery = 5 * time.Second
 )
 
-// Display shows the person who has typed a command how far long work has come: on a terminal by a bar, else by a line now
-// and then. It is safe for concurrent use; nil shows nothing.
+// Display shows the person who has typed a command how far long work has come: on a terminal by a bar, else by a line
+// now and then. It is safe for concurrent use; nil shows nothing.
 type Display struct {
 	w        io.Writer
 	terminal bool
@@ -36,7 +36,8 @@ type Display struct {
 	bar   bool      // there is one on the terminal's last line
 }
 
-// NewDisplay returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows nothing.
+// NewDisplay returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows
+// nothing.
 func NewDisplay(r *control.Request, quiet, json bool) *Display {
 	return &Display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
 }
@@ -128,7 +129,8 @@ func describeProgress(p client.Progress, took time.Duration, first int64) string
 	if p.Total <= 0 {
 		return fmt.Sprintf("%s: %s: %s %s", p.Source, p.Phase, amount(p.Done), unit)
 	}
-	text := fmt.Sprintf("%s: %s: %s of %s %s (%d %%)", p.Source, p.Phase, amount(p.Done), amount(p.Total), unit, 100*p.Done/p.Total)
+	text := fmt.Sprintf("%s: %s: %s of %s %s (%d %%)", p.Source, p.Phase, amount(p.Done), amount(p.Total), unit,
+		100*p.Done/p.Total)
 	if done := p.Done - first; done > 0 && p.Total > p.Done {
 		left := time.Duration(float64(took) * float64(p.Total-p.Done) / float64(done))
 		text += fmt.Sprintf(", about %s to go", left.Round(time.Second))

@@ -17,8 +17,10 @@ type Doubts struct {
 
 // AddFlags adds the flags of commands that keep things of a kind.
 func (d *Doubts) AddFlags(fl *pflag.FlagSet, things string) {
-	fl.DurationVar(&d.ConfirmAfter, "confirm-after", 10*time.Minute, "`time` between the first and the last reading that confirm a loss")
-	fl.TextVar(&d.MaxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most so many "+things+": `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.DurationVar(&d.ConfirmAfter, "confirm-after", 10*time.Minute,
+		"`time` between the first and the last reading that confirm a loss")
+	fl.TextVar(&d.MaxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most so many "+things+
+		": `N`, N% or all (default: half, and any number of fewer than 20)")
 }
 
 // AddConfirm adds the flag by which a person confirms.
@@ -32,6 +34,7 @@ func DoubtHelp(things, readings string) string {
 answered. A round that lacks some, or shows an older state, is in doubt: it keeps what is
 there, and says why. The next right reading ends the doubt.
 ` + readings + `
-the first and the last --confirm-after apart. Where the state is an old one, that takes up to a day. --confirm confirms what the last round has shown. Where confirmed losses are more
+the first and the last --confirm-after apart. Where the state is an old one, that takes up to a day.
+--confirm confirms what the last round has shown. Where confirmed losses are more
 than --max-delete allows, they are held back.`
 }

@@ -48,7 +48,8 @@ type Extension struct {
 	// Engines are those in which a store may be, beside a data folder.
 	Engines []kv.Opener
 	// Check does its share of the command "check", as [store.DB.Check] does that of the store.
-	Check func(ctx context.Context, db *store.DB, repair bool, report func(store.Finding), progress func(what string)) error
+	Check func(ctx context.Context, db *store.DB, repair bool, report func(store.Finding),
+		progress func(what string)) error
 	// Writes are the versions of the formats that it writes, which the command "version" shows.
 	Writes []cli.Format
 }
@@ -63,7 +64,9 @@ func collect[T any](all []Extension, of func(*Extension) []T) (found []T) {
 
 // Parts returns what makes the parts of a server, in the order of the extensions.
 func Parts(all []Extension) []func(*server.Server) (*server.Part, error) {
-	return collect(all, func(e *Extension) []func(*server.Server) (*server.Part, error) { return some(e.Serve, e.Serve != nil) })
+	return collect(all, func(e *Extension) []func(*server.Server) (*server.Part, error) {
+		return some(e.Serve, e.Serve != nil)
+	})
 }
 
 // some returns a list of one that is there, or of none.

@@ -23,7 +23,8 @@ func (a *App) Print(value any) error {
 	return e.Encode(value)
 }
 
-// Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors only.
+// Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors
+// only.
 func (a *App) Answer(value any, write func(io.Writer)) error {
 	a.Display.Clear()
 	switch {

@@ -18,12 +18,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// silence is after how long a process that shares a store is taken for dead. It shows that it lives five times as often.
+// silence is after how long a process that shares a store is taken for dead. It shows that it lives five times as
+// often.
 const silence = 5 * time.Second
 
 // AddStoreFlag adds the flag that says in which engine a store is, in place of a data folder.
 func (a *App) AddStoreFlag(fl *pflag.FlagSet) {
-	fl.StringVar(&a.Store, "store", "", "`URL` of a database that several processes share, in place of a data folder; "+a.forms())
+	fl.StringVar(&a.Store, "store", "", "`URL` of a database that several processes share, in place of a data folder; "+
+		a.forms())
 }
 
 func (a *App) engines() []kv.Opener {
@@ -47,7 +49,8 @@ func (a *App) opener(address string) (*kv.Opener, error) {
 			return &o, nil
 		}
 	}
-	return nil, cli.UsageError(fmt.Errorf("%.20s… is no address of a database (--store): %s. Name a folder with --data", scheme, a.forms()))
+	return nil, cli.UsageError(fmt.Errorf("%.20s… is no address of a database (--store): %s. Name a folder with --data",
+		scheme, a.forms()))
 }
 
 // IsAddress reports whether a place is the address of an engine, not a folder.
@@ -86,9 +89,11 @@ func (a *App) OpenAt(ctx context.Context, place string, o store.Options) (*store
 	} else if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	} else if who, err := control.Holder(o.Dir); err == nil {
-		return nil, fmt.Errorf("%s is the folder of another process, %s: give each process a folder of its own with --data", o.Dir, who)
+		return nil, fmt.Errorf("%s is the folder of another process, %s: give each process a folder of its own with --data",
+			o.Dir, who)
 	}
-	o.Engine, err = by.Open(ctx, place, kv.OpenOptions{Logger: o.Logger, ReadOnly: o.Access == store.Read, Make: o.Access == store.Restore})
+	o.Engine, err = by.Open(ctx, place,
+		kv.OpenOptions{Logger: o.Logger, ReadOnly: o.Access == store.Read, Make: o.Access == store.Restore})
 	if err != nil {
 		return nil, errors.Join(err, removed())
 	}

@@ -51,11 +51,13 @@ func (d *Download) Fetch(ctx context.Context, f *Fetcher, r Request) error {
 		return err
 	}
 	r.ETag, r.Packed = "", true
-	r.Prepare, r.Also = d.ask, []int{http.StatusPartialContent, http.StatusNotModified, http.StatusRequestedRangeNotSatisfiable}
+	r.Prepare, r.Also = d.ask,
+		[]int{http.StatusPartialContent, http.StatusNotModified, http.StatusRequestedRangeNotSatisfiable}
 	for farthest := d.size; ; farthest = d.size { // as long as all tries together get farther
 		_, _, err := Do(ctx, f, r, func(a *Answer) (struct{}, error) { return struct{}{}, d.receive(a, r.Max) })
 		var failed *Error
-		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.Transient() || errors.Is(err, errTooSlow) || d.size <= farthest {
+		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) || !failed.Transient() || errors.Is(err, errTooSlow) ||
+			d.size <= farthest {
 			return err
 		}
 	}
@@ -130,7 +132,8 @@ func (d *Download) receive(a *Answer, limit int64) error {
 
 // startOver removes what is there, and asks for another try.
 func (d *Download) startOver(a *Answer, why string) error {
-	return errors.Join(&Error{URL: a.URL, Err: errors.New("the download cannot be gone on with, it is fetched from its beginning: " + why)}, d.Remove())
+	return errors.Join(&Error{URL: a.URL,
+		Err: errors.New("the download cannot be gone on with, it is fetched from its beginning: " + why)}, d.Remove())
 }
 
 // fits returns why the answer is not the rest of the file, "" if it is.

@@ -84,7 +84,8 @@ func Do[T any](ctx context.Context, f *Fetcher, r Request, read func(*Answer) (T
 		f.Logger.Debug("trying again", "url", r.URL, "error", err)
 		return none, err
 	}
-	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(f.backoff()), backoff.WithMaxTries(uint(f.Tries)), backoff.WithMaxElapsedTime(maxWait))
+	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(f.backoff()), backoff.WithMaxTries(uint(f.Tries)),
+		backoff.WithMaxElapsedTime(maxWait))
 	var failed *Error
 	if errors.As(err, &failed) { // without what the tries have put around it
 		err = failed
@@ -182,7 +183,8 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	case res.StatusCode != http.StatusOK && !slices.Contains(r.Also, res.StatusCode):
 		body, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
 		b.Close()
-		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, body), RetryAfter: retryAfter(res, f.Now())}
+		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, body),
+			RetryAfter: retryAfter(res, f.Now())}
 	}
 	return a, nil
 }

@@ -86,7 +86,8 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 		return nil, fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed)
 	}
 	if u.User != nil { // it would stand in every list and message
-		return nil, fmt.Errorf("the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
+		return nil, fmt.Errorf(
+			"the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
 	}
 	own := iri.HostOf(u)
 	return func(to *url.URL) error {

@@ -63,7 +63,9 @@ func (j Judge) Lack(m *Memory, r *Reading, lacking []string) (believed map[strin
 
 // due reports whether the next reading may confirm what is absent: it must be a whole one.
 func (j Judge) due(m *Memory) bool {
-	return slices.ContainsFunc(m.Absent, func(g Absence) bool { return g.N+1 >= readingsToBelieve && j.Now.Sub(g.Wall) >= j.After })
+	return slices.ContainsFunc(m.Absent, func(g Absence) bool {
+		return g.N+1 >= readingsToBelieve && j.Now.Sub(g.Wall) >= j.After
+	})
 }
 
 // again counts a reading that is the same as the one before.
@@ -84,7 +86,8 @@ func (m *Memory) expectAbsent(after time.Duration) {
 
 // doubtOf returns the doubt of records that are absent.
 func (j Judge) doubtOf(before *Doubt, r *Reading, loss Loss, lost int, reason string) *Doubt {
-	d := &Doubt{Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: j.Now, Feed: r.Feed, Head: r.Head, Lost: lost}
+	d := &Doubt{Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: j.Now, Feed: r.Feed,
+		Head: r.Head, Lost: lost}
 	if before != nil {
 		d.First = before.First
 	}

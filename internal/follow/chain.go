@@ -84,13 +84,16 @@ func (c *Chain) Documents(ctx context.Context, ref, etag string) iter.Seq2[*Docu
 			case seen[digest]:
 				err = fmt.Errorf("%s: the documents of the feed lead in a circle; %s", d.From, c.advice())
 			case len(seen) == limit:
-				err = fmt.Errorf("%s: the feed has more than %d documents that are new: its server may make them up; %s", ref, limit, c.advice())
+				err = fmt.Errorf("%s: the feed has more than %d documents that are new: its server may make them up; %s", ref,
+					limit, c.advice())
 			default:
 				err = c.read(ctx, d, etag)
 			}
 			if err == nil && d.Feed != nil {
 				if size += d.Body.Size(); c.MaxBytes > 0 && size > c.MaxBytes {
-					err = fmt.Errorf("%s: the documents of the feed that are new have more than %d MB: its server may make them up; %s", ref, c.MaxBytes>>20, c.advice())
+					err = fmt.Errorf(
+						"%s: the documents of the feed that are new have more than %d MB: its server may make them up; %s", ref,
+						c.MaxBytes>>20, c.advice())
 				}
 			}
 			if !yield(d, err) || err != nil || d.Feed == nil {

@@ -121,11 +121,13 @@ type Memory struct {
 	Checked  time.Time   `json:"checked,omitzero"`   // of the last accepted reading
 	Made     time.Time   `json:"made,omitzero"`      // likewise
 	Held     []HeadSince `json:"held,omitempty"`     // the newest last
-	Behind   *Moment     `json:"behind,omitempty"`   // since when the source answers with an earlier Checked than was accepted
-	Whole    time.Time   `json:"whole,omitzero"`     // when the source was last read to its end, by the clock here
-	Lowered  time.Time   `json:"lowered,omitzero"`   // when a loss was believed last, likewise: what comes back may stand far behind
-	Doubt    *Doubt      `json:"doubt,omitempty"`
-	Absent   []Absence   `json:"absent,omitempty"` // records that readings lacked, by the first one
+	// since when the source answers with an earlier Checked than was accepted
+	Behind *Moment   `json:"behind,omitempty"`
+	Whole  time.Time `json:"whole,omitzero"` // when the source was last read to its end, by the clock here
+	// when a loss was believed last, likewise: what comes back may stand far behind
+	Lowered time.Time `json:"lowered,omitzero"`
+	Doubt   *Doubt    `json:"doubt,omitempty"`
+	Absent  []Absence `json:"absent,omitempty"` // records that readings lacked, by the first one
 
 	handled map[mark16]bool // in this round, though the mark is not past them
 }
@@ -174,11 +176,12 @@ type Doubt struct {
 	Moment           // of the first reading that counts
 	First  time.Time `json:"first"` // when the doubt was opened, by the clock here
 
-	Counted bool      `json:"counted,omitempty"` // there is a reading that counts; else it was a cache's, or was made too early
-	Asked   bool      `json:"asked,omitempty"`   // that reading was no cache's
-	N       int       `json:"n,omitempty"`       // readings that count
-	Needed  int       `json:"needed,omitempty"`  // so many of them are believed; 0: it is not readings that settle it
-	Until   time.Time `json:"until,omitzero"`    // they are believed at the earliest then, by the clock here
+	// there is a reading that counts; else it was a cache's, or was made too early
+	Counted bool      `json:"counted,omitempty"`
+	Asked   bool      `json:"asked,omitempty"`  // that reading was no cache's
+	N       int       `json:"n,omitempty"`      // readings that count
+	Needed  int       `json:"needed,omitempty"` // so many of them are believed; 0: it is not readings that settle it
+	Until   time.Time `json:"until,omitzero"`   // they are believed at the earliest then, by the clock here
 	Feed    string    `json:"feed,omitempty"`
 	Head    string    `json:"head,omitempty"`
 	HeadAt  time.Time `json:"headAt,omitzero"`
@@ -223,14 +226,16 @@ func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 	if r.Loss == LossNone {
 		switch {
 		case m.stale(r, behind):
-			return j.doubt(m, r, LossStale, "it has news, but was made before what was read last: a cache on the way is stale, or a server is behind")
+			return j.doubt(m, r, LossStale,
+				"it has news, but was made before what was read last: a cache on the way is stale, or a server is behind")
 		case d != nil && proves && d.Asked && (!r.Asked || r.Checked.Before(d.Checked)):
 			return Doubtful // it may be a cache's from before the doubtful one
 		}
 		return GoesOn
 	}
 	switch {
-	case r.Silent, proves && (!r.Asked || behind || r.Replica && !r.Checked.After(m.Checked)), !proves && !r.Made.IsZero() && r.Made.Before(m.Made):
+	case r.Silent, proves && (!r.Asked || behind || r.Replica && !r.Checked.After(m.Checked)), !proves &&
+		!r.Made.IsZero() && r.Made.Before(m.Made):
 		// It may be older than what was accepted.
 		if d == nil || r.Asked && !d.Asked {
 			j.open(m, r, r.Loss, r.Why, false)
@@ -333,7 +338,8 @@ func (j Judge) open(m *Memory, r *Reading, loss Loss, reason string, counted boo
 		first = m.Doubt.First
 	}
 	d := &Doubt{
-		Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: first, Counted: counted, Asked: r.Asked, Feed: r.Feed, Head: r.Head, HeadAt: r.HeadAt,
+		Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: first, Counted: counted, Asked: r.Asked,
+		Feed: r.Feed, Head: r.Head, HeadAt: r.HeadAt,
 		Checked: r.Checked, ETag: r.ETag,
 	}
 	if counted {

@@ -18,7 +18,8 @@ func (d *Doubt) String() string {
 		text += fmt.Sprintf("; %d records would be removed or go back", d.Lost)
 	}
 	if d.Needed > 0 {
-		text += fmt.Sprintf("; %d of %d readings, believed at the earliest at %s", min(d.N, d.Needed), d.Needed, d.Until.UTC().Format(time.RFC3339))
+		text += fmt.Sprintf("; %d of %d readings, believed at the earliest at %s", min(d.N, d.Needed), d.Needed,
+			d.Until.UTC().Format(time.RFC3339))
 	}
 	return text
 }

@@ -14,13 +14,15 @@ import (
 )
 
 // Feed fetches a feed document, unless its ETag is still the given one.
-func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string, allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag string,
+	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
 	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode, allowURL)
 }
 
 // bundle fetches a document of a fragments feed with the fragments in it, where the server has it so. head is told what
 // is known before the entries are.
-func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error, head func(*feeds.Feed)) (*feeds.Feed, *fetch.Answer, error) {
+func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error,
+	head func(*feeds.Feed)) (*feeds.Feed, *fetch.Answer, error) {
 	decode := func(r io.Reader, uri string, limits feeds.Limits) (*feeds.Feed, error) {
 		return feeds.DecodeBundle(r, uri, limits, head)
 	}
@@ -28,8 +30,10 @@ func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref stri
 }
 
 func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag, accept string,
-	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error), allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
-	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL, Within: f.MaxTime}
+	decode func(io.Reader, string, feeds.Limits) (*feeds.Feed, error),
+	allowURL func(*url.URL) error) (*feeds.Feed, *fetch.Answer, error) {
+	r := fetch.Request{URL: ref, Accept: accept, ETag: etag, Max: cmp.Or(limits.MaxBytes, 64<<20) + 1, AllowURL: allowURL,
+		Within: f.MaxTime}
 	return fetch.Do(ctx, f, r, func(a *fetch.Answer) (*feeds.Feed, error) {
 		limits.ContentType = a.ContentType
 		feed, err := decode(a.Body, a.URL, limits)
@@ -58,7 +62,8 @@ type Recent struct {
 }
 
 // Stands returns [ErrHeadMoved] where the document has other entries by now.
-func (r *Recent) Stands(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, allowURL func(*url.URL) error) error {
+func (r *Recent) Stands(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits,
+	allowURL func(*url.URL) error) error {
 	now, _, err := Feed(ctx, f, limits, r.URL, r.ETag, allowURL)
 	if err != nil || now == nil {
 		return err

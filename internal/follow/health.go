@@ -39,7 +39,8 @@ func (h *Health) EndsRound(ctx context.Context, err error, progress bool) error 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &failed) && failed.RetryAfter > 0:
-		return &outOfOrderError{fmt.Errorf("the server asks to come back in %s: %w", failed.RetryAfter.Round(time.Second), err)}
+		return &outOfOrderError{fmt.Errorf("the server asks to come back in %s: %w", failed.RetryAfter.Round(time.Second),
+			err)}
 	case WantsPause(err):
 		return &outOfOrderError{err}
 	case !IsServerFault(err):

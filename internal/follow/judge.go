@@ -62,7 +62,8 @@ func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 		}
 	}
 	v := j.Verdict(m, &n.Reading)
-	if n.Unchanged && n.Log == nil && (v == Believed || j.due(m)) { // it is the doubtful document still: what is done needs all of it
+	// it is the doubtful document still: what is done needs all of it
+	if n.Unchanged && n.Log == nil && (v == Believed || j.due(m)) {
 		if err = n.Close(); err == nil {
 			look.Memory = m.withoutETag()
 			n, err = e.Source.Delta(ctx, e.URL, look, e.Sink)

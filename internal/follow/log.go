@@ -40,13 +40,17 @@ type Change struct {
 func ChangeOf(e *feeds.Entry, document string) *Record {
 	return &Record{
 		ID: e.ID, Title: e.Title, Updated: e.Updated, TopicSI: e.TopicSI, TopicSL: e.TopicSL,
-		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author, Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Omits: e.Omits, RDF: InRDF(e), Document: document, Fragment: e.Fragment},
+		Change: &Change{State: e.State, SDShare: e.SDShare, TopicII: e.TopicII, Digest: e.Digest, Author: e.Author,
+			Note: e.Summary, Via: via(e), Commit: e.Commit, Rendering: e.Rendering, Omits: e.Omits, RDF: InRDF(e),
+			Document: document, Fragment: e.Fragment},
 	}
 }
 
 // InRDF reports whether an entry has links to RDF.
 func InRDF(e *feeds.Entry) bool {
-	return slices.ContainsFunc(e.Links, func(l feeds.Link) bool { return l.Rel == "alternate" && l.Type == feeds.MediaTypeTurtle })
+	return slices.ContainsFunc(e.Links, func(l feeds.Link) bool {
+		return l.Rel == "alternate" && l.Type == feeds.MediaTypeTurtle
+	})
 }
 
 // via returns the sources of an entry (RFC 4287 §4.2.7.2, The "rel" Attribute).

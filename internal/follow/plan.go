@@ -110,7 +110,8 @@ func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Tim
 	if n.Scratch == nil {
 		n.Scratch = &Scratch{}
 	}
-	p := &Planning{Plan: &Plan{asked: map[string]Asked{}, rows: n.Scratch.Sorter(), lacks: n.Scratch.Sorter(), scratch: n.Scratch, open: n.Open}, Delta: n, h: h}
+	p := &Planning{Plan: &Plan{asked: map[string]Asked{}, rows: n.Scratch.Sorter(), lacks: n.Scratch.Sorter(),
+		scratch: n.Scratch, open: n.Open}, Delta: n, h: h}
 	if n.Supply != nil {
 		p.Wanted = n.Scratch.Sorter()
 		defer p.Wanted.Close()

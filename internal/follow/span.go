@@ -122,7 +122,8 @@ const (
 // NewSpanRead begins a reading. before may be nil. asOf is a time by the server's clock, from before it was read.
 func NewSpanRead(before *Span, asOf time.Time) *SpanRead {
 	r := &SpanRead{
-		before: before, asOf: asOf.UnixMicro(), newest: never, read: map[mark16]spanned{}, low: forever, back: forever, kept: time.Time{}.UnixMicro(),
+		before: before, asOf: asOf.UnixMicro(), newest: never, read: map[mark16]spanned{}, low: forever, back: forever,
+		kept: time.Time{}.UnixMicro(),
 		seen: map[mark16]bool{}, later: map[mark16]int64{}, fresh: map[mark16]bool{},
 	}
 	if before != nil {

@@ -99,7 +99,8 @@ type Statement struct {
 func StatementOf(r *Record, k Kind, place uint64) (Statement, error) {
 	rest, err := json.Marshal(r)
 	return Statement{
-		ID: r.ID, Kind: k, Place: place, Updated: r.Updated, Deleted: r.Deleted, Anew: r.Anew, Placed: r.Placed, Unsure: r.Unsure, Fresh: r.Fresh, Pack: r.Pack, rest: rest,
+		ID: r.ID, Kind: k, Place: place, Updated: r.Updated, Deleted: r.Deleted, Anew: r.Anew, Placed: r.Placed,
+		Unsure: r.Unsure, Fresh: r.Fresh, Pack: r.Pack, rest: rest,
 	}, err
 }
 
@@ -114,7 +115,8 @@ func (s *Statement) With(r *Record) (Statement, error) {
 func (s *Statement) Record() (Record, error) {
 	var r Record
 	err := json.Unmarshal(s.rest, &r)
-	r.ID, r.Updated, r.Deleted, r.Anew, r.Placed, r.Unsure, r.Fresh, r.Pack = s.ID, s.Updated, s.Deleted, s.Anew, s.Placed, s.Unsure, s.Fresh, s.Pack
+	r.ID, r.Updated, r.Deleted, r.Anew, r.Placed, r.Unsure, r.Fresh, r.Pack = s.ID, s.Updated, s.Deleted, s.Anew, s.Placed,
+		s.Unsure, s.Fresh, s.Pack
 	if s.skipped {
 		r.dropPatches()
 	}
@@ -141,7 +143,8 @@ const headSize = 1 + 4 + extsort.TimeSize
 
 // value returns what the statement is in a row, but for its id, kind and place.
 func (s *Statement) value() []byte {
-	flags := flag(s.Deleted, isDeleted) | flag(s.Anew, isAnew) | flag(s.Placed, isPlaced) | flag(s.Unsure, isUnsure) | flag(s.skipped, isSkipped) | flag(s.Fresh, isFresh)
+	flags := flag(s.Deleted, isDeleted) | flag(s.Anew, isAnew) | flag(s.Placed, isPlaced) | flag(s.Unsure,
+		isUnsure) | flag(s.skipped, isSkipped) | flag(s.Fresh, isFresh)
 	b := make([]byte, 0, headSize+len(s.rest))
 	b = binary.BigEndian.AppendUint32(append(b, flags), s.Pack)
 	return append(extsort.AppendTime(b, s.Updated), s.rest...)

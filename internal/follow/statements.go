@@ -39,7 +39,9 @@ func (s *Statements) Count() int { return s.rows.Count() }
 // Admit fails where a look at the source at a URL may have no more than so many statements.
 func (s *Scratch) Admit(url string, n int) error {
 	if most := cmp.Or(s.MaxEntries, defaultMaxEntries); n >= most {
-		return fmt.Errorf("%s: the source has more than %d entries that are new: either its server makes them up, or a higher --max-entries takes them", url, most)
+		return fmt.Errorf(
+			"%s: the source has more than %d entries that are new: either its server makes them up, or a higher "+
+				"--max-entries takes them", url, most)
 	}
 	if n%10_000 == 9_999 && s.CheckSpace != nil {
 		return s.CheckSpace()
@@ -71,10 +73,11 @@ type state struct {
 	news      bool
 	held      bool
 	fresh     *Statement // one that is not remembered of earlier readings
-	disputed  bool       // news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
-	changes   int        // how many there are
-	again     int        // how many of these are at the time of the mark
-	last      int        // how many changes are at the time of the last one
+	// news is a change behind a deletion with a later time: a clock was set back, or the list is out of order
+	disputed bool
+	changes  int // how many there are
+	again    int // how many of these are at the time of the mark
+	last     int // how many changes are at the time of the last one
 }
 
 // add adds the next statement about the record.

@@ -16,7 +16,8 @@ import (
 // absolute and have a path, against which others can be resolved.
 func Base(s string) (tmdm.Locator, error) {
 	if _, err := iri.Resolve(s, "x"); err != nil {
-		return "", fmt.Errorf("%q cannot be the base of a document: give an absolute locator with a path, as in http://example.org/map", s)
+		return "", fmt.Errorf(
+			"%q cannot be the base of a document: give an absolute locator with a path, as in http://example.org/map", s)
 	}
 	normal, err := iri.Normalize(s)
 	return tmdm.Locator(normal), err

@@ -61,7 +61,8 @@ func DescribeLosses(l xtm.Losses) string {
 		what string
 	}{
 		{l.NameTypes, "types of names"}, {l.Datatypes, "datatypes"}, {l.ItemIdentifiers, "item identifiers"},
-		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants"}, {l.Associations, "associations without roles"},
+		{l.SubjectIdentifiers, "subject identifiers that XTM 1.0 replaces"}, {l.Variants, "variants"},
+		{l.Associations, "associations without roles"},
 		{l.Scopes, "scopes that are no language"}, {l.Reifiers, "topics that reify statements"},
 		{l.SubjectLocators, "subject locators"}, {l.FileSubjects, "subjects named for a file, which need --base"},
 	} {

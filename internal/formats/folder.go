@@ -48,7 +48,8 @@ func openFolder(root, doc string, base tmdm.Locator, in *input, looked func(stri
 	if err != nil {
 		return nil, fmt.Errorf("%s, the folder for <mergeMap>: %w; --root names another one", dir, causeOf(err))
 	}
-	return &folder{root: r, dir: dir, doc: doc, base: string(base), in: in, looked: looked, opened: map[string]string{}}, nil
+	return &folder{root: r, dir: dir, doc: doc, base: string(base), in: in, looked: looked,
+		opened: map[string]string{}}, nil
 }
 
 // load opens the file that l stands for (it is the Loader of xtm.Options).
@@ -125,9 +126,12 @@ func (f *folder) find(l string) (string, error) {
 		}
 	}
 	if outside != "" {
-		return "", fmt.Errorf("%s: it is not below %s, and no other files are opened; --root names another folder", outside, f.dir)
+		return "", fmt.Errorf("%s: it is not below %s, and no other files are opened; --root names another folder",
+			outside, f.dir)
 	}
-	return "", fmt.Errorf("%s is not fetched: only files are opened, by a path or an absolute file URL; fetch it yourself, and name the file", l)
+	return "", fmt.Errorf(
+		"%s is not fetched: only files are opened, by a path or an absolute file URL; fetch it yourself, and name "+
+			"the file", l)
 }
 
 // below returns the path of an absolute path relative to root.

@@ -145,7 +145,8 @@ func version(v xtm.Version, f Format) *Format {
 		start, r := otherformat.Start(r)
 		if otherformat.IsCXTM(start) {
 			const reason = "the root element <topicMap> is in no namespace"
-			return nil, &xtm.SyntaxError{URI: cmp.Or(o.URI, string(o.Base)), Line: 1, Column: 1, Reason: otherformat.Explain("XTM", reason, "", start)}
+			return nil, &xtm.SyntaxError{URI: cmp.Or(o.URI, string(o.Base)), Line: 1, Column: 1,
+				Reason: otherformat.Explain("XTM", reason, "", start)}
 		}
 		return xtm.Read(ctx, r, o.Options)
 	}

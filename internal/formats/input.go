@@ -103,7 +103,9 @@ func (e *InputError) Unwrap() error { return e.Err }
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("it has more than %d bytes, unpacked and with what it merges in: raise the limit with --max-size, or divide it", e.Max)
+	return fmt.Sprintf(
+		"it has more than %d bytes, unpacked and with what it merges in: raise the limit with --max-size, or divide it",
+		e.Max)
 }
 
 // Open opens a file for reading and returns its size, 0 where it has none, as a pipe.

@@ -130,7 +130,8 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return &InputError{d.Name, err}
 	}
 	o := xtm.Options{
-		Base: d.Base, URI: d.Name, ContentType: s.ContentType, Lenient: s.Lenient, DropClashes: s.DropClashes, Limits: s.Limits,
+		Base: d.Base, URI: d.Name, ContentType: s.ContentType, Lenient: s.Lenient, DropClashes: s.DropClashes,
+		Limits:    s.Limits,
 		Tolerated: s.tolerated(d), Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
 	}
 	switch {

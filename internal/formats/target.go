@@ -43,7 +43,8 @@ func (d *Document) Encoder(f *Format, o WriteOptions) Encoder {
 type LossError struct{ Losses xtm.Losses }
 
 func (e *LossError) Error() string {
-	return fmt.Sprintf("the format cannot carry all of the map, %d things would be lost: choose another format", e.Losses.Total())
+	return fmt.Sprintf("the format cannot carry all of the map, %d things would be lost: choose another format",
+		e.Losses.Total())
 }
 
 // Write writes a map and returns what the format could not carry. A file appears,
@@ -77,7 +78,8 @@ func (t Target) Write(ctx context.Context, encode Encoder) (xtm.Losses, error) {
 
 // replace writes a file under a temporary name and renames it when it is
 // complete. The mode is that of the old file, 0 where there is none.
-func (t Target) replace(ctx context.Context, path string, mode os.FileMode, encode Encoder) (losses xtm.Losses, err error) {
+func (t Target) replace(ctx context.Context, path string, mode os.FileMode,
+	encode Encoder) (losses xtm.Losses, err error) {
 	f, err := os.OpenFile(path+"."+rand.Text()+".tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return losses, wrap(t.Path, err)

@@ -137,7 +137,8 @@ func Differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 	}
 }
 
-func differences(ctx context.Context, v *store.View, scratch string, from, to Moment, yield func(Change) bool) (err error) {
+func differences(ctx context.Context, v *store.View, scratch string, from, to Moment,
+	yield func(Change) bool) (err error) {
 	b := between{v: v}
 	if b.before, err = v.Past(from.Seq); err != nil {
 		return err
@@ -212,7 +213,8 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 }
 
 // inWords says in a change what differs, and calls terms by words, and nodes without a name by what they say.
-func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, before, after *fragment.Fragment) (err error) {
+func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, before,
+	after *fragment.Fragment) (err error) {
 	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // TimeHelp says what a time looks like.
-const TimeHelp = "write a time such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00; a date alone is its first moment, in UTC"
+const TimeHelp = "write a time such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00; a date alone is its first " +
+	"moment, in UTC"
 
 // ParseTime reads a time of RFC 3339, and what people and programs make of it: a + that was not escaped in
 // a query, a blank between date and time, a date alone.
@@ -56,7 +57,8 @@ func At(v *store.View, t time.Time) (Moment, error) {
 type FutureError struct{ At, Now time.Time }
 
 func (e *FutureError) Error() string {
-	return fmt.Sprintf("%s is in the future: by the clock of the server it is %s; give an earlier time, or none for what is now",
+	return fmt.Sprintf(
+		"%s is in the future: by the clock of the server it is %s; give an earlier time, or none for what is now",
 		feeds.FormatTime(e.At), feeds.FormatTime(e.Now))
 }
 

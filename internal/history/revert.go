@@ -12,12 +12,14 @@ import (
 type MovedError struct{ Identifier, Topic fragment.Ref }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("the identifier %s belongs to the topic %s: revert that, or the commit that has joined the two", e.Identifier, e.Topic)
+	return fmt.Sprintf("the identifier %s belongs to the topic %s: revert that, or the commit that has joined the two",
+		e.Identifier, e.Topic)
 }
 
 // Back returns the change that makes a topic what it was: said, or nil where it was not there. An identifier that it
 // had and another topic has by now is a [*MovedError].
-func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment.Ref, said *fragment.Fragment) (*fragment.Change, error) {
+func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment.Ref,
+	said *fragment.Fragment) (*fragment.Change, error) {
 	is, err := prior.Topic(ref)
 	if err != nil {
 		return nil, err

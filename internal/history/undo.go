@@ -31,7 +31,9 @@ const mostNamed = 10
 
 func (e *ConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "commit %d cannot be taken back as a whole, and nothing was changed; to take back the rest send it with force (--force). These would stay:", e.Commit)
+	fmt.Fprintf(&b,
+		"commit %d cannot be taken back as a whole, and nothing was changed; to take back the rest send it with force "+
+			"(--force). These would stay:", e.Commit)
 	for i, k := range e.Kept {
 		if i == mostNamed {
 			fmt.Fprintf(&b, "\n  and %d more", len(e.Kept)-mostNamed)
@@ -64,7 +66,8 @@ func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragm
 	if err != nil {
 		return nil, err
 	}
-	u := undo{between: b, now: v.State(), topics: map[fragment.Ref]*turn[fragment.Topic]{}, associations: map[fragment.AssociationKey]*turn[fragment.Association]{}}
+	u := undo{between: b, now: v.State(), topics: map[fragment.Ref]*turn[fragment.Topic]{},
+		associations: map[fragment.AssociationKey]*turn[fragment.Association]{}}
 	if err := u.gather(ctx, number); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,9 @@ func (u *undo) record(key []byte) error {
 		return err
 	}
 	is, err := u.now.Stored(some)
-	if err == nil && turns(was.Association, then.Association, is, fragment.SameAssociation, func() { u.keep(nameOf(some), changedSince) }) {
+	if err == nil && turns(was.Association, then.Association, is, fragment.SameAssociation, func() {
+		u.keep(nameOf(some), changedSince)
+	}) {
 		u.associations[some.Key()] = &turn[fragment.Association]{was.Association, is}
 	}
 	return err
@@ -200,7 +205,9 @@ func (u *undo) check() error {
 			delete(u.topics, ref)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(u.associations), func(a, b fragment.AssociationKey) int { return strings.Compare(string(a[:]), string(b[:])) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(u.associations), func(a, b fragment.AssociationKey) int {
+		return strings.Compare(string(a[:]), string(b[:]))
+	}) {
 		a := u.associations[key].was
 		if a == nil {
 			continue
@@ -224,7 +231,8 @@ func (u *undo) check() error {
 }
 
 // unfit returns why a topic cannot be what it was, or "".
-func (u *undo) unfit(ref fragment.Ref, t *turn[fragment.Topic], byIdentifier map[tmdm.Locator]*fragment.Topic) (string, error) {
+func (u *undo) unfit(ref fragment.Ref, t *turn[fragment.Topic],
+	byIdentifier map[tmdm.Locator]*fragment.Topic) (string, error) {
 	if t.was == nil {
 		return u.used(ref)
 	}
@@ -252,7 +260,8 @@ func (u *undo) unfit(ref fragment.Ref, t *turn[fragment.Topic], byIdentifier map
 }
 
 // refer has a record refer to the topics that have its references by now. It returns why that cannot be, or "".
-func (u *undo) refer(all []fragment.Ref, byIdentifier map[tmdm.Locator]*fragment.Topic, rewrite func(func(fragment.Ref) fragment.Ref)) (why string, err error) {
+func (u *undo) refer(all []fragment.Ref, byIdentifier map[tmdm.Locator]*fragment.Topic,
+	rewrite func(func(fragment.Ref) fragment.Ref)) (why string, err error) {
 	others := map[fragment.Ref]fragment.Ref{}
 	for _, ref := range all {
 		owner := byIdentifier[ref]

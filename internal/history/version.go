@@ -23,7 +23,8 @@ func Version(v *store.View, key string, at Moment) (*store.Entry, error) {
 				store.ErrNotFound, e.TopicSI, feeds.FormatTime(at.Updated), v.Name, feeds.FormatTime(e.Updated))
 		}
 		if e.Prior <= v.Horizon {
-			return nil, fmt.Errorf("%w: what %s was before its next change; the history of %s before %s is pruned", store.ErrGone, e.TopicSI, v.Name, feeds.FormatTime(v.HorizonTime))
+			return nil, fmt.Errorf("%w: what %s was before its next change; the history of %s before %s is pruned",
+				store.ErrGone, e.TopicSI, v.Name, feeds.FormatTime(v.HorizonTime))
 		}
 		e, err = v.Entry(e.Prior)
 	}

@@ -13,7 +13,8 @@ import (
 
 // InWords returns what only the version of a topic before a change says, and what only the one after it says; nil is a
 // version in which the topic is not there. Both may leave out what they have in common, but for the identifiers.
-func InWords(ctx context.Context, sp string, ref fragment.Ref, before, after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
+func InWords(ctx context.Context, sp string, ref fragment.Ref, before,
+	after *fragment.Fragment) (removed, added []mapdiff.Statement, err error) {
 	a, err := topicMap(ctx, sp, before)
 	if err != nil {
 		return nil, nil, err

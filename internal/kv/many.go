@@ -11,5 +11,6 @@ type ManyReader interface {
 	//
 	// What would take much memory is left out: whoever wants it asks for it alone. Each key and each prefix is to be
 	// given once.
-	ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte), rows func(prefix []byte, rows []Row, more bool)) error
+	ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
+		rows func(prefix []byte, rows []Row, more bool)) error
 }

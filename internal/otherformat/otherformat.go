@@ -46,20 +46,28 @@ var others = []other{
 	{name: "XTM", remedy: nameFormat, root: "topicMap", not: []string{"XTM"}},
 	{name: "RDF/XML", remedy: readRDF, root: "RDF", not: []string{"RDF/XML"}},
 	{name: page, remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
-	{name: Feed, remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`, root: "feed", not: []string{Feed}},
-	{name: "JSON-LD", remedy: readRDF, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`), not: []string{"JSON-LD"}},
+	{name: Feed, remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`,
+		root: "feed", not: []string{Feed}},
+	{name: "JSON-LD", remedy: readRDF, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`),
+		not: []string{"JSON-LD"}},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`), not: texts},
-	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`), not: turtles},
-	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`), not: slices.Concat(lines, turtles)},
-	{name: "LTM", remedy: convertFirst, starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`), not: texts},
+	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`),
+		not: turtles},
+	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`),
+		not: slices.Concat(lines, turtles)},
+	{name: "LTM", remedy: convertFirst,
+		starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`),
+		not:    texts},
 	{name: "CTM", remedy: convertFirst, starts: regexp.MustCompile(`^%(encoding|version|prefix|include|mergemap)\b`)},
 	{name: "a ZIP archive", remedy: "unpack it first", starts: regexp.MustCompile(`^PK\x03\x04`)},
 	{name: "gzip", remedy: "unpack it first", starts: regexp.MustCompile(`^\x1F\x8B`)},
-	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`), not: slices.Concat(texts, []string{Feed, Sitemap})},
+	{name: "CSV", remedy: convertFirst, starts: regexp.MustCompile(`^[^<,;\t\r\n]*([,;\t])[^<\r\n]*(\r?\n|$)`),
+		not: slices.Concat(texts, []string{Feed, Sitemap})},
 }
 
 // cxtm is what a document in canonical form begins with (ISO 13250-4): no other has numbered topics.
-var cxtm = regexp.MustCompile(`^<topicMap( (number|reifier)="[0-9]*")*>\s*(<itemIdentifiers>|<(topic|association) number="[0-9]+")`)
+var cxtm = regexp.MustCompile(
+	`^<topicMap( (number|reifier)="[0-9]*")*>\s*(<itemIdentifiers>|<(topic|association) number="[0-9]+")`)
 
 // startSize is how many bytes of a document are looked at.
 const startSize = 4 << 10
@@ -117,7 +125,8 @@ func (o *other) remedyFor(expected string) string {
 func IsCXTM(start []byte) bool { return cxtm.Match(start) }
 
 // rootTag is the beginning of an XML document up to the name of its root element, without the prefix of that.
-var rootTag = regexp.MustCompile(`(?s)^(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<(?:[\w.-]+:)?([\w.-]+)[\s/>]`)
+var rootTag = regexp.MustCompile(
+	`(?s)^(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<(?:[\w.-]+:)?([\w.-]+)[\s/>]`)
 
 func rootOf(start []byte) string {
 	if found := rootTag.FindSubmatch(start); found != nil {

@@ -33,10 +33,14 @@ type Publisher struct {
 // Store is what a Publisher needs of the store.
 type Store interface {
 	Latest(ctx context.Context, name string) (*store.Latest, error)
-	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
-	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
-	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	Preview(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source,
+		progress func(records int)) (*store.Collection, error)
+	FillCollection(ctx context.Context, name string, src fragment.Source,
+		checks ...func(*store.Collection) error) (*store.Collection, error)
+	Publish(ctx context.Context, name string,
+		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	Preview(ctx context.Context, name string,
+		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 }
 
@@ -70,12 +74,14 @@ type Publication struct {
 
 // Decision says what is to change in the published state of a collection. It ends when its context
 // does, and must not keep the state. The document is nil where the publication has none.
-type Decision func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change, error)
+type Decision func(ctx context.Context, c store.Collection, published merge.State,
+	document *tmdm.TopicMap) (*fragment.Change, error)
 
 // NewVersion decides on the change that makes a document the published state, unless that
 // loses more than it may.
 func NewVersion(limit losses.Limit) Decision {
-	return func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change, error) {
+	return func(ctx context.Context, c store.Collection, published merge.State, document *tmdm.TopicMap) (*fragment.Change,
+		error) {
 		next, err := fragment.NameTopics(ctx, document, c.SP, published)
 		if err != nil {
 			return nil, err
@@ -88,14 +94,17 @@ func NewVersion(limit losses.Limit) Decision {
 type ReplacedError struct{ Collection string }
 
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("%s was deleted and created anew while the document came; send it again if it belongs there", e.Collection)
+	return fmt.Sprintf("%s was deleted and created anew while the document came; send it again if it belongs there",
+		e.Collection)
 }
 
 // SlowError says that a publication took longer than it may. Nothing was published.
 type SlowError struct{ Timeout time.Duration }
 
 func (e *SlowError) Error() string {
-	return fmt.Sprintf("publishing took longer than %s, so nothing was published; publish in parts, or raise the limit of the server (--publish-timeout)", e.Timeout)
+	return fmt.Sprintf(
+		"publishing took longer than %s, so nothing was published; publish in parts, or raise the limit of the server "+
+			"(--publish-timeout)", e.Timeout)
 }
 
 // Publish takes a publication all the way: read, decide, compare, commit, answer. What ends it
@@ -161,7 +170,8 @@ func (pub *Publication) allowed(c *store.Collection) error {
 
 // decide is what the store asks for within a commit: the state that the change is applied to is
 // another one than before the document was read, if others have published meanwhile.
-func (pub *Publication) decide(ctx context.Context, was *store.Collection, document *tmdm.TopicMap, decided func(merge.State, *fragment.Change) error) func(store.Collection, merge.State) (*fragment.Change, error) {
+func (pub *Publication) decide(ctx context.Context, was *store.Collection, document *tmdm.TopicMap,
+	decided func(merge.State, *fragment.Change) error) func(store.Collection, merge.State) (*fragment.Change, error) {
 	return func(c store.Collection, published merge.State) (*fragment.Change, error) {
 		if c.Epoch != was.Epoch { // the document was read on the prefix of another
 			return nil, &ReplacedError{c.Name}
@@ -179,17 +189,19 @@ func (pub *Publication) decide(ctx context.Context, was *store.Collection, docum
 }
 
 // commit publishes a change.
-func (p *Publisher) commit(ctx context.Context, pub *Publication, was *store.Collection, document *tmdm.TopicMap) (*Published, error) {
+func (p *Publisher) commit(ctx context.Context, pub *Publication, was *store.Collection,
+	document *tmdm.TopicMap) (*Published, error) {
 	start := p.Now()
 	shown := p.Begin(pub.Collection)
 	defer shown()
 	var done Published
 	empty := false
-	c, err := p.Store.Publish(ctx, pub.Collection, pub.decide(ctx, was, document, func(_ merge.State, change *fragment.Change) error {
-		done.note(change)
-		empty = change.Empty()
-		return nil
-	}))
+	c, err := p.Store.Publish(ctx, pub.Collection,
+		pub.decide(ctx, was, document, func(_ merge.State, change *fragment.Change) error {
+			done.note(change)
+			empty = change.Empty()
+			return nil
+		}))
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +213,8 @@ func (p *Publisher) commit(ctx context.Context, pub *Publication, was *store.Col
 }
 
 // commitFirst publishes the first version of a collection, and takes its first snapshot.
-func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *store.Collection, document *tmdm.TopicMap) (*Published, error) {
+func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *store.Collection,
+	document *tmdm.TopicMap) (*Published, error) {
 	named, err := fragment.NameTopics(ctx, document, was.SP, nil)
 	if err != nil {
 		return nil, err
@@ -209,7 +222,8 @@ func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *stor
 	start := p.Now()
 	shown := p.Begin(pub.Collection)
 	defer shown()
-	c, err := p.Store.FillCollection(ctx, pub.Collection, store.First{Source: named, Author: pub.Author, Note: pub.Note, RDF: pub.RDF, Snapshot: true}, pub.allowed)
+	c, err := p.Store.FillCollection(ctx, pub.Collection,
+		store.First{Source: named, Author: pub.Author, Note: pub.Note, RDF: pub.RDF, Snapshot: true}, pub.allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +243,8 @@ func (p *Publisher) committed(c *store.Collection, done *Published, start time.T
 }
 
 // preview does what commit does, but for the commit itself.
-func (p *Publisher) preview(ctx context.Context, pub *Publication, was *store.Collection, document *tmdm.TopicMap) (*Published, error) {
+func (p *Publisher) preview(ctx context.Context, pub *Publication, was *store.Collection,
+	document *tmdm.TopicMap) (*Published, error) {
 	done := Published{DryRun: true}
 	c, err := p.Store.Preview(ctx, pub.Collection, pub.decide(ctx, was, document, done.preview))
 	if err != nil {
@@ -240,7 +255,8 @@ func (p *Publisher) preview(ctx context.Context, pub *Publication, was *store.Co
 }
 
 // previewMissing says what the first version of a collection would publish that is not there.
-func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *store.Collection, document *tmdm.TopicMap) (*Published, error) {
+func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *store.Collection,
+	document *tmdm.TopicMap) (*Published, error) {
 	done := Published{DryRun: true, Collection: c.Name, SP: c.SP}
 	change, err := pub.Decide(ctx, *c, &merge.Memory{}, document)
 	if err == nil {
@@ -252,7 +268,8 @@ func (p *Publisher) previewMissing(ctx context.Context, pub *Publication, c *sto
 
 // Create makes a collection of a document, with its first snapshot. c needs Name, SP and
 // DocumentSize; uri names the document in errors, and graph says that it is a graph.
-func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, graph bool, read func(sp string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
+func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, graph bool,
+	read func(sp string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := fragment.ValidatePrefix(c.SP); err != nil {
 		return nil, fmt.Errorf("collection %s: %w", c.Name, err)
 	}
@@ -266,9 +283,10 @@ func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, 
 	}
 	shown := p.Begin(c.Name)
 	defer shown()
-	created, err := p.Store.CreateCollection(ctx, c, store.First{Source: named, RDF: graph, Snapshot: true}, func(records int) {
-		p.Logger.Debug("importing", "collection", c.Name, "records", records)
-	})
+	created, err := p.Store.CreateCollection(ctx, c, store.First{Source: named, RDF: graph, Snapshot: true},
+		func(records int) {
+			p.Logger.Debug("importing", "collection", c.Name, "records", records)
+		})
 	if err != nil {
 		return nil, err
 	}

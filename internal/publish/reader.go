@@ -36,13 +36,16 @@ func (d *Reader) TooLarge(name string) error {
 
 // Read reads a document in a format, gzipped or not, on a source locator prefix as its base, until ctx ends. Nothing is
 // merged into it. What breaks the rules and is tolerated is logged and counted.
-func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name,
+	sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f}, sp)
 }
 
 // ReadTyped is Read of a document that came with a Content-Type: that tells its format, and its charset.
-func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
-	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: d.Formats.ToRead(contentType), ContentType: contentType}, sp)
+func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name,
+	sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
+	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: d.Formats.ToRead(contentType),
+		ContentType: contentType}, sp)
 }
 
 func (d *Reader) readAlone(ctx context.Context, src formats.Source, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
@@ -76,7 +79,9 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 	f := &fileRead{seen: looks{}}
 	var err error
 	f.tm, err = d.from(ctx, formats.Source{
-		Path: w.File, Root: w.Root, Collection: w.Collection, Looked: func(path string, info fs.FileInfo) { f.seen[path] = info },
+		Path: w.File, Root: w.Root, Collection: w.Collection, Looked: func(path string, info fs.FileInfo) {
+			f.seen[path] = info
+		},
 	}, w.File, sp, &f.tolerated)
 	if err == nil {
 		f.content, err = f.seen.read(ctx)
@@ -84,7 +89,8 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 	return f, err
 }
 
-func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string, tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
+func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
+	tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
 	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
 	src.Formats, src.Lenient, src.Limits, src.DropClashes = d.Formats, d.Lenient, d.Limits, true
 	document, err := src.Read(ctx)
@@ -108,7 +114,8 @@ func tallyVariants(tm *tmdm.TopicMap, name string, tolerated *xtm.Tally) {
 		for _, n := range t.Names() {
 			for _, v := range n.Variants() {
 				if n.Scope().Contains(v.Scope()) {
-					tolerated.Add(&xtm.SyntaxError{URI: name, Line: 1, Column: 1, Rule: xtm.VariantScopes, Reason: "of the " + tmdm.Describe(v)})
+					tolerated.Add(&xtm.SyntaxError{URI: name, Line: 1, Column: 1, Rule: xtm.VariantScopes,
+						Reason: "of the " + tmdm.Describe(v)})
 				}
 			}
 		}

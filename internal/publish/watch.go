@@ -116,7 +116,8 @@ type Watcher struct {
 
 // NewWatcher returns a watcher that follows nothing yet.
 func NewWatcher(p *Publisher, r *Reader, limit losses.Limit, every time.Duration) *Watcher {
-	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1), broken: map[string]bool{}}
+	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1),
+		broken: map[string]bool{}}
 }
 
 // Follow returns a job that publishes a file whenever it changes, until its context ends.
@@ -296,7 +297,8 @@ func (f *follower) failed(err error) {
 	}
 	f.reported = reason
 	f.w.set(f.Collection, true)
-	f.w.Publisher.Logger.Error("file not published; the version before stays", "collection", f.Collection, "file", f.File, "error", reason)
+	f.w.Publisher.Logger.Error("file not published; the version before stays", "collection", f.Collection, "file", f.File,
+		"error", reason)
 }
 
 func (f *follower) fine() {

@@ -15,5 +15,7 @@ func CheckDensity(statements, read int64) error {
 	if statements <= freeStatements+read/bytesOfStatement {
 		return nil
 	}
-	return fmt.Errorf("the document makes more than %d statements, and one more for each %d bytes of it; divide its lists, or write it as N-Triples with whole IRIs", freeStatements, bytesOfStatement)
+	return fmt.Errorf(
+		"the document makes more than %d statements, and one more for each %d bytes of it; divide its lists, or write it "+
+			"as N-Triples with whole IRIs", freeStatements, bytesOfStatement)
 }

@@ -15,7 +15,8 @@ var wellFormed = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 		`(?:-[0-9a-wyz](?:-[a-z0-9]{2,8})+)*` + // extensions
 		`(?:-x(?:-[a-z0-9]{1,8})+)?`, // what is agreed in private
 	`x(?:-[a-z0-9]{1,8})+`,
-	`en-GB-oed`, `i-(?:ami|bnn|default|enochian|hak|klingon|lux|mingo|navajo|pwn|tao|tay|tsu)`, `sgn-(?:BE-FR|BE-NL|CH-DE)`,
+	`en-GB-oed`, `i-(?:ami|bnn|default|enochian|hak|klingon|lux|mingo|navajo|pwn|tao|tay|tsu)`,
+	`sgn-(?:BE-FR|BE-NL|CH-DE)`,
 }, "|") + `)$`)
 
 // Language returns a language tag as literals have it: well-formed (RDF 1.1 Concepts §3.3, Literals; BCP 47 §2.2.9,

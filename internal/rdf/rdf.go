@@ -74,7 +74,8 @@ type SyntaxError = xtm.SyntaxError
 
 // Newer is the reason to refuse what RDF 1.2 adds to a notation.
 func Newer(syntax string) string {
-	return fmt.Sprintf("this is RDF 1.2 syntax (%s), which this reader does not know; write the document in RDF 1.1", syntax)
+	return fmt.Sprintf("this is RDF 1.2 syntax (%s), which this reader does not know; write the document in RDF 1.1",
+		syntax)
 }
 
 // Compare orders terms by kind, value, language and datatype.
@@ -156,7 +157,8 @@ func CheckLength[T string | []byte](iri T) error {
 	if len(iri) <= MaxIRI {
 		return nil
 	}
-	return fmt.Errorf("the IRI <%.100s…> has %d bytes; the most for an IRI is %d: shorten the namespace or the base", iri, len(iri), MaxIRI)
+	return fmt.Errorf("the IRI <%.100s…> has %d bytes; the most for an IRI is %d: shorten the namespace or the base", iri,
+		len(iri), MaxIRI)
 }
 
 // TooMuchMade is the reason to refuse a document of whose names and relative IRIs more is made than a limit, in bytes.

@@ -84,7 +84,8 @@ func parseTime(r *http.Request, name string) (*time.Time, error) {
 func (s *Server) AcceptDatetime(r *http.Request) (at time.Time, err error) {
 	if given := r.Header.Get("Accept-Datetime"); given != "" {
 		if at, err = http.ParseTime(given); err != nil {
-			err = web.Problemf(http.StatusBadRequest, "Accept-Datetime is not a date such as %s (RFC 7089 §2.1.1.1)", web.HTTPTime(s.Now()))
+			err = web.Problemf(http.StatusBadRequest, "Accept-Datetime is not a date such as %s (RFC 7089 §2.1.1.1)",
+				web.HTTPTime(s.Now()))
 		}
 	}
 	return at, err
@@ -156,7 +157,8 @@ func (s *Server) stateURL(r *http.Request, c *store.Collection, m history.Moment
 	return s.URLs.Current(c) + web.Var(r, web.EndingVar) + "?at=" + feeds.FormatTime(m.Updated)
 }
 
-func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.View, then *history.Moment, in *formats.Format) error {
+func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.View, then *history.Moment,
+	in *formats.Format) error {
 	h := w.Header()
 	if then == nil {
 		h.Add("Vary", "Accept-Datetime")
@@ -171,7 +173,8 @@ func (s *Server) writeCurrent(w http.ResponseWriter, r *http.Request, v *store.V
 	if err != nil {
 		return err
 	}
-	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), then.Seq, in.URLEnding)), Modified: web.RecorderOf(r).Settled}
+	made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), then.Seq, in.URLEnding)),
+		Modified: web.RecorderOf(r).Settled}
 	return s.Answers.WriteRendered(w, r, made, func(to io.Writer) error {
 		return writeMap(to, in, v.SP, past)
 	})

@@ -97,10 +97,14 @@ func (s *Server) hidden(r *http.Request) (names []string) {
 func (s *Server) MayWriteHere(r *http.Request) error {
 	base, err := url.Parse(s.BaseURL)
 	if err != nil || !s.OnLoopback || !web.FromLoopback(r) || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) {
-		return web.Problemf(http.StatusForbidden, "this server has no write tokens (--token-file), so only requests from its own machine, to a loopback address, may write; its --base-url must be such an address too")
+		return web.Problemf(http.StatusForbidden,
+			"this server has no write tokens (--token-file), so only requests from its own machine, to a loopback address, "+
+				"may write; its --base-url must be such an address too")
 	}
 	if name := web.PassedOn(r); name != "" {
-		return web.Problemf(http.StatusForbidden, "this server has no write tokens (--token-file), so requests with a header %s, from a browser or through a proxy, may not write", name)
+		return web.Problemf(http.StatusForbidden,
+			"this server has no write tokens (--token-file), so requests with a header %s, from a browser or through a "+
+				"proxy, may not write", name)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// bundleMost is how many bytes the fragments of one document have together. What is beyond that is available by its link
-// alone.
+// bundleMost is how many bytes the fragments of one document have together. What is beyond that is available by its
+// link alone.
 const bundleMost = 4 << 20
 
 // fillBundle puts fragments into the entries of a document of the fragments feed (RFC 4287 §4.1.3, The "atom:content"

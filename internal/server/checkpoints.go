@@ -21,7 +21,8 @@ type signedNote struct {
 	Key  string // the public key that has signed it
 }
 
-// statesCheckpoint reports whether the feeds of a collection state checkpoints. A replica passes on those of its origin.
+// statesCheckpoint reports whether the feeds of a collection state checkpoints. A replica passes on those of its
+// origin.
 func statesCheckpoint(c *store.Collection) bool {
 	return c.Sign != "" || c.Replica != nil && c.Replica.Checkpoint != ""
 }
@@ -64,7 +65,9 @@ func readyToSign(s *store.Settings) error {
 		return nil
 	}
 	if _, err := checkpoint.ReadKey(s.Sign); err != nil {
-		return fmt.Errorf("sign (--sign): %w; give the path, on the server's machine, of a file that \"tmshare-server key generate\" has made there", err)
+		return fmt.Errorf(
+			"sign (--sign): %w; give the path, on the server's machine, of a file that \"tmshare-server key generate\" "+
+				"has made there", err)
 	}
 	return nil
 }
@@ -88,7 +91,8 @@ func serveCheckpoint(w http.ResponseWriter, _ *http.Request, v *store.View) erro
 
 func signedOnly(v *store.View) error {
 	if !statesCheckpoint(&v.Collection) {
-		return web.Problemf(http.StatusNotFound, "the log of %s is not signed; ask its owner for that (\"collections set --sign\")", v.Name)
+		return web.Problemf(http.StatusNotFound,
+			"the log of %s is not signed; ask its owner for that (\"collections set --sign\")", v.Name)
 	}
 	return nil
 }
@@ -113,7 +117,8 @@ func serveProof(w http.ResponseWriter, r *http.Request, v *store.View) error {
 		return err
 	}
 	if from > to || to > int64(v.Hashed) {
-		return web.Problemf(http.StatusNotFound, "the log of %s has %d entries: there is no proof from %d to %d", v.Name, v.Hashed, from, to)
+		return web.Problemf(http.StatusNotFound, "the log of %s has %d entries: there is no proof from %d to %d", v.Name,
+			v.Hashed, from, to)
 	}
 	hashes, err := v.ProveLog(from, to)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// CollectionSettings are the settings of a collection as JSON: what PUT takes and GET …/settings answers. Beside those of
-// [store.DB.Settings] there are some that only new collections take. A member that is left out stays as it is.
+// CollectionSettings are the settings of a collection as JSON: what PUT takes and GET …/settings answers. Beside those
+// of [store.DB.Settings] there are some that only new collections take. A member that is left out stays as it is.
 type CollectionSettings map[string]json.RawMessage
 
 // Text returns a member as flags take it; "" for none.
@@ -47,7 +47,8 @@ type fixed struct {
 	SP          *string       `json:"sp,omitempty"`
 	DerivedFrom *[]string     `json:"derivedFrom,omitempty"` // collections and subscriptions of this node
 	Filter      *store.Filter `json:"filter,omitempty"`      // of what it is derived from
-	Warnings    []string      `json:"warnings,omitempty"`    // in the answer where a collection is created: what its filter may have wrong
+	// in the answer where a collection is created: what its filter may have wrong
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // given is what a request wants of a collection.
@@ -129,7 +130,8 @@ func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, e
 	case err != nil:
 		return nil, web.Problemf(http.StatusBadRequest, "request body: cannot be read to its end: %s", err)
 	case !json.Valid(body):
-		return nil, web.Problemf(http.StatusBadRequest, "the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
+		return nil, web.Problemf(http.StatusBadRequest,
+			"the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
 	}
 	g := &given{all: s.Store.Settings()}
 	var wrong *json.UnmarshalTypeError
@@ -138,9 +140,12 @@ func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, e
 	}
 	switch {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "%s cannot be a JSON %s; the settings of a collection show how each is written", wrong.Field, wrong.Value)
+		return nil, web.Problemf(http.StatusUnprocessableEntity,
+			"%s cannot be a JSON %s; the settings of a collection show how each is written", wrong.Field, wrong.Value)
 	case err != nil:
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "these are no settings: %s; those of a collection show all that there are", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, web.Problemf(http.StatusUnprocessableEntity,
+			"these are no settings: %s; those of a collection show all that there are",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	for name := range g.settings {
 		known := func(x store.Setting) bool { return x.Name == name }
@@ -150,7 +155,8 @@ func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, e
 		}
 	}
 	if names := g.DerivedFrom; names != nil && len(slices.Compact(slices.Sorted(slices.Values(*names)))) < len(*names) {
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "derivedFrom names the same input twice: %s; name each once", strings.Join(*names, ", "))
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "derivedFrom names the same input twice: %s; name each once",
+			strings.Join(*names, ", "))
 	}
 	if g.Filter != nil {
 		if err := g.Filter.Normalize(); err != nil {
@@ -171,7 +177,8 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if string(given.settings["rdf"]) == "true" && len(s.Formats.Exchanged()) == 0 {
-		return web.Problemf(http.StatusUnprocessableEntity, "rdf: a server without the extension rdf offers no RDF; leave it out")
+		return web.Problemf(http.StatusUnprocessableEntity,
+			"rdf: a server without the extension rdf offers no RDF; leave it out")
 	}
 	name := web.Var(r, "map")
 	changed := s.keeper.Changes.Begin(name)
@@ -221,10 +228,12 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) mayChange(r *http.Request, c *store.Collection, given *given) error {
 	if given.SP != nil && *given.SP != c.SP {
-		return web.Problemf(http.StatusConflict, "the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
+		return web.Problemf(http.StatusConflict,
+			"the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
 	}
 	if (given.Filter != nil || given.DerivedFrom != nil) && !given.Filter.Equal(c.Filter) {
-		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another", c.Name)
+		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another",
+			c.Name)
 	}
 	_, tag, err := s.settingsTag(c)
 	if err != nil {
@@ -239,7 +248,8 @@ func (s *Server) createEmpty(r *http.Request, name string, given *given) (*store
 		return nil, web.Problemf(http.StatusPreconditionFailed, "there is no collection %s", name)
 	}
 	if !given.Filter.Empty() && (given.DerivedFrom == nil || len(*given.DerivedFrom) == 0) {
-		return nil, web.Problemf(http.StatusUnprocessableEntity, "only a derived collection has a filter: give derivedFrom as well, or leave filter out")
+		return nil, web.Problemf(http.StatusUnprocessableEntity,
+			"only a derived collection has a filter: give derivedFrom as well, or leave filter out")
 	}
 	sp, err := s.prefixFor(name, given.SP)
 	if err != nil {

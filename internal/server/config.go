@@ -60,12 +60,18 @@ type Reader interface {
 
 // Publisher changes what is published.
 type Publisher interface {
-	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source, progress func(records int)) (*store.Collection, error)
-	FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*store.Collection) error) (*store.Collection, error)
-	Publish(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	Preview(ctx context.Context, name string, decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
-	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error, checks ...func(*store.Collection) error) (*store.Collection, error)
+	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source,
+		progress func(records int)) (*store.Collection, error)
+	FillCollection(ctx context.Context, name string, src fragment.Source,
+		checks ...func(*store.Collection) error) (*store.Collection, error)
+	Publish(ctx context.Context, name string,
+		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	Preview(ctx context.Context, name string,
+		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error,
+		checks ...func(*store.Collection) error) (*store.Collection, error)
+	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error,
+		checks ...func(*store.Collection) error) (*store.Collection, error)
 	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
 }
 
@@ -101,13 +107,14 @@ type Config struct {
 	// log takes the address of the client (X-Forwarded-For). Nothing else depends on it.
 	TrustedProxies []netip.Prefix
 
-	SlowClientTimeout time.Duration          // how long a client may take to send or take 64 KiB; default 30 seconds
-	SlowRequest       time.Duration          // a request that takes longer is logged as a warning; 0: none is
-	PublishTimeout    time.Duration          // how long a publication may take once its document is read; default 10 minutes
-	MaxWaiting        int                    // requests that wait for a change at a time; 0: none do
-	MaxUploads        int                    // maps that are read at a time; default 2
-	MetricsElsewhere  bool                   // there is no /metrics here: MetricsHandler is served at another address
-	Collectors        []prometheus.Collector // have metrics that are shown as well
+	SlowClientTimeout time.Duration // how long a client may take to send or take 64 KiB; default 30 seconds
+	SlowRequest       time.Duration // a request that takes longer is logged as a warning; 0: none is
+	// how long a publication may take once its document is read; default 10 minutes
+	PublishTimeout   time.Duration
+	MaxWaiting       int                    // requests that wait for a change at a time; 0: none do
+	MaxUploads       int                    // maps that are read at a time; default 2
+	MetricsElsewhere bool                   // there is no /metrics here: MetricsHandler is served at another address
+	Collectors       []prometheus.Collector // have metrics that are shown as well
 
 	Lenient      bool         // read XTM 1.0 leniently
 	MaxBody      int64        // bytes of a request body, unpacked; default 1 GiB
@@ -129,8 +136,11 @@ func (c *Config) Validate() error {
 		return errors.New("server: Store is missing")
 	}
 	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(c.BaseURL, "?#") {
-		return fmt.Errorf("the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in https://maps.example.org", c.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		strings.ContainsAny(c.BaseURL, "?#") {
+		return fmt.Errorf(
+			"the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in "+
+				"https://maps.example.org", c.BaseURL)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	all := slices.Clone(c.Tokens)
@@ -139,7 +149,8 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("read tokens: %w", err)
 		}
 		if len(some) == 0 {
-			return fmt.Errorf("no read tokens are given for %s, which would be open to all: name a file with at least one", collection)
+			return fmt.Errorf("no read tokens are given for %s, which would be open to all: name a file with at least one",
+				collection)
 		}
 		all = append(all, some...)
 	}
@@ -154,7 +165,8 @@ func (c *Config) Validate() error {
 		}
 	}
 	for name, d := range map[string]time.Duration{
-		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest, "PublishTimeout": c.PublishTimeout,
+		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest,
+		"PublishTimeout": c.PublishTimeout,
 	} {
 		if d < 0 {
 			return fmt.Errorf("server: %s is negative", name)

@@ -93,7 +93,9 @@ func (s *Server) topicData(w http.ResponseWriter, r *http.Request) error {
 
 // onlyClaims is the answer where ?claims= is not alone.
 func onlyClaims() error {
-	return web.Problemf(http.StatusBadRequest, "?claims= is what the inputs say now, in XTM 2.1: leave out at=, and other endings of the address than %s", formats.XTM21.URLEnding)
+	return web.Problemf(http.StatusBadRequest,
+		"?claims= is what the inputs say now, in XTM 2.1: leave out at=, and other endings of the address than %s",
+		formats.XTM21.URLEnding)
 }
 
 // addFormLinks adds links from a topic to its forms, and from a form to the topic (RFC 6596,
@@ -115,7 +117,8 @@ func LastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 	key := web.Var(r, "key")
 	e, err := v.Last(key)
 	if err == nil && e == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s; ?si= at …/topics finds one by its subject identifier", key, v.Name)
+		err = web.Problemf(http.StatusNotFound,
+			"there is no topic with the key %s in %s; ?si= at …/topics finds one by its subject identifier", key, v.Name)
 	}
 	return e, err
 }
@@ -194,7 +197,8 @@ const recordForm = "record"
 
 // writeShown answers with what is written of the map as an entry shows it, in XTM by inXTM. Where that is the map as it
 // is now, caches ask each time.
-func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string, now bool, inXTM func(io.Writer, *store.Entry, xtm.Version) error) error {
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string,
+	now bool, inXTM func(io.Writer, *store.Entry, xtm.Version) error) error {
 	v, e := of.view, of.entry
 	write := func(to io.Writer) error {
 		if in.Exchange == nil {
@@ -235,7 +239,8 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 }
 
 // rendering opens a file that can be made again, and makes it where it is not there and the disk has space.
-func (s *Server) rendering(among *web.Renderings, r *http.Request, name string, write func(io.Writer) error) (web.Kept, error) {
+func (s *Server) rendering(among *web.Renderings, r *http.Request, name string,
+	write func(io.Writer) error) (web.Kept, error) {
 	f, err := among.Open(r, name, func(to io.Writer) error {
 		if err := s.Store.MayWrite(); durable.IsDiskFull(err) {
 			return err
@@ -269,7 +274,8 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 
 // writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another
 // program may write that in other bytes.
-func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *store.Latest, snap *store.Snapshot, in *formats.Format) error {
+func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *store.Latest, snap *store.Snapshot,
+	in *formats.Format) error {
 	made := web.Validator{Tag: snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(snap.Updated)}
 	stored := in.Stored == store.SnapshotForm
 	if !stored {
@@ -295,7 +301,8 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *s
 		if errors.Is(err, store.ErrLost) {
 			err = s.snapshotWasLost(r.Context(), of.Name, snap)
 		}
-		return kept, problems.NoSpaceFor("this form of the snapshot", "The snapshot is stored in XTM 2.1, and can be read in that", err)
+		return kept, problems.NoSpaceFor("this form of the snapshot",
+			"The snapshot is stored in XTM 2.1, and can be read in that", err)
 	}, web.Gzipped)
 }
 

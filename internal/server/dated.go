@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// noteState has an answer say up to which time it shows all that the origin had; nothing where that is not known. A later
-// call counts.
+// noteState has an answer say up to which time it shows all that the origin had; nothing where that is not known. A
+// later call counts.
 func noteState(r *http.Request, at time.Time) {
 	stated := http.Header{}
 	if !at.IsZero() {

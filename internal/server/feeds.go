@@ -30,7 +30,9 @@ func canBeRead(c *store.Collection) error {
 	if !c.Hidden {
 		return nil
 	}
-	p := web.Problemf(http.StatusServiceUnavailable, "%s is being filled from what it is derived from, and has %d topics so far: ask again in a few seconds", c.Name, c.Topics)
+	p := web.Problemf(http.StatusServiceUnavailable,
+		"%s is being filled from what it is derived from, and has %d topics so far: ask again in a few seconds",
+		c.Name, c.Topics)
 	p.RetryAfter = 5 * time.Second
 	return p
 }
@@ -150,13 +152,16 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	if err := document.Encode(&b); err != nil {
 		return err
 	}
-	return s.writeFeed(w, r, FeedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) { return document, nil }, nil})
+	return s.writeFeed(w, r, FeedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) {
+		return document, nil
+	}, nil})
 }
 
 // writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is
 // made only for those who do not know it, and where it was not made lately: then
 // it needs a view.
-func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string, v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
+func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string,
+	v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
 	return s.writeFeed(w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
 		if v == nil {
 			return nil, errNeedsView

@@ -53,15 +53,18 @@ func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Lin
 		return nil, err
 	}
 	feed.Title = Title(c) + ": Fragments"
-	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via), bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicaLinks(c), from)
+	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via),
+		bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicaLinks(c), from)
 	if feed.Openings = l.Openings; len(l.Openings) > 0 {
-		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
+		feed.Links = append(feed.Links,
+			feeds.Link{Rel: feeds.RelOpenings, Type: "application/json", Href: s.URLs.Openings(c)})
 	}
 	if statesCheckpoint(c) {
 		signed, err := checkpointOf(v)
 		if err != nil { // those who demand a checkpoint would take a feed without one for a forged one
 			s.Logger.Error("the fragments feed is not served", "error", err)
-			return nil, web.Problemf(http.StatusServiceUnavailable, "the log of %s cannot be signed now; the server's log says why", c.Name)
+			return nil, web.Problemf(http.StatusServiceUnavailable,
+				"the log of %s cannot be signed now; the server's log says why", c.Name)
 		}
 		feed.Checkpoint, feed.Key = signed.Note, signed.Key
 		feed.Links = append(feed.Links, feeds.Link{Rel: feeds.RelCheckpoint, Type: "text/plain", Href: s.URLs.Checkpoint(c)})
@@ -128,10 +131,12 @@ func (s *Server) ArchiveDocument(f *LogFeed) web.Handler {
 	}
 }
 
-func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *LogFeed, l *store.Latest, v *store.View) error {
+func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *LogFeed, l *store.Latest,
+	v *store.View) error {
 	c := &l.Collection
 	earlier := func() error {
-		return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s", c.Name, of.URL(c))
+		return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s",
+			c.Name, of.URL(c))
 	}
 	history, err := uuid.Parse(web.Var(r, "history"))
 	run, ok := c.RunOf(history)
@@ -229,7 +234,8 @@ func MarkArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 // 5005 §4.1: archive documents need not all be available).
 func (s *Server) Pruned(c *store.Collection, what string) error {
 	return web.Problemf(http.StatusGone,
-		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on with the later entries at %s",
+		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on "+
+			"with the later entries at %s",
 		what, s.URLs.Snapshots(c), s.URLs.Fragments(c))
 }
 
@@ -298,7 +304,8 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	if e.Deleted {
 		state = feeds.StateDeleted
 	}
-	links := append([]feeds.Link{AtomLink("self", href+".atom")}, s.formLinks(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
+	links := append([]feeds.Link{AtomLink("self", href+".atom")},
+		s.formLinks(href, c.OffersRDF(e.Seq), feeds.RelSDShareFragment, feeds.RelCWAFragment)...)
 	for _, via := range e.Via {
 		if !iri.IsAbsolute(via) {
 			via = s.URLs.Overview() + "/" + via + formats.XTM21.URLEnding
@@ -308,7 +315,8 @@ func (s *Server) fragmentFeedEntry(v *store.View, e *store.Entry) (feeds.Entry, 
 	err := v.SetTitle(e)
 	return feeds.Entry{
 		ID: c.ID(e).URN(), Title: e.Label(), Updated: e.Updated, Author: e.Author, Summary: e.Note,
-		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest, Commit: e.Commit, Rendering: e.RenderedBy(), Omits: c.LeavesOut(e),
+		TopicSI: []string{string(e.TopicSI)}, State: state, Digest: e.Digest, Commit: e.Commit, Rendering: e.RenderedBy(),
+		Omits: c.LeavesOut(e),
 		Links: links,
 	}, err
 }

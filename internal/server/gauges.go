@@ -28,22 +28,26 @@ func perCollection(name, help string) *prometheus.Desc {
 }
 
 var (
-	topicsDesc      = perCollection("topics", "Topics of the map.")
-	entriesDesc     = perCollection("entries", "Entries of the fragments feed that are kept.")
-	headDesc        = perCollection("published_entries_total", "Entries of the fragments feed, those that were pruned included.")
+	topicsDesc  = perCollection("topics", "Topics of the map.")
+	entriesDesc = perCollection("entries", "Entries of the fragments feed that are kept.")
+	headDesc    = perCollection("published_entries_total",
+		"Entries of the fragments feed, those that were pruned included.")
 	unchangedDesc   = perCollection("change_age_seconds", "Time since the last entry of the fragments feed.")
 	snapshotsDesc   = perCollection("snapshots", "Snapshots that are kept.")
 	snapshotAgeDesc = perCollection("snapshot_age_seconds", "Time since the last change in the newest snapshot.")
 	snapshotLagDesc = perCollection("snapshot_lag_entries", "Entries that are later than the newest snapshot.")
 	fileBrokenDesc  = perCollection("file_broken", "Whether the file that the collection follows cannot be published.")
-	freeDesc        = prometheus.NewDesc("tmshare_store_free_bytes", "Space that is left on the disk of the data folder.", nil, nil)
-	refusesDesc     = prometheus.NewDesc("tmshare_store_refuses_changes", "Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.", []string{"reason"}, nil)
-	bytesDesc       = prometheus.NewDesc("tmshare_store_bytes", "Size of the store on disk.", []string{"part"}, nil)
+	freeDesc        = prometheus.NewDesc("tmshare_store_free_bytes", "Space that is left on the disk of the data folder.",
+		nil, nil)
+	refusesDesc = prometheus.NewDesc("tmshare_store_refuses_changes",
+		"Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.", []string{"reason"}, nil)
+	bytesDesc = prometheus.NewDesc("tmshare_store_bytes", "Size of the store on disk.", []string{"part"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *CollectionGauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc, snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc, refusesDesc} {
+	for _, d := range []*prometheus.Desc{topicsDesc, entriesDesc, headDesc, unchangedDesc, snapshotsDesc, snapshotAgeDesc,
+		snapshotLagDesc, fileBrokenDesc, bytesDesc, freeDesc, refusesDesc} {
 		out <- d
 	}
 }

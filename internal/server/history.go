@@ -108,12 +108,16 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 		}
 		from, to := states[0], states[1]
 		if from.Seq > to.Seq {
-			return web.Problemf(http.StatusBadRequest, "the first ?at= is the earlier one: %s is after %s", feeds.FormatTime(from.Updated), feeds.FormatTime(to.Updated))
+			return web.Problemf(http.StatusBadRequest, "the first ?at= is the earlier one: %s is after %s",
+				feeds.FormatTime(from.Updated), feeds.FormatTime(to.Updated))
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", jsonType)
-		made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), from.Seq, to.Seq)), Modified: web.RecorderOf(r).Settled}
-		return s.Answers.WriteRendered(w, r, made, func(out io.Writer) error { return s.writeDifferences(out, r, v, from, to) })
+		made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), from.Seq, to.Seq)),
+			Modified: web.RecorderOf(r).Settled}
+		return s.Answers.WriteRendered(w, r, made, func(out io.Writer) error {
+			return s.writeDifferences(out, r, v, from, to)
+		})
 	})
 }
 

@@ -22,13 +22,20 @@ func newMetrics(s *Server) *metrics {
 	handler := func(shown func(collection string) bool) http.Handler {
 		r := prometheus.NewRegistry()
 		m.http.Register(r)
-		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &CollectionGauges{Store: s.Store, Sizes: sizes, Now: s.Now, Broken: s.watcher.Broken, Shown: shown})
+		r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+			&CollectionGauges{Store: s.Store, Sizes: sizes, Now: s.Now, Broken: s.watcher.Broken, Shown: shown})
 		r.MustRegister(s.Collectors...)
 		for _, p := range s.parts {
 			r.MustRegister(p.Metrics...)
 		}
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_http_requests_waiting", Help: "Requests that wait for a change, as they prefer."}, func() float64 { return float64(s.waiting.Waiting()) }))
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tmshare_wrong_tokens_total", Help: "Wrong tokens that were given, in requests and at the form to sign in."}, func() float64 { return float64(s.Guesses.Tried()) }))
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_http_requests_waiting",
+			Help: "Requests that wait for a change, as they prefer."}, func() float64 {
+			return float64(s.waiting.Waiting())
+		}))
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tmshare_wrong_tokens_total",
+			Help: "Wrong tokens that were given, in requests and at the form to sign in."}, func() float64 {
+			return float64(s.Guesses.Tried())
+		}))
 		return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{s}})
 	}
 	m.public = handler(func(collection string) bool { return len(s.readers[collection]) == 0 })
@@ -40,7 +47,9 @@ func newMetrics(s *Server) *metrics {
 // machine, and for those who may write: what a server does is nobody else's business.
 func (s *Server) publicMetrics(w http.ResponseWriter, r *http.Request) error {
 	if !web.IsLocal(r) && !s.Writers.Holds(r) {
-		return web.Problemf(http.StatusForbidden, "metrics are for programs on the server's own machine, and with a write token; --metrics-listen gives them an address of their own")
+		return web.Problemf(http.StatusForbidden,
+			"metrics are for programs on the server's own machine, and with a write token; --metrics-listen gives them an "+
+				"address of their own")
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	s.metrics.public.ServeHTTP(w, r)

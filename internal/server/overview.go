@@ -80,7 +80,8 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 	}
 	return feeds.Entry{
 		ID: DerivedID(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, collectionFeedRels...)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
+			atomLinks(href, collectionFeedRels...)...),
 	}
 }
 
@@ -95,7 +96,8 @@ func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
 
 // overviewOf answers with a document that says where the feeds of a collection are. It is there while the collection is
 // being filled.
-func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document func(*store.Collection) atomDocument) error {
+func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
+	document func(*store.Collection) atomDocument) error {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	l, checked, err := s.Store.LatestAt(r.Context(), name)
@@ -109,8 +111,9 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request, document fun
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 	return &feeds.Feed{
-		ID: DerivedID(c, "topicmap"), Title: Title(c), Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
-		Author: Author, Updated: c.Updated, Complete: true,
+		ID: DerivedID(c, "topicmap"), Title: Title(c),
+		Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
+		Author:   Author, Updated: c.Updated, Complete: true,
 		Links:   append([]feeds.Link{AtomLink("self", s.URLs.Map(c)), AtomLink("up", s.URLs.Overview())}, s.feedLinks(c)...),
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
@@ -120,7 +123,8 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Fragments(c)
 	return feeds.Entry{
 		ID: DerivedID(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, fragmentsFeedRels...)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
+			atomLinks(href, fragmentsFeedRels...)...),
 	}
 }
 
@@ -128,7 +132,8 @@ func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Snapshots(c)
 	return feeds.Entry{
 		ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, snapshotsFeedRels...)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
+			atomLinks(href, snapshotsFeedRels...)...),
 	}
 }
 

@@ -82,7 +82,8 @@ func (s *Server) beside(d Document, h web.Handler) web.Handler {
 	return h
 }
 
-// About returns the address of what people read in place of a document: the document itself, where there is nothing else.
+// About returns the address of what people read in place of a document: the document itself, where there is nothing
+// else.
 func (s *Server) About(document string) string {
 	for _, p := range s.parts {
 		if p.About != nil {
@@ -152,7 +153,8 @@ func (s *Server) Links(c *store.Collection) []feeds.Link {
 	return s.linksOf(c, func(p *Part) func(*store.Collection) []feeds.Link { return p.Links })
 }
 
-func (s *Server) linksOf(c *store.Collection, of func(*Part) func(*store.Collection) []feeds.Link) (links []feeds.Link) {
+func (s *Server) linksOf(c *store.Collection,
+	of func(*Part) func(*store.Collection) []feeds.Link) (links []feeds.Link) {
 	for _, p := range s.parts {
 		if add := of(p); add != nil {
 			links = append(links, add(c)...)

@@ -56,14 +56,17 @@ func (s *Server) warnOfPrefixes(ctx context.Context) error {
 		if !ok || strings.Contains(rest, "#") || base == s.BaseURL {
 			continue
 		}
-		advice := "nothing needs to be done: the names of its topics stay valid, although that address does not lead to this server"
+		advice := "nothing needs to be done: the names of its topics stay valid, although that address does not lead to " +
+			"this server"
 		if !addresses.Base(base).Public() {
-			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under another name with --sp, and delete this one"
+			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under " +
+				"another name with --sp, and delete this one"
 		}
 		if !s.Store.Alone() {
 			advice = "give all servers on this database the same --base-url. Where they have it, " + advice
 		}
-		s.Logger.Warn("the source locator prefix was made of another base URL and stays as it is", "collection", c.Name, "prefix", c.SP, "base-url", s.BaseURL, "advice", advice)
+		s.Logger.Warn("the source locator prefix was made of another base URL and stays as it is", "collection", c.Name,
+			"prefix", c.SP, "base-url", s.BaseURL, "advice", advice)
 	}
 	return err
 }

@@ -35,7 +35,9 @@ func CanBeFollowed(l *store.Latest) error {
 	if l.Replica == nil || l.Horizon == 0 || len(l.Snapshots) > 0 && l.Snapshots[0].Seq >= l.Horizon {
 		return nil
 	}
-	p := web.Problemf(http.StatusServiceUnavailable, "this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin, %s", l.Replica.Origin)
+	p := web.Problemf(http.StatusServiceUnavailable,
+		"this replica has no snapshot yet that its log goes on from: ask again in a few seconds, or ask the origin, %s",
+		l.Replica.Origin)
 	p.RetryAfter = 5 * time.Second
 	return p
 }
@@ -46,7 +48,9 @@ func canWrite(v *store.View, e *store.Entry) error {
 	if e.CanBeWritten() {
 		return nil
 	}
-	return web.Problemf(http.StatusServiceUnavailable, "the origin of this replica writes this fragment in way %d, which this server does not know: update it, or ask the origin, %s", e.RenderedBy(), v.Replica.Origin)
+	return web.Problemf(http.StatusServiceUnavailable,
+		"the origin of this replica writes this fragment in way %d, which this server does not know: update it, or ask "+
+			"the origin, %s", e.RenderedBy(), v.Replica.Origin)
 }
 
 // available returns an answer where what an entry of a replica says of its topic could not be fetched yet.
@@ -56,7 +60,9 @@ func available(v *store.View, e *store.Entry) error {
 	}
 	missing, err := v.Quarantined(e.TopicSI)
 	if err == nil && missing {
-		err = web.Problemf(http.StatusServiceUnavailable, "this replica could not fetch what its origin says of %s; it tries again: ask later, or ask the origin, %s", e.TopicSI, v.Replica.Origin)
+		err = web.Problemf(http.StatusServiceUnavailable,
+			"this replica could not fetch what its origin says of %s; it tries again: ask later, or ask the origin, %s",
+			e.TopicSI, v.Replica.Origin)
 	}
 	return err
 }

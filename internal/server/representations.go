@@ -54,9 +54,10 @@ func (s *Server) offered(versions []xtm.Version, exchanged bool) (all []*formats
 	return all, forms
 }
 
-// choose returns the format that a request asks for, of those that are offered. were says that the formats of extensions
-// have been offered: others that were never there are not found.
-func (s *Server) choose(w http.ResponseWriter, r *http.Request, versions []xtm.Version, exchanged, were bool) (*formats.Format, error) {
+// choose returns the format that a request asks for, of those that are offered. were says that the formats of
+// extensions have been offered: others that were never there are not found.
+func (s *Server) choose(w http.ResponseWriter, r *http.Request, versions []xtm.Version, exchanged,
+	were bool) (*formats.Format, error) {
 	all, forms := s.offered(versions, exchanged)
 	i, err := web.Choose(w, r, forms)
 	if err == nil {

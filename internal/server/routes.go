@@ -10,9 +10,11 @@ import (
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: problems.Explain, ShowProblem: s.showProblem, Metrics: s.metrics.http, OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
+		Explain: problems.Explain, ShowProblem: s.showProblem, Metrics: s.metrics.http,
+		OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Echo:   web.Echo{Parameter: feeds.AskedParameter, Header: feeds.AskedHeader},
-		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest, TrustedProxies: s.TrustedProxies,
+		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest,
+		TrustedProxies: s.TrustedProxies,
 	}, s.URLs.Overview())
 	get := func(path string, h web.Handler) { r.Handle(path, s.readable(h), "GET", "HEAD") }
 	followed := func(path string, h web.Handler) { get(path, s.waiting.Handler(h)) }
@@ -58,7 +60,8 @@ func (s *Server) routes() *web.Router {
 
 	fragments := s.fragmentsFeed()
 	followed("/topicmaps/{map}/fragments", s.beside(FragmentsFeed, s.RecentDocument(fragments)))
-	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms), s.beside(FragmentsFeed, s.RecentDocument(fragments)))
+	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms),
+		s.beside(FragmentsFeed, s.RecentDocument(fragments)))
 	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
 	get(archived, s.beside(FragmentsArchive, s.ArchiveDocument(fragments)))

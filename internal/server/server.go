@@ -73,14 +73,18 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, dataFormats: dataFormats(c.Formats), URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) + " " + c.BaseURL,
+		Config: c, dataFormats: dataFormats(c.Formats), URLs: addresses.Base(c.BaseURL), program: web.Build(c.Now()) +
+			" " + c.BaseURL,
 		Writers: web.NewTokens(c.Tokens, c.TokenNames), readers: map[string]web.Tokens{},
 		waiting: waitingRequests{Store: c.Store, Most: c.MaxWaiting, Limit: time.Minute, Every: 20 * time.Millisecond},
-		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads), smallUploads: make(chan struct{}, maxSmallUploads),
+		Answers: web.NewAnswers(recentLimit, maxRenders, c.SlowClientTimeout/3), uploads: make(chan struct{}, c.MaxUploads),
+		smallUploads: make(chan struct{}, maxSmallUploads),
 	}
 	s.dataForms = formsOf(s.dataFormats)
-	s.renderings = web.NewRenderings(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a snapshot")
-	s.large = web.NewRenderings(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3, "rendering of a large fragment or record")
+	s.renderings = web.NewRenderings(c.Store.Scratch(), renderingsLimit, renderingsKept, c.SlowClientTimeout/3,
+		"rendering of a snapshot")
+	s.large = web.NewRenderings(c.Store.Scratch(), largeLimit, renderingsKept, c.SlowClientTimeout/3,
+		"rendering of a large fragment or record")
 	s.Known = slices.Clone(s.Writers) // before those without names
 	for collection, plain := range c.ReadTokens {
 		s.readers[collection] = web.NewTokens(plain, nil)
@@ -88,7 +92,8 @@ func New(c Config) (*Server, error) {
 	}
 	s.Guesses = web.NewGuesses(s.Known)
 	s.keeper = upkeep.New(upkeep.Config{Policy: c.Policy, Store: c.Store, Logger: c.Logger, Now: c.Now})
-	s.Reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Formats: c.Formats, Limits: c.Limits, Logger: c.Logger}
+	s.Reader = &publish.Reader{MaxSize: c.MaxBody, Lenient: c.Lenient, Formats: c.Formats, Limits: c.Limits,
+		Logger: c.Logger}
 	s.Publisher = &publish.Publisher{
 		Store: c.Store, Logger: c.Logger, Now: c.Now, Timeout: c.PublishTimeout, SnapshotsKept: c.SnapshotsKept,
 		Begin: s.keeper.Changes.Begin, After: s.keeper.Changed,
@@ -123,7 +128,8 @@ func (s *Server) Start() error {
 	if err := s.warnOfPrefixes(context.Background()); err != nil {
 		return err
 	}
-	if err := s.Store.BeginOpening(context.Background()); err != nil && s.Store.MayWrite() == nil { // else no change is taken, so followers need not know
+	// else no change is taken, so followers need not know
+	if err := s.Store.BeginOpening(context.Background()); err != nil && s.Store.MayWrite() == nil {
 		return err
 	}
 	if err := s.keeper.Start(); err != nil {

@@ -22,7 +22,8 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 	feed := &feeds.Feed{
 		ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Author: Author,
 		Updated: c.Created, Complete: true, ServerSrcLocatorPrefix: c.SP,
-		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))}, s.CurrentLinks(c)...),
+		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))},
+			s.CurrentLinks(c)...),
 	}
 	for i := range l.Snapshots {
 		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
@@ -39,7 +40,8 @@ func (s *Server) CurrentLinks(c *store.Collection) []feeds.Link {
 	var links []feeds.Link
 	all, _ := s.offered(store.Forms[:], c.InRDF())
 	for _, f := range all {
-		links = append(links, feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType(), Href: s.URLs.Current(c) + f.URLEnding})
+		links = append(links,
+			feeds.Link{Rel: feeds.RelCurrentSnapshot, Type: f.MediaType(), Href: s.URLs.Current(c) + f.URLEnding})
 	}
 	return links
 }
@@ -49,7 +51,8 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom")}, s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Links: append([]feeds.Link{AtomLink("self", href+".atom")},
+			s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}
 }
 
@@ -97,7 +100,8 @@ func (s *Server) snapshotWasLost(ctx context.Context, name string, snap *store.S
 }
 
 func noSnapshot(id string) error {
-	return web.Problemf(http.StatusNotFound, "there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
+	return web.Problemf(http.StatusNotFound,
+		"there is no snapshot %s (any more); the snapshots feed lists those that are kept", id)
 }
 
 // setDigest says what the state digest of the map is.

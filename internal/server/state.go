@@ -28,7 +28,8 @@ func (s *Server) StateTag(r *http.Request, state string) string {
 func StateOf(c *store.Collection) string {
 	settings, _ := json.Marshal(&c.Settings) // numbers and strings: this cannot fail
 	b := append(settings, c.Epoch[:]...)
-	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics), uint64(c.Run), c.Hashed} {
+	for _, n := range []uint64{c.Head, c.Horizon, uint64(len(c.Segments)), uint64(c.Updated.UnixMicro()), uint64(c.Topics),
+		uint64(c.Run), c.Hashed} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return string(b)
@@ -45,8 +46,10 @@ func (s *Server) ifMatch(r *http.Request, c *store.Collection, tags ...string) e
 	given := r.Header.Values("If-Match")
 	if len(given) == 0 {
 		// RFC 9110 §13.1.4, If-Unmodified-Since
-		if since, err := http.ParseTime(r.Header.Get("If-Unmodified-Since")); err == nil && c.Updated.Truncate(time.Second).After(since) {
-			return web.Problemf(http.StatusPreconditionFailed, "%s has changed since, at %s", c.Name, c.Updated.Format(http.TimeFormat))
+		if since, err := http.ParseTime(r.Header.Get("If-Unmodified-Since")); err == nil &&
+			c.Updated.Truncate(time.Second).After(since) {
+			return web.Problemf(http.StatusPreconditionFailed, "%s has changed since, at %s", c.Name,
+				c.Updated.Format(http.TimeFormat))
 		}
 		return nil
 	}

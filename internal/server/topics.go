@@ -30,7 +30,8 @@ func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.publish(w, r, publish.Publication{
 		Read: s.bodyOf(w, r),
-		Decide: func(ctx context.Context, c store.Collection, prior merge.State, tm *tmdm.TopicMap) (*fragment.Change, error) {
+		Decide: func(ctx context.Context, c store.Collection, prior merge.State, tm *tmdm.TopicMap) (*fragment.Change,
+			error) {
 			return fragment.Replace(ctx, prior, tm, c.SP, named...)
 		},
 	})
@@ -49,16 +50,19 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
-		t, err := prior.Topic(ref)
-		if err != nil {
-			return nil, err
-		}
-		if t != nil && t.TopicSI() != ref {
-			return nil, web.Problemf(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref, t.TopicSI())
-		}
-		return deletion(prior, t)
-	}})
+	return s.publish(w, r,
+		publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State,
+			_ *tmdm.TopicMap) (*fragment.Change, error) {
+			t, err := prior.Topic(ref)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil && t.TopicSI() != ref {
+				return nil, web.Problemf(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref,
+					t.TopicSI())
+			}
+			return deletion(prior, t)
+		}})
 }
 
 // identifier returns the subject identifier ?si= of a request.
@@ -67,9 +71,11 @@ func identifier(r *http.Request) (fragment.Ref, error) {
 	si, err := iri.Normalize(given)
 	switch {
 	case given == "":
-		return "", web.Problemf(http.StatusBadRequest, "the subject identifier of a topic is missing: give it as ?si=, an absolute IRI")
+		return "", web.Problemf(http.StatusBadRequest,
+			"the subject identifier of a topic is missing: give it as ?si=, an absolute IRI")
 	case err != nil:
-		return "", web.Problemf(http.StatusBadRequest, "%.200q is no subject identifier of a topic: write an absolute IRI, as in http://psi.example.org/topic", given)
+		return "", web.Problemf(http.StatusBadRequest,
+			"%.200q is no subject identifier of a topic: write an absolute IRI, as in http://psi.example.org/topic", given)
 	}
 	return fragment.Ref(si), nil
 }
@@ -94,13 +100,15 @@ func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
-		t, err := prior.Topic(si)
-		if err != nil {
-			return nil, err
-		}
-		return deletion(prior, t)
-	}})
+	return s.publish(w, r,
+		publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State,
+			_ *tmdm.TopicMap) (*fragment.Change, error) {
+			t, err := prior.Topic(si)
+			if err != nil {
+				return nil, err
+			}
+			return deletion(prior, t)
+		}})
 }
 
 // deletion deletes a topic, or nil: what is not there need not be deleted.
@@ -125,7 +133,8 @@ func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
 	case query.Has("commit") && !query.Has("si") && !query.Has("to"):
 		return s.revertCommit(w, r)
 	}
-	return web.Problemf(http.StatusBadRequest, "say what to revert: ?si= and ?to= make a topic what it was at a time, ?commit= takes back a commit")
+	return web.Problemf(http.StatusBadRequest,
+		"say what to revert: ?si= and ?to= make a topic what it was at a time, ?commit= takes back a commit")
 }
 
 func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
@@ -222,5 +231,6 @@ func (s *Server) mintedTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 			return nil
 		}
 	}
-	return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, string(s.URLs)+r.URL.Path)
+	return web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name,
+		string(s.URLs)+r.URL.Path)
 }

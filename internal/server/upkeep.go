@@ -89,7 +89,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 		web.RecorderOf(r).Failure = err
 		why := cmp.Or(problems.Impaired(err), "the store cannot be read; the log says why")
 		if errors.Is(err, store.ErrOtherDatabase) {
-			why = "the address of the database leads to another database than before, or to a server that another one has replaced; the log says to which. Nothing is read or written until it leads to one"
+			why = "the address of the database leads to another database than before, or to a server that another one has " +
+				"replaced; the log says to which. Nothing is read or written until it leads to one"
 		} else if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			why = "the database does not answer; the log has its address"
 		}

@@ -135,7 +135,8 @@ func (m *waitingRequests) state(ctx context.Context, name string) (map[string]*s
 func (m *waitingRequests) look(ctx context.Context) {
 	var last store.Version
 	for {
-		version, err := m.Store.Await(ctx, last, m.Every) // before the requests: the state that one of them has seen is not older, or it is looked at
+		// before the requests: the state that one of them has seen is not older, or it is looked at
+		version, err := m.Store.Await(ctx, last, m.Every)
 		if ctx.Err() != nil {
 			return
 		}
@@ -190,7 +191,8 @@ func (m *waitingRequests) Handler(h web.Handler) web.Handler {
 }
 
 // hold has h answer. Where nothing has changed, it waits. It reports whether the request is answered.
-func (m *waitingRequests) hold(a *heldAnswer, r *http.Request, h web.Handler, name string, seen *watched, closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
+func (m *waitingRequests) hold(a *heldAnswer, r *http.Request, h web.Handler, name string, seen *watched,
+	closed chan struct{}, wait time.Duration, expired <-chan time.Time) (over bool, err error) {
 	defer m.leave(name, seen)
 	err = h(a, r)
 	if err == nil && !a.unchanged && !a.begun { // to HEAD some write nothing

@@ -29,7 +29,8 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == "application/json" {
 		if isDryRun(r) {
-			return web.Problemf(http.StatusUnsupportedMediaType, "settings have no dry run: send the map as XTM, or the settings to the address without /dry-run")
+			return web.Problemf(http.StatusUnsupportedMediaType,
+				"settings have no dry run: send the map as XTM, or the settings to the address without /dry-run")
 		}
 		return s.putCollection(w, r)
 	}
@@ -47,7 +48,8 @@ func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
 		Missing: func() (store.Collection, error) { return s.missing(r) },
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return web.Problemf(http.StatusNotFound, "there is no collection %q; create it with its settings first: PUT {} as application/json", web.Var(r, "map"))
+		return web.Problemf(http.StatusNotFound,
+			"there is no collection %q; create it with its settings first: PUT {} as application/json", web.Var(r, "map"))
 	}
 	return err
 }
@@ -95,10 +97,13 @@ func (s *Server) Import(ctx context.Context, c store.Collection, r io.Reader, ur
 // ImportFile does the same with a file and those that it merges in. file is what
 // [Server.Watch] is to follow then.
 func (s *Server) ImportFile(ctx context.Context, c store.Collection, file *publish.Watched) (*store.Collection, error) {
-	return s.create(ctx, c, file.File, s.Reader.IsExchanged(file.File), func(sp string) (*tmdm.TopicMap, error) { return s.Reader.First(ctx, file, sp) })
+	return s.create(ctx, c, file.File, s.Reader.IsExchanged(file.File), func(sp string) (*tmdm.TopicMap, error) {
+		return s.Reader.First(ctx, file, sp)
+	})
 }
 
-func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool, read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
+func (s *Server) create(ctx context.Context, c store.Collection, uri string, graph bool,
+	read func(string) (*tmdm.TopicMap, error)) (*store.Collection, error) {
 	if err := store.ValidateName(c.Name); err != nil {
 		return nil, err
 	}
@@ -136,7 +141,8 @@ func (s *Server) attribution(r *http.Request) (author, note string, err error) {
 	author = given[authorHeader]
 	if name := s.Writers.NameOf(r); name != "" {
 		if author != "" && author != name {
-			return "", "", web.Problemf(http.StatusForbidden, "the token is that of %s: leave the author out (%s)", name, authorHeader)
+			return "", "", web.Problemf(http.StatusForbidden, "the token is that of %s: leave the author out (%s)", name,
+				authorHeader)
 		}
 		author = name
 	}
@@ -229,7 +235,8 @@ func (s *Server) checkContent(w http.ResponseWriter, r *http.Request) error {
 	case "", "identity", "gzip":
 	default:
 		w.Header().Set("Accept-Encoding", "gzip")
-		return web.Problemf(http.StatusUnsupportedMediaType, "the content coding %q is not understood; send the document as it is, or gzipped", c)
+		return web.Problemf(http.StatusUnsupportedMediaType,
+			"the content coding %q is not understood; send the document as it is, or gzipped", c)
 	}
 	given := r.Header.Get("Content-Type")
 	if given == "" {
@@ -239,7 +246,8 @@ func (s *Server) checkContent(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 	case strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "/xml"), media == "text/plain",
-		media == "application/octet-stream", media == "application/x-www-form-urlencoded", media == "application/gzip", media == "application/x-gzip":
+		media == "application/octet-stream", media == "application/x-www-form-urlencoded",
+		media == "application/gzip", media == "application/x-gzip":
 		return nil
 	case s.Formats.ToRead(media) != formats.Default:
 		return nil

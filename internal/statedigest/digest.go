@@ -157,7 +157,8 @@ func (n *Node) count() (total int) {
 
 // errRow says that a row is none of a node.
 func errRow(path []byte) error {
-	return fmt.Errorf("the row of the node %q of the state digest cannot be read: \"check --repair\" makes it again", Path(path))
+	return fmt.Errorf("the row of the node %q of the state digest cannot be read: \"check --repair\" makes it again",
+		Path(path))
 }
 
 // Path returns the text of the path to a node: a hexadecimal digit for each step.

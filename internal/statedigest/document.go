@@ -65,10 +65,11 @@ func (d *Document) size() int {
 
 // Comparison finds the topics in whose records two states differ.
 type Comparison struct {
-	Local    func(path []byte) (*Node, error)                          // reads a node of the own tree
-	Remote   func(ctx context.Context, path string) (*Document, error) // fetches a node of the other one; several at a time
-	Parallel int                                                       // nodes that are fetched at a time
-	Most     int                                                       // topics that may differ
+	Local func(path []byte) (*Node, error) // reads a node of the own tree
+	// fetches a node of the other one; several at a time
+	Remote   func(ctx context.Context, path string) (*Document, error)
+	Parallel int // nodes that are fetched at a time
+	Most     int // topics that may differ
 }
 
 // TooManyError says that more topics differ than are looked for.
@@ -120,7 +121,8 @@ func (c *Comparison) fetch(ctx context.Context, level []pair) ([]*Document, erro
 	for f := range fetch.Ahead(ctx, max(c.Parallel, 1), len(level), func(ctx context.Context, i int) (fetched, int64) {
 		d, err := c.Remote(ctx, Path(level[i].path))
 		if n := d.size(); err == nil && n != 0 && (n != Fanout*textSize || len(level[i].path) == 2*len(Item{})) {
-			err = fmt.Errorf("the document of the node %q of the state digest is none: it has %d characters for its children", Path(level[i].path), n)
+			err = fmt.Errorf("the document of the node %q of the state digest is none: it has %d characters for its children",
+				Path(level[i].path), n)
 		}
 		return fetched{d, err}, 0
 	}) {

@@ -89,7 +89,8 @@ func (l *logRows) follow() error {
 		}
 		for e, err := range collections.InBlock(&l.Collection, r) {
 			if err != nil {
-				l.tell.lost(restoreRemedy, "the first entries of the log from %d on cannot be read", max(keys.NumberIn(r.Key), l.expected))
+				l.tell.lost(restoreRemedy, "the first entries of the log from %d on cannot be read",
+					max(keys.NumberIn(r.Key), l.expected))
 				break
 			}
 			if err := l.entry(&e); err != nil {
@@ -228,7 +229,9 @@ func (l *logRows) tellOfTree(entry uint64) bool {
 	if l.Replica != nil {
 		remedy = fmt.Sprintf("\"tmshare-client replace %s\" makes it again", l.Name)
 	}
-	l.tell.wrong(remedy, "the tree of the log is another one than that of the entries, at entry %d: no checkpoint that is signed will be accepted", entry)
+	l.tell.wrong(remedy,
+		"the tree of the log is another one than that of the entries, at entry %d: no checkpoint that is signed will "+
+			"be accepted", entry)
 	return true
 }
 

@@ -67,7 +67,8 @@ func (v *View) unlist(s *Snapshot) error {
 func (c *checker) leftovers() error {
 	left, err := c.db.leftovers(c.ctx, c.db.abandoned())
 	if err == nil && len(left.rows)+len(left.files) > 0 {
-		c.repairable("leftovers", nil, nil, "interrupted loads or deletions have left %d groups of rows and %d files", len(left.rows), len(left.files))
+		c.repairable("leftovers", nil, nil, "interrupted loads or deletions have left %d groups of rows and %d files",
+			len(left.rows), len(left.files))
 		c.findings[len(c.findings)-1].Remedy = "\"check --repair\" removes them, and so does every command that writes"
 	}
 	return err

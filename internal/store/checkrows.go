@@ -105,11 +105,14 @@ func (c *checker) write(t *txn.Tx, d *derivation) error {
 
 // tableNames are what the tables are called of which rows follow from others.
 var tableNames = map[byte]string{
-	keys.TableTopic: "the topics", keys.TableAssociation: "the associations", keys.TableIdentifier: "the subject identifiers", keys.TableLocator: "the subject locators",
-	keys.TableMentions: "the counts of mentions", keys.TableReified: "the reifiers", keys.TableIndex: "the indexes", keys.TableDigest: "the state digest",
-	keys.TableLog: "the log", keys.TableFirst: "the first entries", keys.TableFragment: "the fragments that are kept",
-	keys.TableKey: "the topic keys", keys.TableLogHash: "the tree of the log", keys.TableDescribed: "the topics that records describe",
-	keys.TableBefore: "what was before commits", keys.TableChanged: "what commits have changed",
+	keys.TableTopic: "the topics", keys.TableAssociation: "the associations",
+	keys.TableIdentifier: "the subject identifiers", keys.TableLocator: "the subject locators",
+	keys.TableMentions: "the counts of mentions", keys.TableReified: "the reifiers", keys.TableIndex: "the indexes",
+	keys.TableDigest: "the state digest",
+	keys.TableLog:    "the log", keys.TableFirst: "the first entries", keys.TableFragment: "the fragments that are kept",
+	keys.TableKey: "the topic keys", keys.TableLogHash: "the tree of the log",
+	keys.TableDescribed: "the topics that records describe",
+	keys.TableBefore:    "what was before commits", keys.TableChanged: "what commits have changed",
 }
 
 // rowName says for people which row it is that has a key.
@@ -125,7 +128,8 @@ func rowName(key []byte) string {
 	return fmt.Sprintf("%s (table %q, %s)", tableNames[table], table, name)
 }
 
-const numberedTables = string(keys.TableLog) + string(keys.TableFirst) + string(keys.TableFragment) + string(keys.TableLogHash)
+const numberedTables = string(keys.TableLog) + string(keys.TableFirst) + string(keys.TableFragment) +
+	string(keys.TableLogHash)
 
 // records returns what compares the rows that follow from the records of a source. topics becomes the number of topics.
 // remedy is that for records that are lost. stated is the state digest that somebody has stated of them; "" where that
@@ -158,7 +162,9 @@ func (c *checker) records(where, remedy string, id keys.Source, stated string, t
 			}
 			is, err := digest.Read()
 			if err == nil && is != stated {
-				tell.lost(remedy, "records are lost, or are others than were published: their state digest is %s, and the last entry states %s", is, stated)
+				tell.lost(remedy,
+					"records are lost, or are others than were published: their state digest is %s, and the last entry states %s", is,
+					stated)
 			}
 			return err
 		},
@@ -253,8 +259,10 @@ func (c *checker) pastOf(where, remedy string, s *Subscription) *derivation {
 	return d
 }
 
-func (c *checker) comparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, remedy, file string, tell telling, f func(agree.Difference) error) error {
+func (c *checker) comparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, remedy, file string,
+	tell telling, f func(agree.Difference) error) error {
 	return records.ComparePast(t, id, from, commits, once, file, c.db.sortMemory, func(key []byte, commit uint64) {
-		tell.lost(remedy, "it is lost what the row of %s (%.80q) was before commit %d", tableNames[keys.Table(key)], keys.Rest(key), commit)
+		tell.lost(remedy, "it is lost what the row of %s (%.80q) was before commit %d", tableNames[keys.Table(key)],
+			keys.Rest(key), commit)
 	}, f)
 }

@@ -78,7 +78,8 @@ func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
 // CreateCollection publishes a map that was not there before, with an entry for
 // each topic. It shows all at once, when it is whole. A collection of the name
 // that exists already is ErrExists. What was written of one that fails is removed.
-func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.Source, progress func(records int)) (*Collection, error) {
+func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.Source,
+	progress func(records int)) (*Collection, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,9 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 func absent(t *txn.Tx, name string) error {
 	subscription, err := t.Get(keys.Name(keys.TableSubscription, name))
 	if err == nil && subscription != nil {
-		return fmt.Errorf("%w: a subscription of this node has the name %q; choose another name for the collection, or end the subscription", ErrNameTaken, name)
+		return fmt.Errorf(
+			"%w: a subscription of this node has the name %q; choose another name for the collection, or end the subscription",
+			ErrNameTaken, name)
 	}
 	if err == nil {
 		_, err = collections.Get(t, name)
@@ -153,7 +156,8 @@ type First struct {
 }
 
 // fill writes the rows of a collection that nothing shows yet, and its first snapshot if that is wanted.
-func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source, progress func(Loading)) (snapshot *Snapshot, err error) {
+func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
+	progress func(Loading)) (snapshot *Snapshot, err error) {
 	first, _ := src.(First)
 	c.OfferRDF(cmp.Or(c.RDF, &first.RDF))
 	c.Omit(c.OmitInstances)
@@ -224,10 +228,11 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, t
 	defer bulk.Cancel()
 	rows := db.loader().Ordered(c.SourceKey(), bulk, keys.TableLog)
 	defer func() { err = errors.Join(err, rows.Sorter.Close()) }()
-	log := &collections.Appender{C: c, Put: rows.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load, Digest: func() (digest string, err error) {
-		err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
-		return digest, err
-	}}
+	log := &collections.Appender{C: c, Put: rows.Put, Signed: c.Sign != "", Now: db.now, Run: db.run.Load,
+		Digest: func() (digest string, err error) {
+			err = db.rows.View(ctx, func(t *txn.Tx) error { digest, err = c.Digest(t); return err })
+			return digest, err
+		}}
 	by, attributed := src.(First)
 	if attributed {
 		src, log.Author, log.Note = by.Source, by.Author, by.Note
@@ -258,7 +263,8 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, t
 // because nothing need be compared and no commit need hold it all: as when a
 // collection is created, it shows all at once, when it is whole. A collection
 // that is not empty, or is not any more in the end, is ErrExists.
-func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source, checks ...func(*Collection) error) (*Collection, error) {
+func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Source,
+	checks ...func(*Collection) error) (*Collection, error) {
 	var empty, filled Collection
 	err := db.rows.View(ctx, func(t *txn.Tx) error {
 		c, err := collections.Get(t, name)
@@ -284,7 +290,8 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 		checks = append([]func(*Collection) error{func(c *Collection) error { return stillEmpty(c, &empty) }}, checks...)
 		_, err = db.update(load.Naming(ctx), name, checks, func(t *txn.Tx, c *Collection) error {
 			c.Language = cmp.Or(c.Language, filled.Language)
-			filled.Settings, filled.Segments, filled.Offers, filled.Omits, filled.Restating = c.Settings, c.Segments, c.Offers, c.Omits, c.Restating
+			filled.Settings, filled.Segments, filled.Offers, filled.Omits, filled.Restating = c.Settings, c.Segments, c.Offers,
+				c.Omits, c.Restating
 			if filled.Sign != "" { // since a moment ago
 				if err := collections.CompleteTree(t, &filled, filled.Head); err != nil {
 					return err
@@ -328,7 +335,8 @@ func stillEmpty(c, was *Collection) error {
 
 // update lets change alter the rows of a collection in one commit, if the collection passes all
 // checks, and returns the collection as it is then.
-func (db *DB) update(ctx context.Context, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
+func (db *DB) update(ctx context.Context, name string, checks []func(*Collection) error,
+	change func(*txn.Tx, *Collection) error) (*Collection, error) {
 	return db.updateBeside(ctx, "", name, checks, change)
 }
 
@@ -337,7 +345,8 @@ func (db *DB) updateOf(ctx context.Context, name string, change func(*txn.Tx, *C
 	return db.updateBeside(ctx, name, name, nil, change)
 }
 
-func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func(*Collection) error, change func(*txn.Tx, *Collection) error) (*Collection, error) {
+func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func(*Collection) error,
+	change func(*txn.Tx, *Collection) error) (*Collection, error) {
 	var c *Collection
 	err := db.rows.UpdateOf(ctx, turn, func(t *txn.Tx) (err error) {
 		if c, err = collections.Get(t, name); err != nil {
@@ -360,7 +369,8 @@ func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func
 // all checks. From its commit on it is not there; what it took on disk is given
 // up after that, and by the next Open where that is interrupted.
 func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(*Collection) error) error {
-	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, checks) }) // Close waits for all of it
+	// Close waits for all of it
+	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, checks) })
 }
 
 func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {

@@ -143,7 +143,9 @@ func (c *condition) KeepPlace(stopped context.Context) {
 		}
 		switch err := c.here(); {
 		case err != nil && !lost:
-			c.options.Log.Error("nothing is written any more: stop this process, look which folder is the right one, and start it there", "error", err)
+			c.options.Log.Error(
+				"nothing is written any more: stop this process, look which folder is the right one, and start it there",
+				"error", err)
 			lost = true
 		case err == nil && lost:
 			c.options.Log.Info("the data folder is at its place again")

@@ -52,41 +52,43 @@ func (p *Part) InputOf(c *Collection) bool { return !p.Derived && c.IsInput(p.Na
 // Derive changes a derived collection: decide says how, by up to n topics that have to be derived again. It reports
 // whether there are more. While an input is missing nothing changes: what has to be derived waits until it is there, or
 // the collection is bound again.
-func (db *DB) Derive(ctx context.Context, name string, n int, decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
+func (db *DB) Derive(ctx context.Context, name string, n int,
+	decide func(*Deriving, merge.State) (*fragment.Change, error)) (c *Collection, more bool, err error) {
 	d := &Deriving{}
-	c, err = db.publish(ctx, db.rows.UpdateOf, name, writer{inputs.Extension, d.done}, func(c Collection, state merge.State) (*fragment.Change, error) {
-		*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
-		d.tx.DependOn(keys.Names, c.Number) // what inputs change meanwhile is read the next time
-		now, there, err := inputs.Bind(d.tx, &c)
-		if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {
-			return nil, err
-		}
-		all, err := parts(d.tx)
-		if err != nil {
-			return nil, err
-		}
-		var from []derived.Input
-		for _, p := range all {
-			if !c.IsInput(p.Name, p.input.ID.Number) {
-				continue
+	c, err = db.publish(ctx, db.rows.UpdateOf, name, writer{inputs.Extension, d.done},
+		func(c Collection, state merge.State) (*fragment.Change, error) {
+			*d = Deriving{Filter: c.Filter, number: c.Number, tx: state.(interface{ Tx() *txn.Tx }).Tx()}
+			d.tx.DependOn(keys.Names, c.Number) // what inputs change meanwhile is read the next time
+			now, there, err := inputs.Bind(d.tx, &c)
+			if c.Inputs, d.inputs, d.paused = now, now, !there; d.paused || err != nil {
+				return nil, err
 			}
-			if p.input.Silent = p.Derived; !p.Derived {
-				d.inRDF = p.inRDF && (d.inRDF || len(d.Parts) == 0)
-				d.Parts = append(d.Parts, p)
+			all, err := parts(d.tx)
+			if err != nil {
+				return nil, err
 			}
-			from = append(from, p.input)
-		}
-		taken, err := derived.Take(d.tx, c.SourceKey(), from, n)
-		if err != nil {
-			return nil, err
-		}
-		d.Dirty, d.Restated, d.More = taken.All, taken.Statements, taken.More
-		change, err := decide(d, state)
-		if err == nil {
-			err = inputs.Name(state, change, taken.Via)
-		}
-		return change, err
-	})
+			var from []derived.Input
+			for _, p := range all {
+				if !c.IsInput(p.Name, p.input.ID.Number) {
+					continue
+				}
+				if p.input.Silent = p.Derived; !p.Derived {
+					d.inRDF = p.inRDF && (d.inRDF || len(d.Parts) == 0)
+					d.Parts = append(d.Parts, p)
+				}
+				from = append(from, p.input)
+			}
+			taken, err := derived.Take(d.tx, c.SourceKey(), from, n)
+			if err != nil {
+				return nil, err
+			}
+			d.Dirty, d.Restated, d.More = taken.All, taken.Statements, taken.More
+			change, err := decide(d, state)
+			if err == nil {
+				err = inputs.Name(state, change, taken.Via)
+			}
+			return change, err
+		})
 	return c, d.More, err
 }
 
@@ -107,8 +109,11 @@ func (d *Deriving) done(c *Collection) error {
 // DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs
 // now. Missing ones that are not among names are inputs no more. Where nothing is missing and names are those of the
 // inputs they stay as they are.
-func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
-	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error { return inputs.Again(t, c, names) })
+func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, change func(*Settings) error,
+	checks ...func(*Collection) error) (*Collection, error) {
+	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error {
+		return inputs.Again(t, c, names)
+	})
 }
 
 // Later has topics derived in a later update.

@@ -110,7 +110,8 @@ func (db *DB) remember(name string, now *latestAt) *Latest {
 		before, ok := db.latest.Load(name)
 		if ok {
 			known := before.(*latestAt)
-			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) && slices.Equal(now.Openings, known.Openings) {
+			if reflect.DeepEqual(now.Collection, known.Collection) && reflect.DeepEqual(now.Snapshots, known.Snapshots) &&
+				slices.Equal(now.Openings, known.Openings) {
 				now.Latest = known.Latest
 			}
 			if known.turns > now.turns || known.turns == now.turns && known.version.Number > now.version.Number {

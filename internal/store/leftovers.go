@@ -28,7 +28,10 @@ func leftovers(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err erro
 		}
 		if _, known := nameless[id.Number]; !known && !named[keys.Own(id.Number)] {
 			nameless[id.Number] = false
-			if err := records.Nameless(t, id.Number, func(byte, string) error { nameless[id.Number] = true; return nil }); err != nil {
+			if err := records.Nameless(t, id.Number, func(byte, string) error {
+				nameless[id.Number] = true
+				return nil
+			}); err != nil {
 				return nil, err
 			}
 		}

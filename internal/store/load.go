@@ -23,11 +23,12 @@ func (db *DB) Scratch() string { return filepath.Join(db.dir, datafolder.Scratch
 type Loading = records.Loading
 
 func (db *DB) loader() records.Loader {
-	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory, Indexes: db.rows.Indexes}
+	return records.Loader{Engine: db.rows.Engine, Scratch: db.Scratch(), Ready: db.MayWrite, Memory: db.sortMemory,
+		Indexes: db.rows.Indexes}
 }
 
-// makeIndexes makes the indexes of the records anew where one is missing, or was made by other rules. Records that cannot
-// be read are left out: whoever checks the data is told of them.
+// makeIndexes makes the indexes of the records anew where one is missing, or was made by other rules. Records that
+// cannot be read are left out: whoever checks the data is told of them.
 func (db *DB) makeIndexes(ctx context.Context) error {
 	var ids []keys.Source
 	has := true

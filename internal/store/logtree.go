@@ -51,12 +51,14 @@ func (c *checker) leaves(where string, v *View) {
 			err = nil
 		}
 		return err
-	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not include them", v.Head-v.Hashed, v.Hashed+1)
+	}, "the tree of the log lacks the leaves of %d entries, from entry %d on: what is signed does not include them",
+		v.Head-v.Hashed, v.Hashed+1)
 }
 
 // treeRemedy says what to do about a tree that is not that of its entries. It was signed, so none that fits them goes
 // on from it.
-const treeRemedy = "restore the data folder from a backup that is older. If there is none, make the collection again: export the map, delete the collection, import the map. " +
+const treeRemedy = "restore the data folder from a backup that is older. If there is none, make the collection " +
+	"again: export the map, delete the collection, import the map. " +
 	"Tell its subscribers; they go on with \"tmshare-client trust NAME --accept\""
 
 // Checkpoint returns the statement of how far the log has come, for those who sign it. The collection is one with Sign.

@@ -184,7 +184,8 @@ func openToRead(ctx context.Context, o Options) (*DB, error) {
 	}
 }
 
-var errNotClosed = errors.New("the database was not closed, or not completely made; another process may be doing it: try again")
+var errNotClosed = errors.New(
+	"the database was not closed, or not completely made; another process may be doing it: try again")
 
 // tryToRead opens a database that was closed, or returns errNotClosed.
 func tryToRead(ctx context.Context, o Options) (db *DB, err error) {
@@ -288,12 +289,16 @@ func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB 
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
-	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
+	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols, files: files,
+		log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
 	if db.batch <= 0 {
 		db.batch = 1000
 	}
 	verifier, _ := engine.(kv.Verifier)
-	db.condition = newCondition(conditionOptions{Verifier: verifier, Damage: o.Damage, Log: o.Logger, Now: func() time.Time { return db.now() }})
+	db.condition = newCondition(conditionOptions{Verifier: verifier, Damage: o.Damage, Log: o.Logger,
+		Now: func() time.Time {
+			return db.now()
+		}})
 	db.rows = txn.New(engine, db.MayWrite)
 	db.rows.Stumbled, db.rows.Indexes = db.CompareSoon, o.Indexes
 	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }

@@ -87,7 +87,8 @@ type openings struct {
 	log    *slog.Logger
 }
 
-// newOpenings returns the openings of a store. began is called where another history has begun while this process had it open.
+// newOpenings returns the openings of a store. began is called where another history has begun while this process had
+// it open.
 func newOpenings(rows *txn.DB, others *leases.Leases, every time.Duration, began func(), log *slog.Logger) *openings {
 	return &openings{rows, others, every, began, log}
 }
@@ -157,7 +158,8 @@ func (o *openings) look(ctx context.Context, last txn.Lineage) (txn.Lineage, err
 			return last, err
 		}
 		if begun {
-			o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told", "history", history)
+			o.log.Warn("the database has another history: it was restored, or another server has taken over; followers are told",
+				"history", history)
 		}
 		if _, err := o.known(ctx); err != nil { // sees the era
 			return last, err

@@ -79,9 +79,12 @@ func (v *View) after(seq, commit uint64) (records.State, error) {
 	case commit >= v.Head:
 		return v.State(), nil
 	case commit < v.Remembered && v.Replica != nil:
-		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; this replica has not kept it: ask the origin, %s", ErrGone, v.Name, seq, v.Replica.Origin)
+		return records.State{},
+			fmt.Errorf("%w: the state of %s after entry %d; this replica has not kept it: ask the origin, %s", ErrGone, v.Name,
+				seq, v.Replica.Origin)
 	case commit < v.Horizon:
-		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; the history of %[2]s before %[4]s is pruned", ErrGone, v.Name, seq, v.HorizonTime.Format(time.RFC3339Nano))
+		return records.State{}, fmt.Errorf("%w: the state of %s after entry %d; the history of %[2]s before %[4]s is pruned",
+			ErrGone, v.Name, seq, v.HorizonTime.Format(time.RFC3339Nano))
 	case commit < v.Remembered:
 		reader = past.Nothing{}
 	default:

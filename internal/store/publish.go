@@ -21,13 +21,15 @@ import (
 // Writers of a collection run one at a time, so decide sees the state that its change applies
 // to; it must not keep it, and nobody else may use its change: it is taken apart while it is
 // published. Where ctx ends before the commit its cause is the error and nothing is published.
-func (db *DB) Publish(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+func (db *DB) Publish(ctx context.Context, name string,
+	decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	return db.publish(ctx, db.rows.UpdateOf, name, writer{}, decide)
 }
 
 // Preview does all that Publish does but for the commit: nothing changes. The
 // collection is as it would be.
-func (db *DB) Preview(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+func (db *DB) Preview(ctx context.Context, name string,
+	decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	return db.publish(ctx, db.rows.PreviewOf, name, writer{}, decide)
 }
 
@@ -39,7 +41,8 @@ type writer struct {
 }
 
 // publish changes a collection with update.
-func (db *DB) publish(ctx context.Context, update func(context.Context, string, func(*txn.Tx) error) error, name string, by writer, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+func (db *DB) publish(ctx context.Context, update func(context.Context, string, func(*txn.Tx) error) error, name string,
+	by writer, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
 	var c *Collection
 	var committed *txn.Tx
 	err := update(ctx, name, func(t *txn.Tx) error {
@@ -110,8 +113,10 @@ func (db *DB) appender(t *txn.Tx, c *Collection) *collections.Appender {
 }
 
 // PublishLocal is Publish for local statements: it keeps an activity with it.
-func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
-	alone := func(ctx context.Context, _ string, f func(*txn.Tx) error) error { return db.rows.Update(ctx, f) } // all activities are in one place
+func (db *DB) PublishLocal(ctx context.Context, name string,
+	decide func(Collection, merge.State) (*fragment.Change, error)) (*Collection, error) {
+	// all activities are in one place
+	alone := func(ctx context.Context, _ string, f func(*txn.Tx) error) error { return db.rows.Update(ctx, f) }
 	return db.publish(ctx, alone, name, writer{}, func(c Collection, state merge.State) (*fragment.Change, error) {
 		change, err := decide(c, state)
 		if err != nil || change.Empty() {
@@ -123,7 +128,8 @@ func (db *DB) PublishLocal(ctx context.Context, name string, decide func(Collect
 			if e.Deleted {
 				state = "deleted"
 			}
-			a.Entries = append(a.Entries, ActivityEntry{TopicSI: string(e.TopicSI), Title: e.Title, State: state, Updated: db.now().UTC()})
+			a.Entries = append(a.Entries, ActivityEntry{TopicSI: string(e.TopicSI), Title: e.Title, State: state,
+				Updated: db.now().UTC()})
 		}
 		if left := len(change.Entries) - len(a.Entries); left > 0 {
 			a.Note = fmt.Sprintf("and %d more", left)

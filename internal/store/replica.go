@@ -26,7 +26,8 @@ type serving struct{ db *DB }
 // StageLog makes the log of the staged generation of a replica: with the entries that the origin has published up to
 // the mark of that, in their order. feedID is the id of the feed that they are of. fetch sets Applied of an entry whose
 // fragment cannot be made of the records, as nothing has its TopicSI any more.
-func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error], fetch func(context.Context, *Logged) error) error {
+func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error],
+	fetch func(context.Context, *Logged) error) error {
 	epoch, err := replicas.EpochOf(feedID)
 	if err != nil {
 		return err
@@ -115,7 +116,8 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 
 // fetchUnresolved fetches the fragments of live entries whose TopicSI nothing has any more, and which no later entry
 // supersedes.
-func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged, fetch func(context.Context, *Logged) error) error {
+func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged,
+	fetch func(context.Context, *Logged) error) error {
 	var unresolved []*Logged
 	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
 		unresolved, err = replicas.Unresolved(t, c, entries)
@@ -136,7 +138,8 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
 	s := a.Subscription()
 	added := records.In(t, s.Source(a.Progress)).AddedTopics()
-	return changeReplica(t, s, a.Progress, func(c *Collection) error { // also without entries: what was in quarantine may be applied
+	// also without entries: what was in quarantine may be applied
+	return changeReplica(t, s, a.Progress, func(c *Collection) error {
 		staged, name := a.Progress == s.Staging, c.Name
 		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) {
 			now, err := &Collection{}, error(nil)
@@ -237,7 +240,9 @@ func (r serving) Switched(t *txn.Tx, s *Subscription) (after func() error, err e
 	case err != nil:
 		return nil, err
 	case before.Replica == nil:
-		return nil, fmt.Errorf("%w: a collection that is written here has the name %q; end the subscription, and replicate under another name", ErrNameTaken, s.Name)
+		return nil, fmt.Errorf(
+			"%w: a collection that is written here has the name %q; end the subscription, and replicate under another name",
+			ErrNameTaken, s.Name)
 	default:
 		c.Settings, c.Segments = before.Settings, before.Segments
 		after = func() error { return r.db.deleteLog(context.Background(), before) }
@@ -303,7 +308,9 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 		}
 		if v := e.RenderedBy(); !e.CanBeWritten() {
 			if _, told := db.unknown.LoadOrStore(fmt.Sprint(c.Name, "/", v), true); !told {
-				db.log.Warn("the origin of a replica writes fragments in a way that this program does not know: it answers 503 for them. Update this program", "collection", c.Name, "rendering", v)
+				db.log.Warn(
+					"the origin of a replica writes fragments in a way that this program does not know: it answers 503 for them. "+
+						"Update this program", "collection", c.Name, "rendering", v)
 			}
 		}
 		if !e.Late && !e.Deleted {

@@ -24,12 +24,14 @@ func (db *DB) Settings() []Setting { return db.settings }
 
 // ChangeSettings lets change alter the settings of a collection, if it passes all
 // checks, and returns the collection as it is then. It publishes nothing. change may be called more than once.
-func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
+func (db *DB) ChangeSettings(ctx context.Context, name string, change func(*Settings) error,
+	checks ...func(*Collection) error) (*Collection, error) {
 	return db.changeSettings(ctx, name, change, checks, nil)
 }
 
 // changeSettings is ChangeSettings. then may change the collection besides.
-func (db *DB) changeSettings(ctx context.Context, name string, change func(*Settings) error, checks []func(*Collection) error, then func(*txn.Tx, *Collection) error) (*Collection, error) {
+func (db *DB) changeSettings(ctx context.Context, name string, change func(*Settings) error,
+	checks []func(*Collection) error, then func(*txn.Tx, *Collection) error) (*Collection, error) {
 	if err := db.prepareSigning(ctx, name, change); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,8 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 // listSnapshot lists a snapshot whose files are written, and drops those beyond
 // the newest keep. Where another was listed meanwhile that makes this one
 // needless, it is the one to drop, and listed is the other.
-func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot, keep int) (listed *Snapshot, old []Snapshot, err error) {
+func (db *DB) listSnapshot(ctx context.Context, c *Collection, s *Snapshot,
+	keep int) (listed *Snapshot, old []Snapshot, err error) {
 	err = db.rows.UpdateOf(ctx, c.Name, func(t *txn.Tx) error {
 		listed, old = nil, nil
 		now, err := collections.Get(t, c.Name)
@@ -162,7 +163,8 @@ func (db *DB) DropLostSnapshots(ctx context.Context, name string) (dropped []Sna
 		if err != nil || now.Epoch != c.Epoch {
 			return err
 		}
-		listed, err := (&View{Collection: c, db: db, tx: t}).Snapshots() // one that was superseded meanwhile has no files either
+		// one that was superseded meanwhile has no files either
+		listed, err := (&View{Collection: c, db: db, tx: t}).Snapshots()
 		if err != nil {
 			return err
 		}

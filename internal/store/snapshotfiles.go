@@ -102,7 +102,8 @@ func (f *file) Write(p []byte) (int, error) {
 
 // unlisted returns the names of the files of snapshots that were made before a time, and are not listed. list is asked
 // after it is seen what there is.
-func unlisted(ctx context.Context, store files.Store, before time.Time, list func(context.Context) ([]string, error)) (unlisted []string, err error) {
+func unlisted(ctx context.Context, store files.Store, before time.Time,
+	list func(context.Context) ([]string, error)) (unlisted []string, err error) {
 	there, err := files.All(ctx, store, files.Snapshots+"/")
 	if err != nil || len(there) == 0 {
 		return nil, err

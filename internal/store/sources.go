@@ -117,7 +117,8 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.In(t, id), input: derived.Input{ID: id, Since: s.State.Forgotten}}
+		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.In(t, id),
+			input: derived.Input{ID: id, Since: s.State.Forgotten}}
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)
 		}

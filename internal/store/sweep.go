@@ -44,7 +44,8 @@ func (db *DB) sweepBefore(ctx context.Context, loaded, begun time.Time) error {
 		return err
 	}
 	for _, prefix := range left.rows {
-		db.log.Debug("removing rows that an interrupted load or deletion has left", "number", keys.SourceOf(prefix).Number, "generation", keys.SourceOf(prefix).Generation)
+		db.log.Debug("removing rows that an interrupted load or deletion has left", "number", keys.SourceOf(prefix).Number,
+			"generation", keys.SourceOf(prefix).Generation)
 		if err := db.rows.Engine.DeletePrefix(ctx, prefix); err != nil {
 			return err
 		}

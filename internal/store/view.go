@@ -49,7 +49,9 @@ func (db *DB) View(ctx context.Context, name string, f func(*View) error) error 
 // keys begin as [View.Extension] says, of which the store knows nothing. They go with the collection. Nothing else may
 // be changed.
 func (db *DB) Extend(ctx context.Context, name string, f func(*View) error) error {
-	_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error { return f(&View{Collection: *c, db: db, tx: t}) })
+	_, err := db.updateOf(ctx, name, func(t *txn.Tx, c *Collection) error {
+		return f(&View{Collection: *c, db: db, tx: t})
+	})
 	return err
 }
 
@@ -218,7 +220,8 @@ func (v *View) Since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if v.Horizon > 0 && !since.After(v.HorizonTime) {
-			yield(Entry{}, fmt.Errorf("%w: the entries of collection %q up to %s", ErrGone, v.Name, v.HorizonTime.Format(time.RFC3339Nano)))
+			yield(Entry{}, fmt.Errorf("%w: the entries of collection %q up to %s", ErrGone, v.Name,
+				v.HorizonTime.Format(time.RFC3339Nano)))
 			return
 		}
 		first, err := v.firstSince(since)

@@ -27,7 +27,9 @@ func Listener() (net.Listener, error) {
 			err = errors.Join(err, l.Close())
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("systemd passes %d sockets, or one that is not TCP: give the socket unit one ListenStream= with a port", len(all)), err)
+	return nil, errors.Join(
+		fmt.Errorf("systemd passes %d sockets, or one that is not TCP: give the socket unit one ListenStream= with a port",
+			len(all)), err)
 }
 
 // Ready tells that the process is ready.

@@ -35,7 +35,8 @@ func (e *Editor) Edit() string {
 		weight int
 		try    func() string
 	}{
-		{14, e.addName}, {8, e.removeName}, {6, e.renameOne}, {4, e.addVariant}, {12, e.addOccurrence}, {6, e.removeOccurrence},
+		{14, e.addName}, {8, e.removeName}, {6, e.renameOne}, {4, e.addVariant}, {12, e.addOccurrence},
+		{6, e.removeOccurrence},
 		{12, e.addAssociation}, {8, e.removeAssociation}, {8, e.addType}, {5, e.removeType}, {5, e.addIdentifier},
 		{5, e.removeIdentifier}, {4, e.moveIdentifier}, {3, e.addLocator}, {6, e.create}, {3, e.recreate}, {7, e.remove},
 		{3, e.merge}, {3, e.split}, {4, e.reify}, {2, e.unreify},
@@ -75,7 +76,8 @@ func (e *Editor) topic() *tmdm.Topic {
 
 func vocabulary(t *tmdm.Topic) bool {
 	return slices.ContainsFunc(t.SubjectIdentifiers(), func(l tmdm.Locator) bool {
-		return slices.Contains([]tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSIDefaultNameType, tmdm.PSISort}, l)
+		return slices.Contains([]tmdm.Locator{tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSIDefaultNameType,
+			tmdm.PSISort}, l)
 	})
 }
 

@@ -13,11 +13,14 @@ import (
 // Every test package links this package, so that "go test ./..." takes these
 // flags: a test in internal/archtest holds that.
 var (
-	all    = flag.Bool("all", false, "run all kinds of tests: also those that need PostgreSQL, a browser or Debian's tools, and those that kill processes")
+	all = flag.Bool("all", false,
+		"run all kinds of tests: also those that need PostgreSQL, a browser or Debian's tools, and those that kill processes")
 	long   = flag.Bool("long", false, "run the long forms: more random histories, kills and faults")
 	rounds = flag.Int("rounds", 0, "run random tests this many times, whatever the form")
 	seed   = flag.Uint64("seed", 1, "what random tests begin from")
-	engine = flag.String("engine", "", "where the stores of tests are that can be anywhere: in memory, with \"badger\" in folders, with \"postgres\" in a database")
+	engine = flag.String("engine", "",
+		"where the stores of tests are that can be anywhere: in memory, with \"badger\" in folders, with \"postgres\" "+
+			"in a database")
 )
 
 // OnPostgreSQL reports whether the command line asks for stores in a database.

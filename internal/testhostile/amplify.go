@@ -35,8 +35,10 @@ var Amplifying = map[string]func(length, times int) string{
 	},
 	"namespace of embedded XML": func(length, times int) string {
 		value := strings.Repeat("<p:a/>", times)
-		return Head21 + `<topic xmlns:p="http://example.org/` + strings.Repeat("n", length) + `"><subjectIdentifier href="x:a"/><occurrence><type><subjectIdentifierRef href="x:t"/></type>` +
-			`<resourceData datatype="http://www.w3.org/2001/XMLSchema#anyType">` + value + `</resourceData></occurrence></topic>` + Foot
+		return Head21 + `<topic xmlns:p="http://example.org/` + strings.Repeat("n", length) +
+			`"><subjectIdentifier href="x:a"/><occurrence><type><subjectIdentifierRef href="x:t"/></type>` +
+			`<resourceData datatype="http://www.w3.org/2001/XMLSchema#anyType">` + value +
+			`</resourceData></occurrence></topic>` + Foot
 	},
 }
 
@@ -61,7 +63,8 @@ func Scope(themes, length, variants int) string {
 	}
 	b.WriteString(`</scope><value>n</value>`)
 	for i := range variants {
-		fmt.Fprintf(&b, `<variant><scope><subjectIdentifierRef href="x:v%d"/></scope><resourceData>v</resourceData></variant>`, i)
+		fmt.Fprintf(&b,
+			`<variant><scope><subjectIdentifierRef href="x:v%d"/></scope><resourceData>v</resourceData></variant>`, i)
 	}
 	b.WriteString(`</name></topic>` + Foot)
 	return b.String()
@@ -70,9 +73,11 @@ func Scope(themes, length, variants int) string {
 // Feed returns an Atom feed of entries with links on a base of a length.
 func Feed(length, entries int) string {
 	var b strings.Builder
-	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/` + strings.Repeat("b", length) + `/"><id>x:f</id><title>f</title><updated>2020-01-01T00:00:00Z</updated>`)
+	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://example.org/` + strings.Repeat("b", length) +
+		`/"><id>x:f</id><title>f</title><updated>2020-01-01T00:00:00Z</updated>`)
 	for i := range entries {
-		fmt.Fprintf(&b, `<entry><id>x:%d</id><title>e</title><updated>2020-01-01T00:00:00Z</updated><link href="e"/></entry>`, i)
+		fmt.Fprintf(&b,
+			`<entry><id>x:%d</id><title>e</title><updated>2020-01-01T00:00:00Z</updated><link href="e"/></entry>`, i)
 	}
 	b.WriteString(`</feed>`)
 	return b.String()
@@ -83,7 +88,8 @@ func Association(roles int) string {
 	var b strings.Builder
 	b.WriteString(Head21 + `<association><type><subjectIdentifierRef href="x:together"/></type>`)
 	for i := range roles {
-		fmt.Fprintf(&b, `<role><type><subjectIdentifierRef href="x:member"/></type><subjectIdentifierRef href="x:p%d"/></role>`, i)
+		fmt.Fprintf(&b,
+			`<role><type><subjectIdentifierRef href="x:member"/></type><subjectIdentifierRef href="x:p%d"/></role>`, i)
 	}
 	b.WriteString(`</association>` + Foot)
 	return b.String()
@@ -109,7 +115,8 @@ func Hub(spokes int) string {
 		fmt.Fprintf(&b, `<topic><subjectIdentifier href="x:s%[1]d"/><name><value>Spoke %[1]d</value></name></topic>`+
 			`<association><type><subjectIdentifierRef href="x:at"/></type>`+
 			`<role><type><subjectIdentifierRef href="x:hub-role"/></type><subjectIdentifierRef href="x:hub"/></role>`+
-			`<role><type><subjectIdentifierRef href="x:spoke-role"/></type><subjectIdentifierRef href="x:s%[1]d"/></role></association>`, i)
+			`<role><type><subjectIdentifierRef href="x:spoke-role"/></type><subjectIdentifierRef href="x:s%[1]d"/>`+
+			`</role></association>`, i)
 	}
 	b.WriteString(Foot)
 	return b.String()

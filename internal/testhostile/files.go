@@ -24,7 +24,8 @@ const (
 )
 
 var typesOfRDF = map[string]string{
-	".ttl": "text/turtle", ".trig": "application/trig", ".nt": "application/n-triples", ".jsonld": "application/ld+json", ".rdf": "application/rdf+xml",
+	".ttl": "text/turtle", ".trig": "application/trig", ".nt": "application/n-triples", ".jsonld": "application/ld+json",
+	".rdf": "application/rdf+xml",
 }
 
 // Files returns all that the package makes. size scales the numbers of the things in them.
@@ -51,13 +52,23 @@ func Files(size func(int) int) (all []File) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(Dense)) {
 		ending := filepath.Ext(name)
-		all = append(all, File{Name: "1,000,000 of " + name, Type: typesOfRDF[ending], Ending: ending, Make: func() string { return Dense[name](size(1_000_000)) }})
+		all = append(all, File{Name: "1,000,000 of " + name, Type: typesOfRDF[ending], Ending: ending, Make: func() string {
+			return Dense[name](size(1_000_000))
+		}})
 	}
 	return append(all,
-		File{Name: "3,900 contexts among 4,000 terms", Type: typesOfRDF[".jsonld"], Ending: ".jsonld", Make: func() string { return Contexts(size(4000), size(3900)) }},
-		File{Name: "50,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string { return Statements(size(50_000)) }},
-		File{Name: "530,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string { return Statements(size(530_000)) }, Local: true},
-		File{Name: "feed with a base of 8 KB, 20,000 entries", Type: typeAtom, Ending: ".atom", Make: func() string { return Feed(8000, size(20_000)) }},
+		File{Name: "3,900 contexts among 4,000 terms", Type: typesOfRDF[".jsonld"], Ending: ".jsonld", Make: func() string {
+			return Contexts(size(4000), size(3900))
+		}},
+		File{Name: "50,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string {
+			return Statements(size(50_000))
+		}},
+		File{Name: "530,000 statements of three new IRIs", Type: typesOfRDF[".nt"], Ending: ".nt", Make: func() string {
+			return Statements(size(530_000))
+		}, Local: true},
+		File{Name: "feed with a base of 8 KB, 20,000 entries", Type: typeAtom, Ending: ".atom", Make: func() string {
+			return Feed(8000, size(20_000))
+		}},
 	)
 }
 
@@ -69,7 +80,9 @@ type Encoding struct {
 
 // Encodings are such documents by what they do.
 var Encodings = map[string]Encoding{
-	"bytes that become three": {typeXTM + "; charset=windows-1252", func(size int) string { return named("", strings.Repeat("\x80", size)) }},
+	"bytes that become three": {typeXTM + "; charset=windows-1252", func(size int) string {
+		return named("", strings.Repeat("\x80", size))
+	}},
 	"UTF-16 that is said to be UTF-8": {typeXTM + "; charset=utf-8", func(size int) string {
 		var b strings.Builder
 		b.WriteString("\xff\xfe")
@@ -78,10 +91,18 @@ var Encodings = map[string]Encoding{
 		}
 		return b.String()
 	}},
-	"UTF-8 but for the last byte":           {typeXTM + "; charset=utf-8", func(size int) string { return named("ISO-8859-1", strings.Repeat("n", size)+"\xe9") }},
-	"UTF-8 but for the last byte, all said": {typeXTM + "; charset=utf-8", func(size int) string { return named("utf-8", strings.Repeat("n", size)+"\xe9") }},
-	"a mark of UTF-16, and half a unit":     {typeXTM + "; charset=utf-16", func(size int) string { return "\xfe\xff" + strings.Repeat("\x00\xd8", size/2) + "\x00" }},
-	"an encoding that nobody knows":         {typeXTM + "; charset=utf-7", func(size int) string { return named("utf-7", strings.Repeat("+AOk-", size/5)) }},
+	"UTF-8 but for the last byte": {typeXTM + "; charset=utf-8", func(size int) string {
+		return named("ISO-8859-1", strings.Repeat("n", size)+"\xe9")
+	}},
+	"UTF-8 but for the last byte, all said": {typeXTM + "; charset=utf-8", func(size int) string {
+		return named("utf-8", strings.Repeat("n", size)+"\xe9")
+	}},
+	"a mark of UTF-16, and half a unit": {typeXTM + "; charset=utf-16", func(size int) string {
+		return "\xfe\xff" + strings.Repeat("\x00\xd8", size/2) + "\x00"
+	}},
+	"an encoding that nobody knows": {typeXTM + "; charset=utf-7", func(size int) string {
+		return named("utf-7", strings.Repeat("+AOk-", size/5))
+	}},
 }
 
 // named returns a document in a declared encoding of names of at most 100 bytes each, which are a text together.

@@ -22,13 +22,16 @@ var Dense = map[string]func(n int) string{
 	},
 	"empty.jsonld": func(n int) string { return "[" + strings.Repeat("\n{},", n) + "{}]" },
 	"list.jsonld": func(n int) string {
-		return `{"@id": "http://example.org/a",` + "\n" + `"http://example.org/p": {"@list": [1` + strings.Repeat(",1", n-1) + `]}}`
+		return `{"@id": "http://example.org/a",` + "\n" + `"http://example.org/p": {"@list": [1` +
+			strings.Repeat(",1", n-1) + `]}}`
 	},
 	"container.jsonld": func(n int) string {
-		return `{"@context": {"p": {"@id": "http://example.org/p", "@container": "@list"}},` + "\n" + `"p": [1` + strings.Repeat(",1", n-1) + `]}`
+		return `{"@context": {"p": {"@id": "http://example.org/p", "@container": "@list"}},` + "\n" + `"p": [1` +
+			strings.Repeat(",1", n-1) + `]}`
 	},
 	"list.rdf": func(n int) string {
-		return `<a xmlns="x:" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">` + "\n" + `<p r:parseType="Collection">` + strings.Repeat("<a/>", n) + `</p></a>`
+		return `<a xmlns="x:" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">` + "\n" +
+			`<p r:parseType="Collection">` + strings.Repeat("<a/>", n) + `</p></a>`
 	},
 }
 

@@ -129,7 +129,8 @@ var shortCodes = sync.OnceValue(func() map[[3]byte]string {
 		}
 	}
 	for _, bibliographic := range strings.Fields(
-		"alb:sq arm:hy baq:eu bur:my chi:zh cze:cs dut:nl fre:fr geo:ka ger:de gre:el ice:is mac:mk mao:mi may:ms per:fa rum:ro slo:sk tib:bo wel:cy",
+		"alb:sq arm:hy baq:eu bur:my chi:zh cze:cs dut:nl fre:fr geo:ka ger:de gre:el ice:is mac:mk mao:mi may:ms per:fa " +
+			"rum:ro slo:sk tib:bo wel:cy",
 	) { // ISO 639-2/B
 		codes[[3]byte([]byte(bibliographic[:3]))] = bibliographic[4:]
 	}

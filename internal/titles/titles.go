@@ -158,7 +158,8 @@ func (c *Chooser[T]) End() bool {
 }
 
 func (n *name[T]) betterThan(m *name[T]) bool {
-	for _, d := range [...]int{n.group() - m.group(), n.place - m.place, n.foreign - m.foreign, int(n.kind) - int(m.kind)} {
+	for _, d := range [...]int{n.group() - m.group(), n.place - m.place, n.foreign - m.foreign,
+		int(n.kind) - int(m.kind)} {
 		if d != 0 {
 			return d < 0
 		}

@@ -56,8 +56,11 @@ func parse(b []byte) (all []Token, err error) {
 			name, token = "", line
 		}
 		token = strings.TrimSpace(token)
-		if strings.ContainsFunc(token, func(c rune) bool { return unicode.IsControl(c) || c == '\uFEFF' || c == unicode.ReplacementChar }) {
-			return nil, fmt.Errorf("the token on line %d has characters that no header of HTTP can have: write it anew, as plain text in UTF-8", n)
+		if strings.ContainsFunc(token, func(c rune) bool {
+			return unicode.IsControl(c) || c == '\uFEFF' || c == unicode.ReplacementChar
+		}) {
+			return nil, fmt.Errorf(
+				"the token on line %d has characters that no header of HTTP can have: write it anew, as plain text in UTF-8", n)
 		}
 		all = append(all, Token{token, strings.TrimSpace(name)})
 	}

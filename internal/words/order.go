@@ -26,9 +26,9 @@ func OrderFor(acceptLanguage string) string {
 	return language.Und.String()
 }
 
-// Collator returns the order in which people read texts in a language (Unicode Collation Algorithm, UTS #10): letters as
-// the language has them, case and accents only where nothing else differs, digits by the number that they are. It is not
-// safe for concurrent use.
+// Collator returns the order in which people read texts in a language (Unicode Collation Algorithm, UTS #10): letters
+// as the language has them, case and accents only where nothing else differs, digits by the number that they are. It is
+// not safe for concurrent use.
 func Collator(tag string) func(a, b string) int {
 	c := collate.New(language.Make(tag), collate.Numeric)
 	return func(a, b string) int { return cmp.Or(c.CompareString(a, b), cmp.Compare(a, b)) }

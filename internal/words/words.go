@@ -1,6 +1,6 @@
 // Package words says what people call things whose names a map does not have. The terms of the vocabularies that
-// everybody uses, and languages, have words; what else has an IRI is called by its prefixed name, or by the readable part
-// of its IRI. The words stand in en.txt, the prefixes in namespaces.txt: another language is another file.
+// everybody uses, and languages, have words; what else has an IRI is called by its prefixed name, or by the readable
+// part of its IRI. The words stand in en.txt, the prefixes in namespaces.txt: another language is another file.
 package words
 
 import (
@@ -95,7 +95,8 @@ func Short(iri string) string {
 		case "datatype":
 			return "xsd:" + local
 		case "iri", "locator":
-			if decoded, err := hex.DecodeString(local); err == nil && utf8.Valid(decoded) && !strings.HasPrefix(string(decoded), own) {
+			if decoded, err := hex.DecodeString(local); err == nil && utf8.Valid(decoded) &&
+				!strings.HasPrefix(string(decoded), own) {
 				return Short(string(decoded))
 			}
 		}
@@ -219,7 +220,9 @@ func saysLittle(part string) bool {
 // decoded returns a part of an IRI with the characters that it escapes, if they can be shown.
 func decoded(part string) string {
 	plain, err := url.PathUnescape(part)
-	if err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	}) {
 		return part
 	}
 	return plain

@@ -53,7 +53,8 @@ func (r *release) tar(w io.Writer, folder string, files []file) error {
 		if err != nil {
 			return err
 		}
-		head := &tar.Header{Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Size: int64(len(content)), Mode: f.mode, ModTime: r.time, Format: tar.FormatUSTAR}
+		head := &tar.Header{Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Size: int64(len(content)), Mode: f.mode,
+			ModTime: r.time, Format: tar.FormatUSTAR}
 		if err := a.WriteHeader(head); err != nil {
 			return err
 		}

@@ -70,7 +70,8 @@ func (r *release) programs(ctx context.Context, t target) (dir string, err error
 // build builds a program. Paths of this machine, and the time, are not in it.
 func (r *release) build(ctx context.Context, t target, program, dir string) error {
 	flags := "-s -w -buildid= -X github.com/tmshare/tmshare/internal/cli.version=" + r.version
-	c := r.command(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", flags, "-o", filepath.Join(dir, t.program(program)), "./cmd/"+program)
+	c := r.command(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", flags, "-o",
+		filepath.Join(dir, t.program(program)), "./cmd/"+program)
 	c.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	return ran(c)
 }
@@ -115,7 +116,8 @@ func (r *release) files(ctx context.Context, t target, dir string) (all []file, 
 // documents returns the documents, and the maps that they work with. The commands that they show can be run where an
 // archive is unpacked.
 func (r *release) documents(ctx context.Context) (all []file, err error) {
-	listed, err := r.output(ctx, "git", "ls-files", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "testdata/digest",
+	listed, err := r.output(ctx, "git", "ls-files", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
+		"SECURITY.md", "docs", "testdata/digest",
 		"testdata/xtm/egov.xtm", "testdata/xtm/libraries.xtm")
 	if err != nil {
 		return nil, err

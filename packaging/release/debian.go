@@ -65,7 +65,8 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 	}
 	// A version such as 0.2.0-rc.1 is before 0.2.0, which Debian writes with a tilde.
 	version := strings.Replace(r.version, "-", "~", 1)
-	text := strings.NewReplacer("VERSION", version, "ARCHITECTURE", t.arch, "SIZE", fmt.Sprint(size/1024)).Replace(string(control))
+	text := strings.NewReplacer("VERSION", version, "ARCHITECTURE", t.arch, "SIZE",
+		fmt.Sprint(size/1024)).Replace(string(control))
 	if err := os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(text), 0o644); err != nil {
 		return err
 	}

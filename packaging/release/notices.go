@@ -36,7 +36,8 @@ func (r *release) notices(ctx context.Context) (path string, err error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&text, "\n%s\n%s %s: %s\n\n%s\n", strings.Repeat("-", 80), m.path, m.version, filepath.Base(f), strings.TrimSpace(string(content)))
+			fmt.Fprintf(&text, "\n%s\n%s %s: %s\n\n%s\n", strings.Repeat("-", 80), m.path, m.version, filepath.Base(f),
+				strings.TrimSpace(string(content)))
 		}
 	}
 	return path, os.WriteFile(path, []byte(text.String()), 0o644)
@@ -52,7 +53,8 @@ func (r *release) modules(ctx context.Context) (all []builtWith, err error) {
 	}
 	var lines []string
 	for _, system := range []string{"linux", "darwin", "windows"} { // some modules are for one of them
-		listed, err := r.output(ctx, "env", "GOOS="+system, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/...")
+		listed, err := r.output(ctx, "env", "GOOS="+system, "go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/...")
 		if err != nil {
 			return nil, err
 		}

@@ -170,7 +170,8 @@ func (x *index) variants(n *tmdm.TopicName) []variant {
 		variants[i] = variant{v, x.relative.value(v.Value(), v.Datatype()), x.themes(v.Scope())}
 	}
 	slices.SortStableFunc(variants, func(a, b variant) int {
-		return cmp.Or(strings.Compare(a.value, b.value), strings.Compare(a.Datatype(), b.Datatype()), compareSets(a.scope, b.scope))
+		return cmp.Or(strings.Compare(a.value, b.value), strings.Compare(a.Datatype(), b.Datatype()),
+			compareSets(a.scope, b.scope))
 	})
 	return variants
 }

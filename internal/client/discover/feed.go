@@ -61,7 +61,8 @@ func (f Finder) collection(ctx context.Context, ref, protocol, sp string) (*stor
 			return nil, fmt.Errorf("%s: this is a feed of records, not one of fragments: leave out --protocol tmshare", at)
 		}
 		if linked || isFragmentsFeed(feed) {
-			if l, ok := feed.Link("current"); ok && !iri.SameDocument(l.Href, a.URL) && !seen[l.Href] { // an archive document was given
+			// an archive document was given
+			if l, ok := feed.Link("current"); ok && !iri.SameDocument(l.Href, a.URL) && !seen[l.Href] {
 				at = l.Href
 				continue
 			}
@@ -94,7 +95,8 @@ func (f Finder) ofRecords() string {
 func isRecordsFeed(f *feeds.Feed) bool {
 	_, other := f.Link(feeds.RelSnapshotFeed)
 	for i := range f.Entries {
-		for _, rel := range []feeds.Rel{feeds.RelTopicMapFeed, feeds.RelFragmentFeed, feeds.RelSnapshotFeed, feeds.RelTopicMapData} {
+		for _, rel := range []feeds.Rel{feeds.RelTopicMapFeed, feeds.RelFragmentFeed, feeds.RelSnapshotFeed,
+			feeds.RelTopicMapData} {
 			_, found := f.Entries[i].Link(rel)
 			other = other || found
 		}
@@ -107,7 +109,8 @@ func RecordsOnly(f *feeds.Feed, at string) error {
 	lists := func(rel feeds.Rel) bool {
 		return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(rel); return ok })
 	}
-	what, instead := "the feed of the snapshots of a topic map, not one of records", "the records of the map, which its feed leads to"
+	what, instead := "the feed of the snapshots of a topic map, not one of records",
+		"the records of the map, which its feed leads to"
 	switch {
 	case isRecordsFeed(f):
 		return nil
@@ -175,9 +178,13 @@ func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 		return l.Href, false, nil
 	}
 	if len(f.Entries) == 0 && f.ServerSrcLocatorPrefix == "" && len(f.Links) > 0 {
-		return "", false, fmt.Errorf("%s: there is nothing to subscribe to: the feed lists no topic maps (a server may show some to those only who have a token: --token-file)", at)
+		return "", false,
+			fmt.Errorf("%s: there is nothing to subscribe to: the feed lists no topic maps (a server may show some to those "+
+				"only who have a token: --token-file)", at)
 	}
-	return "", false, fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments feed with entries; there is nothing to subscribe to", at)
+	return "", false,
+		fmt.Errorf("%s: this Atom feed is neither an overview of topic maps, nor the feed of a topic map, nor a fragments "+
+			"feed with entries; there is nothing to subscribe to", at)
 }
 
 func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*store.Subscription, error) {
@@ -200,7 +207,8 @@ func DerivedFrom(recent *feeds.Feed) []string {
 	var seen []string
 	for _, e := range recent.Entries {
 		for _, l := range e.Links {
-			if feed, _, fragment := strings.Cut(l.Href, "/fragments/"); l.Rel == "via" && fragment && !slices.Contains(seen, feed+"/fragments") {
+			if feed, _, fragment := strings.Cut(l.Href, "/fragments/"); l.Rel == "via" && fragment &&
+				!slices.Contains(seen, feed+"/fragments") {
 				seen = append(seen, feed+"/fragments")
 			}
 		}

@@ -39,7 +39,9 @@ func Inputs(ctx context.Context, c *client.Client, names []string) (*Expanded, e
 		}
 		for _, feed := range feeds {
 			if err := e.input(ctx, c, feed); err != nil {
-				return e, fmt.Errorf("%s is derived from %s, which cannot be subscribed to: %w\nSubscribe to it yourself, with what it needs (\"tmshare-client subscribe\"), then try again", name, feed, err)
+				return e, fmt.Errorf(
+					"%s is derived from %s, which cannot be subscribed to: %w\nSubscribe to it yourself, with what it needs "+
+						"(\"tmshare-client subscribe\"), then try again", name, feed, err)
 			}
 		}
 	}
@@ -101,7 +103,9 @@ func (e *Expanded) input(ctx context.Context, c *client.Client, feed string) err
 
 // follows reports whether a fragments feed is that of a subscription, or of a replica that it may follow.
 func follows(s *store.Subscription, feed string) bool {
-	return s.FragmentsFeed == feed || slices.ContainsFunc(s.Addresses, func(a store.Address) bool { return a.FragmentsFeed == feed })
+	return s.FragmentsFeed == feed || slices.ContainsFunc(s.Addresses, func(a store.Address) bool {
+		return a.FragmentsFeed == feed
+	})
 }
 
 // free returns a name that is not taken, by a number behind it where need be.

@@ -53,7 +53,9 @@ func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 		return sp, err
 	}
 	if has, _, err = Prefix(ctx, s.Store); has == "" && err == nil { // else another command was faster
-		err = fmt.Errorf("the name %q is taken by a collection that cannot be written: remove that with \"tmshare-server collections delete %[1]s\", and derive or replicate it under another name", Name)
+		err = fmt.Errorf(
+			"the name %q is taken by a collection that cannot be written: remove that with \"tmshare-server collections "+
+				"delete %[1]s\", and derive or replicate it under another name", Name)
 	}
 	return has, err
 }
@@ -100,7 +102,8 @@ func isLocal(p store.Part) bool { return p.Own && p.Name == Name }
 // occurrence or a type) is replaced by what it says, as far as the local
 // statements go. With whole, the document takes the place of all of them, unless that loses
 // more than limit allows (a [*losses.TooManyError]). sp is the prefix to have if there are none yet.
-func (s Statements) Import(ctx context.Context, sp string, whole bool, limit losses.Limit, read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
+func (s Statements) Import(ctx context.Context, sp string, whole bool, limit losses.Limit,
+	read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
 	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
 		return nil, err
@@ -137,7 +140,8 @@ func (s Statements) Import(ctx context.Context, sp string, whole bool, limit los
 // it so far. A topic that others speak of is referred to by their identifier for
 // it alone, so that it can still be split (protocol: local edits about a foreign
 // topic assert one identifier).
-func (s Statements) EditTopic(ctx context.Context, ref, sp string, f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
+func (s Statements) EditTopic(ctx context.Context, ref, sp string,
+	f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
 	si, err := s.reference(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -186,7 +190,8 @@ func (s Statements) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) er
 	for _, si := range topics {
 		removed, err := s.edit(ctx, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
 			t, err := state.Topic(si)
-			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 || len(t.SubjectIdentifiers) > 1 {
+			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 ||
+				len(t.SubjectIdentifiers) > 1 {
 				return &fragment.Change{}, err
 			}
 			if used, err := merge.Referred(state, t); used || err != nil {
@@ -241,7 +246,8 @@ func notLocal(ref string) error {
 }
 
 // edit commits a change of the local statements.
-func (s Statements) edit(ctx context.Context, decide func(col store.Collection, state merge.State) (*fragment.Change, error)) (*Edit, error) {
+func (s Statements) edit(ctx context.Context, decide func(col store.Collection, state merge.State) (*fragment.Change,
+	error)) (*Edit, error) {
 	e := &Edit{}
 	_, err := s.Store.PublishLocal(ctx, Name, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		change, err := decide(col, state)
@@ -265,7 +271,8 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
-		return "", fmt.Errorf("%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic", si, err)
+		return "", fmt.Errorf("%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic",
+			si, err)
 	}
 	best := l
 	err = s.Store.ReadParts(ctx, func(parts []store.Part) error {

@@ -24,7 +24,8 @@ type View struct {
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.
-func (v View) Parts(ctx context.Context, claims bool, sources []string, f func([]merge.Part, []store.Part) error) error {
+func (v View) Parts(ctx context.Context, claims bool, sources []string,
+	f func([]merge.Part, []store.Part) error) error {
 	if err := v.loaded(ctx, sources); err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func (v View) loaded(ctx context.Context, sources []string) error {
 // format could not carry. Where the format can write records, the memory in use does not grow with
 // the map. claims gives each statement the item identifiers of the sources that assert it, in
 // formats that keep them.
-func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool, sources ...string) (losses xtm.Losses, err error) {
+func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool,
+	sources ...string) (losses xtm.Losses, err error) {
 	claims = claims && f.Claims
 	if f.WriteRecords == nil {
 		tm, conflicts, err := v.Map(ctx, claims, sources...)
@@ -119,6 +121,7 @@ func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims
 
 func (v View) reportConflicts(n int) {
 	if n > 0 {
-		v.Report(fmt.Sprintf("topics that reify different statements in several sources: %d; the first by prefix is exported", n))
+		v.Report(fmt.Sprintf("topics that reify different statements in several sources: %d; the first by prefix is exported",
+			n))
 	}
 }

@@ -145,7 +145,9 @@ func (t *Topic) Called(languages ...string) string {
 func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by name (\"find\")", si)
+		return nil, fmt.Errorf(
+			"%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by "+
+				"name (\"find\")", si)
 	}
 	var t *Topic
 	err = v.Parts(ctx, false, nil, func(parts []merge.Part, _ []store.Part) error {
@@ -232,11 +234,13 @@ func topicView(c *merge.Claims, parts []merge.Part) *Topic {
 	}
 	for _, n := range c.Names {
 		name := ClaimedName{ClaimedValue: ClaimedValue{
-			Value: n.Value.Value, Type: string(n.Value.Type), Scope: texts(n.Value.Scope), Reifier: string(n.Value.Reifier), By: by(n.By),
+			Value: n.Value.Value, Type: string(n.Value.Type), Scope: texts(n.Value.Scope), Reifier: string(n.Value.Reifier),
+			By: by(n.By),
 		}}
 		for _, v := range n.Variants {
 			name.Variants = append(name.Variants, ClaimedValue{
-				Value: v.Value.Value, Datatype: v.Value.Datatype, Scope: texts(v.Value.Scope), Reifier: string(v.Value.Reifier), By: by(v.By),
+				Value: v.Value.Value, Datatype: v.Value.Datatype, Scope: texts(v.Value.Scope), Reifier: string(v.Value.Reifier),
+				By: by(v.By),
 			})
 		}
 		t.Names = append(t.Names, name)
@@ -248,7 +252,8 @@ func topicView(c *merge.Claims, parts []merge.Part) *Topic {
 		})
 	}
 	for _, a := range c.Associations {
-		relation := ClaimedRelation{Type: string(a.Value.Type), Scope: texts(a.Value.Scope), Reifier: string(a.Value.Reifier), By: by(a.By)}
+		relation := ClaimedRelation{Type: string(a.Value.Type), Scope: texts(a.Value.Scope), Reifier: string(a.Value.Reifier),
+			By: by(a.By)}
 		for _, r := range a.Value.Roles {
 			relation.Roles = append(relation.Roles, ClaimedRole{string(r.Type), string(r.Player)})
 		}

@@ -46,7 +46,9 @@ func Stated(ctx context.Context, from *store.DB, n Named) (found, near []Found, 
 				near = append(near, f)
 			}
 		}, func(t *fragment.Topic) {
-			calls = fmt.Errorf("%s calls the topic %s, so that this identifier cannot be rejected. Reject those of its other identifiers that are wrong: %s",
+			calls = fmt.Errorf(
+				"%s calls the topic %s, so that this identifier cannot be rejected. Reject those of its other identifiers that "+
+					"are wrong: %s",
 				p.Name, t.TopicSI(), joined(t.SubjectIdentifiers[1:]))
 		})
 	})
@@ -286,7 +288,8 @@ func (m *matcher) about(c *rejections.Claim) bool {
 	case c.Kind == rejections.Association:
 		return slices.Equal(m.resolvedRoles(c.Roles), m.roles) && m.resolve(c.Type) == m.typ
 	case c.Kind == rejections.Identifier:
-		return m.resolve(c.Topic) == m.topic && c.Value == m.value || m.resolve(fragment.Ref(c.Value)) == m.topic && string(c.Topic) == m.value
+		return m.resolve(c.Topic) == m.topic && c.Value == m.value || m.resolve(fragment.Ref(c.Value)) == m.topic &&
+			string(c.Topic) == m.value
 	case c.Kind == rejections.Variant && !rejections.IsValue(c.Of.Value, m.of):
 		return false
 	}
@@ -301,5 +304,6 @@ func (m *matcher) matches(c *rejections.Claim) bool {
 	if c.Kind == rejections.Identifier || c.Kind == rejections.Locator {
 		return true
 	}
-	return (m.typ == "" || m.resolve(c.Type) == m.typ) && (m.datatype == "" || c.Datatype == m.datatype) && slices.Equal(m.resolved(c.Scope), m.scope)
+	return (m.typ == "" || m.resolve(c.Type) == m.typ) && (m.datatype == "" || c.Datatype == m.datatype) &&
+		slices.Equal(m.resolved(c.Scope), m.scope)
 }

@@ -18,5 +18,6 @@ type Seen struct {
 	Entries  int64            `json:"entriesSinceStart"`   // that the mark moved over
 	Applied  int64            `json:"fragmentsSinceStart"` // applied for them
 	Repaired int64            `json:"repaired"`            // topics that differed from the source
-	Fetched  int64            `json:"bytesSinceStart"`     // of the bodies of answers, unpacked where the transport unpacks
+	// of the bodies of answers, unpacked where the transport unpacks
+	Fetched int64 `json:"bytesSinceStart"`
 }

@@ -43,7 +43,8 @@ type Status struct {
 	// not known to be. Both are missing where the source states none.
 	Proven   *time.Time `json:"proven,omitempty"`
 	Unproven string     `json:"unproven,omitempty"`
-	Differs  bool       `json:"differs,omitempty"` // what is held is not what the source states, and nobody has wished that so
+	// what is held is not what the source states, and nobody has wished that so
+	Differs bool `json:"differs,omitempty"`
 
 	// Key is the public key that has to sign the checkpoints of the source. Signed is how many entries the log has by
 	// the last one that was accepted.

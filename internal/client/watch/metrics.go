@@ -18,10 +18,13 @@ func perSource(name, help string) *prometheus.Desc {
 }
 
 var (
-	lastChangeDesc  = perSource("last_change_timestamp_seconds", "When a round last changed the copy, by this node's clock.")
-	lastCheckDesc   = perSource("last_check_timestamp_seconds", "When the last round ended, by this node's clock.")
-	markAgeDesc     = perSource("mark_age_seconds", "Age of the last change of the server's that is applied. It grows while the server has nothing new.")
-	lagDesc         = perSource("lag_seconds", "Time since nothing was known to be missing: the copy is not older than that.")
+	lastChangeDesc = perSource("last_change_timestamp_seconds",
+		"When a round last changed the copy, by this node's clock.")
+	lastCheckDesc = perSource("last_check_timestamp_seconds", "When the last round ended, by this node's clock.")
+	markAgeDesc   = perSource("mark_age_seconds",
+		"Age of the last change of the server's that is applied. It grows while the server has nothing new.")
+	lagDesc = perSource("lag_seconds",
+		"Time since nothing was known to be missing: the copy is not older than that.")
 	appliedDesc     = perSource("applied_fragments", "Fragments applied since the clean start.")
 	quarantinedDesc = perSource("quarantined_topics", "Topics in quarantine: their last change could not be applied.")
 	brokenDesc      = perSource("failing", "Whether the last round failed.")
@@ -30,20 +33,25 @@ var (
 	entriesDesc     = perSource("entries_total", "Entries that rounds of this process moved the mark over.")
 	tookDesc        = perSource("last_round_duration_seconds", "Time that the last round of this process took.")
 	fetchedDesc     = perSource("fetched_bytes_total", "Bytes of the bodies of answers to this process.")
-	provenDesc      = perSource("proven_timestamp_seconds", "When the copy was last proven equal to its source, by this node's clock.")
-	unprovenDesc    = perSource("unproven", "Whether the source states a digest that the copy is not known to have.")
-	doubtDesc       = perSource("in_doubt", "Whether a reading of the source would take something away, and is not confirmed.")
-	missingDesc     = perSource("protocol_missing", "Whether this program lacks the protocol of the source.")
-	forkedDesc      = perSource("forked", "Whether the last round failed because the source shows another history than the one that was accepted.")
-	repairedDesc    = perSource("repaired_topics_total", "Topics that differed from the source and were repaired by this process.")
-	sourcesDesc     = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
+	provenDesc      = perSource("proven_timestamp_seconds",
+		"When the copy was last proven equal to its source, by this node's clock.")
+	unprovenDesc = perSource("unproven", "Whether the source states a digest that the copy is not known to have.")
+	doubtDesc    = perSource("in_doubt",
+		"Whether a reading of the source would take something away, and is not confirmed.")
+	missingDesc = perSource("protocol_missing", "Whether this program lacks the protocol of the source.")
+	forkedDesc  = perSource("forked",
+		"Whether the last round failed because the source shows another history than the one that was accepted.")
+	repairedDesc = perSource("repaired_topics_total",
+		"Topics that differed from the source and were repaired by this process.")
+	sourcesDesc = prometheus.NewDesc("tmshare_sources", "Subscriptions.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
-		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, doubtDesc, forkedDesc, repairedDesc, sourcesDesc,
+		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, doubtDesc, forkedDesc,
+		repairedDesc, sourcesDesc,
 	} {
 		out <- d
 	}
@@ -80,7 +88,8 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(quarantinedDesc, float64(s.Quarantined))
 		at(provenDesc, s.Proven)
 		for d, is := range map[*prometheus.Desc]bool{
-			brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil, missingDesc: s.Missing != "",
+			brokenDesc: s.LastError != "", unprovenDesc: s.Unproven != "", forkedDesc: s.Refused, doubtDesc: s.Doubt != nil,
+			missingDesc: s.Missing != "",
 		} {
 			if is {
 				gauge(d, 1)

@@ -29,8 +29,10 @@ type Part struct {
 // Handler answers GET requests: /status, /status.json, /healthz, /readyz and /metrics, and what parts add.
 func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(w.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_store_free_bytes", Help: "Space that is left on the disk of the data folder."}, func() float64 {
+	registry.MustRegister(w.Collector(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tmshare_store_free_bytes",
+		Help: "Space that is left on the disk of the data folder."}, func() float64 {
 		sizes, err := w.Store.Sizes()
 		if err != nil {
 			return math.NaN() // as Prometheus writes what is not known
@@ -39,7 +41,8 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	}))
 	for reason := range w.Store.Refusals() {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "tmshare_store_refuses_changes", Help: "Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.",
+			Name:        "tmshare_store_refuses_changes",
+			Help:        "Whether nothing is written, as the data folder is damaged, was moved, or its disk is full.",
 			ConstLabels: prometheus.Labels{"reason": reason},
 		}, func() float64 {
 			if w.Store.Refusals()[reason] {
@@ -49,7 +52,9 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 		}))
 	}
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/status", http.StatusFound) })
+	routes.HandleFunc("GET /{$}", func(rw http.ResponseWriter, r *http.Request) {
+		http.Redirect(rw, r, "/status", http.StatusFound)
+	})
 	w.AddStatus(routes, parts...)
 	routes.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	routes.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
@@ -59,7 +64,8 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 		}
 		fmt.Fprintln(rw, "ready")
 	})
-	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	routes.Handle("GET /metrics",
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	return plain(routes.ServeHTTP)
 }
 

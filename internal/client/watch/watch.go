@@ -318,7 +318,8 @@ func (w *Watcher) listen(ctx context.Context, name string, pause time.Duration) 
 }
 
 // round does one round and returns what it did, nil where it failed, and the time to the next one.
-func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.ExponentialBackOff) (*client.Round, time.Duration) {
+func (w *Watcher) round(ctx context.Context, f *follower,
+	waits *backoff.ExponentialBackOff) (*client.Round, time.Duration) {
 	ctx, end := context.WithCancel(context.WithValue(ctx, fetchedKey{}, &f.fetched))
 	defer end()
 	f.begin(end)
@@ -337,7 +338,8 @@ func (w *Watcher) round(ctx context.Context, f *follower, waits *backoff.Exponen
 // waits are those after rounds that fail: twice as long each time.
 func (w *Watcher) waits() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval, b.RandomizationFactor = w.Interval, 2, max(maxBackoff, w.Interval), w.Jitter
+	b.InitialInterval, b.Multiplier, b.MaxInterval, b.RandomizationFactor = w.Interval, 2,
+		max(maxBackoff, w.Interval), w.Jitter
 	b.Reset()
 	return b
 }

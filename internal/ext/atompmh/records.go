@@ -93,7 +93,9 @@ func offered(c *store.Collection) error {
 	if c.Replica == nil || !c.Replica.Partial {
 		return nil
 	}
-	return web.Problemf(http.StatusNotFound, "this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, or ask the origin, %s", c.Replica.Origin)
+	return web.Problemf(http.StatusNotFound,
+		"this replica offers no records, as its origin had not kept the beginning of its log: follow the fragments feed, "+
+			"or ask the origin, %s", c.Replica.Origin)
 }
 
 // document returns document n of the archived form with its entries, the newest first, and what all documents have.
@@ -107,7 +109,8 @@ func (p publisher) document(v *store.View, n uint64) (*feeds.Feed, error) {
 		return nil, err
 	}
 	feed := &feeds.Feed{
-		ID: server.DerivedID(c, "records"), Title: c.Name + ": Records", Author: server.Author, Updated: c.Created, ServerSrcLocatorPrefix: c.SP,
+		ID: server.DerivedID(c, "records"), Title: c.Name + ": Records", Author: server.Author, Updated: c.Created,
+		ServerSrcLocatorPrefix: c.SP,
 	}
 	if before > 0 {
 		prev, err := addresses.Archive(v, p.feed(c), before)
@@ -181,18 +184,23 @@ func (p publisher) complete(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		feed := &feeds.Feed{
-			ID: server.DerivedID(c, "records/complete"), Title: server.Title(c) + ": Records", Author: server.Author, Updated: c.Updated,
+			ID: server.DerivedID(c, "records/complete"), Title: server.Title(c) + ": Records", Author: server.Author,
+			Updated:                c.Updated,
 			ServerSrcLocatorPrefix: c.SP, Complete: true,
 			Links: slices.Concat([]feeds.Link{
-				server.AtomLink("self", p.completeFeed(c)), server.AtomLink("up", p.URLs.Map(c)), server.AtomLink(feeds.RelRecordsFeed, p.feed(c)),
+				server.AtomLink("self", p.completeFeed(c)), server.AtomLink("up", p.URLs.Map(c)),
+				server.AtomLink(feeds.RelRecordsFeed, p.feed(c)),
 			}, p.CurrentLinks(c), from),
 		}
 		p.AddPartLinks(w.Header(), c)
-		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), server.Title(c), inputs.State(from)) // not what is pruned, nor other settings
+		// not what is pruned, nor other settings
+		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), server.Title(c), inputs.State(from))
 		if _, err := web.Choose(w, r, server.FeedForms); err != nil {
 			return err
 		}
-		return p.Answers.WriteRendered(w, r, p.AsOfNow(w, r, v, state), func(to io.Writer) error { return feed.EncodeWith(to, p.activeEntries(v)) })
+		return p.Answers.WriteRendered(w, r, p.AsOfNow(w, r, v, state), func(to io.Writer) error {
+			return feed.EncodeWith(to, p.activeEntries(v))
+		})
 	})
 }
 

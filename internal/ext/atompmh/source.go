@@ -46,7 +46,8 @@ func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 	var anew *anewError
 	for again := 0; ; again++ {
 		w := a.walk(ref, look, h, anew != nil)
-		w.chain = follow.Chain{Fetcher: look.Fetcher(a.Fetcher), Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL, Check: a.Check, Progress: a.Progress}
+		w.chain = follow.Chain{Fetcher: look.Fetcher(a.Fetcher), Limits: a.Limits, MaxDocs: a.MaxDocs, AllowURL: allowURL,
+			Check: a.Check, Progress: a.Progress}
 		n, err := w.read(ctx, ref)
 		if err == nil && n.Documents > 1 && !w.keeps && w.memory != nil {
 			recent := follow.Recent{URL: ref, ETag: n.ETag, Entries: w.first}
@@ -65,7 +66,8 @@ func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 		err = errors.Join(err, w.stated.Close())
 		switch {
 		case anew == nil && errors.As(err, &anew):
-		case errors.As(err, new(*follow.BrokenError)) && follow.Gone(err) && again < 3: // the feed was cut into other documents meanwhile
+		// the feed was cut into other documents meanwhile
+		case errors.As(err, new(*follow.BrokenError)) && follow.Gone(err) && again < 3:
 		case errors.Is(err, follow.ErrHeadMoved) && again < follow.MaxReadAgain:
 		default:
 			return nil, err
@@ -136,7 +138,10 @@ type lastState struct {
 
 func (a *Source) walk(ref string, look follow.Look, h follow.Inventory, whole bool) *walk {
 	mark := look.Mark
-	w := &walk{Source: a, holder: h, mark: mark, memory: look.Memory, toEnd: look.Whole || whole, whole: whole, always: look.Whole && !look.IfChanged, first: map[string]bool{}, url: ref, stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{}, seed: maphash.MakeSeed()}
+	w := &walk{Source: a, holder: h, mark: mark, memory: look.Memory, toEnd: look.Whole || whole, whole: whole,
+		always: look.Whole && !look.IfChanged, first: map[string]bool{}, url: ref,
+		stated: follow.NewStatements(ref, &a.Scratch), atMarks: map[string]time.Time{}, seen: map[string]bool{},
+		seed: maphash.MakeSeed()}
 	w.stated.Rules.Unsure = true
 	for _, m := range mark.Known() {
 		for _, id := range m.At {
@@ -225,7 +230,8 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 	}
 	if w.whole && w.stated.Count() == 0 && !n.Mark.Complete && n.Mark.Feed == w.mark.Feed { // deletions are stated
 		n.Loss, n.Silent, n.Whole = follow.LossEmpty, true, false
-		n.Why = "the feed has no entries any more, and is no complete one: that would say that everything is deleted, without a word about it"
+		n.Why = "the feed has no entries any more, and is no complete one: that would say that everything is deleted, " +
+			"without a word about it"
 	}
 	if !n.Mark.Complete {
 		n.Span = w.span.Span(n.ToEnd)
@@ -314,7 +320,8 @@ func atTime(id string, at time.Time) string { return at.UTC().Format(time.RFC333
 // of no defined type. One with links to representations is taken for what it is to all
 // other readers of Atom, though, whatever it contains.
 func recordOf(e *feeds.Entry) (follow.Record, bool) {
-	r := follow.Record{ID: e.ID, Title: e.Title, Updated: e.Updated, Deleted: e.IsDeletion(), TopicSI: e.TopicSI, TopicSL: e.TopicSL}
+	r := follow.Record{ID: e.ID, Title: e.Title, Updated: e.Updated, Deleted: e.IsDeletion(), TopicSI: e.TopicSI,
+		TopicSL: e.TopicSL}
 	for _, l := range e.Find("alternate") {
 		r.Representations = append(r.Representations, follow.Representation{URL: l.Href, Type: l.Type})
 	}

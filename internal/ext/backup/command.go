@@ -64,7 +64,9 @@ the data folder, are not in it.`,
 				return err
 			}
 			if keep > 0 && !IsFolder(path) {
-				return cli.UsageError(fmt.Errorf("--keep %d: %s is no folder of backups, so there are no older ones in it; name a folder, with a slash at its end where it is new", keep, args[0]))
+				return cli.UsageError(
+					fmt.Errorf("--keep %d: %s is no folder of backups, so there are no older ones in it; name a folder, with a "+
+						"slash at its end where it is new", keep, args[0]))
 			}
 			r, err := Make(ctx, a.DB, path, a.progress)
 			if err != nil {
@@ -82,7 +84,8 @@ the data folder, are not in it.`,
 				r.Path, r.Rows, r.Files, feeds.FormatTime(r.Taken), megabytes(r.Bytes), megabytes(r.Written))
 		}),
 	}
-	cmd.Flags().IntVar(&keep, "keep", 0, "in DIR, keep this `number` of the newest backups and remove the others; 0: keep all")
+	cmd.Flags().IntVar(&keep, "keep", 0,
+		"in DIR, keep this `number` of the newest backups and remove the others; 0: keep all")
 	cli.CommandLineOnly(cmd.Flags())
 	return a.OnFolder(cmd)
 }
@@ -92,7 +95,8 @@ func (a *app) checkBackupPath(given, path string) error {
 	clean := filepath.Clean(path)
 	_, err := os.Stat(filepath.Dir(clean))
 	if folder := os.IsPathSeparator(path[len(path)-1]); errors.Is(err, fs.ErrNotExist) && !folder {
-		return fmt.Errorf("the folder %s, into which the backup is to go, is missing: make it, or name another path", filepath.Dir(filepath.Clean(given)))
+		return fmt.Errorf("the folder %s, into which the backup is to go, is missing: make it, or name another path",
+			filepath.Dir(filepath.Clean(given)))
 	}
 	data, err := os.Stat(a.DB.Dir())
 	if err != nil {
@@ -100,7 +104,8 @@ func (a *app) checkBackupPath(given, path string) error {
 	}
 	for above := clean; ; above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && os.SameFile(info, data) {
-			return fmt.Errorf("%s is inside of the data folder: a backup there would be lost with it; name a path outside", given)
+			return fmt.Errorf("%s is inside of the data folder: a backup there would be lost with it; name a path outside",
+				given)
 		}
 		if above == filepath.Dir(above) {
 			return nil
@@ -186,7 +191,8 @@ good, or where that move was interrupted after FROM was marked.`,
 			defer stop()
 			from, to := a.place(args[0]), a.target(a.place(args[1]))
 			a.Data = from
-			db, err := a.OpenAt(ctx, from, store.Options{Access: store.Write, EvenMoved: again, Logger: a.Logger(), Damage: func(error) {}})
+			db, err := a.OpenAt(ctx, from, store.Options{Access: store.Write, EvenMoved: again, Logger: a.Logger(),
+				Damage: func(error) {}})
 			if errors.Is(err, store.ErrLocked) {
 				err = fmt.Errorf("another program has %s open: stop it, and try again", from)
 			}
@@ -198,10 +204,12 @@ good, or where that move was interrupted after FROM was marked.`,
 			if err != nil {
 				return err
 			}
-			return a.Tell(m, "moved from %s to %s, and equal: %d rows and %d files, %s; start the programs with %s", m.From, m.To, m.Rows, m.Files, megabytes(m.Bytes), flag(m.To))
+			return a.Tell(m, "moved from %s to %s, and equal: %d rows and %d files, %s; start the programs with %s", m.From,
+				m.To, m.Rows, m.Files, megabytes(m.Bytes), flag(m.To))
 		}),
 	}
-	cmd.Flags().BoolVar(&again, "again", false, "also move a store that was moved: only if the first TO is lost for good, or was never complete")
+	cmd.Flags().BoolVar(&again, "again", false,
+		"also move a store that was moved: only if the first TO is lost for good, or was never complete")
 	a.OnFolder(cmd)
 	if a.Serves { // its arguments say both places
 		for _, name := range []string{"data", "store"} {
@@ -221,7 +229,9 @@ func (a *app) place(arg string) string {
 
 // target returns a place where a store is made.
 func (a *app) target(place string) Target {
-	t := Target{Name: place, Open: func(ctx context.Context, o store.Options) (*store.DB, error) { return a.OpenAt(ctx, place, o) }, Logger: a.Logger()}
+	t := Target{Name: place, Open: func(ctx context.Context, o store.Options) (*store.DB, error) {
+		return a.OpenAt(ctx, place, o)
+	}, Logger: a.Logger()}
 	if !extension.IsAddress(place) {
 		t.Dir = place
 	}

@@ -89,7 +89,9 @@ func decode(name string, content []byte) (*Manifest, error) {
 		return nil, kv.Older(name+" is in", "format", m.Format, Format)
 	}
 	if m.Format != Format {
-		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that made it, or a newer one", name, m.Format, Format)
+		return nil, fmt.Errorf(
+			"%s is in format %d, this program reads format %d: use the version of tmshare that made it, or a newer one", name,
+			m.Format, Format)
 	}
 	for _, f := range m.Files {
 		if !snapshotPath.MatchString(f.Path) {

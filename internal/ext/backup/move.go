@@ -174,7 +174,8 @@ func compare(ctx context.Context, db *store.DB, want *moving.Sum, progress func(
 		return nil
 	})
 	if err == nil && !got.Equal(want) {
-		err = fmt.Errorf("the new store has other rows than were written (%d, not %d): somebody else writes to it", got.Rows, want.Rows)
+		err = fmt.Errorf("the new store has other rows than were written (%d, not %d): somebody else writes to it",
+			got.Rows, want.Rows)
 	}
 	return err
 }

@@ -21,8 +21,8 @@ const (
 	lockPause = 25 * time.Millisecond
 )
 
-// lockFolder keeps other processes from writing to a folder of backups until the file is closed. A process that this one
-// is just starting has the lock of the last backup for a moment.
+// lockFolder keeps other processes from writing to a folder of backups until the file is closed. A process that this
+// one is just starting has the lock of the last backup for a moment.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,7 +77,8 @@ func Prune(path string, keep int) (removed int, err error) {
 	}
 	until := time.Now().Add(-spared)
 	err = filepath.WalkDir(filepath.Join(path, chunkFolder), func(at string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || used[d.Name()] || !chunkName.MatchString(d.Name()) && !strings.HasSuffix(d.Name(), temporary) {
+		if err != nil || d.IsDir() || used[d.Name()] || !chunkName.MatchString(d.Name()) &&
+			!strings.HasSuffix(d.Name(), temporary) {
 			return err
 		}
 		info, err := d.Info()

@@ -80,7 +80,8 @@ func mustBeEmpty(dir string) error {
 		if err := datafolder.Unfinished(dir); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s is not empty: restore or move into a new folder, and put that in its place when you are content with it", dir)
+		return fmt.Errorf(
+			"%s is not empty: restore or move into a new folder, and put that in its place when you are content with it", dir)
 	}
 	return nil
 }

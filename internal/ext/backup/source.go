@@ -30,7 +30,8 @@ func open(path string) (source, *Manifest, error) {
 			return nil, nil, err
 		}
 		if len(all) == 0 {
-			return nil, nil, fmt.Errorf("there is no complete backup in %s: name the file or the folder that \"backup\" wrote", path)
+			return nil, nil, fmt.Errorf("there is no complete backup in %s: name the file or the folder that \"backup\" wrote",
+				path)
 		}
 		return openFolder(path, all[len(all)-1])
 	case manifestName.MatchString(filepath.Base(path)):

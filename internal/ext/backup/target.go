@@ -64,7 +64,8 @@ func newFolderTarget(path string) (*folderTarget, error) {
 	}
 	for _, e := range entries {
 		if name := e.Name(); name != chunkFolder && !manifestName.MatchString(name) && !strings.HasSuffix(name, temporary) {
-			return nil, fmt.Errorf("%s holds other things than backups (%s): name a folder that is empty or new, or a file", path, name)
+			return nil, fmt.Errorf("%s holds other things than backups (%s): name a folder that is empty or new, or a file",
+				path, name)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(path, chunkFolder), 0o700); err != nil {
@@ -155,7 +156,8 @@ func (t *fileTarget) put(name string, packed []byte) (bool, error) {
 }
 
 func (t *fileTarget) add(name string, content []byte) error {
-	if err := t.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content)), ModTime: time.Unix(0, 0)}); err != nil {
+	if err := t.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content)),
+		ModTime: time.Unix(0, 0)}); err != nil {
 		return err
 	}
 	_, err := t.tar.Write(content)

@@ -155,8 +155,10 @@ func (d *demo) publish(ctx context.Context) error {
 	for _, m := range []struct {
 		name, title string
 		doc         []byte
-	}{{"egov", "Government services of Nordhavn", maps.EGov}, {"libraries", "Public libraries of Nordhavn", maps.Libraries}} {
-		c := store.Collection{Name: m.name, SP: server.DefaultPrefix(d.server.BaseURL, m.name), Settings: store.Settings{Title: m.title}}
+	}{{"egov", "Government services of Nordhavn", maps.EGov},
+		{"libraries", "Public libraries of Nordhavn", maps.Libraries}} {
+		c := store.Collection{Name: m.name, SP: server.DefaultPrefix(d.server.BaseURL, m.name),
+			Settings: store.Settings{Title: m.title}}
 		created, err := d.server.Import(ctx, c, bytes.NewReader(m.doc), m.name+".xtm")
 		if err != nil {
 			return err
@@ -194,7 +196,8 @@ func (d *demo) change(ctx context.Context) error {
 	}
 	const psi = "https://psi.egov.example.org/"
 	renewal := tm.CreateTopicBySubjectIdentifier(psi + "service/passport-renewal")
-	renewal.AddName("Renovación del pasaporte", nil, tm.CreateTopicBySubjectIdentifier("http://www.topicmaps.org/xtm/1.0/language.xtm#es"))
+	renewal.AddName("Renovación del pasaporte", nil,
+		tm.CreateTopicBySubjectIdentifier("http://www.topicmaps.org/xtm/1.0/language.xtm#es"))
 	booking := tm.CreateTopicBySubjectIdentifier(psi + "service/appointment-booking")
 	booking.AddName("Booking an appointment", nil)
 	for class := range renewal.Types() {
@@ -245,9 +248,11 @@ func (d *demo) aggregate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("%d topics in the two sources are %d in the merged view: %d subjects are in both", total, count(tm), total-count(tm))
+	d.say("%d topics in the two sources are %d in the merged view: %d subjects are in both", total, count(tm),
+		total-count(tm))
 	if card := tm.TopicBySubjectIdentifier("https://psi.egov.example.org/service/library-card"); card != nil {
-		d.say("One of them, the library card, has %d names, %d occurrences and plays %d roles there", len(card.Names()), len(card.Occurrences()), len(card.RolesPlayed()))
+		d.say("One of them, the library card, has %d names, %d occurrences and plays %d roles there", len(card.Names()),
+			len(card.Occurrences()), len(card.RolesPlayed()))
 	}
 	return nil
 }
@@ -314,7 +319,8 @@ func (d *demo) prove(ctx context.Context) error {
 	if !bytes.Equal(canonical[0].Bytes(), canonical[1].Bytes()) {
 		return fmt.Errorf("the merged view differs from the merge of the server's maps")
 	}
-	d.say("The aggregator's merged view equals the merge of the server's two maps: %d topics, %d bytes of CXTM", count(mine), canonical[0].Len())
+	d.say("The aggregator's merged view equals the merge of the server's two maps: %d topics, %d bytes of CXTM",
+		count(mine), canonical[0].Len())
 	return nil
 }
 
@@ -327,7 +333,8 @@ func (d *demo) sync(ctx context.Context, c node, name string) error {
 	if r.CleanStart {
 		from = "loaded from a snapshot, "
 	}
-	d.say("%s: %s%d entries since, %d fragments applied, in step as of %s", name, from, r.Entries, r.Applied, feeds.FormatTime(r.Mark))
+	d.say("%s: %s%d entries since, %d fragments applied, in step as of %s", name, from, r.Entries, r.Applied,
+		feeds.FormatTime(r.Mark))
 	return nil
 }
 

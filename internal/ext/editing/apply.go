@@ -201,11 +201,13 @@ func (a *applying) associationOf(key fragment.AssociationKey, part fragment.Part
 
 // after iterates over the associations behind one, which a source need not have read for that.
 type after interface {
-	AssociationsAfter(player fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error]
+	AssociationsAfter(player fragment.Ref, part fragment.Part,
+		after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error]
 }
 
 // from iterates over the associations of a topic from a key on.
-func from(src fragment.Source, self fragment.Ref, part fragment.Part, key fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+func from(src fragment.Source, self fragment.Ref, part fragment.Part,
+	key fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
 	quick, ok := src.(after)
 	if !ok {
 		return src.AssociationsOf(self, part)

@@ -51,7 +51,8 @@ const mostTheirs = 20
 
 // conflict answers with what has changed since the form was made. Nothing is published.
 func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
-	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note, Doubles: d.doubles}
+	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note,
+		Doubles: d.doubles}
 	if p == nil {
 		of.plan, of.Gone = &plan{}, true
 	}
@@ -138,9 +139,13 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	for i := range of.Doubles {
 		two := &of.Doubles[i]
 		if two.Kind == ofName {
-			two.Theirs = since(then.Names, t.topic.Names, func(n *fragment.Name) (string, string) { return nameIs(self, n), n.Value })
+			two.Theirs = since(then.Names, t.topic.Names, func(n *fragment.Name) (string, string) {
+				return nameIs(self, n), n.Value
+			})
 		} else {
-			two.Theirs = since(then.Occurrences, t.topic.Occurrences, func(o *fragment.Occurrence) (string, string) { return occurrenceIs(self, o), o.Value })
+			two.Theirs = since(then.Occurrences, t.topic.Occurrences, func(o *fragment.Occurrence) (string, string) {
+				return occurrenceIs(self, o), o.Value
+			})
 		}
 	}
 	return nil

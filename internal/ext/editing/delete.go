@@ -34,7 +34,9 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	if sent {
 		d = read(r.PostForm)
 		if w := e.checkAttribution(r, d); w.Kind != "" {
-			return web.Problemf(http.StatusBadRequest, "who makes a change, or the note, is longer than %s bytes, or has characters that no line has: go back, and change it", w.Text)
+			return web.Problemf(http.StatusBadRequest,
+				"who makes a change, or the note, is longer than %s bytes, or has characters that no line has: go back, "+
+					"and change it", w.Text)
 		}
 		t, p, err = e.attempt(r, "", d.State, r.PostForm.Get("plan"), d, false, without)
 	} else if t, p, err = e.wouldDelete(r); t != nil {
@@ -52,7 +54,8 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 		return pages.SeeOther(w, r, e.page(t))
 	}
 	of := &deletePage{
-		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic, t.collection.Languages()...), URL: e.page(t)},
+		resent: e.resent(r, t, p), plan: p, Topic: pages.Link{Title: pages.Called(t.topic, t.collection.Languages()...),
+			URL: e.page(t)},
 		Author: d.Author, Note: d.Note, Other: other || t.state != d.State,
 	}
 	if name := e.NameOf(r); name != "" {

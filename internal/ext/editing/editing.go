@@ -86,7 +86,8 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 	}
 	last, err := v.Last(t.key)
 	if err == nil && last == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s; find the topic that you mean from the page of the map", t.key, v.Name)
+		err = web.Problemf(http.StatusNotFound,
+			"there is no topic with the key %s in %s; find the topic that you mean from the page of the map", t.key, v.Name)
 	}
 	if err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ const (
 )
 
 // planOf puts a change of a state of a collection into words.
-func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.State, c *fragment.Change) (p plan, err error) {
+func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.State,
+	c *fragment.Change) (p plan, err error) {
 	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
 	put := map[fragment.Ref]*fragment.Topic{}
 	for _, t := range c.PutTopics {
@@ -38,7 +39,8 @@ func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 	name := e.naming(of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
 	for _, entry := range listed {
-		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI], added[entry.TopicSI])
+		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI],
+			added[entry.TopicSI])
 		if err != nil {
 			return p, err
 		}
@@ -50,7 +52,8 @@ func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 
 // naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have
 // pages.
-func (e *editor) naming(c *store.Collection, prior merge.State, put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
+func (e *editor) naming(c *store.Collection, prior merge.State,
+	put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
 	known := map[fragment.Ref]pages.Link{}
 	return func(ref fragment.Ref) (pages.Link, error) {
 		l, ok := known[ref]
@@ -107,7 +110,8 @@ func tagOf(c *fragment.Change) string {
 
 // inWords compares what differs of a topic. What stays is left out before, since it may be much.
 func inWords(
-	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
+	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry,
+	after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
 	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
@@ -156,9 +160,10 @@ func sideOf(of, other *fragment.Topic, associations []*fragment.Association, sel
 	s.fragment.Topic.Names = only(&s, &left, of.Names, other.Names, func(n fragment.Name) *fragment.Topic {
 		return &fragment.Topic{Identity: of.Identity, Names: []fragment.Name{n}}
 	})
-	s.fragment.Topic.Occurrences = only(&s, &left, of.Occurrences, other.Occurrences, func(o fragment.Occurrence) *fragment.Topic {
-		return &fragment.Topic{Identity: of.Identity, Occurrences: []fragment.Occurrence{o}}
-	})
+	s.fragment.Topic.Occurrences = only(&s, &left, of.Occurrences, other.Occurrences,
+		func(o fragment.Occurrence) *fragment.Topic {
+			return &fragment.Topic{Identity: of.Identity, Occurrences: []fragment.Occurrence{o}}
+		})
 	shown := min(len(associations), left)
 	s.fragment.Associations = associations[:shown]
 	s.more += len(associations) - shown

@@ -41,7 +41,8 @@ const mostAttempts = 50
 
 // attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
 // the state that is given, and the change the one with the tag: "" is any. It returns the topic as it was before.
-func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool, decide decision) (*target, *plan, error) {
+func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool,
+	decide decision) (*target, *plan, error) {
 	for range mostAttempts {
 		var t *target
 		if err := e.View(r, func(v *store.View) (err error) { t, err = find(r, v, self); return err }); err != nil {
@@ -57,7 +58,8 @@ func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, 
 				}
 				return nil
 			},
-			Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
+			Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change,
+				error) {
 				change, err := decide(ctx, c.SP, prior, t.self)
 				if err != nil {
 					return nil, err
@@ -75,7 +77,8 @@ func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, 
 			return t, p, err
 		}
 	}
-	busy := web.Problemf(http.StatusServiceUnavailable, "others publish so much that the change found no moment; send the form again")
+	busy := web.Problemf(http.StatusServiceUnavailable,
+		"others publish so much that the change found no moment; send the form again")
 	busy.RetryAfter = time.Second
 	return nil, nil, busy
 }
@@ -97,23 +100,24 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 		}
 		r.PostForm.Set("identifier", string(self)) // so that the next form has it
 	}
-	t, p, err := e.attempt(r, self, d.State, r.PostForm.Get("plan"), d, dry, func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
-		if isNew {
-			if there, err := prior.Topic(self); there != nil || err != nil {
-				d.WrongName = wrong{Kind: "taken"}
-				return nil, cmp.Or(err, errWrong)
+	t, p, err := e.attempt(r, self, d.State, r.PostForm.Get("plan"), d, dry,
+		func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
+			if isNew {
+				if there, err := prior.Topic(self); there != nil || err != nil {
+					d.WrongName = wrong{Kind: "taken"}
+					return nil, cmp.Or(err, errWrong)
+				}
 			}
-		}
-		a, err := e.begin(ctx, sp, prior, self)
-		if err != nil {
-			return nil, err
-		}
-		change, err := a.change(d)
-		if err == nil && change == nil {
-			err = errWrong
-		}
-		return change, err
-	})
+			a, err := e.begin(ctx, sp, prior, self)
+			if err != nil {
+				return nil, err
+			}
+			change, err := a.change(d)
+			if err == nil && change == nil {
+				err = errWrong
+			}
+			return change, err
+		})
 	switch {
 	case errors.Is(err, errGone):
 		return e.conflict(w, r, t, nil, d)

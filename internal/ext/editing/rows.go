@@ -105,10 +105,12 @@ func read(f url.Values) *draft {
 		Author: strings.TrimSpace(f.Get("author")), Note: strings.TrimSpace(f.Get("note")),
 	}
 	for of := range rowsOf(f, ofName) {
-		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.line("type"), Scope: of.text("scope")})
+		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.line("type"),
+			Scope: of.text("scope")})
 	}
 	for of := range rowsOf(f, ofOccurrence) {
-		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.line("type"), Datatype: of.line("datatype"), Scope: of.text("scope")})
+		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.line("type"),
+			Datatype: of.line("datatype"), Scope: of.text("scope")})
 	}
 	for of := range rowsOf(f, ofType) {
 		d.Types = append(d.Types, typeRow{row: of.row(), Type: of.line("type")})
@@ -221,7 +223,8 @@ type numbered struct {
 
 func (d *draft) rows() []numbered {
 	return slices.Concat(
-		number(ofName, d.Names), number(ofOccurrence, d.Occurrences), number(ofType, d.Types), number(ofAssociation, d.Associations),
+		number(ofName, d.Names), number(ofOccurrence, d.Occurrences), number(ofType, d.Types),
+		number(ofAssociation, d.Associations),
 	)
 }
 

@@ -109,7 +109,8 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 		return err
 	}
 	for _, o := range t.topic.Occurrences[from:to] {
-		row := occurrenceRow{row: row{Is: occurrenceIs(t.self, &o)}, Value: o.Value, Type: string(o.Type), Datatype: o.Datatype, Scope: linesOf(o.Scope)}
+		row := occurrenceRow{row: row{Is: occurrenceIs(t.self, &o)}, Value: o.Value, Type: string(o.Type),
+			Datatype: o.Datatype, Scope: linesOf(o.Scope)}
 		if o.Datatype == tmdm.XSDString {
 			row.Datatype = ""
 		}

@@ -128,7 +128,9 @@ func (a *applying) names(d *draft) (err error) {
 // where one would have no theme of its own any more, or be the same as another.
 func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
 	for _, v := range of.Variants {
-		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool { return slices.Contains(of.Scope, theme) })
+		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool {
+			return slices.Contains(of.Scope, theme)
+		})
 		both := append(slices.Clone(scope), own...)
 		slices.Sort(both)
 		if v.Scope = slices.Compact(both); len(v.Scope) == len(scope) {
@@ -236,7 +238,8 @@ func (a *applying) add(made *fragment.Association) error {
 		a.added = append(a.added, made)
 		return nil
 	}
-	a.removed = slices.DeleteFunc(a.removed, func(r *fragment.Association) bool { return r.Key() == key }) // it stays as it is
+	// it stays as it is
+	a.removed = slices.DeleteFunc(a.removed, func(r *fragment.Association) bool { return r.Key() == key })
 	return nil
 }
 
@@ -283,7 +286,9 @@ func (a *applying) association(r *associationRow) (made *fragment.Association, w
 		if other.Player, w, err = a.ref(o.Player); w.Kind != "" || err != nil {
 			return nil, w.at(ofPlayer), err
 		}
-		if !slices.ContainsFunc(made.Roles, func(r fragment.Role) bool { return r.Type == other.Type && r.Player == other.Player }) {
+		if !slices.ContainsFunc(made.Roles, func(r fragment.Role) bool {
+			return r.Type == other.Type && r.Player == other.Player
+		}) {
 			made.Roles = append(made.Roles, other)
 		}
 	}

@@ -50,7 +50,8 @@ ending of OUT:
 
 ` + c.Formats().Help() + `
 
-The default for OUT "-", standard output, is ` + formats.Default.Name + `. CXTM is the canonical form of ISO 13250-4. A further ending .gz gzips OUT, which appears when it is complete; if anything goes
+The default for OUT "-", standard output, is ` + formats.Default.Name + `. CXTM is the canonical form of ISO 13250-4.
+A further ending .gz gzips OUT, which appears when it is complete; if anything goes
 wrong, what was there before stays.
 
 ` + aboutFiles + `
@@ -73,7 +74,8 @@ Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.
 	f.add(c, cmd, formats.Use{Reads: true, Writes: true})
 	cmd.Flags().StringVar(&to, "to", "", "`format`: "+c.Formats().All().String()+" (default: by the ending of OUT)")
 	cli.OneOf(cmd.Flags(), "to", c.Formats().All().Names()...)
-	cmd.Flags().StringVar(&nameTypes, "name-types", "omit", "what becomes of the types of names in XTM 1.0: `omit` or ontopia")
+	cmd.Flags().StringVar(&nameTypes, "name-types", "omit",
+		"what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false,
 		"write nothing, exit code 1, where not all of IN is read, or the format cannot carry all")
@@ -135,7 +137,8 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted; %s is as it was", target.Path)
 	case errors.As(err, &loss):
-		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name, formats.DescribeLosses(lost))
+		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name,
+			formats.DescribeLosses(lost))
 	case err != nil:
 		return err
 	}

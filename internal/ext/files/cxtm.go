@@ -33,7 +33,8 @@ Exit codes: 0 done, 1 error, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			_, err = formats.Target{Path: "-", Stdout: c.Command.OutOrStdout()}.Write(context.Background(), d.Encoder(formats.CXTM, formats.WriteOptions{}))
+			_, err = formats.Target{Path: "-", Stdout: c.Command.OutOrStdout()}.Write(context.Background(),
+				d.Encoder(formats.CXTM, formats.WriteOptions{}))
 			return err
 		}),
 	}

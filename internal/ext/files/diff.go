@@ -62,7 +62,8 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
 		RunE: c.Apart(func(_ context.Context, args []string) error { return c.diffFiles(&f, args[0], args[1], limit) }),
 	}
 	f.add(c, cmd, formats.Use{Reads: true})
-	cmd.Flags().IntVar(&limit, "limit", maxDifferences, "list this `number` of topics at most, 0: all; --json lists all anyway")
+	cmd.Flags().IntVar(&limit, "limit", maxDifferences,
+		"list this `number` of topics at most, 0: all; --json lists all anyway")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if args[0] == "-" && args[1] == "-" {
 			return cli.UsageError(errors.New("only one of the two files can be standard input"))

@@ -44,12 +44,16 @@ type fileFlags struct {
 
 func (f *fileFlags) add(c *commands, cmd *cobra.Command, use formats.Use) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.from, "from", "", "`format` of the file: "+c.Formats().Readable().String()+" (default: by its ending, else XTM)")
+	fl.StringVar(&f.from, "from", "", "`format` of the file: "+c.Formats().Readable().String()+
+		" (default: by its ending, else XTM)")
 	cli.OneOf(cmd.Flags(), "from", c.Formats().Readable().Names()...)
-	fl.StringVar(&f.base, "base", "", "`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
-	fl.StringVar(&f.root, "root", "", "`folder` below which the files that mergeMap names are opened (default: that of the file)")
+	fl.StringVar(&f.base, "base", "",
+		"`URL` that locators in the file are relative to (default: its own file URL; for -, that of the current folder)")
+	fl.StringVar(&f.root, "root", "",
+		"`folder` below which the files that mergeMap names are opened (default: that of the file)")
 	fl.BoolVar(&f.noMerge, "no-merge", false, "leave out the documents that mergeMap names")
-	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize, "read so many `bytes` at most, unpacked and with what is merged in")
+	fl.Int64Var(&f.maxSize, "max-size", formats.DefaultMaxSize,
+		"read so many `bytes` at most, unpacked and with what is merged in")
 	f.checkFormats = c.FormatFlags(fl, use)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return c.check(f) }
 }
@@ -79,7 +83,8 @@ func (c *commands) check(f *fileFlags) error {
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize, Lenient: c.ReadsLeniently(), Formats: c.Formats(),
+		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize,
+		Lenient: c.ReadsLeniently(), Formats: c.Formats(),
 	}
 	if f.noMerge {
 		s.Unmerged = func(l tmdm.Locator) { c.Display.Line(fmt.Sprintf("left out: %s, which a mergeMap names", l)) }

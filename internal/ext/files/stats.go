@@ -111,7 +111,8 @@ func statisticsOf(d *formats.Document, top int) *statistics {
 	c := counter{
 		statistics: statistics{File: d.Name, Base: d.Base, Version: d.Version, Syntax: d.Syntax()},
 		scopes:     map[any]bool{}, themes: map[any]bool{},
-		types: map[*tmdm.Topic]int{}, assocs: map[*tmdm.Topic]int{}, occurrences: map[*tmdm.Topic]int{}, naming: map[*tmdm.Topic]int{},
+		types: map[*tmdm.Topic]int{}, assocs: map[*tmdm.Topic]int{}, occurrences: map[*tmdm.Topic]int{},
+		naming: map[*tmdm.Topic]int{},
 	}
 	c.reifies(d.Map, &c.Reified.TopicMap)
 	for t := range d.Map.Topics() {

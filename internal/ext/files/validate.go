@@ -64,7 +64,8 @@ warnings, and the "rule" that is broken where there is a name for it.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: c.Apart(func(_ context.Context, args []string) error { return c.validateFile(&f, args[0], previous) }),
 	}
-	cmd.Flags().StringVar(&previous, "previous", "", "`file` with the version before, to warn of ids that were numbered anew")
+	cmd.Flags().StringVar(&previous, "previous", "",
+		"`file` with the version before, to warn of ids that were numbered anew")
 	f.add(c, cmd, formats.Use{Reads: true})
 	return cmd
 }
@@ -151,7 +152,8 @@ func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string
 	if err != nil || change.Renumbered == 0 {
 		return nil, err
 	}
-	return []problem{{File: d.Name, Problem: losses.RenumberedWarning(change.Renumbered), Warning: true, Rule: losses.RenumberedRule}}, nil
+	return []problem{{File: d.Name, Problem: losses.RenumberedWarning(change.Renumbered), Warning: true,
+		Rule: losses.RenumberedRule}}, nil
 }
 
 // invalid is the error of a file in which something is wrong, all of which has

@@ -21,10 +21,11 @@ import (
 
 // Audit is what a comparison of a mirror with its Source has brought (Z39.99 §5.2, Audit).
 type Audit struct {
-	URL       string `json:"url"`
-	Compared  int    `json:"compared"`  // resources that the Source lists
-	Unstated  int    `json:"unstated"`  // of these, those whose bytes it says nothing of: they were compared with what was fetched
-	Documents int    `json:"documents"` // of the Source that were read
+	URL      string `json:"url"`
+	Compared int    `json:"compared"` // resources that the Source lists
+	// of these, those whose bytes it says nothing of: they were compared with what was fetched
+	Unstated  int `json:"unstated"`
+	Documents int `json:"documents"` // of the Source that were read
 
 	// Gap says why the Source cannot be compared with as it is now, "" where it can.
 	Gap string `json:"gap,omitempty"`
@@ -53,7 +54,8 @@ func (a *Audit) Equal() bool {
 // AuditMirror compares the files of a mirror with what the Source at the URL, or at that of the
 // last round, says now: with the Resource List and what has changed since. The digests are
 // those of the files as they are. It changes nothing. progress may be nil.
-func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, progress func(done, total int)) (*Audit, error) {
+func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string,
+	progress func(done, total int)) (*Audit, error) {
 	f, err := openToRead(dir)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,8 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string, p
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{URL: ref, Documents: news.Documents, Gap: news.Gap, Missing: []Difference{}, Different: []Difference{}, Superfluous: []Difference{}, Unsure: []Difference{}, Others: []string{}}
+	a := &Audit{URL: ref, Documents: news.Documents, Gap: news.Gap, Missing: []Difference{}, Different: []Difference{},
+		Superfluous: []Difference{}, Unsure: []Difference{}, Others: []string{}}
 	listed := map[string]bool{}
 	for r, err := range news.Records(ctx) {
 		if err != nil {
@@ -228,8 +231,10 @@ func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool, n
 		different("the last version could not be had: " + held.Missing.Reason)
 	case len(stated.Hashes) == 0 && (newer[r.ID] || !r.Placed && r.Updated.After(held.Updated)):
 		different("the Source has changed it since the last round")
-	case len(stated.Hashes) == 0 && now.Complete && !r.Before.IsZero() && f.state.Mark.Updated.Before(r.Before) && f.state.Mark.Updated.Before(now.Updated):
-		a.Unsure = append(a.Unsure, Difference{r.ID, held.File, "the Source states only the day of its last change, and the last round was on that day"})
+	case len(stated.Hashes) == 0 && now.Complete && !r.Before.IsZero() && f.state.Mark.Updated.Before(r.Before) &&
+		f.state.Mark.Updated.Before(now.Updated):
+		a.Unsure = append(a.Unsure,
+			Difference{r.ID, held.File, "the Source states only the day of its last change, and the last round was on that day"})
 	}
 	if stated.IsZero() {
 		a.Unstated++

@@ -78,7 +78,8 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 	}
 	o.Parallel, o.MaxSize = cmp.Or(o.Parallel, usualParallel), cmp.Or(o.MaxSize, usualMaxSize)
 	o.ConfirmAfter = cmp.Or(o.ConfirmAfter, 10*time.Minute)
-	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{}, dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
+	f := &Folder{Options: o, durable: true, every: 2 * time.Second, now: now, names: map[string]string{},
+		dirs: map[string]int{}, own: fmt.Sprintf("%08x", rand.Uint32())}
 	if f.reading, err = openToRead(dir); err != nil {
 		return nil, err
 	}
@@ -88,7 +89,8 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 		}
 	}()
 	if f.state.URL != "" && f.state.Mirror != f.Mirror {
-		return nil, fmt.Errorf("%s is %s: it goes on as that", dir, map[bool]string{true: "a mirror", false: "a folder of records that are harvested, no mirror"}[f.state.Mirror])
+		return nil, fmt.Errorf("%s is %s: it goes on as that", dir,
+			map[bool]string{true: "a mirror", false: "a folder of records that are harvested, no mirror"}[f.state.Mirror])
 	}
 	f.state.Mirror = f.Mirror
 	for id, held := range f.state.Records {
@@ -153,7 +155,8 @@ func (f *Folder) there() (map[string]bool, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if info, lost := f.root.Lstat(dir); err != nil && dir != "." && (lost != nil || !info.IsDir()) { // it is no folder any more
+		// it is no folder any more
+		if info, lost := f.root.Lstat(dir); err != nil && dir != "." && (lost != nil || !info.IsDir()) {
 			continue
 		}
 		if err != nil {

@@ -60,7 +60,9 @@ func choose(all []follow.Representation, formats []string) []follow.Representati
 	var chosen []follow.Representation
 	for _, format := range formats {
 		for _, r := range all {
-			there := slices.ContainsFunc(chosen, func(c follow.Representation) bool { return c.URL == r.URL && c.Type == r.Type })
+			there := slices.ContainsFunc(chosen, func(c follow.Representation) bool {
+				return c.URL == r.URL && c.Type == r.Type
+			})
 			if is(r.Type, format) && !there {
 				chosen = append(chosen, r)
 			}

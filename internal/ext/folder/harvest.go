@@ -1,6 +1,6 @@
-// Package folder is an extension: the commands of tmshare-client that keep copies of the records of a source in a folder,
-// a file for each (harvest.go, mirror.go). The folder is flat (names.go), or a mirror, laid out as URIs are (tree.go).
-// [AuditMirror] compares a mirror with its source.
+// Package folder is an extension: the commands of tmshare-client that keep copies of the records of a source in a
+// folder, a file for each (harvest.go, mirror.go). The folder is flat (names.go), or a mirror, laid out as URIs are
+// (tree.go). [AuditMirror] compares a mirror with its source.
 package folder
 
 import (
@@ -86,12 +86,15 @@ Exit codes: 0 done, 3 done but for some records that could not be had, or in dou
 		RunE: a.Apart(func(ctx context.Context, args []string) error {
 			return a.roundInto(ctx, args, &f, func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source {
 				check := func(d *follow.Document) error { return discover.RecordsOnly(d.Feed, d.From) }
-				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Check: check, Progress: read}
+				return &atompmh.Source{Fetcher: fetcher, Limits: harvestLimits, Scratch: a.scratch(dir), Check: check,
+					Progress: read}
 			})
 		}),
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.Formats, "format", nil, "`media type` of records that are wanted (repeatable, the best first; default: those of the last round, all in the first)")
+	fl.StringArrayVar(&f.Formats, "format", nil,
+		"`media type` of records that are wanted (repeatable, the best first; default: those of the last round, all "+
+			"in the first)")
 	f.flags(fl, "`number` of records that are fetched at a time")
 	return cmd
 }
@@ -107,7 +110,8 @@ func (f *folderRound) flags(fl *pflag.FlagSet, parallel string) {
 		if f.doubts.MaxDelete.Allows(&losses.Measure{Topics: held, Deleted: lost}) {
 			return nil
 		}
-		return fmt.Errorf("%d of %s would be removed. If that is right, --max-delete all lets it through", lost, countOf(held, f.record))
+		return fmt.Errorf("%d of %s would be removed. If that is right, --max-delete all lets it through", lost,
+			countOf(held, f.record))
 	}
 }
 
@@ -171,7 +175,8 @@ func (a *app) told(dir, phase string, unit client.Unit) func(done, total int64) 
 }
 
 // roundInto does a round of the source that make returns, and says how it has gone.
-func (a *app) roundInto(ctx context.Context, args []string, f *folderRound, source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
+func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
+	source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
 	dir, ref := f.split(args)
 	if _, err := os.Stat(dir); err != nil && ref == "" {
 		return fmt.Errorf("%w: the first round needs a URL, as in \"tmshare-client %s URL %s\"", err, f.command, dir)
@@ -204,7 +209,8 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound, sour
 
 // noneWanted returns the error of a round in which there is no record in a format that is wanted.
 func noneWanted(r *Round, wanted []string) error {
-	text := fmt.Sprintf("none of the %s is in a format that is wanted (%s)", countOf(r.Unwanted, "record"), strings.Join(wanted, ", "))
+	text := fmt.Sprintf("none of the %s is in a format that is wanted (%s)", countOf(r.Unwanted, "record"),
+		strings.Join(wanted, ", "))
 	if len(r.Offered) == 0 { // it was said in the round that has found them
 		return fmt.Errorf("%s; name another with --format", text)
 	}
@@ -249,7 +255,9 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *Round, err error) error
 
 // advice says what to do about a doubt.
 func (f *folderRound) advice(dir string, doubt *follow.DoubtError) string {
-	return doubt.Advice(func(flag string) string { return fmt.Sprintf("\"tmshare-client %s %s %s\"", f.command, flag, dir) })
+	return doubt.Advice(func(flag string) string {
+		return fmt.Sprintf("\"tmshare-client %s %s %s\"", f.command, flag, dir)
+	})
 }
 
 func (f *folderRound) describe(r *Round) string {

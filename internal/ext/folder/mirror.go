@@ -70,7 +70,8 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
   tmshare-client mirror --audit museum                            # is it what the Source has?
 
   # its documents are on www, its resources elsewhere, and there are copies on a third host
-  tmshare-client mirror --host data.example.org --host mirror.example.net https://www.example.org/capabilitylist.xml data
+  tmshare-client mirror --host data.example.org --host mirror.example.net \
+    https://www.example.org/capabilitylist.xml data
   tmshare-client mirror --no-dumps --parallel 2 --json data       # gently, and for programs`,
 		Args:    cli.Args(cobra.RangeArgs(1, 2)),
 		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
@@ -100,7 +101,8 @@ audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
 }
 
 // resourceSync returns what reads the documents of a Source.
-func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound, read func(documents int)) *destination.Source {
+func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound,
+	read func(documents int)) *destination.Source {
 	s := &destination.Source{
 		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
 		Downloading: a.told(dir, "fetching a package", client.Bytes),
@@ -173,7 +175,8 @@ func describeAudit(audit *Audit) string {
 	if audit.Equal() {
 		fmt.Fprintf(&b, "equal to what the Source lists: %s", countOf(audit.Compared, "resource"))
 	} else {
-		fmt.Fprintf(&b, "of %s %d missing, %d different; %d superfluous", countOf(audit.Compared, "resource"), len(audit.Missing), len(audit.Different), len(audit.Superfluous))
+		fmt.Fprintf(&b, "of %s %d missing, %d different; %d superfluous", countOf(audit.Compared, "resource"),
+			len(audit.Missing), len(audit.Different), len(audit.Superfluous))
 	}
 	if n := len(audit.Unsure); n > 0 {
 		fmt.Fprintf(&b, "; %d may have changed since the last round", n)
@@ -182,7 +185,8 @@ func describeAudit(audit *Audit) string {
 		fmt.Fprintf(&b, "; not compared with the Source as it is now: %s", audit.Gap)
 	}
 	if audit.Unstated > 0 {
-		fmt.Fprintf(&b, "; of %d the Source states neither length nor hash: they are as they were fetched, or listed here", audit.Unstated)
+		fmt.Fprintf(&b, "; of %d the Source states neither length nor hash: they are as they were fetched, or listed here",
+			audit.Unstated)
 	}
 	switch n := len(audit.Others); {
 	case n == 1:

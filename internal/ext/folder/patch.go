@@ -13,9 +13,11 @@ import (
 // patched makes a representation of a record by its patch, of what is held of the record. It
 // reports false where that does not lead to what the source states of the representation, or
 // where it cannot be tried: all of it is to be fetched then, which is always right.
-func (r *round) patched(ctx context.Context, record follow.Record, from follow.Representation, before Held) (taken, bool) {
+func (r *round) patched(ctx context.Context, record follow.Record, from follow.Representation,
+	before Held) (taken, bool) {
 	p := from.Patch
-	if p == nil || !r.Mirror || r.anew || from.Open != nil || before.File == "" || before.Missing != nil || before.Stale || before.Length > follow.MaxPatched {
+	if p == nil || !r.Mirror || r.anew || from.Open != nil || before.File == "" || before.Missing != nil || before.Stale ||
+		before.Length > follow.MaxPatched {
 		return taken{}, false
 	}
 	changes, err := r.fetchPatch(ctx, p)
@@ -45,7 +47,8 @@ func (r *round) fetchPatch(ctx context.Context, p *follow.Patch) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	q := fetch.Request{URL: p.URL, Accept: patch.MediaType, Max: p.Fixity.Length, AllowURL: r.allowURL, Within: r.Fetcher.MaxTime}
+	q := fetch.Request{URL: p.URL, Accept: patch.MediaType, Max: p.Fixity.Length, AllowURL: r.allowURL,
+		Within: r.Fetcher.MaxTime}
 	changes, _, err := fetch.Do(ctx, r.Fetcher, q, func(a *fetch.Answer) ([]byte, error) {
 		b, err := io.ReadAll(p.Fixity.Verify(p.URL, a.Body))
 		if follow.OutOfDate(err) {

@@ -80,17 +80,20 @@ func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Rou
 	case iri.SameDocument(f.state.URL, ref):
 		ref = f.state.URL
 	case f.state.URL != "":
-		return nil, fmt.Errorf("%s holds the records of %s: take another folder for those of %s", f.root.Name(), f.state.URL, ref)
+		return nil, fmt.Errorf("%s holds the records of %s: take another folder for those of %s", f.root.Name(),
+			f.state.URL, ref)
 	}
 	allowURL, err := f.Fetcher.AllowURL(ref)
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Folder: f, Round: &Round{URL: ref}, allowURL: allowURL, hosts: newHosts(f.Parallel), ahead: map[string]bool{}}
+	r := &round{Folder: f, Round: &Round{URL: ref}, allowURL: allowURL, hosts: newHosts(f.Parallel),
+		ahead: map[string]bool{}}
 	r.changed = f.want() && f.state.URL != ""
 	f.saved = f.now()
 	e := follow.Engine[taken]{
-		Source: s, URL: ref, Sink: r, Parallel: f.Parallel * (1 + len(f.Fetcher.Hosts)), Batch: 1, MaxWaiting: math.MaxInt, Progress: r.tell,
+		Source: s, URL: ref, Sink: r, Parallel: f.Parallel * (1 + len(f.Fetcher.Hosts)), Batch: 1, MaxWaiting: math.MaxInt,
+		Progress: r.tell,
 	}
 	e.Judging = follow.Judging{Now: f.now, After: f.ConfirmAfter, Confirm: f.Confirm, MaxLoss: f.MaxLoss}
 	before, _ := marshal(f.state.Memory)
@@ -132,7 +135,9 @@ func (r *round) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.R
 		if now := p.About(id); !first || m == nil || now != nil && now.Planned {
 			continue
 		}
-		again = append(again, p.Again(follow.Record{ID: id, Title: held.Title, Updated: m.Updated, Unsure: m.Unsure, Representations: m.Representations}))
+		again = append(again,
+			p.Again(follow.Record{ID: id, Title: held.Title, Updated: m.Updated, Unsure: m.Unsure,
+				Representations: m.Representations}))
 	}
 	slices.SortFunc(again, func(a, b follow.Record) int {
 		return r.state.Records[a.ID].Missing.Tried.Compare(r.state.Records[b.ID].Missing.Tried)
@@ -188,7 +193,8 @@ func (r *round) Fetch(ctx context.Context, record *follow.Record, _ bool) (taken
 }
 
 // Commit implements [follow.Sink].
-func (r *round) Commit(_ context.Context, some []follow.Result[taken], _ func(*follow.Record) bool) ([]*follow.Record, error) {
+func (r *round) Commit(_ context.Context, some []follow.Result[taken],
+	_ func(*follow.Record) bool) ([]*follow.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range some {

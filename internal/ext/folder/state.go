@@ -55,7 +55,8 @@ type Held struct {
 	Stated  []string  `json:"stated,omitempty"` // digests that the source has stated and the file has: "md5:…"
 
 	Unwanted bool `json:"unwanted,omitempty"` // it is in none of the formats that are wanted
-	Stale    bool `json:"stale,omitempty"`    // to be looked at anew: other formats are wanted than before, or the version is not the one that it seemed to be
+	// to be looked at anew: other formats are wanted than before, or the version is not the one that it seemed to be
+	Stale bool `json:"stale,omitempty"`
 
 	Missing *Missing `json:"missing,omitempty"` // a version that could not be had, and is tried for again
 }
@@ -84,7 +85,8 @@ func readState(root *os.Root) (*State, error) {
 			return nil, fmt.Errorf("%s cannot be read: %w", filepath.Join(root.Name(), StateFile), err)
 		}
 		if s.Version != 1 {
-			return nil, fmt.Errorf("%s has version %d, which this program does not know", filepath.Join(root.Name(), StateFile), s.Version)
+			return nil, fmt.Errorf("%s has version %d, which this program does not know", filepath.Join(root.Name(), StateFile),
+				s.Version)
 		}
 	}
 	if s.Records == nil {

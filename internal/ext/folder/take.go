@@ -104,10 +104,13 @@ func (r *round) unpack(temp string, from follow.Representation) (Held, error) {
 }
 
 // download fetches a representation, unless the server says that it is the one held.
-func (r *round) download(ctx context.Context, temp string, record *follow.Record, from follow.Representation, before Held) (held Held, same bool, err error) {
-	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, AllowURL: r.allowURL, Within: r.Fetcher.MaxTime}
+func (r *round) download(ctx context.Context, temp string, record *follow.Record, from follow.Representation,
+	before Held) (held Held, same bool, err error) {
+	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, AllowURL: r.allowURL,
+		Within: r.Fetcher.MaxTime}
 	mayBeSame := before.File != "" && before.URL == from.URL && (before.Type == from.Type || r.Mirror && from.Type == "")
-	if mayBeSame && !r.anew && !strings.HasPrefix(before.ETag, "W/") && follow.Compare(before.fixity(), from.Fixity) != follow.Different {
+	if mayBeSame && !r.anew && !strings.HasPrefix(before.ETag, "W/") &&
+		follow.Compare(before.fixity(), from.Fixity) != follow.Different {
 		q.ETag = before.ETag
 	}
 	coded := from.Fixity.Encoding != ""
@@ -148,7 +151,8 @@ func (r *round) receive(temp string, from follow.Representation, content io.Read
 		err = fetch.Permanent(err)
 	}
 	return Held{
-		URL: from.URL, Type: cmp.Or(from.Type, mediaType), Length: n, SHA256: hex.EncodeToString(sum.Sum(nil)), Stated: from.Fixity.Digests(),
+		URL: from.URL, Type: cmp.Or(from.Type, mediaType), Length: n, SHA256: hex.EncodeToString(sum.Sum(nil)),
+		Stated: from.Fixity.Digests(),
 	}, err
 }
 

@@ -94,7 +94,8 @@ func segment(s string) string {
 		switch c := s[i]; {
 		case c == '.' && (dots || i == len(s)-1), c == '-' && i == 0:
 			escape(c)
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~!$&'()+,;=@[]%", c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("-._~!$&'()+,;=@[]%", c) >= 0:
 			b.WriteByte(c)
 		default:
 			escape(c)

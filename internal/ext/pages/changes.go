@@ -57,7 +57,8 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
 	}
-	made.Forms = append(p.data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)), link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
+	made.Forms = append(p.data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)),
+		link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made, nil
 }
 
@@ -129,8 +130,8 @@ func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
 }
 
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
-// those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead here
-// with both.
+// those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead
+// here with both.
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	before, err := web.Number(r, "before", v.Head+1)
 	if err != nil {
@@ -229,6 +230,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			change
 			PastStatement
 		}{made, words}
-		return &page{Title: made.Title, Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}), Of: of}, err
+		return &page{Title: made.Title, Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}),
+			Of: of}, err
 	})
 }

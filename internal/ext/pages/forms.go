@@ -14,7 +14,8 @@ import (
 type Link = link
 
 // WriteForm answers with a page for one person, which no cache keeps: a form, or what comes of one. Path leads to it.
-func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link, of any) error {
+func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link,
+	of any) error {
 	var b bytes.Buffer
 	if path == nil {
 		path = p.Trail(nil)
@@ -40,8 +41,8 @@ func (p *Pages) Naming(v *store.View, r *http.Request) func(fragment.Ref) (Link,
 	return p.describer(v, r).link
 }
 
-// Called returns what a topic is called in titles and links for a reader of some languages. One whose name cannot be seen
-// is called by its identifier.
+// Called returns what a topic is called in titles and links for a reader of some languages. One whose name cannot be
+// seen is called by its identifier.
 func Called(t *fragment.Topic, languages ...string) string {
 	return (&store.Entry{Title: t.Title(languages...), TopicSI: t.TopicSI()}).Label()
 }

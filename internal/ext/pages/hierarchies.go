@@ -43,7 +43,8 @@ const (
 
 // relations returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func relations(v *store.View) (all []relation, err error) {
-	if err := v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, broader, narrower, rdfSubject, rdfObject, tmdm.PSISupertypeSubtype}); err != nil {
+	if err := v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, broader, narrower, rdfSubject,
+		rdfObject, tmdm.PSISupertypeSubtype}); err != nil {
 		return nil, err
 	}
 	ref := func(l tmdm.Locator) fragment.Ref {
@@ -81,7 +82,8 @@ func relations(v *store.View) (all []relation, err error) {
 		}
 	}
 	one := func(l tmdm.Locator) map[fragment.Ref]bool { return map[fragment.Ref]bool{ref(l): true} }
-	for typ, roles := range map[tmdm.Locator][2]tmdm.Locator{broader: {rdfObject, rdfSubject}, narrower: {rdfSubject, rdfObject}} {
+	for typ, roles := range map[tmdm.Locator][2]tmdm.Locator{broader: {rdfObject, rdfSubject},
+		narrower: {rdfSubject, rdfObject}} {
 		if typ := ref(typ); typ != "" && err == nil {
 			all = append(all, relation{typ, one(roles[0]), one(roles[1])})
 		}
@@ -132,7 +134,8 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 			})
 		}
 	}
-	return web.Problemf(http.StatusNotFound, "%s shows no such hierarchy: the page of the map lists those that it has", v.Name)
+	return web.Problemf(http.StatusNotFound, "%s shows no such hierarchy: the page of the map lists those that it has",
+		v.Name)
 }
 
 // treeOf returns the tree of a hierarchy.

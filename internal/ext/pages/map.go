@@ -48,7 +48,8 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 	return p.writeTagged(w, r, c, web.Digest([]byte(tag)), "map", func() (*page, error) {
 		of := aboutMap{
 			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
-			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c), Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
+			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c),
+			Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
 			Current: p.data(p.URLs.Current(c), "", c.InRDF()), AllSnapshots: p.URLs.Snapshots(c) + Ending,
 			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],

@@ -55,8 +55,8 @@ func (p *Pages) operate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// nodeAt returns the address of the page of the node, "" for those who may not see it. The answer that has it is for them
-// alone.
+// nodeAt returns the address of the page of the node, "" for those who may not see it. The answer that has it is for
+// them alone.
 func (p *Pages) nodeAt(r *http.Request) string {
 	if p.node == nil || p.mayOperate(r) != nil {
 		return ""

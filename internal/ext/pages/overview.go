@@ -84,7 +84,9 @@ func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) erro
 	if t != nil {
 		si = t.TopicSI()
 	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
-		return cmp.Or(err, error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, layout.Cut(string(si)))))
+		return cmp.Or(err,
+			error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name,
+				layout.Cut(string(si)))))
 	}
 	to := p.URLs.Topic(&v.Collection, si) + Ending
 	if at := r.URL.Query().Get("at"); at != "" {

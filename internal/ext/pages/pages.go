@@ -77,12 +77,14 @@ type link layout.Link
 const Policy = layout.Policy
 
 // write answers with a page that is made of a state of a collection, if the client does not have it.
-func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string, of func() (*page, error)) error {
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string,
+	of func() (*page, error)) error {
 	return p.writeTagged(w, r, c, p.tag(r, c), name, of)
 }
 
 // writeTagged answers with a page of a collection, if the client does not have the one with the tag.
-func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string, of func() (*page, error)) error {
+func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string,
+	of func() (*page, error)) error {
 	head(w)
 	if p.edits(r) {
 		tag += "-edit" // there are links to forms on it
@@ -216,7 +218,8 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		Missing bool
 		Maps    string
 	}{
-		Problem: problem, Origin: addressOf(problem.Origin), Missing: problem.Status == http.StatusNotFound, Maps: p.URLs.Overview() + Ending,
+		Problem: problem, Origin: addressOf(problem.Origin), Missing: problem.Status == http.StatusNotFound,
+		Maps:   p.URLs.Overview() + Ending,
 		Detail: strings.TrimPrefix(problem.Detail, store.ErrNotFound.Error()+": "), // the title says that it is not there
 	}
 	head(w)

@@ -38,7 +38,8 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	}
 	c, now := &v.Collection, p.URLs.Topic(&v.Collection, last.TopicSI)+Ending
 	if was == nil {
-		return web.Problemf(http.StatusNotFound, "no topic of %s was %s at %s; what became of it is at %s", v.Name, last.TopicSI, feeds.FormatTime(t), now)
+		return web.Problemf(http.StatusNotFound, "no topic of %s was %s at %s; what became of it is at %s", v.Name,
+			last.TopicSI, feeds.FormatTime(t), now)
 	}
 	src := &merge.Memory{}
 	if err := merge.Apply(src, was); err != nil {
@@ -82,7 +83,8 @@ type PastStatement struct {
 
 // InWords prepares what a change has changed for a page, so many statements of each. Topics are called as the function
 // says.
-func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Ref) (Link, error)) (said PastStatement, err error) {
+func InWords(added, removed []mapdiff.Statement, most int,
+	name func(fragment.Ref) (Link, error)) (said PastStatement, err error) {
 	if said.Added, err = Statements(added[:min(len(added), most)], name); err == nil {
 		said.Removed, err = Statements(removed[:min(len(removed), most)], name)
 	}
@@ -91,7 +93,8 @@ func InWords(added, removed []mapdiff.Statement, most int, name func(fragment.Re
 
 // whatChanged compares what a topic was before an entry with what it was after it.
 func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of PastStatement, err error) {
-	list, err := history.Changes(r.Context(), v, history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
+	list, err := history.Changes(r.Context(), v,
+		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
 	if err != nil || len(list.Changes) == 0 {
 		return of, err
 	}

@@ -208,7 +208,8 @@ func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.S
 }
 
 // associations iterates over those behind the one with a key.
-func (d *describer) associations(self fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+func (d *describer) associations(self fragment.Ref, part fragment.Part,
+	after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
 	if d.past == nil {
 		return d.v.State().AssociationsAfter(self, part, after)
 	}

@@ -20,7 +20,8 @@ type claims struct {
 
 // claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
 // names.
-func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref, as ...fragment.Part) (of claims, err error) {
+func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref,
+	as ...fragment.Part) (of claims, err error) {
 	claims, from, err := derive.ClaimsOf(r.Context(), p.Store, c, topic, as...)
 	of.Claims = claims
 	for _, in := range from {
@@ -77,7 +78,8 @@ func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error)
 		}
 	}
 	for _, o := range said.Occurrences {
-		by.add(keyOf("occurrence", o.Value.Value, o.Value.Datatype, as.ref(o.Value.Type), as.refs(o.Value.Scope)), said.names(o.By))
+		by.add(keyOf("occurrence", o.Value.Value, o.Value.Datatype, as.ref(o.Value.Type), as.refs(o.Value.Scope)),
+			said.names(o.By))
 	}
 	for _, a := range said.Associations {
 		made := fragment.Association{Type: as.ref(a.Value.Type), Scope: as.refs(a.Value.Scope)}
@@ -160,7 +162,8 @@ func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
 
 // writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said
 // does not, and depends on who asks: so the page has no tag of the state.
-func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection, of func() (*page, error)) error {
+func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection,
+	of func() (*page, error)) error {
 	web.RecorderOf(r).Private = true
 	made, err := of()
 	if err != nil {

@@ -173,7 +173,8 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 			Ended       string // why the search ended before it was done
 			Later       bool   // it is not the first page
 			Types       string
-		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(found), a.after != "", p.URLs.Map(c) + "/types" + Ending}}, nil
+		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(found), a.after != "",
+			p.URLs.Map(c) + "/types" + Ending}}, nil
 	})
 }
 
@@ -247,7 +248,8 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 		return err
 	}
 	if a.query.Text == "" {
-		return web.Problemf(http.StatusBadRequest, "say what to look for: ?q=WORDS, names or the beginnings of names, or an identifier")
+		return web.Problemf(http.StatusBadRequest,
+			"say what to look for: ?q=WORDS, names or the beginnings of names, or an identifier")
 	}
 	c := &v.Collection
 	w.Header().Set("Content-Type", "application/json")
@@ -289,7 +291,8 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 	result.URL = d.URLs.Topic(&d.v.Collection, t.TopicSI())
 	shown := valueOf(text.Value)
 	m := &result.Match
-	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type), named(text.Scope)
+	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type),
+		named(text.Scope)
 	types, failed := d.typesOf(t.TopicSI())
 	result.Types = named(types)
 	return result, errors.Join(err, failed)

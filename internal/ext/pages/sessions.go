@@ -46,8 +46,9 @@ func newSessions(p *Pages) *Sessions {
 	s := &Sessions{
 		Pages: p, byID: map[[idLength]byte]*web.Token{},
 		// Servers on one host share its cookies, whatever their ports are.
-		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]), secure: strings.HasPrefix(string(p.URLs), "https:"),
-		local: make([]byte, 32),
+		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]),
+		secure: strings.HasPrefix(string(p.URLs), "https:"),
+		local:  make([]byte, 32),
 	}
 	if s.secure {
 		s.cookie = "__Host-" + s.cookie // browsers take it only with Secure and Path=/, and from this host alone
@@ -78,7 +79,8 @@ func (s *Sessions) begin(t *web.Token) (cookie *http.Cookie, code string) {
 }
 
 func (s *Sessions) cookieOf(value string) *http.Cookie {
-	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: s.secure,
+		SameSite: http.SameSiteStrictMode}
 }
 
 // code returns what says that who has the token has made a value for a purpose.
@@ -138,7 +140,8 @@ func (s *Sessions) check(r *http.Request) error {
 		return err
 	}
 	if !hmac.Equal([]byte(r.PostForm.Get(layout.CodeField)), []byte(s.Code(r))) {
-		return web.Problemf(http.StatusForbidden, "the form is not of this session, so nothing was done: go back, reload the page, and send it again")
+		return web.Problemf(http.StatusForbidden,
+			"the form is not of this session, so nothing was done: go back, reload the page, and send it again")
 	}
 	return nil
 }
@@ -159,7 +162,8 @@ func (s *Sessions) checkSite(r *http.Request) error {
 }
 
 func foreign(base addresses.Base) error {
-	return web.Problemf(http.StatusForbidden, "the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
+	return web.Problemf(http.StatusForbidden,
+		"the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
 }
 
 // isOwn reports whether an origin is that of this server. One on this machine alone has several names.

@@ -49,7 +49,8 @@ func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handle
 func (s *Sessions) here(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		base, err := url.Parse(string(s.URLs))
-		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) || portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
+		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) ||
+			portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
 			return h(w, r)
 		}
 		return SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
@@ -84,8 +85,10 @@ func (s *Sessions) private(may func(*http.Request) error, h web.Handler) web.Han
 }
 
 func parse(w http.ResponseWriter, r *http.Request) error {
-	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(media) != "application/x-www-form-urlencoded" {
-		return web.Problemf(http.StatusUnsupportedMediaType, "this address takes what its form sends; programs POST topics to the address of the topics instead")
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"),
+		";"); strings.TrimSpace(media) != "application/x-www-form-urlencoded" {
+		return web.Problemf(http.StatusUnsupportedMediaType,
+			"this address takes what its form sends; programs POST topics to the address of the topics instead")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
 	err := r.ParseForm()
@@ -110,7 +113,8 @@ func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
 // backTo returns where a page leads that has led to the page to sign in: an address of this server, whatever it is.
 func (s *Sessions) backTo(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\r\n") || len(path) > 8<<10 {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(path, "/") ||
+		strings.ContainsAny(path, "\\\r\n") || len(path) > 8<<10 {
 		return s.URLs.Overview() + Ending
 	}
 	return string(s.URLs) + u.RequestURI()
@@ -157,7 +161,8 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if r.PostForm.Has("out") {
 		return s.signOut(w, r)
 	}
-	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))), form{To: r.PostForm.Get("to"), Kept: Fields(r.PostForm, keptPrefix)}
+	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))),
+		form{To: r.PostForm.Get("to"), Kept: Fields(r.PostForm, keptPrefix)}
 	if t == nil {
 		if err := s.Guesses.Wrong(r); err != nil {
 			return err

@@ -46,11 +46,12 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.Trail(c), Search: p.searchField(c, ""), Of: struct {
-		Snapshots []snapshot
-		Feed      string
-		Current   []link
-	}{all, p.URLs.Snapshots(c), p.data(p.URLs.Current(c), "", c.InRDF())}})
+	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.Trail(c), Search: p.searchField(c, ""),
+		Of: struct {
+			Snapshots []snapshot
+			Feed      string
+			Current   []link
+		}{all, p.URLs.Snapshots(c), p.data(p.URLs.Current(c), "", c.InRDF())}})
 }
 
 // data are the links to all forms of a topic, a fragment or a map at an address, for programs.

@@ -23,7 +23,8 @@ func timelinesOf(v *store.View) (of timelines, err error) {
 	if err != nil || first.Seq >= v.Head {
 		return of, err
 	}
-	changes := &plot.Bars{ID: "changes", From: first.Updated, To: v.Updated, Period: periodOf(v.Updated.Sub(first.Updated))}
+	changes := &plot.Bars{ID: "changes", From: first.Updated, To: v.Updated,
+		Period: periodOf(v.Updated.Sub(first.Updated))}
 	changes.From = changes.From.Truncate(changes.Period)
 	for from, last := changes.From, first.Seq; !from.After(v.Updated); from = from.Add(changes.Period) {
 		until, err := history.At(v, later(first.Updated, from.Add(changes.Period-1)))
@@ -53,7 +54,8 @@ func timelinesOf(v *store.View) (of timelines, err error) {
 }
 
 // periods are those of which a plot has bars, and mostBars is how many it has at most, where a longer one would do.
-var periods = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
+var periods = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
+	7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
 
 const mostBars = 60
 

@@ -102,8 +102,9 @@ type occurrence struct {
 // associations are those of a type in which the topic plays the same role.
 type associations struct {
 	Type, Role link
-	Other      *link // the role of the others, where all have the same and there is one other player each; nil: each item says it
-	Items      []association
+	// the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Other *link
+	Items []association
 }
 
 type association struct {
@@ -221,7 +222,8 @@ type describer struct {
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
-	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
+	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{},
+		order: orderOf(r, &v.Collection)}
 }
 
 // languages returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
@@ -245,10 +247,12 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		if words.IsOpaque(string(l)) {
 			continue
 		}
-		of.SubjectIdentifiers = append(of.SubjectIdentifiers, identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
+		of.SubjectIdentifiers = append(of.SubjectIdentifiers,
+			identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
 	}
 	for _, l := range t.SubjectLocators {
-		of.SubjectLocators = append(of.SubjectLocators, identifying{addressOf(string(l)), d.by[keyOf("sl", string(l), "", "", nil)]})
+		of.SubjectLocators = append(of.SubjectLocators,
+			identifying{addressOf(string(l)), d.by[keyOf("sl", string(l), "", "", nil)]})
 	}
 	topic, query := d.URLs.Topic(&d.v.Collection, t.TopicSI()), ""
 	if d.at != "" {
@@ -260,7 +264,8 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	}
 	if d.past == nil {
 		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()
-		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"}, link{Title: texts.JSONChanges, URL: changes})
+		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
+			link{Title: texts.JSONChanges, URL: changes})
 	}
 	if d.after == nil {
 		if err := d.expect(t.Mentions); err != nil {
@@ -297,7 +302,9 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			return err
 		}
 		for _, variantOf := range atMost(of, texts.MoreVariants, n.Variants) {
-			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool { return slices.Contains(n.Scope, theme) })
+			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool {
+				return slices.Contains(n.Scope, theme)
+			})
 			scope, err := d.links(added)
 			if err != nil {
 				return err

@@ -127,7 +127,8 @@ type hierarchy struct {
 }
 
 func newHierarchy(v *store.View, by relation) *hierarchy {
-	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{}, known: map[[2]fragment.Ref]bool{}}
+	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{},
+		known: map[[2]fragment.Ref]bool{}}
 }
 
 // put puts a topic above another.

@@ -14,12 +14,17 @@ type metrics struct {
 }
 
 var (
-	retries = prometheus.NewDesc("tmshare_database_retries_total", "Transactions that were tried again, as the database was away or others were in the way.", nil, nil)
-	used    = prometheus.NewDesc("tmshare_database_connections_used", "Connections to the database that are in use.", []string{"kind"}, nil)
-	held    = prometheus.NewDesc("tmshare_database_connections", "Connections to the database.", []string{"kind"}, nil)
-	most    = prometheus.NewDesc("tmshare_database_connections_max", "Connections to the database that there may be.", []string{"kind"}, nil)
-	waits   = prometheus.NewDesc("tmshare_database_connection_waits_total", "How often a connection to the database was waited for.", []string{"kind"}, nil)
-	lease   = prometheus.NewDesc("tmshare_lease_held", "Whether this process does a job that one process at a time does.", []string{"job"}, nil)
+	retries = prometheus.NewDesc("tmshare_database_retries_total",
+		"Transactions that were tried again, as the database was away or others were in the way.", nil, nil)
+	used = prometheus.NewDesc("tmshare_database_connections_used", "Connections to the database that are in use.",
+		[]string{"kind"}, nil)
+	held = prometheus.NewDesc("tmshare_database_connections", "Connections to the database.", []string{"kind"}, nil)
+	most = prometheus.NewDesc("tmshare_database_connections_max", "Connections to the database that there may be.",
+		[]string{"kind"}, nil)
+	waits = prometheus.NewDesc("tmshare_database_connection_waits_total",
+		"How often a connection to the database was waited for.", []string{"kind"}, nil)
+	lease = prometheus.NewDesc("tmshare_lease_held", "Whether this process does a job that one process at a time does.",
+		[]string{"job"}, nil)
 )
 
 // Describe implements prometheus.Collector.

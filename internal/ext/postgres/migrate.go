@@ -27,7 +27,8 @@ schema that is there. The schema is "tmshare", or the one that the address names
 certificate of the server verified, unless the address says otherwise (sslmode) or
 leads to a Unix socket.`,
 		Example: `  PGPASSWORD=… tmshare-server migrate --store postgres://tmshare@db.example.org/tmshare
-  tmshare-server serve --store postgres://tmshare@db.example.org/tmshare --listen :8080 --base-url https://maps.example.org`,
+  tmshare-server serve --store postgres://tmshare@db.example.org/tmshare --listen :8080 --base-url \
+    https://maps.example.org`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Store == "" {

@@ -27,7 +27,8 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name: "postgres",
 		Engines: []kv.Opener{{
-			Schemes: []string{"postgres", "postgresql"}, Form: "write " + form + "; PGPASSWORD, or the file that PGPASSFILE names, has its password",
+			Schemes: []string{"postgres", "postgresql"},
+			Form:    "write " + form + "; PGPASSWORD, or the file that PGPASSFILE names, has its password",
 			Open: func(ctx context.Context, address string, o kv.OpenOptions) (_ kv.Engine, err error) {
 				opened, err = open(ctx, address, o)
 				return opened, err
@@ -55,7 +56,9 @@ func options(address string, log *slog.Logger) (o pg.Options, err error) {
 		return o, cli.UsageError(errors.New("the address of the database (--store) is no URL: write " + form))
 	}
 	if _, has := u.User.Password(); has || u.Query().Has("password") {
-		return o, cli.UsageError(errors.New("leave the password out of the address of the database, as lists of processes show it; put it into PGPASSWORD, or into the file that PGPASSFILE names"))
+		return o, cli.UsageError(
+			errors.New("leave the password out of the address of the database, as lists of processes show it; put it into " +
+				"PGPASSWORD, or into the file that PGPASSFILE names"))
 	}
 	return pg.Options{URL: address, Schema: u.Query().Get("search_path"), Logger: log}, nil
 }

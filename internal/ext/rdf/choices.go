@@ -48,7 +48,9 @@ func (c *choices) flags(fl *pflag.FlagSet, use formats.Use) func(map[string]stri
 	return func(files map[string]string) (given bool, err error) {
 		own.VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
 		if err = c.Validate(); err == nil && use.Several {
-			c.graphs, err = cli.PairsOf("graph", c.given, files, func(graph string) error { return (&mapping.Options{Graph: graph}).Validate() })
+			c.graphs, err = cli.PairsOf("graph", c.given, files, func(graph string) error {
+				return (&mapping.Options{Graph: graph}).Validate()
+			})
 		}
 		return given, err
 	}

@@ -132,8 +132,8 @@ func nodes(a *fragment.Association) []fragment.Ref {
 	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
 }
 
-// recordsOf returns the records of a snapshot. Topics of which nothing is said, and that others mention, are provisional:
-// they go with what mentions them.
+// recordsOf returns the records of a snapshot. Topics of which nothing is said, and that others mention, are
+// provisional: they go with what mentions them.
 func recordsOf(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		m, err := mapOf(tm, o)
@@ -146,7 +146,8 @@ func recordsOf(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, erro
 			subjects[mapping.Subject(a)] = true
 		}
 		for record, err := range fragment.Records(m) {
-			if t := record.Topic; t != nil && mentioned[t.TopicSI()] && !subjects[t.TopicSI()] && len(t.Names)+len(t.Occurrences) == 0 {
+			if t := record.Topic; t != nil && mentioned[t.TopicSI()] && !subjects[t.TopicSI()] &&
+				len(t.Names)+len(t.Occurrences) == 0 {
 				provisional := *t
 				provisional.Provisional = true
 				record.Topic = &provisional

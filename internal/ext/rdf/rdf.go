@@ -39,13 +39,16 @@ func (c *choices) formats() formats.Registry {
 	inXML := output{write: rdfxml.Write, stream: func(w io.Writer) statements { return rdfxml.NewWriter(w) }}
 	return formats.Registry{
 		c.notation(formats.Format{
-			Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"}, Endings: []string{".ttl"}, URLEnding: ".ttl",
+			Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"},
+			Endings: []string{".ttl"}, URLEnding: ".ttl",
 		}, readTurtle(turtle.Turtle), inTurtle),
 		c.notation(formats.Format{
-			Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"}, Endings: []string{".nt"}, URLEnding: ".nt",
+			Name: "ntriples", Aliases: []string{"nt"}, Title: "N-Triples", MediaTypes: []string{"application/n-triples"},
+			Endings: []string{".nt"}, URLEnding: ".nt",
 		}, readTurtle(turtle.NTriples), inLines),
 		c.notation(formats.Format{
-			Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"}, Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
+			Name: "rdfxml", Aliases: []string{"rdf"}, Title: titleRDFXML, MediaTypes: []string{"application/rdf+xml"},
+			Endings: []string{".rdf", ".owl"}, URLEnding: ".rdf",
 		}, readXML, inXML),
 		c.notation(formats.Format{
 			Name: "jsonld", Title: "JSON-LD", MediaTypes: []string{"application/ld+json"}, Endings: []string{".jsonld"},
@@ -54,7 +57,8 @@ func (c *choices) formats() formats.Registry {
 			Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
 		}, readTurtle(turtle.TriG), inTurtle),
 		c.notation(formats.Format{
-			Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"}, Endings: []string{".nq"},
+			Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"},
+			Endings: []string{".nq"},
 		}, readTurtle(turtle.NQuads), inLines),
 	}
 }
@@ -76,7 +80,9 @@ type output struct {
 
 func readTurtle(n turtle.Notation) reader {
 	return func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
-		return turtle.Read(r, n, turtle.Options{URI: o.URI, Base: string(o.Base), Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)}}, each)
+		return turtle.Read(r, n,
+			turtle.Options{URI: o.URI, Base: string(o.Base),
+				Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)}}, each)
 	}
 }
 
@@ -87,7 +93,8 @@ func readJSON(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 }
 
 func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
-	limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name, Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
+	limits := scan.Limits{Depth: o.Limits.Depth, Attributes: o.Limits.Attributes, Name: o.Limits.Name,
+		Token: o.Limits.Token, Expansion: o.Limits.Expansion, Growth: o.Limits.Growth}
 	return rdfxml.Read(r, rdfxml.Options{
 		URI: o.URI, Base: string(o.Base), Limits: limits, ContentType: o.ContentType, Tolerated: o.Tolerated,
 	}, each)
@@ -157,7 +164,8 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 }
 
 // document reads a document to its end, and then has it used. The use returns the name of the graph that nobody chose.
-func document(f *formats.Format, read reader, r io.Reader, o *xtm.Options, each func(rdf.Quad) error, use func() (string, error)) error {
+func document(f *formats.Format, read reader, r io.Reader, o *xtm.Options, each func(rdf.Quad) error,
+	use func() (string, error)) error {
 	if o.URI == "" {
 		o.URI = string(o.Base)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 )
 
-// straight implements [formats.Format.Straight]: a graph is read and written as a topic map would be, but for the labels
-// of its blank nodes.
+// straight implements [formats.Format.Straight]: a graph is read and written as a topic map would be, but for the
+// labels of its blank nodes.
 func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format) formats.Straight {
 	return func(to *formats.Format) formats.Straight {
 		out := c.outputs[to]

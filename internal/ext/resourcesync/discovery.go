@@ -37,7 +37,8 @@ func (p *part) description(r *http.Request) (*resources.Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &resources.Description{Server: p.server.BaseURL, About: p.server.About(p.server.URLs.Overview()), Most: p.Sizes.DescribedItems}
+	d := &resources.Description{Server: p.server.BaseURL, About: p.server.About(p.server.URLs.Overview()),
+		Most: p.Sizes.DescribedItems}
 	for i := range all {
 		d.Sites = append(d.Sites, p.site(&all[i]))
 	}
@@ -62,9 +63,12 @@ func (p *part) sourceDescriptionPart(w http.ResponseWriter, r *http.Request) err
 	}
 	n, err := strconv.Atoi(web.Var(r, "n"))
 	if err != nil || n < 1 || n > d.Parts() {
-		return web.Problemf(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(), resources.SourceDescriptionURL(p.server.BaseURL))
+		return web.Problemf(http.StatusNotFound, "there are %d parts of the Source Description at %s", d.Parts(),
+			resources.SourceDescriptionURL(p.server.BaseURL))
 	}
-	return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return d.WritePart(to, n) })
+	return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error {
+		return d.WritePart(to, n)
+	})
 }
 
 // robots is the file in which crawlers look for Sitemaps: the Resource Lists of those

@@ -163,7 +163,8 @@ func (p *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		}
 		digest := about.PatchIn(version)
 		if digest == nil {
-			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s", p.server.URLs.Memento(&v.Collection, e))
+			return web.Problemf(http.StatusNotFound, "no patch leads to this version; it is at %s",
+				p.server.URLs.Memento(&v.Collection, e))
 		}
 		if e.Prior <= v.Horizon {
 			return p.server.Pruned(&v.Collection, "the version that this patch leads from")
@@ -172,6 +173,9 @@ func (p *part) mementoPatch(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Set("Vary", "Accept-Encoding")
 		h.Set("Content-Type", patch.MediaType)
-		return p.server.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), server.CacheForEver, func() ([]byte, error) { return resources.Patch(v, e, version) })
+		return p.server.Answers.WriteBytes(w, r, hex.EncodeToString(digest.SHA256[:16]), server.CacheForEver,
+			func() ([]byte, error) {
+				return resources.Patch(v, e, version)
+			})
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// Protocol returns how a set of resources of a Source is followed (ANSI/NISO Z39.99): each resource is a record, and its
-// URI the record's id.
+// Protocol returns how a set of resources of a Source is followed (ANSI/NISO Z39.99): each resource is a record, and
+// its URI the record's id.
 func Protocol() follow.Protocol {
 	return follow.Protocol{Name: "resourcesync", Segment: "resourcesync", Find: find, Open: open}
 }
@@ -51,7 +51,9 @@ func open(r *follow.Access) (follow.Source, error) {
 		Alternates: true, Subjects: r.Subjects, // what others call the subject of a resource need be none of its identifiers
 		Check: func(set *destination.Set) error {
 			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
-				return fmt.Errorf("%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is the same topic map, subscribe to it under another name", r.URL, set.URL)
+				return fmt.Errorf(
+					"%s: this set of resources is not there any more; the server leads to %s now. Nothing was changed. If that is "+
+						"the same topic map, subscribe to it under another name", r.URL, set.URL)
 			}
 			sp := prefixOf(set)
 			if iri.ToURI(sp) == iri.ToURI(r.Prefix) { // which of the two it is, a document of ResourceSync cannot say

@@ -47,9 +47,12 @@ func Extension() extension.Extension {
 		Settings:  []store.Setting{resources.Offered, resources.ChangesPerList, resources.ChangeListAfter},
 		Flags: func(fl *pflag.FlagSet) {
 			fl.IntVar(&o.ChangesPerList, resources.ChangesPerList.Flag(), o.ChangesPerList, resources.ChangesPerList.Usage)
-			fl.DurationVar(&o.ChangeListAfter, resources.ChangeListAfter.Flag(), o.ChangeListAfter, resources.ChangeListAfter.Usage)
-			fl.IntVar(&o.Sizes.PackageItems, "package-resources", o.Sizes.PackageItems, "`number` of resources in a package of a resource dump")
-			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", o.Sizes.PackageBytes, "largest package of a resource dump, in `bytes`")
+			fl.DurationVar(&o.ChangeListAfter, resources.ChangeListAfter.Flag(), o.ChangeListAfter,
+				resources.ChangeListAfter.Usage)
+			fl.IntVar(&o.Sizes.PackageItems, "package-resources", o.Sizes.PackageItems,
+				"`number` of resources in a package of a resource dump")
+			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", o.Sizes.PackageBytes,
+				"largest package of a resource dump, in `bytes`")
 		},
 		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, o) }, // once the flags are parsed
 		Check: resources.Check,
@@ -98,7 +101,8 @@ func (p *part) links(c *store.Collection) []feeds.Link {
 // topicLinks returns the links from a topic to its TimeGate and TimeMap (RFC 7089 §4.2.1).
 func (p *part) topicLinks(c *store.Collection, e *store.Entry) []feeds.Link {
 	site := p.site(c)
-	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)}, {Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: resources.LinkFormat}}
+	return []feeds.Link{{Rel: "timegate", Href: site.TimeGateURL(e.TopicSI)},
+		{Rel: "timemap", Href: site.TimeMapURL(e.TopicSI), Type: resources.LinkFormat}}
 }
 
 // followed returns the URL of the change list of a collection.

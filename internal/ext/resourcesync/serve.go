@@ -34,7 +34,8 @@ func (p *part) routes(get func(path string, h web.Handler)) {
 
 	document("resourcelist.xml", p.newestSet((*resources.Set).ResourceList))
 	document("resourcedump.xml", p.newestSet((*resources.Set).ResourceDump))
-	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + addresses.SeqPattern + "}", "{n:" + addresses.SeqPattern + "}"
+	const tag, seq, number = "{tag:" + resources.TagPattern + "}", "{seq:" + addresses.SeqPattern + "}",
+		"{n:" + addresses.SeqPattern + "}"
 	lists := func(set *resources.Set) int { return set.Lists }
 	packages := func(set *resources.Set) int { return len(set.Packages) }
 	document("resourcelist-"+tag+"-"+seq+"-"+number+".xml", p.setFile(lists, (*resources.Set).List))
@@ -52,7 +53,8 @@ func (p *part) routes(get func(path string, h web.Handler)) {
 
 // site says where everything of a collection is.
 func (p *part) site(c *store.Collection) *resources.Site {
-	return &resources.Site{Server: p.server.BaseURL, Map: p.server.URLs.Map(c), Epoch: c.Epoch, Mirrors: c.Mirrors, Via: c.Via}
+	return &resources.Site{Server: p.server.BaseURL, Map: p.server.URLs.Map(c), Epoch: c.Epoch,
+		Mirrors: c.Mirrors, Via: c.Via}
 }
 
 // errNotMade says that files are to be made first.
@@ -125,7 +127,8 @@ func (p *part) changes(isTopic bool, write func(*resources.Source, io.Writer, *s
 			if isTopic {
 				p.server.AddFollowLinks(w.Header(), &v.Collection, src.ChangeListURL())
 			}
-			state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open, src.Changes.OpenFrom)
+			state := server.StateOf(&v.Collection) + src.Tag() + fmt.Sprint(src.Changes.Closed, src.Changes.Open,
+				src.Changes.OpenFrom)
 			for _, set := range src.Sets {
 				state += fmt.Sprint(" ", set.Seq)
 			}
@@ -144,7 +147,9 @@ func (p *part) changes(isTopic bool, write func(*resources.Source, io.Writer, *s
 func (p *part) listed(write func(*resources.Source, io.Writer) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return p.source(r, true, func(src *resources.Source, _ *store.View) error {
-			return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error { return write(src, to) })
+			return p.server.Answers.WriteSmall(w, r, resourcesync.MediaTypeXML, server.CacheShortly, func(to io.Writer) error {
+				return write(src, to)
+			})
 		})
 	}
 }
@@ -172,7 +177,9 @@ func (p *part) sourceFile(find func(*http.Request, *resources.Source, *store.Vie
 			if !errors.Is(err, resources.ErrNotThere) {
 				return err
 			}
-			p.server.Logger.Warn("a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be", "error", err)
+			p.server.Logger.Warn(
+				"a file of ResourceSync was removed, or is damaged; it is looked for anew, and made again where it must be",
+				"error", err)
 		}
 		return busyMaking(web.Var(r, "map"))
 	}
@@ -203,7 +210,8 @@ func (p *part) setFile(count func(*resources.Set) int, file func(*resources.Set,
 			}
 			return lasting(r, file(set, n)), nil
 		}
-		return kept{}, web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s", src.ResourceListURL())
+		return kept{}, web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s",
+			src.ResourceListURL())
 	})
 }
 
@@ -213,7 +221,8 @@ func (p *part) closedChanges(file func(*resources.Part) resources.File) web.Hand
 		tag := web.Var(r, "tag")
 		n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 		if err != nil || n == 0 || tag == src.Tag() && n > src.Changes.Closed {
-			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s", src.ChangeListIndexURL())
+			return kept{}, web.Problemf(http.StatusNotFound, "there are no such changes yet; the lists are at %s",
+				src.ChangeListIndexURL())
 		}
 		part, err := p.folder.Part(v, &src.Site, n)
 		switch {
@@ -231,7 +240,9 @@ func (p *part) closedChanges(file func(*resources.Part) resources.File) web.Hand
 				return kept{}, errNotMade
 			}
 		}
-		return kept{}, web.Problemf(http.StatusGone, "these changes are not kept any more; whoever lacks them starts again from the list of resources at %s", src.ResourceListURL())
+		return kept{}, web.Problemf(http.StatusGone,
+			"these changes are not kept any more; whoever lacks them starts again from the list of resources at %s",
+			src.ResourceListURL())
 	})
 }
 

@@ -108,7 +108,8 @@ func (p *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 }
 
 // newest returns the newest set of a collection, nil where none is offered. It is old if a new one is to be made: there
-// is none, or a snapshot that has more, or the plain change list cannot go back to it, or it was the first and had nothing.
+// is none, or a snapshot that has more, or the plain change list cannot go back to it, or it was the first and had
+// nothing.
 func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
 	if !resources.IsOffered(&v.Collection) {
 		return nil, false, nil
@@ -223,7 +224,8 @@ func (p *part) makeSet(ctx context.Context, name string) (set *resources.Set, er
 // makeParts makes the files of closed change lists. It returns the number up to which lists were
 // dropped before, and the number up to which they are to be dropped: those that need not be kept, and
 // those that cannot be made any more, with all before them. made says that there were any to be made.
-func (p *part) makeParts(ctx context.Context, name string, site *resources.Site) (dropped, lost uint64, made bool, err error) {
+func (p *part) makeParts(ctx context.Context, name string,
+	site *resources.Site) (dropped, lost uint64, made bool, err error) {
 	err = p.server.Store.View(ctx, name, func(v *store.View) error {
 		if err := site.Check(&v.Collection); err != nil {
 			return err

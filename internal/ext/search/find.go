@@ -61,7 +61,9 @@ func find(
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
 		}
-		slices.SortStableFunc(all.Results, func(a, b result) int { return cmp.Or(a.match.Compare(b.match), cmp.Compare(a.TopicSI, b.TopicSI)) })
+		slices.SortStableFunc(all.Results, func(a, b result) int {
+			return cmp.Or(a.match.Compare(b.match), cmp.Compare(a.TopicSI, b.TopicSI))
+		})
 		if len(all.Results) > limit {
 			all.Results, all.More = all.Results[:limit], true
 		}
@@ -101,8 +103,8 @@ func (all *found) add(
 	return nil
 }
 
-// resultOf returns how a topic fits a query. It is nil where the topic does not, as what would fit is rejected, and where
-// it was seen before.
+// resultOf returns how a topic fits a query. It is nil where the topic does not, as what would fit is rejected, and
+// where it was seen before.
 func resultOf(
 	view *merge.View, ref fragment.Ref, seen map[fragment.Ref]bool, q words.Query, languages titles.Languages,
 ) (*result, error) {
@@ -131,7 +133,8 @@ func resultOf(
 			return nil, err
 		}
 	}
-	return &result{t.TopicSI(), title, text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text), match}, nil
+	return &result{t.TopicSI(), title, text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text),
+		match}, nil
 }
 
 // sayersOf returns the sources that say a text of a topic.
@@ -161,7 +164,8 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 const maxAnswer = 4 << 20
 
 // findAt asks a server for topics of a map by name.
-func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit int, languages titles.Languages) (*found, error) {
+func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit int,
+	languages titles.Languages) (*found, error) {
 	allow, err := f.AllowURL(mapURL)
 	if err != nil {
 		return nil, err
@@ -171,7 +175,8 @@ func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit in
 		query.Set("lang", languages.String())
 	}
 	at := strings.TrimSuffix(mapURL, "/") + "/search?" + query.Encode()
-	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer, AllowURL: allow, Within: f.MaxTime}, func(a *fetch.Answer) (*found, error) {
+	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer, AllowURL: allow,
+		Within: f.MaxTime}, func(a *fetch.Answer) (*found, error) {
 		var answer struct {
 			Results []struct {
 				TopicSI fragment.Ref

@@ -22,12 +22,13 @@ import (
 
 // Extension returns it: the index of words, and the command that finds topics by it.
 func Extension() extension.Extension {
-	return extension.Extension{Name: "search", Indexes: []txn.Index{words.Index()}, Commands: func(a *extension.App) []*cobra.Command {
-		if a.Serves {
-			return nil
-		}
-		return []*cobra.Command{command(a)}
-	}}
+	return extension.Extension{Name: "search", Indexes: []txn.Index{words.Index()},
+		Commands: func(a *extension.App) []*cobra.Command {
+			if a.Serves {
+				return nil
+			}
+			return []*cobra.Command{command(a)}
+		}}
 }
 
 // command returns the command of tmshare-client.
@@ -56,7 +57,8 @@ With --server and --map, a server is asked; it needs no subscription.`,
 			case limit < 1 || limit > mostFound:
 				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
 			case (server == "") != (name == ""):
-				return cli.UsageError(errors.New("--server and --map go together: give both, or neither to look in what is followed"))
+				return cli.UsageError(
+					errors.New("--server and --map go together: give both, or neither to look in what is followed"))
 			case server != "" && len(sources) > 0:
 				return cli.UsageError(errors.New("--source names a source of the data folder: leave it out with --server"))
 			}
@@ -76,7 +78,8 @@ With --server and --map, a server is asked; it needs no subscription.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if server == "" {
 			return a.Run(store.Read, func(ctx context.Context, args []string) error {
-				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit, sources, languages))
+				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit,
+					sources, languages))
 			})(cmd, args)
 		}
 		return a.Apart(func(ctx context.Context, args []string) error {

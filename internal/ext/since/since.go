@@ -50,7 +50,8 @@ func (s pages) beside(d server.Document, feed web.Handler) web.Handler {
 func (s pages) feed(v *store.View, p *position.Position) (*feeds.Feed, error) {
 	c := &v.Collection
 	if p.After > 0 && p.Epoch != c.Epoch {
-		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name, s.URLs.Fragments(c))
+		return nil, web.Problemf(http.StatusGone, "this page belongs to an earlier history of %s; the feed is at %s", c.Name,
+			s.URLs.Fragments(c))
 	}
 	first := position.Position{From: p.From}
 	self := first
@@ -59,7 +60,8 @@ func (s pages) feed(v *store.View, p *position.Position) (*feeds.Feed, error) {
 	feed.Title = server.Title(c) + ": Fragments since " + feeds.FormatTime(p.From)
 	feed.Updated = c.Updated
 	feed.Links = append([]feeds.Link{
-		server.AtomLink("self", s.url(c, &self)), server.AtomLink("first", s.url(c, &first)), server.AtomLink("current", s.URLs.Fragments(c)),
+		server.AtomLink("self", s.url(c, &self)), server.AtomLink("first", s.url(c, &first)),
+		server.AtomLink("current", s.URLs.Fragments(c)),
 	}, s.FragmentsLinks(c)...)
 
 	from := p.From

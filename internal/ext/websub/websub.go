@@ -32,7 +32,8 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name: "websub",
 		Flags: func(fl *pflag.FlagSet) {
-			fl.StringArrayVar(&hubs, "hub", nil, "`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
+			fl.StringArrayVar(&hubs, "hub", nil,
+				"`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
 		},
 		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, hubs) },
 	}
@@ -70,7 +71,9 @@ func Validate(hubs []string) error {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("the hub %q is not an http or https URL: write it as in https://hub.example.org/", hub)
 		case u.User != nil: // it would stand in every feed
-			return fmt.Errorf("the URL of the hub on %s has a name or a password in it: leave that out, since feeds show the URL to everybody", u.Host)
+			return fmt.Errorf(
+				"the URL of the hub on %s has a name or a password in it: leave that out, since feeds show the URL to everybody",
+				u.Host)
 		case slices.Contains(hubs[:i], hub):
 			return fmt.Errorf("the hub %s is given twice: give it once", hub)
 		}
@@ -119,9 +122,11 @@ type Publisher struct {
 
 // New returns p with its defaults.
 func New(p Publisher) *Publisher {
-	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second), cmp.Or(p.Within, 10*time.Second)
+	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second),
+		cmp.Or(p.Within, 10*time.Second)
 	p.fetcher = fetch.Fetcher{Program: "tmshare-server", Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
-	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total", Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
+	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total",
+		Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
 	for _, hub := range p.Hubs {
 		p.pings.WithLabelValues(hub, sent)
 		p.pings.WithLabelValues(hub, failed)
@@ -223,7 +228,9 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 			lost = len(topics) - i
 		}
 		p.pings.WithLabelValues(hub, failed).Add(float64(lost))
-		p.Logger.Warn("a hub was not told of a change; it is told of the next one. Check that the hub runs, that --hub is its address, and that it takes this topic",
+		p.Logger.Warn(
+			"a hub was not told of a change; it is told of the next one. Check that the hub runs, that --hub is its address, "+
+				"and that it takes this topic",
 			"hub", hub, "topic", topic, "topics", lost, "error", err)
 		if lost > 1 {
 			return
@@ -242,7 +249,8 @@ func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
 	_, _, err = fetch.Do(ctx, p.fetcher, fetch.Request{
 		Method: http.MethodPost, URL: hub, Accept: "*/*", Within: p.Within, Packed: true,
 		Post: []byte(form.Encode()), PostType: "application/x-www-form-urlencoded",
-		Also:     []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent, http.StatusResetContent},
+		Also: []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent,
+			http.StatusResetContent},
 		AllowURL: func(to *url.URL) error { return only(at, to) },
 	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // what it says is not read
 	return err

@@ -57,6 +57,7 @@ func SameRecords(t testing.TB, expected, actual map[string]string, msg string, a
 	}
 	if len(differ) > 0 {
 		slices.Sort(differ)
-		require.Failf(t, "records differ", "%s\n%s", fmt.Sprintf(msg, args...), strings.Join(differ[:min(len(differ), 10)], "\n"))
+		require.Failf(t, "records differ", "%s\n%s", fmt.Sprintf(msg, args...),
+			strings.Join(differ[:min(len(differ), 10)], "\n"))
 	}
 }

@@ -27,7 +27,8 @@ type last struct {
 }
 
 var lasts = []last{
-	{"once", 1, between, false}, {"for three rounds", 3, between, false}, {"twice, far apart", 2, 6 * between, false}, {"every other round", 8, between, true},
+	{"once", 1, between, false}, {"for three rounds", 3, between, false}, {"twice, far apart", 2, 6 * between, false},
+	{"every other round", 8, between, true},
 	{"for ever", 30, between, false},
 }
 
@@ -103,7 +104,8 @@ func (d *doubting) begin(t *testing.T) {
 	d.mu.Lock()
 	d.saved = maps.Clone(d.now)
 	d.mu.Unlock()
-	d.p.PutAs(d.p.Name, docs.Map(append(docs.Topics(4, "then"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
+	d.p.PutAs(d.p.Name,
+		docs.Map(append(docs.Topics(4, "then"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
 	d.ahead += between
 	d.right()
 }
@@ -159,7 +161,9 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 			d.set(wrong)
 		}
 		if n == 1 {
-			d.p.PutAs(d.p.Name, docs.Map(append(docs.Topics(4, "meanwhile"), append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
+			d.p.PutAs(d.p.Name,
+				docs.Map(append(docs.Topics(4, "meanwhile"),
+					append(docs.Topics(9, "at first")[4:], docs.Topic("new", "New"))...)...))
 		}
 		at := d.ahead
 		_, err := d.round(How{})
@@ -171,7 +175,8 @@ func (d *doubting) mangle(wrong *mangled, wrongFor last) {
 			require.ErrorAs(d.t, err, new(*follow.DoubtError), "%q", d.tail())
 		}
 		if lost := d.lost(before); len(lost) > 0 {
-			require.True(d.t, since > 0 && at-since >= confirmAfter && n >= d.readings() && !wrong.aged && !wrongFor.other, "%v is lost by a reading that nothing confirms: %q", lost, d.tail())
+			require.True(d.t, since > 0 && at-since >= confirmAfter && n >= d.readings() && !wrong.aged && !wrongFor.other,
+				"%v is lost by a reading that nothing confirms: %q", lost, d.tail())
 		}
 	}
 	d.set(nil)

@@ -66,7 +66,8 @@ type Row struct {
 
 // Rows are those of a real server.
 func Rows(kinds ...Kind) (rows []Row) {
-	names := map[Kind]string{Fragments: "fragments", Archived: "archived records", Complete: "complete records", Lists: "lists"}
+	names := map[Kind]string{Fragments: "fragments", Archived: "archived records", Complete: "complete records",
+		Lists: "lists"}
 	for _, k := range kinds {
 		rows = append(rows, Row{names[k], k, false, func(t testing.TB, seed uint64) Source { return NewPublisher(t, seed) }})
 	}

@@ -137,7 +137,8 @@ func Histories(t *testing.T, sink Sink) {
 				challenges = append(challenges, "waiting")
 			}
 			for _, how := range challenges {
-				require.True(t, row.Model || rounds < 10 || ended[how] > 0, "%s: the histories are no challenge, or too much of one", how)
+				require.True(t, row.Model || rounds < 10 || ended[how] > 0,
+					"%s: the histories are no challenge, or too much of one", how)
 			}
 		})
 	}
@@ -236,14 +237,16 @@ func (f *follower) round(rng *rand.Rand) {
 		}
 		return lies && f.liar.Answer(w, r, real)
 	})
-	f.log = append(f.log, fmt.Sprintf("%+v, lies %t, lacking %t, cancelled at %d, changes at %d", how, lies, lacking, cancelled, changes))
+	f.log = append(f.log, fmt.Sprintf("%+v, lies %t, lacking %t, cancelled at %d, changes at %d", how, lies, lacking,
+		cancelled, changes))
 	o, err := f.patiently(ctx, how, lies)
 	f.source.BreakWith(nil)
 	mu.Lock()
 	ended = true
 	mu.Unlock()
 	told := f.liar.Log()
-	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(told, ";"), "as it was before") // then it lists what is deleted
+	// then it lists what is deleted
+	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(told, ";"), "as it was before")
 	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, told))
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -284,7 +287,8 @@ func (f *follower) check(o Outcome, failed error) {
 	held := f.place.Held(f.name)
 	if f.place.Exact(f.kind) && !f.between {
 		for name, record := range held {
-			require.True(f.t, f.ever[name+record], "a record that the source has never published: %q\n%q\n%q", name, record, f.tail())
+			require.True(f.t, f.ever[name+record], "a record that the source has never published: %q\n%q\n%q", name,
+				record, f.tail())
 		}
 	}
 	if f.kind == Fragments && failed == nil && o.Waiting == 0 {

@@ -50,10 +50,13 @@ func subject(i int) string { return fmt.Sprintf("http://psi.example.org/shared/%
 func (p *Publisher) start() string {
 	var topics strings.Builder
 	for n := range 4 {
-		fmt.Fprintf(&topics, `<topic id="t%d"><subjectIdentifier href="%s"/><name><value>%d of %s</value></name></topic>`, n, subject(n), n, p.Name)
+		fmt.Fprintf(&topics, `<topic id="t%d"><subjectIdentifier href="%s"/><name><value>%d of %s</value></name></topic>`, n,
+			subject(n), n, p.Name)
 	}
 	return docs.Map(topics.String(), `<topic id="own"><instanceOf><topicRef href="#t0"/></instanceOf></topic>`,
-		`<topic id="b"><subjectIdentifier href="http://psi.example.org/b"/><subjectIdentifier href="http://psi.example.org/bb"/><instanceOf><topicRef href="#t1"/></instanceOf></topic>`,
+		`<topic id="b"><subjectIdentifier href="http://psi.example.org/b"/>`+
+			`<subjectIdentifier href="http://psi.example.org/bb"/>`+
+			`<instanceOf><topicRef href="#t1"/></instanceOf></topic>`,
 		`<topic id="nameless"><name><value>without an identifier</value></name></topic>`)
 }
 
@@ -109,7 +112,9 @@ var events = []event{
 	{"edit", 30, (*Publisher).edit},
 	{"bridge", 3, (*Publisher).bridge},
 	{"post", 4, func(p *Publisher, n int) {
-		p.Post(p.Name, docs.Map(fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>posted %d</value></name></topic>`, p.any(n), n)))
+		p.Post(p.Name,
+			docs.Map(fmt.Sprintf(`<topic><subjectIdentifier href="%s"/><name><value>posted %d</value></name></topic>`,
+				p.any(n), n)))
 		p.reread()
 	}},
 	{"delete", 4, func(p *Publisher, n int) { p.Remove(p.Name, p.any(n)); p.reread() }},
@@ -232,9 +237,12 @@ func (p *Publisher) any(n int) string {
 // Edited returns the map as it was edited, with the subject identifiers that the server has assigned.
 func (p *Publisher) Edited() (m *fragment.Map) {
 	sp := p.SP(p.Name)
-	tm, err := xtm.Read(p.T.Context(), strings.NewReader(p.document()), xtm.Options{Base: tmdm.Locator(sp), DropClashes: true})
+	tm, err := xtm.Read(p.T.Context(), strings.NewReader(p.document()),
+		xtm.Options{Base: tmdm.Locator(sp), DropClashes: true})
 	require.NoError(p.T, err)
-	p.Source(p.Name, func(v *store.View, src fragment.Source) { m, err = fragment.NameTopics(p.T.Context(), tm, v.SP, src) })
+	p.Source(p.Name, func(v *store.View, src fragment.Source) {
+		m, err = fragment.NameTopics(p.T.Context(), tm, v.SP, src)
+	})
 	require.NoError(p.T, err)
 	return m
 }

@@ -56,7 +56,9 @@ func (s *Source) CheckAtOnce(at time.Time, size int) error {
 	if size <= MaxAtOnce {
 		return nil
 	}
-	return fmt.Errorf("too many entries of the feed have one time (%s): their ids have more than %d MB. Ask the owner of the server for times that differ, or for a snapshot later than that; %s", feeds.FormatTime(at), MaxAtOnce>>20, s.Advice)
+	return fmt.Errorf(
+		"too many entries of the feed have one time (%s): their ids have more than %d MB. Ask the owner of the server for "+
+			"times that differ, or for a snapshot later than that; %s", feeds.FormatTime(at), MaxAtOnce>>20, s.Advice)
 }
 
 // Delta reads the feed from the recent document back to the mark. What is held does not matter.
@@ -83,7 +85,8 @@ func (s *Source) Delta(ctx context.Context, ref string, look follow.Look, _ foll
 
 // Search reads the document at a URL, and those behind it, up to so many, until f returns false. It
 // gives f each document, and what its entries say. That a document cannot be read ends the search.
-func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.Mark, f func(*follow.Document, []*follow.Record) bool) error {
+func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.Mark,
+	f func(*follow.Document, []*follow.Record) bool) error {
 	allowURL, err := s.Fetcher.AllowURL(ref)
 	if err != nil {
 		return err
@@ -108,7 +111,8 @@ func (s *Source) Search(ctx context.Context, ref string, most int, mark follow.M
 
 func (s *Source) chain(f *fetch.Fetcher, allowURL func(*url.URL) error) *follow.Chain {
 	return &follow.Chain{
-		Fetcher: f, Limits: s.Limits, MaxDocs: s.MaxDocs, MaxBytes: s.MaxBytes, AllowURL: allowURL, Progress: s.Progress, Advice: s.Advice,
+		Fetcher: f, Limits: s.Limits, MaxDocs: s.MaxDocs, MaxBytes: s.MaxBytes, AllowURL: allowURL, Progress: s.Progress,
+		Advice: s.Advice,
 	}
 }
 
@@ -123,7 +127,8 @@ func (s *Source) check(d *follow.Document, feed string, recent bool) error {
 	if d.ID == feed || recent || d.Page {
 		return nil
 	}
-	return fmt.Errorf("%s: the document belongs to another feed (%s) than the one that links to it (%s)", d.URL, d.ID, feed)
+	return fmt.Errorf("%s: the document belongs to another feed (%s) than the one that links to it (%s)",
+		d.URL, d.ID, feed)
 }
 
 // record returns what an entry says.

@@ -47,7 +47,8 @@ type walk struct {
 
 func (s *Source) walk(ref string, look follow.Look) *walk {
 	w := &walk{
-		Source: s, fetcher: look.Fetcher(s.Fetcher), mark: look.Mark, memory: look.Memory, doubt: look.Doubted(), whole: look.Whole, log: follow.NewLog(ref, &s.Scratch),
+		Source: s, fetcher: look.Fetcher(s.Fetcher), mark: look.Mark, memory: look.Memory, doubt: look.Doubted(),
+		whole: look.Whole, log: follow.NewLog(ref, &s.Scratch),
 		found: map[string]bool{}, relied: look.Relied == "", first: map[string]bool{},
 	}
 	if w.doubt != nil && w.doubt.Head == "" {
@@ -183,7 +184,9 @@ func (w *walk) lost(n *follow.Delta) (follow.Loss, string) {
 	}
 	switch {
 	case w.newest.Updated.Before(anchor):
-		return follow.LossOlder, fmt.Sprintf("the newest entry of the feed (%s) is older than the last one that was applied (%s)", feeds.FormatTime(w.newest.Updated), feeds.FormatTime(anchor))
+		return follow.LossOlder,
+			fmt.Sprintf("the newest entry of the feed (%s) is older than the last one that was applied (%s)",
+				feeds.FormatTime(w.newest.Updated), feeds.FormatTime(anchor))
 	case w.gone:
 		return follow.LossShort, "the server keeps no history as old as the last round"
 	case !w.passed:

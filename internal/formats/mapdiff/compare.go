@@ -72,8 +72,12 @@ type comparison struct {
 
 func newComparison(p *pairing, base tmdm.Locator) *comparison {
 	c := &comparison{pairing: p, base: base}
-	c.keysA = writer{call: func(t *tmdm.Topic) string { return number(c.a, t, "a") }, large: map[*tmdm.Association]string{}}
-	c.keysB = writer{call: func(t *tmdm.Topic) string { return number(c.b, t, "b") }, large: map[*tmdm.Association]string{}}
+	c.keysA = writer{call: func(t *tmdm.Topic) string {
+		return number(c.a, t, "a")
+	}, large: map[*tmdm.Association]string{}}
+	c.keysB = writer{call: func(t *tmdm.Topic) string {
+		return number(c.b, t, "b")
+	}, large: map[*tmdm.Association]string{}}
 	c.wordsA = writer{call: func(t *tmdm.Topic) string { return marked(Topic, c.labelA(t)) }, base: base}
 	c.wordsB = writer{call: func(t *tmdm.Topic) string { return marked(Topic, c.labelB(t)) }, base: base}
 	return c
@@ -81,14 +85,17 @@ func newComparison(p *pairing, base tmdm.Locator) *comparison {
 
 func (c *comparison) differences() []Difference {
 	var list []Difference
-	a, b := c.subtract(func(w writer) []said { return w.topicMap(c.a.tm) }, func(w writer) []said { return w.topicMap(c.b.tm) })
+	a, b := c.subtract(func(w writer) []said {
+		return w.topicMap(c.a.tm)
+	}, func(w writer) []said { return w.topicMap(c.b.tm) })
 	if len(a)+len(b) > 0 {
 		list = append(list, Difference{In: Both, A: a, B: b})
 	}
 	for t := range c.a.tm.Topics() {
 		n := c.a.pair[t]
 		if n == 0 {
-			list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
+			list = append(list,
+				Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
 			continue
 		}
 		other := c.pairs[n-1][1]
@@ -98,7 +105,8 @@ func (c *comparison) differences() []Difference {
 		}
 	}
 	for _, t := range c.b.free {
-		list = append(list, Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
+		list = append(list,
+			Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
 	}
 	return list
 }

@@ -127,7 +127,8 @@ func (p *pairing) alone(call func(*tmdm.Topic) string) {
 	inA, inB := calledBy(call, p.a.free), calledBy(call, p.b.free)
 	for _, t := range p.a.free {
 		same := inB[call(t)]
-		if len(inA[call(t)]) == 1 && len(same) == 1 && (len(t.SubjectIdentifiers()) == 0 || len(same[0].SubjectIdentifiers()) == 0) {
+		if len(inA[call(t)]) == 1 && len(same) == 1 &&
+			(len(t.SubjectIdentifiers()) == 0 || len(same[0].SubjectIdentifiers()) == 0) {
 			p.join(t, same[0])
 		}
 	}

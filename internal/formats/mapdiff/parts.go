@@ -57,8 +57,8 @@ func (w writer) statements(of []said) (all []Statement) {
 	return all
 }
 
-// Call has statements call topics, of which they say identifiers, as a function does. Where it returns "", the identifier
-// stays. Statements that a topic has an identifier that says nothing are left out.
+// Call has statements call topics, of which they say identifiers, as a function does. Where it returns "", the
+// identifier stays. Statements that a topic has an identifier that says nothing are left out.
 func Call(list []Statement, call func(tmdm.Locator) (string, error)) (called []Statement, err error) {
 	for _, s := range list {
 		var text strings.Builder

@@ -73,7 +73,8 @@ func (w writer) topic(t *tmdm.Topic) []said {
 		}
 	}
 	for _, o := range t.Occurrences() {
-		add(Occurrence, "occurrence %s%s of type %s%s%s", quoted(o.Value()), datatype(o.Datatype()), w.call(o.Type()), w.scope(o), w.reified(o))
+		add(Occurrence, "occurrence %s%s of type %s%s%s", quoted(o.Value()), datatype(o.Datatype()), w.call(o.Type()),
+			w.scope(o), w.reified(o))
 	}
 	var inLarge map[*tmdm.Association][]string // what t plays in those
 	for _, r := range t.RolesPlayed() {
@@ -107,7 +108,8 @@ func (w writer) topic(t *tmdm.Topic) []said {
 // summary says which association of many roles it is.
 func (w writer) summary(a *tmdm.Association) string {
 	if w.large == nil {
-		return fmt.Sprintf("association of type %s with %d roles%s%s", w.call(a.Type()), len(a.Roles()), w.scope(a), w.reified(a))
+		return fmt.Sprintf("association of type %s with %d roles%s%s", w.call(a.Type()), len(a.Roles()), w.scope(a),
+			w.reified(a))
 	}
 	known, ok := w.large[a]
 	if !ok {

@@ -62,12 +62,14 @@ func (e *Engine) adopt(t *tables) (adopted bool, err error) {
 		return false, err
 	}
 	if err := e.badger.Close(); err != nil {
-		e.unusable = fmt.Errorf("the database could not be closed in order to add what was loaded; open the store again: %w", err)
+		e.unusable = fmt.Errorf("the database could not be closed in order to add what was loaded; open the store again: %w",
+			err)
 		return false, e.unusable
 	}
 	adopted, err = e.folder.nameTables(t, there)
 	if failed := e.openAgain(); failed != nil {
-		e.unusable = fmt.Errorf("the database could not be opened again after a load; open the store again: %w", errors.Join(err, failed))
+		e.unusable = fmt.Errorf("the database could not be opened again after a load; open the store again: %w",
+			errors.Join(err, failed))
 		return false, e.unusable
 	}
 	if adopted {
@@ -105,7 +107,9 @@ func soon(timeout time.Duration, try func() bool) bool {
 // overlap reports whether tables of the last level have keys in the ranges of those that were made.
 func (t *tables) overlap(there []badgerdb.TableInfo) bool {
 	return slices.ContainsFunc(there, func(there badgerdb.TableInfo) bool {
-		return there.Level == lastLevel && slices.ContainsFunc(t.files, func(f loadedTable) bool { return rangeOf(&there).overlaps(f.keys) })
+		return there.Level == lastLevel && slices.ContainsFunc(t.files, func(f loadedTable) bool {
+			return rangeOf(&there).overlaps(f.keys)
+		})
 	})
 }
 
@@ -167,7 +171,8 @@ func (f *Folder) nameTables(t *tables, there []badgerdb.TableInfo) (named bool, 
 			return false, err
 		}
 		changes.Changes = append(changes.Changes, &pb.ManifestChange{
-			Id: id, Op: pb.ManifestChange_CREATE, Level: lastLevel, EncryptionAlgo: pb.EncryptionAlgo_aes, Compression: uint32(options.None),
+			Id: id, Op: pb.ManifestChange_CREATE, Level: lastLevel, EncryptionAlgo: pb.EncryptionAlgo_aes,
+			Compression: uint32(options.None),
 		})
 	}
 	if err := durable.SyncFolder(f.path); err != nil {

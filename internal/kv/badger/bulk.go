@@ -45,7 +45,8 @@ func (e *Engine) Bulk(ctx context.Context) (kv.Writer, error) {
 
 // Put implements [kv.Writer].
 func (b *bulk) Put(key, value []byte) error {
-	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value), b.meter.add(len(key)+len(value), b.engine)); err != nil {
+	if err := errors.Join(context.Cause(b.ctx), kv.CheckRow(key, value),
+		b.meter.add(len(key)+len(value), b.engine)); err != nil {
 		return err
 	}
 	if value == nil {
@@ -73,7 +74,8 @@ func (b *bulk) add(r kv.Row) error {
 	case b.batch != nil:
 		return apply([]kv.Row{r}, b.batch)
 	case b.tables == nil:
-		if n := len(b.waiting); n > 0 && (bytes.Compare(r.Key, b.waiting[n-1].Key) <= 0 || r.Value == nil || b.waiting[n-1].Value == nil) {
+		if n := len(b.waiting); n > 0 &&
+			(bytes.Compare(r.Key, b.waiting[n-1].Key) <= 0 || r.Value == nil || b.waiting[n-1].Value == nil) {
 			b.run = n
 		}
 		b.waiting = append(b.waiting, r)

@@ -27,7 +27,8 @@ import (
 const (
 	verifyPause = 5 * time.Millisecond // for each verifyPiece of a table, before it is read: others need the disk, too
 	verifyPiece = 2 << 20              // bytes
-	verifyFew   = 64 << 20             // bytes of tables that are compared without a pause: a short command compares all of them
+	// bytes of tables that are compared without a pause: a short command compares all of them
+	verifyFew = 64 << 20
 )
 
 // Verify implements [kv.Verifier]: it compares the checksums of all rows in tables, and of the values in value logs to
@@ -110,8 +111,10 @@ func (e *Engine) checkRowsInUse(id uint64, t badgerdb.TableManifest, buffer *[]b
 
 // checkRows compares the checksums of all rows of a table, block by block: some tables are large. each, if not nil,
 // gets the rows whose values are in value logs. The buffer grows as it must.
-func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte, each func(key []byte, p pointer) error) (err error) {
-	f, size, err := openNamed(path, "is missing, which MANIFEST names") // not as Badger does, which maps it: this process would seem to need the memory
+func checkRows(path string, id uint64, t badgerdb.TableManifest, buffer *[]byte,
+	each func(key []byte, p pointer) error) (err error) {
+	// not as Badger does, which maps it: this process would seem to need the memory
+	f, size, err := openNamed(path, "is missing, which MANIFEST names")
 	if err != nil {
 		return err
 	}
@@ -193,7 +196,8 @@ func fits(block []byte) bool {
 }
 
 // checkPacked is checkRows for a table that is compressed: the first release made such.
-func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error, each func(key []byte, p pointer) error) error {
+func checkPacked(f io.Reader, id uint64, t badgerdb.TableManifest, wrong error,
+	each func(key []byte, p pointer) error) error {
 	content, err := io.ReadAll(f)
 	if err != nil {
 		return err

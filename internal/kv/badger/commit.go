@@ -16,11 +16,12 @@ import (
 type commits struct {
 	writing sync.Mutex // held while commits are written; before mu
 
-	mu     sync.Mutex
-	last   kv.Version        // to which the last commit leads; zero where that is not known
-	spaces map[uint32]uint64 // the number of the last commit that has changed rows of a keyspace, since the engine was opened
-	next   *commitGroup      // of those that are not written yet; nil: there are none
-	large  *largeCommit      // that is being written in parts; nil: there is none
+	mu   sync.Mutex
+	last kv.Version // to which the last commit leads; zero where that is not known
+	// the number of the last commit that has changed rows of a keyspace, since the engine was opened
+	spaces map[uint32]uint64
+	next   *commitGroup // of those that are not written yet; nil: there are none
+	large  *largeCommit // that is being written in parts; nil: there is none
 }
 
 // commitGroup are commits that are written together: the disk is waited for once.
@@ -87,7 +88,8 @@ func (e *Engine) join(t *transaction) (g *commitGroup, first bool, err error) {
 		return nil, false, err
 	}
 	if first = g == nil; first {
-		g = &commitGroup{written: make(chan struct{}), before: map[uint32]uint64{}, size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
+		g = &commitGroup{written: make(chan struct{}), before: map[uint32]uint64{},
+			size: int64(len(versionRow(t.leads).Key) + len(versionRow(t.leads).Value) + perChange)}
 		c.next = g
 	}
 	g.changes, g.size, g.leads = append(g.changes, t.changes...), g.size+t.size, t.leads

@@ -64,8 +64,10 @@ type Engine struct {
 }
 
 func newEngine(f *Folder, o Options) *Engine {
-	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed, large: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
-		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.CheckSpace, loadFrom: cmp.Or(o.LoadFrom, loadFrom), quietTimeout: quietTimeout}
+	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed,
+		large: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
+		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.CheckSpace, loadFrom: cmp.Or(o.LoadFrom, loadFrom),
+		quietTimeout: quietTimeout}
 	if e.log == nil {
 		e.log = slog.Default()
 	}

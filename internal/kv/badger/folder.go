@@ -60,7 +60,8 @@ func flock(path string, shared bool) (*durable.Place, error) {
 	switch {
 	case err != nil:
 	case held:
-		err = fmt.Errorf("%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)",
+		err = fmt.Errorf(
+			"%w: %s (is another tmshare command running on it? Wait for it, stop it, or name another folder with --data)",
 			ErrLocked, filepath.Dir(path))
 		if !shared {
 			if written, failed := durable.Lock(p.File(), true); !written && failed == nil {
@@ -224,7 +225,9 @@ func (e *Engine) openBadger() (err error) {
 			return err
 		}
 	}
-	db, err := badgerdb.OpenManaged(e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(e.readOnly))
+	db, err := badgerdb.OpenManaged(
+		e.options.badgerOptions(f.path).WithLogger(badgerLog{e.log, f.place}).WithBypassLockGuard(CanShare).WithReadOnly(
+			e.readOnly))
 	if err == nil {
 		e.badger, e.batchSize, e.batchCount = db, db.MaxBatchSize(), db.MaxBatchCount()
 	}

@@ -79,7 +79,8 @@ func (l *logReader) next() (*entry, error) {
 		return nil, nil
 	}
 	header := 2 + n + m + o
-	e := &entry{offset: l.at, size: int64(header) + int64(keyLength+valueLength) + crc32.Size, meta: head[0], key: make([]byte, keyLength)}
+	e := &entry{offset: l.at, size: int64(header) + int64(keyLength+valueLength) + crc32.Size, meta: head[0],
+		key: make([]byte, keyLength)}
 	if l.at+e.size > l.end {
 		return nil, nil
 	}
@@ -172,13 +173,15 @@ func checkMemtableLog(path string) (pointers []pointer, err error) {
 		}
 		at += next
 		if begin := at - 5; begin >= 0 {
-			if e, err := newLogReader(bytes.NewReader(rest), int64(begin), int64(len(rest))).next(); err == nil && e != nil && e.meta&entryEnd != 0 {
+			if e, err := newLogReader(bytes.NewReader(rest), int64(begin), int64(len(rest))).next(); err == nil && e != nil &&
+				e.meta&entryEnd != 0 {
 				ends = append(ends, begin)
 			}
 		}
 	}
 	if len(ends) == 2 || len(ends) == 1 && !hasUnwrittenSector(rest[:ends[0]], end) {
-		return nil, damaged(path, "was changed at its byte %d, or soon after it: a commit that is behind that place is whole", end)
+		return nil, damaged(path, "was changed at its byte %d, or soon after it: a commit that is behind that place is whole",
+			end)
 	}
 	return pointers, nil
 }

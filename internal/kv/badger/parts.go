@@ -132,7 +132,8 @@ func (e *Engine) writeInParts(t *transaction) error {
 	if failed := e.takeBack(); failed != nil { // the next one tries again, or the next opening
 		e.log.Warn("what was written of a commit that failed is still there", "error", failed)
 		if errors.Is(err, errLastPart) {
-			e.stopWith(fmt.Errorf("a commit may be whole or not; that is decided when the store is opened again: %w", errors.Join(err, failed)))
+			e.stopWith(fmt.Errorf("a commit may be whole or not; that is decided when the store is opened again: %w",
+				errors.Join(err, failed)))
 		}
 	}
 	return err

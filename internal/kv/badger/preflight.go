@@ -77,7 +77,8 @@ func preflight(folder string, r *record, m *manifest) (*condition, error) {
 			}
 			if filepath.Ext(name) == memtableExt {
 				memtables = append(memtables, filepath.Join(folder, name))
-			} else if n, err := strconv.ParseUint(strings.TrimSuffix(name, valueLogExt), 10, 32); err == nil && n >= newest && info.Size() > 0 {
+			} else if n, err := strconv.ParseUint(strings.TrimSuffix(name, valueLogExt), 10, 32); err == nil && n >= newest &&
+				info.Size() > 0 {
 				values, newest = filepath.Join(folder, name), n
 			}
 		}
@@ -143,7 +144,8 @@ func (r *record) compare(folder string, m *manifest) (grown bool, err error) {
 	size := int64(len(m.content))
 	switch {
 	case r.Closed && size > r.Manifest.Size:
-		return false, damaged(path, "is longer than it was when the database was closed: %d bytes, not %d", size, r.Manifest.Size)
+		return false, damaged(path, "is longer than it was when the database was closed: %d bytes, not %d", size,
+			r.Manifest.Size)
 	case size >= r.Manifest.Size && hashOf(m.content[:r.Manifest.Size]) == r.Manifest.SHA256:
 	case !r.Closed && r.Manifest.Deletions >= rewrittenFrom && m.Deletions < r.Manifest.Deletions:
 		return true, nil // Badger has written it anew since, as a whole

@@ -36,7 +36,8 @@ var versionKey = []byte(kv.Reserved + "Jv")
 
 // versionRow returns the row that a commit writes which leads to a version.
 func versionRow(v kv.Version) kv.Row {
-	return kv.Row{Key: versionKey, Value: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, v.Number), v.ID)}
+	return kv.Row{Key: versionKey,
+		Value: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, v.Number), v.ID)}
 }
 
 // readVersion reads the version of the state, once.

@@ -136,8 +136,12 @@ func (f *Folder) recordClosed(node uuid.UUID) error {
 // recordOpen writes what they are like while it is open.
 func (f *Folder) recordOpen(node uuid.UUID) error {
 	return f.write(node, false, func(logs []string) []string {
-		memtables := slices.DeleteFunc(slices.Clone(logs), func(name string) bool { return filepath.Ext(name) != memtableExt })
-		values := slices.DeleteFunc(logs, func(name string) bool { return filepath.Ext(name) != valueLogExt || name < f.collected })
+		memtables := slices.DeleteFunc(slices.Clone(logs), func(name string) bool {
+			return filepath.Ext(name) != memtableExt
+		})
+		values := slices.DeleteFunc(logs, func(name string) bool {
+			return filepath.Ext(name) != valueLogExt || name < f.collected
+		})
 		return append(memtables[max(len(memtables)-1, 0):], values...)
 	})
 }
@@ -248,7 +252,8 @@ func (f *Folder) readAgain() error {
 
 // isRead reports whether MANIFEST is what was read last. Badger appends to it, or puts another file in its place.
 func (f *Folder) isRead(now os.FileInfo) bool {
-	return f.read != nil && os.SameFile(f.read, now) && f.read.Size() == now.Size() && f.read.ModTime().Equal(now.ModTime())
+	return f.read != nil && os.SameFile(f.read, now) && f.read.Size() == now.Size() &&
+		f.read.ModTime().Equal(now.ModTime())
 }
 
 // followManifest writes the record anew whenever MANIFEST has changed.
@@ -274,7 +279,8 @@ func (e *Engine) followManifest() {
 			e.users.RUnlock()
 		}
 		if err != nil { // the record from before is right, it only says less
-			e.log.Warn("cannot write down what the files of the database are like; after a crash, a MANIFEST that is cut might go unnoticed", "error", err)
+			e.log.Warn("cannot write down what the files of the database are like; after a crash, a MANIFEST that is cut "+
+				"might go unnoticed", "error", err)
 		}
 	}
 }

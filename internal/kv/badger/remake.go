@@ -89,7 +89,8 @@ func (f *Folder) remake(log *slog.Logger) error {
 		if err := remake(); err != nil {
 			return err
 		}
-		log.Error("a file of the database was damaged, and was made again: it says nothing of what is stored. Look for other damage with \"check\"", "file", f.place.Text(path))
+		log.Error("a file of the database was damaged, and was made again: it says nothing of what is stored. Look for "+
+			"other damage with \"check\"", "file", f.place.Text(path))
 	}
 	f.condition.unusable = nil
 	return nil

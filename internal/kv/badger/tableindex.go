@@ -91,7 +91,8 @@ func readIndex(path string, content io.ReaderAt, size int64, buffer *[]byte) (in
 		}
 		return err
 	}
-	part := func(after int64) (b []byte, before int64, err error) { // that ends so many bytes before the end, with its length
+	// that ends so many bytes before the end, with its length
+	part := func(after int64) (b []byte, before int64, err error) {
 		if err := end(after + 4); err != nil {
 			return nil, 0, err
 		}

@@ -74,7 +74,8 @@ func (r *askedReader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row,
 }
 
 // ReadMany implements [kv.ManyReader].
-func (r *askedReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte), rows func(prefix []byte, rows []kv.Row, more bool)) error {
+func (r *askedReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
+	rows func(prefix []byte, rows []kv.Row, more bool)) error {
 	r.of.count(r.ctx)
 	if many, ok := r.Reader.(kv.ManyReader); ok {
 		return many.ReadMany(keys, prefixes, most, value, rows)
@@ -83,7 +84,8 @@ func (r *askedReader) ReadMany(keys, prefixes [][]byte, most int, value func(key
 }
 
 // oneByOne is what [kv.ManyReader] has to agree with.
-func oneByOne(r kv.Reader, keys, prefixes [][]byte, most int, value func(key, value []byte), rows func(prefix []byte, rows []kv.Row, more bool)) error {
+func oneByOne(r kv.Reader, keys, prefixes [][]byte, most int, value func(key, value []byte),
+	rows func(prefix []byte, rows []kv.Row, more bool)) error {
 	for _, key := range keys {
 		v, err := r.Get(key)
 		if err != nil {

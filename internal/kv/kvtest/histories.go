@@ -70,7 +70,9 @@ func changes(t *rapid.T, w kv.Writer, rows map[string]string, lengths ...int) er
 
 func (h *history) commit(t *rapid.T) {
 	next := maps.Clone(h.rows)
-	require.NoError(t, Update(context.Background(), h.engine, func(_ kv.Reader, w kv.Writer) error { return changes(t, w, next, 30_000) }))
+	require.NoError(t, Update(context.Background(), h.engine, func(_ kv.Reader, w kv.Writer) error {
+		return changes(t, w, next, 30_000)
+	}))
 	h.rows = next
 }
 
@@ -133,6 +135,7 @@ func (h *history) reads(t *rapid.T, r kv.Reader, want map[string]string) {
 	require.NoError(t, err)
 	expected, there := want[key]
 	require.Equal(t, there, value != nil)
-	readMany(t, r, want, []string{key, key + "a"}, []string{key, key[:1]}[:min(len(key), 2)], rapid.IntRange(1, 4).Draw(t, "most"))
+	readMany(t, r, want, []string{key, key + "a"}, []string{key, key[:1]}[:min(len(key), 2)],
+		rapid.IntRange(1, 4).Draw(t, "most"))
 	require.Equal(t, expected, string(value))
 }

@@ -11,7 +11,8 @@ import (
 // PutBack checks that an engine which is put back to an earlier state and written again comes to another state, for
 // readers and for conditions, though as many commits have led to it. open opens the engine; save keeps its present
 // state, and returns the engine that goes on, and what puts it back to that state.
-func PutBack(t *testing.T, open func(t *testing.T) (e kv.Engine, save func() (goesOn kv.Engine, back func() kv.Engine))) {
+func PutBack(t *testing.T,
+	open func(t *testing.T) (e kv.Engine, save func() (goesOn kv.Engine, back func() kv.Engine))) {
 	for _, size := range []int{1, many} {
 		e, save := open(t)
 		set(t, e, "a", "1")
@@ -19,7 +20,9 @@ func PutBack(t *testing.T, open func(t *testing.T) (e kv.Engine, save func() (go
 		e, back := save()
 		write := func(e kv.Engine, word string) kv.Version {
 			t.Helper()
-			require.NoError(t, Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error { return writeMany(w, "r", size, 1, word) }))
+			require.NoError(t, Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error {
+				return writeMany(w, "r", size, 1, word)
+			}))
 			return version(t, e)
 		}
 		lost := write(e, "lost")

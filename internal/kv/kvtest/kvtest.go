@@ -18,7 +18,8 @@ func Run(t *testing.T, open func(t *testing.T) kv.Engine) {
 	for _, group := range []struct {
 		name  string
 		rules []rule
-	}{{"reading", readingRules}, {"many", manyRules}, {"writing", writingRules}, {"sharing", sharingRules}, {"narrow", narrowRules}, {"ending", endingRules}} {
+	}{{"reading", readingRules}, {"many", manyRules}, {"writing", writingRules}, {"sharing", sharingRules},
+		{"narrow", narrowRules}, {"ending", endingRules}} {
 		require.NotEmpty(t, group.rules)
 		for _, r := range group.rules {
 			t.Run(group.name+"/"+r.name, func(t *testing.T) {

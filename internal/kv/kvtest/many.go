@@ -18,8 +18,10 @@ var manyRules = []rule{
 	{"keys and prefixes are answered as one by one", func(c *checker) {
 		long := strings.Repeat("long/", 500)
 		state := map[string]string{
-			"a": "1", "a\x00": "", "a\xff": "2", "b": strings.Repeat("b", 5000), "c/large": strings.Repeat("c", 200_000), "c/": "1", "c/small": "2", "\xff\xff": "3",
-			long: "the head alone and more", long + "1": "", long + "2": "x", long[:1999] + "a": "y", long[:2000]: "z", long[:2001]: "zz",
+			"a": "1", "a\x00": "", "a\xff": "2", "b": strings.Repeat("b", 5000), "c/large": strings.Repeat("c", 200_000),
+			"c/": "1", "c/small": "2", "\xff\xff": "3",
+			long: "the head alone and more", long + "1": "", long + "2": "x", long[:1999] + "a": "y", long[:2000]: "z",
+			long[:2001]: "zz",
 		}
 		for i := range 10 {
 			state[fmt.Sprintf("few/%02d", i)] = fmt.Sprint(i)
@@ -31,8 +33,10 @@ var manyRules = []rule{
 		set(c, c, pairs(state)...)
 		r := snapshot(c, c)
 		defer r.Close()
-		keys := append(slices.Collect(maps.Keys(state)), "", "A", "a\x01", "few/", long+"3", strings.Repeat("k", kv.MaxKey), "\xff")
-		prefixes := []string{"", "a", "b", "c", "c/", "none", "few/", "few/0", "many", "many/", "many/1", "long", long[:1999], long[:2000], long[:2001], long, long + "alike", "\xff", "\xff\xff"}
+		keys := append(slices.Collect(maps.Keys(state)), "", "A", "a\x01", "few/", long+"3", strings.Repeat("k", kv.MaxKey),
+			"\xff")
+		prefixes := []string{"", "a", "b", "c", "c/", "none", "few/", "few/0", "many", "many/", "many/1", "long", long[:1999],
+			long[:2000], long[:2001], long, long + "alike", "\xff", "\xff\xff"}
 		for _, most := range []int{1, 9, 10, 11, 64, 69, 70, 71} {
 			readMany(c, r, state, keys, prefixes, most)
 		}
@@ -77,7 +81,8 @@ var manyRules = []rule{
 		defer r.Close()
 		cancel(why)
 		if many, ok := r.(kv.ManyReader); ok {
-			require.ErrorIs(c, many.ReadMany([][]byte{[]byte("a")}, [][]byte{[]byte("a")}, 1, func(_, _ []byte) {}, func([]byte, []kv.Row, bool) {}), why)
+			require.ErrorIs(c, many.ReadMany([][]byte{[]byte("a")}, [][]byte{[]byte("a")}, 1, func(_, _ []byte) {},
+				func([]byte, []kv.Row, bool) {}), why)
 		}
 	}},
 }
@@ -105,14 +110,18 @@ func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []s
 		require.False(t, said[string(key)], "%.80q", key)
 		said[string(key)] = true
 	}, func(prefix []byte, rows []kv.Row, more bool) {
-		want := slices.DeleteFunc(slices.Clone(inOrder), func(key string) bool { return !strings.HasPrefix(key, string(prefix)) })
+		want := slices.DeleteFunc(slices.Clone(inOrder), func(key string) bool {
+			return !strings.HasPrefix(key, string(prefix))
+		})
 		require.LessOrEqual(t, len(rows), min(most, len(want)), "%.80q", prefix)
 		for i, row := range rows {
 			require.Equal(t, want[i], string(row.Key), "%.80q", prefix)
 			require.NotNil(t, row.Value)
 			require.Equal(t, state[want[i]], string(row.Value), "%.80q", row.Key)
 		}
-		if few := len(prefix) <= 1000 && !slices.ContainsFunc(want, func(key string) bool { return len(key) > 1000 || len(state[key]) > 10_000 }); few {
+		if few := len(prefix) <= 1000 && !slices.ContainsFunc(want, func(key string) bool {
+			return len(key) > 1000 || len(state[key]) > 10_000
+		}); few {
 			require.Len(t, rows, min(most, len(want)), "%.80q", prefix)
 			said["prefix "+string(prefix)] = true
 		}

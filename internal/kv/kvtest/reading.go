@@ -49,8 +49,10 @@ var readingRules = []rule{
 		require.Equal(c, []string{"a", "", "b", ""}, rows(c, c, ""))
 	}},
 	{"rows come in the order of bytes", func(c *checker) {
-		set(c, c, "b", "5", "a\x00", "2", "a", "1", "a\xff\xff", "4", "\xff", "7", "a\xff", "3", "é", "6", "\xff\xff", "8", "\x00", "0")
-		require.Equal(c, []string{"\x00", "0", "a", "1", "a\x00", "2", "a\xff", "3", "a\xff\xff", "4", "b", "5", "é", "6", "\xff", "7", "\xff\xff", "8"}, rows(c, c, ""))
+		set(c, c, "b", "5", "a\x00", "2", "a", "1", "a\xff\xff", "4", "\xff", "7", "a\xff", "3", "é", "6", "\xff\xff", "8",
+			"\x00", "0")
+		require.Equal(c, []string{"\x00", "0", "a", "1", "a\x00", "2", "a\xff", "3", "a\xff\xff", "4", "b", "5", "é", "6",
+			"\xff", "7", "\xff\xff", "8"}, rows(c, c, ""))
 	}},
 	{"a range has a prefix, a beginning and a direction", checkRanges},
 	{"long keys that begin alike are in the order of bytes", func(c *checker) {
@@ -214,7 +216,8 @@ func checkRanges(c *checker) {
 						want = append(want, key, "of "+key)
 					}
 				}
-				require.Equal(c, want, list(c, r.Range([]byte(prefix), start, reverse)), "prefix %q, from %q, reverse %t", prefix, from, reverse)
+				require.Equal(c, want, list(c, r.Range([]byte(prefix), start, reverse)), "prefix %q, from %q, reverse %t", prefix,
+					from, reverse)
 			}
 		}
 	}

@@ -235,7 +235,9 @@ func Durable(t *testing.T, open func(t *testing.T, folder string) kv.Engine) {
 	e := open(t, folder)
 	set(t, e, "a", "1", "b", "2")
 	set(t, e, "b", "-", "c", "3")
-	require.NoError(t, Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error { return writeMany(w, "r", many, 10, "large") }))
+	require.NoError(t, Update(t.Context(), e, func(_ kv.Reader, w kv.Writer) error {
+		return writeMany(w, "r", many, 10, "large")
+	}))
 	w, err := e.Bulk(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, writeMany(w, "s", many, 10, "bulk"))
@@ -244,7 +246,8 @@ func Durable(t *testing.T, open func(t *testing.T, folder string) kv.Engine) {
 	for range 2 {
 		require.NoError(t, e.Close())
 		e = open(t, folder)
-		require.Equal(t, []string{"a", "1", "c", "3"}, append(append(rows(t, e, "a"), rows(t, e, "b")...), rows(t, e, "c")...))
+		require.Equal(t, []string{"a", "1", "c", "3"},
+			append(append(rows(t, e, "a"), rows(t, e, "b")...), rows(t, e, "c")...))
 		require.Equal(t, map[string]int{"large": many}, values(t, e, "r"))
 		require.Equal(t, map[string]int{"bulk": many - 10_000}, values(t, e, "s"))
 	}

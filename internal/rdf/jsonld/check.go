@@ -37,7 +37,8 @@ func readDocument(r io.Reader, uri string, size int) (*document, error) {
 	}
 	d := &document{uri: uri, data: bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))}
 	if len(data) > size {
-		return nil, d.fail(size, "the document has more than %d bytes, and JSON-LD is read as a whole; convert it to N-Triples", size)
+		return nil, d.fail(size,
+			"the document has more than %d bytes, and JSON-LD is read as a whole; convert it to N-Triples", size)
 	}
 	return d, nil
 }
@@ -55,7 +56,9 @@ func (d *document) decode(depth int) (any, error) {
 		}
 	}
 	if offset, tooMany := d.excess(depth); tooMany {
-		return nil, d.fail(offset, "the document has more than %d values, and one more for each %d bytes of it; divide it, or convert it to N-Triples with whole IRIs", freeValues, bytesOfValue)
+		return nil, d.fail(offset,
+			"the document has more than %d values, and one more for each %d bytes of it; divide it, or convert it to "+
+				"N-Triples with whole IRIs", freeValues, bytesOfValue)
 	} else if offset >= 0 {
 		return nil, d.fail(offset, "arrays and objects are more than %d deep", depth)
 	}
@@ -73,7 +76,9 @@ func (d *document) decode(depth int) (any, error) {
 		return nil, d.fail(int(decoder.InputOffset()), "%v", err)
 	}
 	rest := decoder.InputOffset()
-	if at := bytes.IndexFunc(d.data[rest:], func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' && r != '\r' }); at >= 0 {
+	if at := bytes.IndexFunc(d.data[rest:], func(r rune) bool {
+		return r != ' ' && r != '\t' && r != '\n' && r != '\r'
+	}); at >= 0 {
 		return nil, d.fail(int(rest)+at, "there is something behind the end of the document")
 	}
 	if members(value) < d.members {

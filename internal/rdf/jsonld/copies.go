@@ -18,7 +18,9 @@ func (d *document) checkCopies(value any) error {
 	c.collect(value, false)
 	c.count(value, 0)
 	if c.all > mostCopied {
-		return d.fail(bytes.Index(d.data, []byte(`"@context"`)), "the contexts of the document take over more than %d terms from those around them; write one @context at the top, with all terms", mostCopied)
+		return d.fail(bytes.Index(d.data, []byte(`"@context"`)),
+			"the contexts of the document take over more than %d terms from those around them; write one @context at the "+
+				"top, with all terms", mostCopied)
 	}
 	return nil
 }

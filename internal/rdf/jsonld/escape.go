@@ -52,8 +52,8 @@ func plain(s string) string {
 	})
 }
 
-// changed returns a value with all texts, keys among them, as a function makes them. What has none that it changes is no
-// copy.
+// changed returns a value with all texts, keys among them, as a function makes them. What has none that it changes is
+// no copy.
 func changed(value any, text func(string) string) any {
 	now, _ := rewritten(value, text)
 	return now

@@ -46,7 +46,8 @@ func (n namespace) length(depth int) int { return n.absolute + n.relative*depth 
 
 // checkGrowth refuses a document of whose terms and namespaces too much would be made.
 func (d *document) checkGrowth(value any, base string) error {
-	g := &growth{defined: map[string][]string{}, identifies: map[string]bool{"@id": true, "@type": true}, known: map[string]made{}}
+	g := &growth{defined: map[string][]string{}, identifies: map[string]bool{"@id": true, "@type": true},
+		known: map[string]made{}}
 	g.base.add(base)
 	g.collect(value, 1)
 	d.terms = map[string]bool{}
@@ -54,7 +55,8 @@ func (d *document) checkGrowth(value any, base string) error {
 		d.terms[term] = true
 	}
 	if n := max(g.vocab.length(g.depth), g.base.length(g.depth)); n > rdf.MaxIRI {
-		return d.fail(0, "the values of @vocab or @base make up to %d bytes together; the most for an IRI is %d: shorten them", n, rdf.MaxIRI)
+		return d.fail(0,
+			"the values of @vocab or @base make up to %d bytes together; the most for an IRI is %d: shorten them", n, rdf.MaxIRI)
 	}
 	if term := g.measure(); term != "" {
 		return d.fail(d.key(term), "the term %.100q is made of itself; write out what it stands for", term)

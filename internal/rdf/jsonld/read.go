@@ -145,7 +145,8 @@ func (m *maker) report(tolerated func(*rdf.SyntaxError)) {
 	}
 	for _, rule := range slices.Sorted(maps.Keys(m.more)) {
 		for range m.more[rule] {
-			tolerated(&rdf.SyntaxError{URI: d.uri, Line: 1, Column: 1, Rule: rule, Reason: "the same, beyond those that are named"})
+			tolerated(&rdf.SyntaxError{URI: d.uri, Line: 1, Column: 1, Rule: rule,
+				Reason: "the same, beyond those that are named"})
 		}
 	}
 }

@@ -21,7 +21,9 @@ var (
 func isRDF(n scan.Name, local string) bool { return n.Space == rdf.NS && n.Local == local }
 
 func among(n scan.Name, lists ...[]string) bool {
-	return n.Space == rdf.NS && slices.ContainsFunc(lists, func(list []string) bool { return slices.Contains(list, n.Local) })
+	return n.Space == rdf.NS && slices.ContainsFunc(lists, func(list []string) bool {
+		return slices.Contains(list, n.Local)
+	})
 }
 
 // attr is an attribute that counts for RDF.
@@ -113,7 +115,8 @@ func (p *parser) property(n scan.Name) string {
 	p.checkLength(n.Space)
 	p.checkIRI(n.Space)
 	if !iri.IsAbsolute(n.Space) {
-		p.fail("the name %s has the namespace %.100q, which begins with no scheme such as http: so the name stands for no IRI; write the whole IRI of the namespace", n.Local, n.Space)
+		p.fail("the name %s has the namespace %.100q, which begins with no scheme such as http: so the name stands for no "+
+			"IRI; write the whole IRI of the namespace", n.Local, n.Space)
 	}
 	p.grow(len(n.Space))
 	return n.Space + n.Local

@@ -105,7 +105,8 @@ var limitReasons = map[string]string{
 	"Namespaces":  "more than %d prefixes are in scope; declare fewer",
 	"DTD":         "the internal DTD subset has more than %d bytes; shorten it",
 	"EntityDepth": "entities are more than %d deep, which is the limit; write their text in place of them",
-	"Expansion":   "entities add more than %d bytes to the document, which is the limit; write their text in place of them",
+	"Expansion": "entities add more than %d bytes to the document, which is the limit; write their text in " +
+		"place of them",
 }
 
 // grow counts what is made of a namespace or a base.

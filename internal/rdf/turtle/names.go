@@ -32,7 +32,8 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 
 // isName reports whether a character may be in a name behind its first.
 func isName(r rune) bool {
-	return isNameBase(r) || r == '_' || r == '-' || '0' <= r && r <= '9' || r == 0xB7 || 0x300 <= r && r <= 0x36F || r == 0x203F || r == 0x2040
+	return isNameBase(r) || r == '_' || r == '-' || '0' <= r && r <= '9' || r == 0xB7 || 0x300 <= r && r <= 0x36F ||
+		r == 0x203F || r == 0x2040
 }
 
 // rune returns the character at n behind the present position, and its length. It is 0 where there

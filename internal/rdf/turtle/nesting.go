@@ -16,7 +16,8 @@ type nesting struct {
 const maxNesting = 20
 
 func nest(all []rdf.Quad) *nesting {
-	n := &nesting{all: all, begin: map[string]int{}, parent: map[string]int{}, alone: map[string]bool{}, list: map[string]bool{}}
+	n := &nesting{all: all, begin: map[string]int{}, parent: map[string]int{}, alone: map[string]bool{},
+		list: map[string]bool{}}
 	for i, q := range all {
 		if q.Subject.Kind == rdf.Blank && (i == 0 || all[i-1].Subject != q.Subject) {
 			n.begin[q.Subject.Value] = i
@@ -120,7 +121,8 @@ func (n *nesting) limitDepth() {
 			switch {
 			case !ok:
 				depth[label] = 1
-			case n.list[label] && n.list[above] && n.all[n.parent[label]].Predicate.Value == rdf.Rest: // both are in the same parentheses
+			// both are in the same parentheses
+			case n.list[label] && n.list[above] && n.all[n.parent[label]].Predicate.Value == rdf.Rest:
 				depth[label] = depth[above]
 			default:
 				depth[label] = depth[above] + 1

@@ -42,7 +42,8 @@ func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) 
 	p.input = input{r: r, uri: o.URI, line: 1}
 	p.known = map[string]string{}
 	p.limits = o.Limits
-	for limit, standard := range map[*int]int{&p.limits.Term: 16 << 20, &p.limits.Depth: 1000, &p.limits.Prefixes: 10_000, &p.limits.Growth: 8 << 20} {
+	for limit, standard := range map[*int]int{&p.limits.Term: 16 << 20, &p.limits.Depth: 1000, &p.limits.Prefixes: 10_000,
+		&p.limits.Growth: 8 << 20} {
 		if *limit <= 0 {
 			*limit = standard
 		}

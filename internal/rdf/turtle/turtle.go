@@ -120,7 +120,8 @@ func (p *parser) reference() rdf.Term {
 	}
 	resolved, err := iri.ResolveAsIs(p.base, string(p.scratch))
 	if err != nil {
-		p.fail("the IRI <%.100s> is relative, and there is no base that it is relative to; declare one with @base <…> .", p.scratch)
+		p.fail("the IRI <%.100s> is relative, and there is no base that it is relative to; declare one with @base <…> .",
+			p.scratch)
 	}
 	p.scratch = append(p.scratch[:0], resolved...)
 	return p.madeIRI()

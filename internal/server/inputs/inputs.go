@@ -21,7 +21,8 @@ type Store interface {
 // Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is
 // written. own is the URL of the fragments feed of a collection of this server. An input that is missing keeps its
 // link, as what it has said is kept.
-func Links(ctx context.Context, db Store, c *store.Collection, own func(*store.Collection) string) ([]feeds.Link, error) {
+func Links(ctx context.Context, db Store, c *store.Collection,
+	own func(*store.Collection) string) ([]feeds.Link, error) {
 	if len(c.DerivedFrom) == 0 && c.Replica == nil {
 		return nil, nil
 	}
@@ -110,7 +111,10 @@ func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string
 					return err
 				}
 				if !has {
-					all = append(all, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those that there are)", of.what, ref))
+					all = append(all,
+						fmt.Sprintf(
+							"no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those "+
+								"that there are)", of.what, ref))
 				}
 			}
 		}
@@ -139,9 +143,13 @@ func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, n
 		return err
 	}
 	for _, input := range inputs {
-		withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool { return f.Name == input && f.TokenFile != "" })
+		withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool {
+			return f.Name == input && f.TokenFile != ""
+		})
 		if withToken || closed(input) {
-			return web.Problemf(http.StatusConflict, "%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first", input, name, name)
+			return web.Problemf(http.StatusConflict,
+				"%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first",
+				input, name, name)
 		}
 	}
 	return nil
@@ -153,7 +161,8 @@ const localStatements = "local"
 // CheckName checks the name of a derived collection.
 func CheckName(name string) error {
 	if name == localStatements {
-		return web.Problemf(http.StatusConflict, "%q is the name of the node's own statements, which \"edit\" writes: choose another name", name)
+		return web.Problemf(http.StatusConflict,
+			"%q is the name of the node's own statements, which \"edit\" writes: choose another name", name)
 	}
 	return nil
 }

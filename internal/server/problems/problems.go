@@ -44,7 +44,8 @@ type HeldBack struct {
 
 // Lines names the losses, each in a line.
 func (h *HeldBack) Lines() []string {
-	e := losses.TooManyError{Measure: losses.Measure{Deleted: h.Deleted, Emptied: h.Emptied, Untyped: h.Untyped}, Renumbered: h.Renumbered}
+	e := losses.TooManyError{Measure: losses.Measure{Deleted: h.Deleted, Emptied: h.Emptied, Untyped: h.Untyped},
+		Renumbered: h.Renumbered}
 	for _, l := range h.Losses {
 		e.First = append(e.First, losses.Loss{TopicSI: fragment.Ref(l.TopicSI), Title: l.Title, Kind: losses.Kind(l.Lost)})
 	}
@@ -62,12 +63,14 @@ type Loss struct {
 func heldBack(e *losses.TooManyError) *Problem {
 	of := &HeldBack{
 		Topics: e.Topics, Added: e.Added, Updated: e.Updated, Deleted: e.Deleted, Emptied: e.Emptied, Untyped: e.Untyped,
-		Statements: e.Statements, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure), Renumbered: e.Renumbered,
+		Statements: e.Statements, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure),
+		Renumbered: e.Renumbered,
 	}
 	for _, l := range e.First {
 		of.Losses = append(of.Losses, Loss{string(l.TopicSI), l.Title, string(l.Kind)})
 	}
-	p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %s", e, MaxDeleteHeader, of.MaxDelete)
+	p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %s", e,
+		MaxDeleteHeader, of.MaxDelete)
 	p.Lines = e.Lines()
 	return &Problem{Problem: *p, HeldBack: of}
 }
@@ -162,9 +165,11 @@ func asProblem(err error) web.Described {
 	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):
 		return web.Problemf(http.StatusConflict, "%s", err)
 	case errors.Is(err, store.ErrRecordTooLarge):
-		return web.Problemf(http.StatusRequestEntityTooLarge, "a topic or an association cannot be stored: %s; say less of it, or divide it among several", err)
+		return web.Problemf(http.StatusRequestEntityTooLarge,
+			"a topic or an association cannot be stored: %s; say less of it, or divide it among several", err)
 	case errors.Is(err, store.ErrTooLarge):
-		return web.Problemf(http.StatusRequestEntityTooLarge, "%s; publish it in parts, or raise the limit of the server (--max-body)", err)
+		return web.Problemf(http.StatusRequestEntityTooLarge,
+			"%s; publish it in parts, or raise the limit of the server (--max-body)", err)
 	case errors.Is(err, store.ErrGone):
 		return web.Problemf(http.StatusGone, "%s", err)
 	}
@@ -182,20 +187,26 @@ func serverFailed(err error, reading bool) *web.Problem {
 		if reading {
 			return noSpace(err)
 		}
-		return web.Problemf(http.StatusInsufficientStorage, "the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk that has the data folder, then send the request again")
+		return web.Problemf(http.StatusInsufficientStorage,
+			"the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk "+
+				"that has the data folder, then send the request again")
 	}
 	if errors.Is(err, store.ErrUnavailable) {
-		p := web.Problemf(http.StatusServiceUnavailable, "the database of the server does not answer. Nothing is lost: try again")
+		p := web.Problemf(http.StatusServiceUnavailable,
+			"the database of the server does not answer. Nothing is lost: try again")
 		p.RetryAfter = 5 * time.Second
 		return p
 	}
 	if errors.Is(err, store.ErrReadOnly) {
-		p := web.Problemf(http.StatusServiceUnavailable, "this server only reads its database%s. What another server of the database has not made yet cannot be made here. Ask that one, or try again later", unchanged)
+		p := web.Problemf(http.StatusServiceUnavailable,
+			"this server only reads its database%s. What another server of the database has not made yet cannot be made "+
+				"here. Ask that one, or try again later", unchanged)
 		p.RetryAfter = time.Minute
 		return p
 	}
 	if errors.Is(err, store.ErrMoved) {
-		return web.Problemf(http.StatusServiceUnavailable, "the store of the server was moved%s. Start the server on the new one, which its log names", unchanged)
+		return web.Problemf(http.StatusServiceUnavailable,
+			"the store of the server was moved%s. Start the server on the new one, which its log names", unchanged)
 	}
 	if why := Impaired(err); why != "" {
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
@@ -208,18 +219,21 @@ func noSpace(err error) *web.Problem {
 	missing := &noSpaceError{what: "what was asked for", instead: "What is stored can be read"}
 	errors.As(err, &missing)
 	return web.Problemf(http.StatusInsufficientStorage,
-		"the disk of the server is full, or nearly so: it has no space to make %s. %s. Free some space on the disk that has the data folder, then ask again", missing.what, missing.instead)
+		"the disk of the server is full, or nearly so: it has no space to make %s. %s. Free some space on the disk that "+
+			"has the data folder, then ask again", missing.what, missing.instead)
 }
 
 // Impaired returns why a server takes no change any more, "" where an error says nothing of that.
 func Impaired(err error) string {
 	switch {
 	case errors.Is(err, store.ErrElsewhere):
-		return "the data folder of the server was moved, removed or replaced while it ran: nothing is changed any more. Stop the server, and start it on the right folder; its log has the path"
+		return "the data folder of the server was moved, removed or replaced while it ran: nothing is changed any more. " +
+			"Stop the server, and start it on the right folder; its log has the path"
 	case errors.Is(err, store.ErrMoved):
 		return "the store was moved; the log says where to: start the server there"
 	case errors.Is(err, store.ErrKnownDamage):
-		return "damage was found in the data folder of the server: nothing is changed any more, and what is whole can be read. Restore the folder from a backup; the log names the file"
+		return "damage was found in the data folder of the server: nothing is changed any more, and what is whole can be " +
+			"read. Restore the folder from a backup; the log names the file"
 	}
 	return ""
 }

@@ -28,7 +28,8 @@ type Store interface {
 	DropLostSnapshots(ctx context.Context, name string) (dropped []store.Snapshot, err error)
 	Prune(ctx context.Context, name string, keep store.Retention) (entries uint64, err error)
 	OfferRecordsAnew(ctx context.Context, name string) (records int, err error)
-	Derive(ctx context.Context, name string, n int, decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
+	Derive(ctx context.Context, name string, n int,
+		decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	MayWrite() error
 	Impaired() error
 	Refusals() map[string]bool

@@ -13,7 +13,9 @@ func (k *Keeper) ReplaceLost(ctx context.Context, name string) (taken <-chan str
 	done := make(chan struct{})
 	dropped, err := k.Store.DropLostSnapshots(ctx, name)
 	for i := range dropped {
-		k.Logger.Error("the files of a snapshot are missing or damaged: it is not listed any more, and a snapshot is taken anew. Look for other losses with \"check\"",
+		k.Logger.Error(
+			"the files of a snapshot are missing or damaged: it is not listed any more, and a snapshot is taken anew. Look "+
+				"for other losses with \"check\"",
 			"collection", name, "snapshot", dropped[i].ID, "updated", dropped[i].Updated)
 	}
 	if err != nil || len(dropped) == 0 {
@@ -24,7 +26,8 @@ func (k *Keeper) ReplaceLost(ctx context.Context, name string) (taken <-chan str
 	begun := k.background.begin(func() {
 		defer close(done)
 		if _, _, err := k.TakeSnapshot(k.background.ctx, name); err != nil && k.background.ctx.Err() == nil {
-			k.Logger.Error("the snapshot could not be taken anew; it is tried again when the next one is due", "collection", name, "error", err)
+			k.Logger.Error("the snapshot could not be taken anew; it is tried again when the next one is due", "collection",
+				name, "error", err)
 		}
 	})
 	if !begun {
@@ -39,7 +42,9 @@ func (k *Keeper) replaceAllLost(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
 	for i := 0; i < len(all) && err == nil; i++ {
 		if _, err = k.ReplaceLost(ctx, all[i].Name); durable.IsDiskFull(err) {
-			k.Logger.Error("snapshots whose files are missing or damaged stay listed, as the disk is full; it is tried again. Free some space on the disk that has the data folder",
+			k.Logger.Error(
+				"snapshots whose files are missing or damaged stay listed, as the disk is full; it is tried again. Free some "+
+					"space on the disk that has the data folder",
 				"collection", all[i].Name, "error", err)
 			err = nil
 		}

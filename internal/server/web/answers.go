@@ -25,7 +25,8 @@ func NewAnswers(recent, streams int, wait time.Duration) *Answers {
 }
 
 // WriteSmall answers with a document that is made each time. Its ETag is made of its bytes.
-func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, cache string, write func(io.Writer) error) error {
+func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, cache string,
+	write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -37,17 +38,20 @@ func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, 
 
 // WriteBytes answers with a document. It is encoded only for those who do not know it, and
 // where it was not lately.
-func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string, encode func() ([]byte, error)) error {
+func (a *Answers) WriteBytes(w http.ResponseWriter, r *http.Request, tag, cache string,
+	encode func() ([]byte, error)) error {
 	return a.WriteMade(w, r, Validator{tag, RecorderOf(r).Settled}, cache, encode)
 }
 
 // WriteMade is WriteBytes for a document with another time of its last change than that of the collection.
-func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, v Validator, cache string, encode func() ([]byte, error)) error {
+func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, v Validator, cache string,
+	encode func() ([]byte, error)) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
 	}
-	if known := r.Header.Values("If-None-Match"); c == zstd1 && NamesETag(known, v.etag(Gzipped), true) && !NamesETag(known, v.etag(zstd1), true) {
+	if known := r.Header.Values("If-None-Match"); c == zstd1 && NamesETag(known, v.etag(Gzipped), true) &&
+		!NamesETag(known, v.etag(zstd1), true) {
 		if packed, _ := negotiateCoding(r, Gzipped); packed == Gzipped { // as a large document was served, from a file
 			c = packed
 		}
@@ -85,7 +89,8 @@ func setCoding(h http.Header, c Coding) {
 
 // WriteRendered streams what is made when it is asked for. Caches ask each time, but
 // need not fetch it again.
-func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator, render func(io.Writer) error) error {
+func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Validator,
+	render func(io.Writer) error) error {
 	c, err := negotiateCoding(r, zstd1, Gzipped)
 	if err != nil {
 		return err
@@ -99,5 +104,7 @@ func (a *Answers) WriteRendered(w http.ResponseWriter, r *http.Request, made Val
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	return RecorderOf(r).inTurn(&turn{places: a.renders, wait: a.wait, what: "large answers"}, func() error { return a.packers.pack(w, c, render) })
+	return RecorderOf(r).inTurn(&turn{places: a.renders, wait: a.wait, what: "large answers"}, func() error {
+		return a.packers.pack(w, c, render)
+	})
 }

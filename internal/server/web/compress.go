@@ -35,7 +35,8 @@ func (p *packers) init() {
 	p.gzip.New = func() any { return gzip.NewWriter(nil) }
 	p.zstd.New = func() any {
 		// One goroutine and a window of 1 MB for each answer: many run at once.
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20),
+			zstd.WithLowerEncoderMem(true))
 		if err != nil {
 			panic(err) // the options are wrong
 		}

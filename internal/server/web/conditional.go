@@ -49,10 +49,12 @@ func Unchanged(w http.ResponseWriter, r *http.Request, v Validator, c Coding) (a
 	}
 	if given := r.Header.Values("If-Match"); len(given) > 0 {
 		if !NamesETag(given, tag, false) {
-			return false, Problemf(http.StatusPreconditionFailed, "this is another version than the one asked for: its ETag is %s", tag)
+			return false, Problemf(http.StatusPreconditionFailed,
+				"this is another version than the one asked for: its ETag is %s", tag)
 		}
 	} else if t, ok := since("If-Unmodified-Since"); ok && modified.After(t) {
-		return false, Problemf(http.StatusPreconditionFailed, "this was modified at %s", modified.UTC().Format(http.TimeFormat))
+		return false, Problemf(http.StatusPreconditionFailed, "this was modified at %s",
+			modified.UTC().Format(http.TimeFormat))
 	}
 	known := false
 	if given := r.Header.Values("If-None-Match"); len(given) > 0 {

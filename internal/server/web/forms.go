@@ -75,7 +75,8 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 	if ending := Var(r, EndingVar); ending != "" {
 		candidates = slices.DeleteFunc(slices.Clone(offered), func(f Form) bool { return f.Ending != ending })
 		if len(candidates) == 0 {
-			return 0, Problemf(http.StatusGone, "this form is not offered here, or is not any more; available forms: %s", listed(offered))
+			return 0, Problemf(http.StatusGone, "this form is not offered here, or is not any more; available forms: %s",
+				listed(offered))
 		}
 	}
 	best, most := -1, choice{}
@@ -86,7 +87,8 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 		}
 	}
 	if best < 0 {
-		return 0, Problemf(http.StatusNotAcceptable, "the Accept header excludes what is here; available forms: %s", listed(candidates))
+		return 0, Problemf(http.StatusNotAcceptable, "the Accept header excludes what is here; available forms: %s",
+			listed(candidates))
 	}
 	return slices.IndexFunc(offered, func(f Form) bool { return f.MediaType == candidates[best].MediaType }), nil
 }
@@ -129,7 +131,8 @@ func (f *Form) within(asked knownType) (by specificity) {
 		switch {
 		case asked == known && (known.version != "" || known.profile != ""):
 			return exactly
-		case asked.base == known.base && asked.version == known.version && (asked.profile == "" || asked.profile == known.profile):
+		case asked.base == known.base && asked.version == known.version &&
+			(asked.profile == "" || asked.profile == known.profile):
 			by = max(by, named)
 		case asked.base == known.base && asked.version == known.version && known.profile == "",
 			asked.base == major+"/*", asked.base == major+"/xml" && strings.HasSuffix(minor, "+xml"):

@@ -22,7 +22,8 @@ type Front struct {
 	Logger            *slog.Logger
 	Metrics           *Metrics
 	SlowClientTimeout time.Duration // how long a client may take to send, or take, 64 KiB
-	SlowRequest       time.Duration // a request that takes longer is logged as a warning, without what it waited for a change; 0: none is
+	// a request that takes longer is logged as a warning, without what it waited for a change; 0: none is
+	SlowRequest time.Duration
 
 	// trustedProxies are the addresses of proxies, beside those of this machine, from which the log takes the
 	// address of the client (X-Forwarded-For).
@@ -118,7 +119,8 @@ func (f *Front) logAccess(x *Recorder, r *http.Request, took, busy time.Duration
 	}
 	attrs := []slog.Attr{
 		slog.String("method", cut(r.Method)), slog.String("path", cut(r.URL.Path)), slog.Int("status", x.status),
-		slog.Int64("bytes", x.sent), slog.Duration("took", took), slog.String("remote", clientOf(r, f.TrustedProxies)), slog.String("request", x.id),
+		slog.Int64("bytes", x.sent), slog.Duration("took", took), slog.String("remote", clientOf(r, f.TrustedProxies)),
+		slog.String("request", x.id),
 	}
 	if x.truncated {
 		attrs = append(attrs, slog.Bool("truncated", true))

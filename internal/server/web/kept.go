@@ -22,7 +22,8 @@ type Kept struct {
 // WriteKept answers with what is stored in some codings, of which open opens one. It is opened only for those who
 // do not have it. Ranges are served of what is stored; what is stored packed only is unpacked on the way for
 // those who do not take it so.
-func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Coding) (Kept, error), in ...Coding) error {
+func WriteKept(w http.ResponseWriter, r *http.Request, v Validator, open func(Coding) (Kept, error),
+	in ...Coding) error {
 	c, stored := Identity, in[0]
 	if stored != Identity {
 		var err error
@@ -77,7 +78,8 @@ func serveRanges(w http.ResponseWriter, r *http.Request, modified time.Time, con
 	if given != "" {
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
-		if unit, ranges, _ := strings.Cut(given, "="); ranges != "" && strings.EqualFold(unit, "bytes") && r.Method == http.MethodGet {
+		if unit, ranges, _ := strings.Cut(given, "="); ranges != "" && strings.EqualFold(unit, "bytes") &&
+			r.Method == http.MethodGet {
 			r.Header.Set("Range", "bytes="+ranges)
 		}
 	}
@@ -85,7 +87,8 @@ func serveRanges(w http.ResponseWriter, r *http.Request, modified time.Time, con
 	http.ServeContent(ranged, r, "", modified, content)
 	if ranged.failed {
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-		return Problemf(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are", given, size)
+		return Problemf(http.StatusRequestedRangeNotSatisfiable, "the range %q is not among the %d bytes that there are",
+			given, size)
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ type Made[State comparable] struct {
 
 // Get returns the tag of a document that encode makes of a state, and what returns the document. There must be few
 // names.
-func (m *Made[State]) Get(state State, name string, encode func() ([]byte, error)) (tag string, document func() ([]byte, error), err error) {
+func (m *Made[State]) Get(state State, name string,
+	encode func() ([]byte, error)) (tag string, document func() ([]byte, error), err error) {
 	m.mu.Lock()
 	if m.tags == nil || m.state != state {
 		m.state, m.tags, m.first = state, map[string]string{}, nil

@@ -29,8 +29,10 @@ func NewMetrics() *Metrics {
 			Name: "tmshare_http_request_duration_seconds", Help: "Time from the request's header to the end of the answer.",
 			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300},
 		}, []string{"route", "method"}),
-		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tmshare_http_requests_running", Help: "Requests under way."}),
-		sent:    prometheus.NewCounter(prometheus.CounterOpts{Name: "tmshare_http_sent_bytes_total", Help: "Bytes of the bodies of answers."}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tmshare_http_requests_running",
+			Help: "Requests under way."}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{Name: "tmshare_http_sent_bytes_total",
+			Help: "Bytes of the bodies of answers."}),
 	}
 }
 

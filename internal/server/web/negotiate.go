@@ -101,7 +101,8 @@ func negotiateCoding(r *http.Request, offered ...Coding) (Coding, error) {
 		best = Identity
 	}
 	if best == "" {
-		return "", Problemf(http.StatusNotAcceptable, "this is available without a content coding or as %v, and Accept-Encoding excludes all of them", offered)
+		return "", Problemf(http.StatusNotAcceptable,
+			"this is available without a content coding or as %v, and Accept-Encoding excludes all of them", offered)
 	}
 	return best, nil
 }

@@ -98,7 +98,8 @@ func InTurn(r *http.Request, places chan struct{}, wait time.Duration, what stri
 	case places <- struct{}{}:
 		return inPlace()
 	case <-tooLong.C:
-		p := Problemf(http.StatusServiceUnavailable, "the server is busy with %d %s, as many as it takes at a time; try again", cap(places), what)
+		p := Problemf(http.StatusServiceUnavailable,
+			"the server is busy with %d %s, as many as it takes at a time; try again", cap(places), what)
 		p.RetryAfter = 10 * time.Second
 		return p
 	case <-r.Context().Done():

@@ -16,7 +16,8 @@ type Problem struct {
 	Detail    string   `json:"detail"`
 	RequestID string   `json:"requestId,omitempty"` // by which the log has it
 	Lines     []string `json:"-"`                   // that people get below it
-	Origin    string   `json:"origin,omitempty"`    // URL of the fragments feed of the collection that is to be written instead
+	// URL of the fragments feed of the collection that is to be written instead
+	Origin string `json:"origin,omitempty"`
 
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0: not said
 }
@@ -39,7 +40,8 @@ func Problemf(status int, format string, args ...any) *Problem {
 func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Described) {
 	h := w.Header()
 	// What the headers say of an answer that is not given after all.
-	for _, k := range append([]string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length", "Accept-Ranges", "Link"}, f.OwnHeaders...) {
+	for _, k := range append([]string{"ETag", "Last-Modified", "Content-Type", "Content-Encoding", "Content-Length",
+		"Accept-Ranges", "Link"}, f.OwnHeaders...) {
 		h.Del(k)
 	}
 	h.Set("Cache-Control", "no-store")

@@ -16,7 +16,8 @@ func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(given, 10, 63)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n == 0 {
-		return 0, Problemf(http.StatusBadRequest, "?%s=%.40s cannot be: write a whole number above 0, or leave it out", name, given)
+		return 0, Problemf(http.StatusBadRequest, "?%s=%.40s cannot be: write a whole number above 0, or leave it out",
+			name, given)
 	}
 	return n, nil
 }

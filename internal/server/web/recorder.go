@@ -50,7 +50,8 @@ type Recorder struct {
 type recorderKey struct{}
 
 func newRecorder(w http.ResponseWriter, r *http.Request, slowClientTimeout time.Duration) (*Recorder, *http.Request) {
-	x := &Recorder{ResponseWriter: w, control: http.NewResponseController(w), conn: connectionOf(r), slowClientTimeout: slowClientTimeout, id: requestID(r)}
+	x := &Recorder{ResponseWriter: w, control: http.NewResponseController(w), conn: connectionOf(r),
+		slowClientTimeout: slowClientTimeout, id: requestID(r)}
 	if x.conn != nil {
 		x.extended = x.conn.extended
 	}
@@ -169,7 +170,8 @@ func (x *Recorder) Write(p []byte) (n int, err error) {
 
 // isWhole reports whether p is the body of a small answer.
 func (x *Recorder) isWhole(p []byte) bool {
-	return x.conn != nil && x.sent == 0 && leastHeld <= len(p) && len(p) <= mostHeld && x.Header().Get("Content-Length") == strconv.Itoa(len(p))
+	return x.conn != nil && x.sent == 0 && leastHeld <= len(p) && len(p) <= mostHeld &&
+		x.Header().Get("Content-Length") == strconv.Itoa(len(p))
 }
 
 func (x *Recorder) writeWhole(p []byte) (n int, err error) {
@@ -223,7 +225,8 @@ func (x *Recorder) extend() {
 		if x.conn != nil {
 			x.conn.extended = now
 		}
-		_ = x.control.SetWriteDeadline(now.Add(2 * WriteBuffer / piece * x.slowClientTimeout)) // not possible without a connection, in tests
+		// not possible without a connection, in tests
+		_ = x.control.SetWriteDeadline(now.Add(2 * WriteBuffer / piece * x.slowClientTimeout))
 	}
 }
 
@@ -249,7 +252,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	b.due -= n
 	b.ended = b.ended || err == io.EOF
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = Problemf(http.StatusRequestTimeout, "the body came too slowly: %d bytes are expected within %s", piece, b.x.slowClientTimeout)
+		err = Problemf(http.StatusRequestTimeout, "the body came too slowly: %d bytes are expected within %s", piece,
+			b.x.slowClientTimeout)
 	}
 	return n, err
 }

@@ -41,7 +41,8 @@ type rendering struct {
 // NewRenderings keeps files in a folder: so many bytes, each for some time after its last use. A client waits for the
 // turn to make one for the time that is given, and then has to try again: what is being made is told.
 func NewRenderings(folder string, most int64, keep, wait time.Duration, what string) *Renderings {
-	f := &Renderings{folder: folder, most: most, keep: keep, making: Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
+	f := &Renderings{folder: folder, most: most, keep: keep,
+		making: Lasting{Places: make(chan struct{}, 1), Wait: wait, What: what}}
 	f.making.Until, f.end = context.WithCancel(context.Background())
 	return f
 }

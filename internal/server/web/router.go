@@ -23,7 +23,8 @@ type Router struct {
 
 // NewRouter returns a router without routes. Who asks for what is not there is led to the overview, a URL.
 func NewRouter(f *Front, overview string) *Router {
-	r := &Router{Front: f, overview: overview, mux: mux.NewRouter().UseEncodedPath().SkipClean(true)} // no redirects: they would not know the base URL
+	// no redirects: they would not know the base URL
+	r := &Router{Front: f, overview: overview, mux: mux.NewRouter().UseEncodedPath().SkipClean(true)}
 	r.mux.NotFoundHandler = r.answer("", r.notFound)
 	r.mux.MethodNotAllowedHandler = r.answer("", r.notAllowed)
 	return r
@@ -93,7 +94,8 @@ func knownMethod(r *http.Request) error {
 	if slices.Contains(methods, r.Method) || slices.Contains(otherMethods, r.Method) {
 		return nil
 	}
-	return Problemf(http.StatusNotImplemented, "the method %q is not known here; use one of %s", cut(r.Method), strings.Join(methods, ", "))
+	return Problemf(http.StatusNotImplemented, "the method %q is not known here; use one of %s", cut(r.Method),
+		strings.Join(methods, ", "))
 }
 
 // allowed returns the methods for which there is a route to the URL of req, as

@@ -26,17 +26,18 @@ type Collection struct {
 	Run     uint32    `json:",omitempty"` // of the last entry, see [Entry]
 	Topics  int
 
-	Beginning   *Beginning `json:",omitempty"` // the first entries, where they were loaded
-	Segments    []Segment  `json:",omitempty"` // of the fragments feed; none: all documents have the same size
-	Remembered  uint64     `json:",omitempty"` // the commit from which on it is remembered what the records were (package past)
-	Horizon     uint64     `json:",omitempty"` // the sequence up to which the log is pruned
-	HorizonTime time.Time  // of the last entry that is
-	HorizonRun  uint32     `json:",omitempty"` // of that entry
-	Offers      []Offer    `json:",omitempty"` // how RecordForms have changed
-	RDFAfter    Turns      `json:",omitempty"` // which entries are offered in RDF
-	Omits       Turns      `json:",omitempty"` // which entries leave the instances out
-	Hashed      uint64     `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
-	Restating   bool       `json:",omitempty"` // records are still to be published by which what is offered of them shows
+	Beginning *Beginning `json:",omitempty"` // the first entries, where they were loaded
+	Segments  []Segment  `json:",omitempty"` // of the fragments feed; none: all documents have the same size
+	// the commit from which on it is remembered what the records were (package past)
+	Remembered  uint64    `json:",omitempty"`
+	Horizon     uint64    `json:",omitempty"` // the sequence up to which the log is pruned
+	HorizonTime time.Time // of the last entry that is
+	HorizonRun  uint32    `json:",omitempty"` // of that entry
+	Offers      []Offer   `json:",omitempty"` // how RecordForms have changed
+	RDFAfter    Turns     `json:",omitempty"` // which entries are offered in RDF
+	Omits       Turns     `json:",omitempty"` // which entries leave the instances out
+	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
+	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
 	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
 	Hidden bool   `json:",omitempty"` // it is not whole yet: nobody is to read it
@@ -99,7 +100,8 @@ func Get(t *txn.Tx, name string) (*Collection, error) {
 // Find returns the row of the collection with a name. It is txn.ErrNotFound if there is none.
 func Find(t *txn.Tx, name string) (found records.Named, err error) {
 	// A change of a collection needs both rows.
-	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)}, nil); err != nil {
+	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)},
+		nil); err != nil {
 		return found, err
 	}
 	found, err = records.Find(t, keys.TableCollection, name)

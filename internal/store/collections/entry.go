@@ -51,7 +51,8 @@ type Entry struct {
 	// Digest is the text of the state digest after the commit whose last entry it is; "" in others.
 	Digest string `json:",omitempty"`
 
-	Via      []string `json:",omitempty"` // entries of other logs that it comes from: URLs, or of this node [Collection.Path]
+	// entries of other logs that it comes from: URLs, or of this node [Collection.Path]
+	Via      []string `json:",omitempty"`
 	Author   string   `json:",omitempty"` // who has made the change
 	Note     string   `json:",omitempty"` // why
 	Prior    uint64   `json:",omitempty"` // sequence of the entry of the key before, 0: there was none
@@ -112,7 +113,8 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 	c.Head++
 	c.Updated = now
 	c.Run = run
-	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title), Deleted: e.Deleted, Via: e.Via, Covered: e.Covered}
+	entry := Entry{Seq: c.Head, Run: c.Run, Updated: now, TopicSI: e.TopicSI, Title: shortTitle(e.Title),
+		Deleted: e.Deleted, Via: e.Via, Covered: e.Covered}
 	switch {
 	case e.Deleted:
 		entry.Bury(e.Tombstone)

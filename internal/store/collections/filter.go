@@ -26,7 +26,8 @@ func (f *Filter) Equal(g *Filter) bool {
 	if f.Empty() || g.Empty() {
 		return f.Empty() == g.Empty()
 	}
-	return slices.Equal(f.Types, g.Types) && slices.Equal(f.AssociationTypes, g.AssociationTypes) && slices.Equal(f.Scope, g.Scope)
+	return slices.Equal(f.Types, g.Types) && slices.Equal(f.AssociationTypes, g.AssociationTypes) &&
+		slices.Equal(f.Scope, g.Scope)
 }
 
 // Normalize puts the identifiers into normal form and in order. Nothing else may be given.
@@ -36,7 +37,8 @@ func (f *Filter) Normalize() error {
 		for i, ref := range *refs {
 			si, err := tmdm.ParseLocator(string(ref))
 			if err != nil {
-				return fmt.Errorf("the filter has %q, which is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", ref, err)
+				return fmt.Errorf(
+					"the filter has %q, which is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", ref, err)
 			}
 			(*refs)[i] = si
 		}

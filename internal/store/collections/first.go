@@ -159,7 +159,8 @@ func readBlock(c *Collection, r kv.Row) (*block, error) {
 		return nil, b.corrupt()
 	}
 	b.first, b.count, b.rest = keys.NumberIn(r.Key), count>>1, r.Value[n:]
-	if c.Beginning == nil || b.first == 0 || b.count == 0 || b.count > blockSize || b.first+b.count-1 > c.Beginning.Entries {
+	if c.Beginning == nil || b.first == 0 || b.count == 0 || b.count > blockSize ||
+		b.first+b.count-1 > c.Beginning.Entries {
 		return nil, b.corrupt()
 	}
 	if bits := int(b.count+7) / 8; count&1 == 1 {

@@ -23,7 +23,9 @@ func (e *ReadOnlyError) Error() string {
 	if e.says != "" {
 		return fmt.Sprintf("collection %q %s", e.Name, e.says)
 	}
-	return fmt.Sprintf("%s is a replica, which only follows its origin: write to that, %s. \"tmshare-client unsubscribe %[1]s\" ends the replica", e.Name, e.Origin)
+	return fmt.Sprintf(
+		"%s is a replica, which only follows its origin: write to that, %s. \"tmshare-client unsubscribe %[1]s\" ends "+
+			"the replica", e.Name, e.Origin)
 }
 
 // Writable returns a [*ReadOnlyError] where the collection is not written here.
@@ -34,8 +36,8 @@ func (c *Collection) Writable() error {
 	return nil
 }
 
-// Bound returns a [*ReadOnlyError] where the collection has a setting that binds and is not among those that the program
-// knows.
+// Bound returns a [*ReadOnlyError] where the collection has a setting that binds and is not among those that the
+// program knows.
 func (c *Collection) Bound(known []Setting) error {
 	for key := range c.Ext {
 		lacking, _, binds := strings.Cut(key, "!")

@@ -52,15 +52,20 @@ func Core() []Setting {
 			Field: func(s *Settings) any { return &s.SnapshotEvery }},
 		{Name: "snapshotAfter", Usage: "take a new snapshot when a change has waited for it for this `time`",
 			Field: func(s *Settings) any { return (*Period)(&s.SnapshotAfter) }},
-		{Name: "snapshotsKept", Usage: "keep this `number` of snapshots", Field: func(s *Settings) any { return &s.SnapshotsKept }},
+		{Name: "snapshotsKept", Usage: "keep this `number` of snapshots", Field: func(s *Settings) any {
+			return &s.SnapshotsKept
+		}},
 		{Name: "keepEntries", Usage: "give up changes before the last `number`",
 			Field: func(s *Settings) any { return &s.KeepEntries }},
 		{Name: "keepFor", Usage: "give up changes older than this `time`",
 			Field: func(s *Settings) any { return (*Period)(&s.KeepFor) }},
 		{Name: "mirrors", Usage: "`URLs` under which others serve the collection, the preferred first",
 			Field: func(s *Settings) any { return &s.Mirrors }},
-		{Name: "via", Usage: "`URL` of the collection that this one republishes", Field: func(s *Settings) any { return &s.Via }},
-		{Name: "sign", Usage: "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")",
+		{Name: "via", Usage: "`URL` of the collection that this one republishes", Field: func(s *Settings) any {
+			return &s.Via
+		}},
+		{Name: "sign",
+			Usage:     "sign checkpoints of the log with this `key file`, a path on the server's machine (see \"key\")",
 			Publishes: true, Field: func(s *Settings) any { return &s.Sign }},
 	}
 }
@@ -142,7 +147,8 @@ func (x *Setting) Set(s *Settings, value json.RawMessage) error {
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(value, given.Interface()); {
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s cannot be a JSON %s; the settings of a collection show how each is written", x.Name, wrong.Value)
+		return fmt.Errorf("%s cannot be a JSON %s; the settings of a collection show how each is written", x.Name,
+			wrong.Value)
 	case err != nil:
 		return fmt.Errorf("%s: %w", x.Name, err)
 	}

@@ -69,15 +69,21 @@ func (s *Settings) Validate() error {
 	}
 	for i, m := range s.Mirrors {
 		if !isBase(m) || slices.Contains(s.Mirrors[:i], m) {
-			return fmt.Errorf("the mirror %q is not the http or https URL of a collection, or is named twice; give each once, as in https://maps.example.org/topicmaps/NAME", m)
+			return fmt.Errorf(
+				"the mirror %q is not the http or https URL of a collection, or is named twice; give each once, as in "+
+					"https://maps.example.org/topicmaps/NAME", m)
 		}
 	}
 	if s.Via != "" && !isBase(s.Via) {
-		return fmt.Errorf("the source %q (via) is not the http or https URL of a collection; give it as in https://maps.example.org/topicmaps/NAME", s.Via)
+		return fmt.Errorf(
+			"the source %q (via) is not the http or https URL of a collection; give it as in "+
+				"https://maps.example.org/topicmaps/NAME", s.Via)
 	}
 	for i, v := range s.RecordForms {
 		if !slices.Contains(rendered.Forms[:], v) || slices.Contains(s.RecordForms[:i], v) {
-			return fmt.Errorf("recordFormats (--record-formats): there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or nothing for both", v)
+			return fmt.Errorf(
+				"recordFormats (--record-formats): there is no XTM %s, or it is named twice; give xtm1, xtm2.1, or "+
+					"nothing for both", v)
 		}
 	}
 	if s.Language != "" {
@@ -90,7 +96,8 @@ func (s *Settings) Validate() error {
 	}
 	for _, t := range [][2]string{{"title", s.Title}, {"summary", s.Summary}} {
 		if len(t[1]) > maxSettingText || strings.ContainsFunc(t[1], unicode.IsControl) {
-			return fmt.Errorf("%s (--%[1]s) has control characters or more than %d bytes: give a shorter text in one line", t[0], maxSettingText)
+			return fmt.Errorf("%s (--%[1]s) has control characters or more than %d bytes: give a shorter text in one line", t[0],
+				maxSettingText)
 		}
 	}
 	return nil
@@ -105,6 +112,7 @@ const (
 // isBase reports whether URLs can be made of s by adding segments to its path.
 func isBase(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && len(s) <= maxBase &&
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
+		len(s) <= maxBase &&
 		!strings.HasSuffix(s, "/") && u.String() == s && !strings.ContainsAny(s, "?#")
 }

@@ -18,11 +18,13 @@ type Snapshot struct {
 	ID      uuid.UUID
 	Seq     uint64    // of the last entry that it contains
 	Updated time.Time // of that entry
-	Commit  uint64    `json:",omitempty"` // the number of the commit that the state is of, as the origin counts; 0: it is between two commits of the origin, or not known
-	Topics  int
-	Digest  string `json:",omitempty"` // of the state
-	Size    int64  // of the file, in bytes
-	End     uint64 // of the file: see GzipEnd
+	// the number of the commit that the state is of, as the origin counts; 0: it is between two commits of the origin, or
+	// not known
+	Commit uint64 `json:",omitempty"`
+	Topics int
+	Digest string `json:",omitempty"` // of the state
+	Size   int64  // of the file, in bytes
+	End    uint64 // of the file: see GzipEnd
 }
 
 // State notes which state of the collection the snapshot has: the present one.
@@ -51,8 +53,8 @@ func (s *Snapshot) List(t *txn.Tx, c *Collection) error {
 var ErrLost = errors.New("the file of a snapshot is lost")
 
 // GzipEnd returns the last 8 bytes of a gzip file: the checksum and the length of its content (RFC 1952 §2.3.1).
-// A reader that unpacks the file compares them, so a file that ends as it was written has the content that was written, or is
-// refused.
+// A reader that unpacks the file compares them, so a file that ends as it was written has the content that was written,
+// or is refused.
 func GzipEnd(f io.ReaderAt, size int64) (uint64, error) {
 	var b [8]byte
 	_, err := f.ReadAt(b[:], size-int64(len(b)))

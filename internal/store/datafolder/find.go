@@ -26,7 +26,8 @@ func findFolder(dir string) (found bool, err error) {
 		case name == identityFile:
 			return true, nil
 		case badger.IsFile(name):
-			return false, noFolder(dir, fmt.Sprintf("it is the database inside of one; name the folder above it, --data %s", filepath.Dir(filepath.Clean(dir))))
+			return false, noFolder(dir, fmt.Sprintf("it is the database inside of one; name the folder above it, --data %s",
+				filepath.Dir(filepath.Clean(dir))))
 		}
 	}
 	inside, err := os.ReadDir(filepath.Join(dir, Database))

@@ -77,7 +77,9 @@ func Unfinished(dir string) error {
 	if id, err := ReadIdentity(dir); err != nil || id.Complete || id.Origin != Restored {
 		return nil // whatever else is wrong with it, Lock says
 	}
-	return fmt.Errorf("the data folder at %s is not complete: a restore or a move into it was interrupted, or is under way: if none is, remove the folder, and restore or move again", dir)
+	return fmt.Errorf(
+		"the data folder at %s is not complete: a restore or a move into it was interrupted, or is under way: if none is, "+
+			"remove the folder, and restore or move again", dir)
 }
 
 // Lock locks a data folder and looks whether it is whole. It changes nothing, but makes
@@ -98,7 +100,8 @@ func Lock(o Options) (f *Folder, err error) {
 	case found && o.Access == Restore:
 		return nil, fmt.Errorf("there is a data folder at %s already: restore into a new one", o.Dir)
 	case !found && (o.Access == Write || o.Access == Read):
-		return nil, noFolder(o.Dir, `name the right one with --data, or make one with "tmshare-client subscribe URL" or "tmshare-server serve"`)
+		return nil, noFolder(o.Dir,
+			`name the right one with --data, or make one with "tmshare-client subscribe URL" or "tmshare-server serve"`)
 	}
 	f = &Folder{options: o, made: !found}
 	if !found {
@@ -134,14 +137,15 @@ func Lock(o Options) (f *Folder, err error) {
 	return f, nil
 }
 
-// CheckPlace returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of another
-// node.
+// CheckPlace returns a [durable.ErrElsewhere] where the path of the folder leads to another one now, or to one of
+// another node.
 func (f *Folder) CheckPlace() error {
 	if err := f.database.CheckPlace(); err != nil || !f.complete.Load() {
 		return err
 	}
 	if id, err := ReadIdentity(f.options.Dir); err != nil || id.Node != f.identity.Node {
-		return fmt.Errorf("%s is not the data folder of the node %s any more: %w", f.options.Dir, f.identity.Node, durable.ErrElsewhere)
+		return fmt.Errorf("%s is not the data folder of the node %s any more: %w", f.options.Dir, f.identity.Node,
+			durable.ErrElsewhere)
 	}
 	return nil
 }

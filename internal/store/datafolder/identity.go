@@ -78,7 +78,9 @@ func ReadIdentity(dir string) (*Identity, error) {
 		return nil, damaged(path, "cannot be read (%v)", err)
 	}
 	if id.Format > identityFormat {
-		return nil, fmt.Errorf("%s is in format %d, this program reads format %d: use the version of tmshare that wrote it, or a newer one", path, id.Format, identityFormat)
+		return nil, fmt.Errorf(
+			"%s is in format %d, this program reads format %d: use the version of tmshare that wrote it, or a newer one", path,
+			id.Format, identityFormat)
 	}
 	if id.Format > 0 && id.Format < identityFormat {
 		return nil, kv.Older(path+" is in", "format", id.Format, identityFormat)

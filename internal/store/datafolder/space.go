@@ -15,5 +15,7 @@ func CheckFreeSpace(dir string) error {
 	if err != nil || free >= MinFree { // where nothing can be known, writing shows it
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir, syscall.ENOSPC, free>>20, MinFree>>20)
+	return fmt.Errorf(
+		"%s: %w: %d MB are free, %d MB must be. Nothing was changed; free some space on this disk, and try again", dir,
+		syscall.ENOSPC, free>>20, MinFree>>20)
 }

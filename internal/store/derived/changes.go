@@ -19,7 +19,8 @@ type Input struct {
 	// Silent says that the source is derived itself by now. What it says does not count; what it has changed before is
 	// read.
 	Silent bool
-	Anew   uint64 // it is another one where all that the source says has to be read once more, for other reasons than its commits
+	// it is another one where all that the source says has to be read once more, for other reasons than its commits
+	Anew uint64
 
 	// Via calls f with topics that commits have changed, and the entries by which they have: those with a number behind
 	// after, up to upTo.

@@ -15,9 +15,12 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Feeds {
-		return fmt.Sprintf("%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead (\"derive --expand\" does both): %s", e.Name, strings.Join(e.From, ", "))
+		return fmt.Sprintf(
+			"%q follows a collection that is derived itself; follow what that is derived from, and derive from these instead "+
+				"(\"derive --expand\" does both): %s", e.Name, strings.Join(e.From, ", "))
 	}
-	return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name, strings.Join(e.From, ", "))
+	return fmt.Sprintf("collection %q is derived itself; derive from its inputs instead: %s", e.Name,
+		strings.Join(e.From, ", "))
 }
 
 // HTTPStatus is the status of the answer.

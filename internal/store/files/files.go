@@ -87,7 +87,8 @@ const temporary = ".tmp"
 // checkName returns an error where a file cannot have a name.
 func checkName(name string) error {
 	area, _, below := strings.Cut(name, "/")
-	if !below || !slices.Contains(Areas, area) || !fs.ValidPath(name) || strings.HasSuffix(name, temporary) || len(name) > 500 {
+	if !below || !slices.Contains(Areas, area) || !fs.ValidPath(name) || strings.HasSuffix(name, temporary) ||
+		len(name) > 500 {
 		return fmt.Errorf("files: %.80q cannot be the name of a file", name)
 	}
 	return nil

@@ -145,7 +145,8 @@ func (w *rowsWriter) Commit() error {
 		err = w.put()
 	}
 	if age := w.store.Now().Sub(w.made()); err == nil && age > Unfinished/2 {
-		err = fmt.Errorf("files: %s took %s to be written, and may have been taken for given up; try again", w.name, age.Round(time.Minute))
+		err = fmt.Errorf("files: %s took %s to be written, and may have been taken for given up; try again", w.name,
+			age.Round(time.Minute))
 	}
 	if err == nil {
 		err = w.bulk.Commit()

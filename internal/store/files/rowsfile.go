@@ -63,7 +63,8 @@ func (f *rowsFile) load(chunk int64) error {
 				return err
 			}
 			if want := min(f.Chunk, f.row.Size-at); int64(len(bytes)) != want {
-				return fmt.Errorf("%s was removed while it was read, or is damaged: a chunk has %d bytes, not %d; ask again", f.name, len(bytes), want)
+				return fmt.Errorf("%s was removed while it was read, or is damaged: a chunk has %d bytes, not %d; ask again",
+					f.name, len(bytes), want)
 			}
 			f.read = append(f.read, bytes...)
 		}

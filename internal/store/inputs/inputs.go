@@ -50,7 +50,8 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 		if c.Replica != nil {
 			continue // it is what its subscription is
 		}
-		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()}, records: new(c.SourceKey())}
+		s := source{Input: collections.Input{Name: c.Name, Number: c.Number, Feed: c.Epoch.URN()},
+			records: new(c.SourceKey())}
 		if len(c.DerivedFrom) > 0 {
 			s.refused = &derived.Error{Name: c.Name, From: c.DerivedFrom}
 		}
@@ -58,7 +59,8 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 	}
 	for i := range followed {
 		f := &followed[i]
-		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()), URL: f.Authority()}}
+		s := source{Input: collections.Input{Name: f.Name, Number: f.Number, Feed: cmp.Or(f.FeedID, f.Authority()),
+			URL: f.Authority()}}
 		if len(f.DerivedFrom) > 0 {
 			s.refused = &derived.Error{Name: f.Name, From: f.DerivedFrom, Feeds: true}
 		}
@@ -70,8 +72,8 @@ func Among(own []collections.Collection, followed []sources.Subscription) Known 
 	return all
 }
 
-// States returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name. It
-// stays the same where its owner begins a new history, or where it is subscribed to again.
+// States returns how the inputs of a derived collection are. An input is bound to the id of its feed, not to its name.
+// It stays the same where its owner begins a new history, or where it is subscribed to again.
 func (all Known) States(c *collections.Collection) (list []State) {
 	for _, name := range c.DerivedFrom {
 		now, there := all[name]
@@ -136,18 +138,24 @@ const Extension = "derive"
 
 // own has nobody else publish a derived collection.
 func own(c *collections.Collection) {
-	c.Owner = &collections.Owner{Extension: Extension, Says: fmt.Sprintf("is derived from %s and cannot be written: change these instead", strings.Join(c.DerivedFrom, ", "))}
+	c.Owner = &collections.Owner{Extension: Extension,
+		Says: fmt.Sprintf("is derived from %s and cannot be written: change these instead",
+			strings.Join(c.DerivedFrom, ", "))}
 }
 
 // bind binds a collection to those of its inputs that are named, and has all their topics derived.
 func bind(t *txn.Tx, c *collections.Collection, known Known, names []string) error {
 	var ids []keys.Source
-	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool { return slices.Contains(names, in.Name) })
+	c.Inputs = slices.DeleteFunc(slices.Clone(c.Inputs), func(in collections.Input) bool {
+		return slices.Contains(names, in.Name)
+	})
 	for _, name := range names {
 		s, there := known[name]
 		switch {
 		case !there:
-			return fmt.Errorf("%w: no collection or subscription of this node has the name %q; publish it with \"import --create\", or subscribe first", txn.ErrNotFound, name)
+			return fmt.Errorf(
+				"%w: no collection or subscription of this node has the name %q; publish it with \"import --create\", or "+
+					"subscribe first", txn.ErrNotFound, name)
 		case s.refused != nil:
 			return s.refused
 		case s.records != nil:
@@ -204,7 +212,9 @@ func (e *DecidedError) Error() string {
 	if e.Other {
 		return fmt.Sprintf("the name %s is taken by a collection that is not derived: choose another name", e.Name)
 	}
-	return fmt.Sprintf("what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another", e.Name)
+	return fmt.Sprintf(
+		"what %s is derived from is decided for ever, but for inputs that are missing; delete it first, or derive another",
+		e.Name)
 }
 
 // HTTPStatus is the status of the answer.

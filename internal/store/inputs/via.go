@@ -23,7 +23,8 @@ func Name(state merge.State, c *fragment.Change, via map[fragment.Ref][]string) 
 		if err != nil {
 			return err
 		}
-		for _, t := range []*fragment.Topic{{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}}, before, put[e.Topic]} {
+		for _, t := range []*fragment.Topic{{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{e.TopicSI}}},
+			before, put[e.Topic]} {
 			if t == nil {
 				continue
 			}

@@ -55,31 +55,39 @@ const (
 	TableLocator      = 'l' // source, subject locator → TopicSI
 	TableAssociation  = 'a' // source, player, 0, part, key → association record
 	TableMentions     = 'n' // source, reference → count
-	TableReified      = 'r' // source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier, 0, 't' or 'a', the rest of the key → nothing: by whom
-	TableQuarantine   = 'q' // source, TopicSI → Quarantined (JSON)
-	TableOwed         = 'Q' // source, TopicSI → Quarantined (JSON): a covered entry that was passed over
-	TableSpan         = 'D' // source → which entries of its feed were read last (package follow)
-	TableHeld         = 'h' // source, record id → Held (JSON)
-	TableDescribed    = 'd' // source, TopicSI → record id
-	TableDigest       = 'p' // source, path → node of the tree of the state digest
-	TableBefore       = 'P' // source, table and rest of the key of a row, 0, commit → what the row was before the commit (package past)
-	TableChanged      = 'X' // source, commit, part → the keys of the rows that the commit has changed (package past)
-	TableVia          = 'V' // source, commit → topics that it has changed, each with the entry by which it has (lines)
-	TableIndex        = 'W' // source, name of an index, 0, and what that sorts by → what follows from the topics, of which the store knows nothing (txn.Index)
-	TableRejection    = 'x' // subscription, key of a claim → Rejection (JSON)
-	TableDerived      = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
-	TableInput        = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
-	TableStagedLog    = 'w' // nothing → Collection (JSON): a replica whose log is being made
-	TableActivity     = 'y' // number → Activity (JSON)
-	TableSample       = 'z' // subscription, period of the day → Sample (JSON)
-	TableFile         = 'F' // name of a file → where its chunks are (JSON)
-	TableChunk        = 'C' // identifier, number → a piece of a file
-	TableGoingFile    = 'G' // time, identifier → nothing: from when on the chunks of a file that was removed, or never finished, are to go
-	TableLease        = 'A' // job → Lease (JSON): which of the processes that share the store does it
-	TableBeat         = 'B' // job → number of the lease, count: its holder lives
-	TableOpening      = 'O' // nothing → the newest ones (JSON). And number → Opening (JSON)
-	TableExtension    = 'U' // collection, name of an extension, 0, and what that sorts by → what it keeps of the collection, of which the store knows nothing
-	TableLoad         = 'L' // number → when it was renewed: a load that is under way (package loads)
+	// source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier,
+	// 0, 't' or 'a', the rest of the key → nothing: by whom
+	TableReified    = 'r'
+	TableQuarantine = 'q' // source, TopicSI → Quarantined (JSON)
+	TableOwed       = 'Q' // source, TopicSI → Quarantined (JSON): a covered entry that was passed over
+	TableSpan       = 'D' // source → which entries of its feed were read last (package follow)
+	TableHeld       = 'h' // source, record id → Held (JSON)
+	TableDescribed  = 'd' // source, TopicSI → record id
+	TableDigest     = 'p' // source, path → node of the tree of the state digest
+	// source, table and rest of the key of a row, 0, commit → what the row was before the commit (package past)
+	TableBefore  = 'P'
+	TableChanged = 'X' // source, commit, part → the keys of the rows that the commit has changed (package past)
+	TableVia     = 'V' // source, commit → topics that it has changed, each with the entry by which it has (lines)
+	// source, name of an index, 0, and what that sorts by → what follows from the topics, of which the store knows nothing
+	// (txn.Index)
+	TableIndex     = 'W'
+	TableRejection = 'x' // subscription, key of a claim → Rejection (JSON)
+	TableDerived   = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
+	TableInput     = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
+	TableStagedLog = 'w' // nothing → Collection (JSON): a replica whose log is being made
+	TableActivity  = 'y' // number → Activity (JSON)
+	TableSample    = 'z' // subscription, period of the day → Sample (JSON)
+	TableFile      = 'F' // name of a file → where its chunks are (JSON)
+	TableChunk     = 'C' // identifier, number → a piece of a file
+	// time, identifier → nothing: from when on the chunks of a file that was removed, or never finished, are to go
+	TableGoingFile = 'G'
+	TableLease     = 'A' // job → Lease (JSON): which of the processes that share the store does it
+	TableBeat      = 'B' // job → number of the lease, count: its holder lives
+	TableOpening   = 'O' // nothing → the newest ones (JSON). And number → Opening (JSON)
+	// collection, name of an extension, 0, and what that sorts by → what it keeps of the collection, of which the store
+	// knows nothing
+	TableExtension = 'U'
+	TableLoad      = 'L' // number → when it was renewed: a load that is under way (package loads)
 )
 
 // spaces are the keyspaces of the tables that there are once.

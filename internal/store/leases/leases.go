@@ -89,7 +89,8 @@ func (l *Leases) Lease(ctx context.Context, job string, do func(context.Context)
 		}
 		if ctx.Err() == nil && !failing {
 			failing = true
-			l.log.Warn("whether this process is to do a job is not known; it is asked again until the store answers", "job", job, "error", err)
+			l.log.Warn("whether this process is to do a job is not known; it is asked again until the store answers", "job", job,
+				"error", err)
 		}
 		l.wait(ctx)
 	}

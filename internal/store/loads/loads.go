@@ -28,7 +28,8 @@ const Silence = 24 * time.Hour
 const renewal = time.Hour
 
 // ErrGivenUp says that a load was taken for one of a dead process. What it has written is removed.
-var ErrGivenUp = errors.New("the load was given up, as its process gave no sign of life for a day; nothing was changed: load it again")
+var ErrGivenUp = errors.New(
+	"the load was given up, as its process gave no sign of life for a day; nothing was changed: load it again")
 
 // Load is a load that is under way.
 type Load struct {
@@ -44,7 +45,9 @@ type Load struct {
 // Begin numbers a load and notes it. The caller ends it.
 func Begin(ctx context.Context, rows *txn.DB, now func() time.Time) (*Load, error) {
 	l := &Load{rows: rows, lineage: rows.Lineage(), now: now}
-	number, err := records.NextNumber(ctx, rows, func(t *txn.Tx, number uint32) error { return t.Put(key(number), l.note()) })
+	number, err := records.NextNumber(ctx, rows, func(t *txn.Tx, number uint32) error {
+		return t.Put(key(number), l.note())
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +87,8 @@ func (l *Load) renew(ctx context.Context) {
 }
 
 func (l *Load) noted(t *txn.Tx) error {
-	if err := l.rows.Still(l.lineage); err != nil { // some of its rows may be lost, or have been written to the other history
+	// some of its rows may be lost, or have been written to the other history
+	if err := l.rows.Still(l.lineage); err != nil {
 		return err
 	}
 	note, err := t.Get(key(l.Number))
@@ -96,7 +100,9 @@ func (l *Load) noted(t *txn.Tx) error {
 
 // Naming returns a context for the update that names what was loaded. It is [ErrGivenUp] where the load was given up.
 func (l *Load) Naming(ctx context.Context) context.Context {
-	return txn.WithCondition(ctx, func(t *txn.Tx) error { return errors.Join(l.noted(t), t.Delete(key(l.Number)), records.DropIndexes(t)) })
+	return txn.WithCondition(ctx, func(t *txn.Tx) error {
+		return errors.Join(l.noted(t), t.Delete(key(l.Number)), records.DropIndexes(t))
+	})
 }
 
 // End ends a load. After an error, which it returns, remove removes the rows that were written, and the note goes.

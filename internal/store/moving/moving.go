@@ -27,11 +27,14 @@ import (
 
 var (
 	// ErrFilling says that a store is not complete.
-	ErrFilling = errors.New("the store is not complete: a restore or a move into it was interrupted, or is under way; run it again, which begins anew")
+	ErrFilling = errors.New(
+		"the store is not complete: a restore or a move into it was interrupted, or is under way; run it again, which " +
+			"begins anew")
 	// ErrMoved says that a store was moved elsewhere.
 	ErrMoved = errors.New("the store was moved")
 	// ErrNotEmpty says that there is something in a store that is to be filled.
-	ErrNotEmpty = errors.New("the store is not empty: restore or move into a new one, such as another schema (?search_path=NAME)")
+	ErrNotEmpty = errors.New(
+		"the store is not empty: restore or move into a new one, such as another schema (?search_path=NAME)")
 	// ErrTaken says that somebody else fills the store now.
 	ErrTaken = errors.New("another restore or move into the store has begun meanwhile")
 )
@@ -61,7 +64,9 @@ func Check(t *txn.Tx, evenMoved bool) error {
 			if err := txn.Decode(r, &m); err != nil {
 				return txn.Corrupt("meta", r.Key, err)
 			}
-			return fmt.Errorf("%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again", ErrMoved, m.To, m.At.Format(time.RFC3339))
+			return fmt.Errorf(
+				"%w to %s at %s: use that. If it is lost for good, or that move was interrupted, move this one with --again",
+				ErrMoved, m.To, m.At.Format(time.RFC3339))
 		}
 	}
 	return nil

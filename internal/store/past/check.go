@@ -84,7 +84,8 @@ func ofListed(key []byte) (commit uint64, relative []byte) {
 // want has what they must list, and of each commit that it is listed. once says that each commit has a number of its
 // own, and that want has all commits. lost is told of records that are listed, though it is not remembered what they
 // were. A commit that is listed wrongly is listed anew as a whole.
-func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree.Rows, lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
+func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree.Rows,
+	lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	have, wrong := agree.New(want.Path+"-listed", want.Most, nil), map[uint64]bool{}
 	defer have.Close()
 	for r, err := range Stored(t, id, keys.TableChanged, from) {
@@ -143,7 +144,8 @@ func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree
 
 // listAnew lists some commits, as a [Recorder] does. Where others may have had the same number, it lists them as the
 // last of these: who has read the others reads it, too.
-func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows, put func(key, value []byte) error) error {
+func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows,
+	put func(key, value []byte) error) error {
 	var p parts
 	var commit uint64
 	ends := func() error {

@@ -14,7 +14,8 @@ type distantReader struct {
 }
 
 // ReadMany implements [kv.ManyReader]: it asks for the present rows and for what they were at once.
-func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte), rows func(prefix []byte, rows []kv.Row, more bool)) error {
+func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
+	rows func(prefix []byte, rows []kv.Row, more bool)) error {
 	var asked [][]byte
 	for _, key := range keys {
 		if err := r.check(key); err != nil {

@@ -73,12 +73,14 @@ func joinedChange(_, a, b []byte) []byte {
 // rows were before the commits from one on, and of the lists of what these have changed. commits has the numbers of
 // commits that there must be; once says that there are no others, and that each is of one commit. lost is told of
 // records of which it is not known what they were.
-func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, file string, memory int, lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
+func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once bool, file string, memory int,
+	lost func(key []byte, commit uint64), f func(agree.Difference) error) error {
 	want, listed := agree.New(file, memory, joinedChange), agree.New(file+"-list", memory, nil)
 	defer want.Close()
 	defer listed.Close()
 	list := func(commit uint64, key []byte) error {
-		return errors.Join(listed.Add(past.Listed(id, commit, key), []byte{}), listed.Add(past.Listed(id, commit, nil), []byte{}))
+		return errors.Join(listed.Add(past.Listed(id, commit, key), []byte{}),
+			listed.Add(past.Listed(id, commit, nil), []byte{}))
 	}
 	for _, commit := range commits {
 		if err := list(commit, nil); err != nil {

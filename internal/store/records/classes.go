@@ -43,7 +43,8 @@ func (s State) Classes() iter.Seq2[Class, error] {
 }
 
 // AssociationsAfter is [State.AssociationsOf] from the association behind the one with a key on; nil is the first.
-func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part, after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
+func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part,
+	after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		var from []byte
 		if after != nil {

@@ -35,7 +35,8 @@ const maxMentions = 50_000
 func newDerived(id keys.Source, file string, memory int, indexes []txn.Index, check bool) *derived {
 	sorter := agree.New(file, memory, joined)
 	items := statedigest.NewSet(file+"-items", sorter.Most/4)
-	l := &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions, indexes: indexes}
+	l := &derived{id: id, sorter: sorter, items: items, mentions: map[fragment.Ref]uint64{}, most: maxMentions,
+		indexes: indexes}
 	for _, index := range indexes {
 		l.entries = append(l.entries, index.Collect(id, check, sorter.Add))
 	}

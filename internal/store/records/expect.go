@@ -27,7 +27,8 @@ func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	if !s.tx.Distant() {
 		return nil
 	}
-	others := append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil)) // the node says which others a change is about
+	// the node says which others a change is about
+	others := append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil))
 	if s.along != nil {
 		for _, si := range sis {
 			others = append(others, s.along(si))
@@ -70,7 +71,8 @@ func (s State) ExpectNames(sis []fragment.Ref) error {
 
 // InParts iterates over all of a sequence, but has some of them before it yields the first of these: as many as are
 // enough. It calls expect with them, which says what will be read of them. Its error comes with the first.
-func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool, expect func(some []T) error) iter.Seq2[T, error] {
+func InParts[T any](all iter.Seq2[T, error], enough func(some []T) bool,
+	expect func(some []T) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var some []T
 		flush := func() (more bool) {
@@ -131,7 +133,8 @@ func (s State) expect(sis []fragment.Ref, others [][]byte) error {
 			prefixes = append(prefixes, prefix[:len(prefix)-1])
 		}
 		all := append(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier, keys.TableMentions), others...)
-		if err := s.tx.Expect(all, prefixes, byte(fragment.AsInstance), byte(fragment.AsPlayer), byte(fragment.AsType)); err != nil {
+		if err := s.tx.Expect(all, prefixes, byte(fragment.AsInstance), byte(fragment.AsPlayer),
+			byte(fragment.AsType)); err != nil {
 			return err
 		}
 		others = nil

@@ -122,7 +122,9 @@ func isWhole(r row, a *fragment.Association, record []byte) bool {
 		return false
 	}
 	key := a.Key()
-	return bytes.Equal(key[:], digest) && slices.ContainsFunc(a.Roles, func(r fragment.Role) bool { return string(r.Player) == string(player) })
+	return bytes.Equal(key[:], digest) && slices.ContainsFunc(a.Roles, func(r fragment.Role) bool {
+		return string(r.Player) == string(player)
+	})
 }
 
 // isCopy reports whether the row of an association follows from that of a player who comes before: of the

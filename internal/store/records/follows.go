@@ -65,7 +65,8 @@ func associationFollows(id keys.Source, a *fragment.Association, record []byte, 
 		}
 	}
 	a.Mentions(to.mention)
-	return to.item(statedigest.EntryOf(statedigest.Association, string(statedigest.Owner(a)), fragment.AssociationContent(record)))
+	return to.item(statedigest.EntryOf(statedigest.Association, string(statedigest.Owner(a)),
+		fragment.AssociationContent(record)))
 }
 
 // reifiedRows calls put with the rows which say that something in the record with a key is reified, and by whom.

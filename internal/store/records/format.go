@@ -99,5 +99,7 @@ func Format(t *txn.Tx) (string, error) {
 	case err == nil && number > 0 && number <= keys.FormatVersion: // it had no revisions at first
 		return version, kv.Older("the data are in", "format", version, keys.Format)
 	}
-	return version, fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, or a newer one", version, keys.Format)
+	return version,
+		fmt.Errorf("the data are in format %s, this program reads format %s: use the version of tmshare that wrote them, "+
+			"or a newer one", version, keys.Format)
 }

@@ -38,7 +38,8 @@ type Loading struct {
 // and one that nothing switched to is removed when the database is opened.
 // progress, if not nil, is told from time to time. Memory does not grow with the
 // number of records: what is much goes through a file in the data folder.
-func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[fragment.Record, error], progress func(Loading)) error {
+func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[fragment.Record, error],
+	progress func(Loading)) error {
 	l := o.loading(id)
 	if progress != nil {
 		l.progress = progress
@@ -111,7 +112,8 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 		return err
 	}
 	defer l.bulk.Cancel()
-	l.topicRow = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter.Sorter, Table: keys.TableTopic}).Put // of a snapshot they come in order
+	// of a snapshot they come in order
+	l.topicRow = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter.Sorter, Table: keys.TableTopic}).Put
 	if err := l.sort(ctx, records); err != nil {
 		return err
 	}

@@ -24,7 +24,9 @@ type countedAs struct{ keys.Source }
 
 // counting returns by how much the update has changed counts so far.
 func (s State) counting() *counting {
-	return s.tx.Attached(countedAs{s.id}, func() txn.Finisher { return &counting{State: s, steps: map[fragment.Ref]int{}} }).(*counting)
+	return s.tx.Attached(countedAs{s.id}, func() txn.Finisher {
+		return &counting{State: s, steps: map[fragment.Ref]int{}}
+	}).(*counting)
 }
 
 func (c *counting) add(ref fragment.Ref, step int) {

@@ -111,7 +111,8 @@ func PutNamed(t *txn.Tx, table byte, name string, number uint32, v any) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.PutJSON(keys.Own(number).Key(table), v), t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
+	return errors.Join(t.PutJSON(keys.Own(number).Key(table), v),
+		t.Put(keys.Name(table, name), binary.BigEndian.AppendUint32(nil, number)))
 }
 
 // Unname has a name lead to nothing any more, and removes the row of what had it: what else there is under its number

@@ -75,7 +75,8 @@ func (w *associationWalk) Next(player fragment.Ref) (*fragment.StoredAssociation
 	w.association = fragment.StoredAssociation{Part: part, Key: fragment.AssociationKey(key)}
 	if !elsewhere(w.row) {
 		w.association.Record, err = w.stored(w.row, part)
-	} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] { // it comes with the least of its players, if it is there
+		// it comes with the least of its players, if it is there
+	} else if recordKey := string(w.recordKey(w.row, part)); !w.givenRecords[recordKey] {
 		_, err = w.stored(w.row, part)
 		w.givenRecords[recordKey] = true
 	}
@@ -150,7 +151,8 @@ func elsewhere(r row) bool { return len(r.Value) > 0 && r.Value[0] == rowElsewhe
 // recordKey returns the key of the row with the record of an association row that has it
 // elsewhere.
 func (s State) recordKey(r row, part fragment.Part) []byte {
-	return s.id.AssociationKey(fragment.Ref(r.Value[1:]), part, fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
+	return s.id.AssociationKey(fragment.Ref(r.Value[1:]), part,
+		fragment.AssociationKey(r.Key[len(r.Key)-len(fragment.AssociationKey{}):]))
 }
 
 // stored returns the record of a row, which is elsewhere for large associations.

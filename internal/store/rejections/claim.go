@@ -92,9 +92,11 @@ func (c *Claim) Key() string {
 	case Name:
 		return string(fragment.NameClaim("", c.Topic, c.name()))
 	case Variant:
-		return string(fragment.VariantClaim("", c.Topic, c.Of.name(), &fragment.Variant{Value: c.Value, Datatype: c.Datatype, Scope: c.Scope}))
+		return string(fragment.VariantClaim("", c.Topic, c.Of.name(),
+			&fragment.Variant{Value: c.Value, Datatype: c.Datatype, Scope: c.Scope}))
 	case Occurrence:
-		return string(fragment.OccurrenceClaim("", c.Topic, &fragment.Occurrence{Value: c.Value, Datatype: c.Datatype, Type: c.Type, Scope: c.Scope}))
+		return string(fragment.OccurrenceClaim("", c.Topic,
+			&fragment.Occurrence{Value: c.Value, Datatype: c.Datatype, Type: c.Type, Scope: c.Scope}))
 	case Association:
 		return string(fragment.AssociationClaim("", c.Association()))
 	case Identifier:

@@ -139,7 +139,8 @@ func (s *Source) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error)
 func (s *Source) Topics() iter.Seq2[*fragment.Topic, error] { return s.topicsOf(s.from.Topics(), nil) }
 
 // topicsOf iterates over what is left of records, if accept, where it is given, accepts it.
-func (s *Source) topicsOf(all iter.Seq2[*fragment.Topic, error], accept func(*fragment.Topic) bool) iter.Seq2[*fragment.Topic, error] {
+func (s *Source) topicsOf(all iter.Seq2[*fragment.Topic, error],
+	accept func(*fragment.Topic) bool) iter.Seq2[*fragment.Topic, error] {
 	return func(yield func(*fragment.Topic, error) bool) {
 		for t, err := range all {
 			if err == nil {

@@ -29,7 +29,9 @@ import (
 
 // ErrNotReplicable says that the entries of a source are not those of a server of TMShare in Go, whose log can be
 // served on.
-var ErrNotReplicable = errors.New("the source cannot be replicated, as its entries do not name their places in a log: follow it by \"subscribe\", and \"derive\" a collection of it")
+var ErrNotReplicable = errors.New(
+	"the source cannot be replicated, as its entries do not name their places in a log: follow it by \"subscribe\", " +
+		"and \"derive\" a collection of it")
 
 // EpochOf returns the epoch that the id of a feed names.
 func EpochOf(feedID string) (uuid.UUID, error) {
@@ -147,12 +149,17 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	case c.Head == 0 && seq > 1: // the origin keeps nothing that was before
 		c.Horizon, c.HorizonTime, c.Replica.Partial = seq-1, l.Updated.Add(-time.Microsecond), true
 	case seq != c.Head+1:
-		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name, c.Head+1, seq-1, c.Name)
+		return nil, fmt.Errorf("the feed of %s lacks the entries %d to %d of its log: \"replace %s\" starts afresh", c.Name,
+			c.Head+1, seq-1, c.Name)
 	}
 	if l.Commit > 0 && l.Commit < seq {
-		return nil, fmt.Errorf("the feed of %s says that its entry %d belongs to commit %d, which ends before: tell its owner", c.Name, seq, l.Commit)
+		return nil, fmt.Errorf(
+			"the feed of %s says that its entry %d belongs to commit %d, which ends before: tell its owner", c.Name,
+			seq, l.Commit)
 	}
-	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated, TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted, Covered: l.Covered, Commit: l.Commit, Omits: l.Omits, Digest: l.Digest}
+	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated,
+		TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted,
+		Covered: l.Covered, Commit: l.Commit, Omits: l.Omits, Digest: l.Digest}
 	if l.Rendering != rendered.First {
 		e.Rendering = l.Rendering
 	}
@@ -197,7 +204,8 @@ func PassOn(t *txn.Tx, c *collections.Collection, s *sources.Subscription) error
 
 // Unresolved returns those of some entries that live, though nothing has their TopicSI any more, and that no later
 // entry supersedes.
-func Unresolved(t *txn.Tx, c *collections.Collection, entries []sources.Logged) (unresolved []*sources.Logged, err error) {
+func Unresolved(t *txn.Tx, c *collections.Collection,
+	entries []sources.Logged) (unresolved []*sources.Logged, err error) {
 	state := records.In(t, c.SourceKey())
 	for i := range entries {
 		if entries[i].Deleted || entries[i].Superseded {

@@ -34,16 +34,17 @@ type ActivityKind string
 
 // The kinds of activities.
 const (
-	ActivityApplied      ActivityKind = "applied"     // entries were
-	ActivityQuarantined  ActivityKind = "quarantined" // entries were, see [Quarantined]
-	ActivityReleased     ActivityKind = "released"    // entries were applied after all, or superseded
-	ActivityForgotten    ActivityKind = "forgotten"   // entries were taken out of quarantine
-	ActivityReplaced     ActivityKind = "replaced"    // the source as a whole, by a snapshot
-	ActivityRepaired     ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
-	ActivityMended       ActivityKind = "mended"      // rows that were damaged: what follows from records, made again; records that cannot be read, removed
-	ActivityEdited       ActivityKind = "edited"      // local statements were
-	ActivityRejected     ActivityKind = "rejected"    // claims were, in the merged view
-	ActivityUnrejected   ActivityKind = "unrejected"  // claims that were rejected show again
+	ActivityApplied     ActivityKind = "applied"     // entries were
+	ActivityQuarantined ActivityKind = "quarantined" // entries were, see [Quarantined]
+	ActivityReleased    ActivityKind = "released"    // entries were applied after all, or superseded
+	ActivityForgotten   ActivityKind = "forgotten"   // entries were taken out of quarantine
+	ActivityReplaced    ActivityKind = "replaced"    // the source as a whole, by a snapshot
+	ActivityRepaired    ActivityKind = "repaired"    // topics that were not as the source states, fetched anew
+	// rows that were damaged: what follows from records, made again; records that cannot be read, removed
+	ActivityMended       ActivityKind = "mended"
+	ActivityEdited       ActivityKind = "edited"     // local statements were
+	ActivityRejected     ActivityKind = "rejected"   // claims were, in the merged view
+	ActivityUnrejected   ActivityKind = "unrejected" // claims that were rejected show again
 	ActivitySubscribed   ActivityKind = "subscribed"
 	ActivityUnsubscribed ActivityKind = "unsubscribed"
 )

@@ -14,8 +14,9 @@ import (
 // say together. Held is what is known of one of them.
 type Held struct {
 	ID      string
-	Updated time.Time    // of the version that is held, by the server's clock
-	TopicSI fragment.Ref `json:",omitempty"` // of the topic that the record describes; "": nothing is held, but that is known
+	Updated time.Time // of the version that is held, by the server's clock
+	// of the topic that the record describes; "": nothing is held, but that is known
+	TopicSI fragment.Ref `json:",omitempty"`
 	Later   bool         `json:",omitempty"` // what is held is of a later version, whose entry was not there yet
 	Named   bool         `json:",omitempty"` // the server says that the record is about that topic
 }

@@ -71,7 +71,8 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 		}
 		s.Anew++
 		slices.Sort(topics)
-		note := Activity{Source: name, Kind: ActivityMended, Note: fmt.Sprintf("rows: %d, records that could not be read: %d", m.Rows, m.Records)}
+		note := Activity{Source: name, Kind: ActivityMended,
+			Note: fmt.Sprintf("rows: %d, records that could not be read: %d", m.Rows, m.Records)}
 		for _, topic := range slices.Compact(topics) {
 			if len(note.Entries) < maxMendedTopics {
 				note.Entries = append(note.Entries, ActivityEntry{TopicSI: topic})

@@ -168,7 +168,8 @@ func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint3
 	})
 }
 
-func (st *Store) quarantineOf(ctx context.Context, name string, of func(*Subscription) *Progress) (all []Quarantined, err error) {
+func (st *Store) quarantineOf(ctx context.Context, name string,
+	of func(*Subscription) *Progress) (all []Quarantined, err error) {
 	err = st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)
 		if err != nil {
@@ -269,7 +270,9 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(then(after), st.dropAfter(ctx, func() error { return records.DeleteSpace(ctx, st.rows.Engine, number) }))
+	return errors.Join(then(after), st.dropAfter(ctx, func() error {
+		return records.DeleteSpace(ctx, st.rows.Engine, number)
+	}))
 }
 
 func then(after func() error) error {

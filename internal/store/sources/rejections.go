@@ -17,24 +17,27 @@ type Rejected struct {
 // Reject hides claims of a subscription in the merged view. A claim that is rejected already gets the new reason, if
 // there is one.
 func (st *Store) Reject(ctx context.Context, name, reason string, claims ...rejections.Claim) error {
-	return st.changeRejections(ctx, name, ActivityRejected, reason, claims, func(t *txn.Tx, source uint32, c *rejections.Claim) error {
-		return rejections.Add(t, source, rejections.Rejection{Claim: *c, Reason: reason, Time: st.now().UTC()})
-	})
+	return st.changeRejections(ctx, name, ActivityRejected, reason, claims,
+		func(t *txn.Tx, source uint32, c *rejections.Claim) error {
+			return rejections.Add(t, source, rejections.Rejection{Claim: *c, Reason: reason, Time: st.now().UTC()})
+		})
 }
 
 // Unreject shows claims of a subscription again. One that is not rejected is txn.ErrNotFound.
 func (st *Store) Unreject(ctx context.Context, name string, claims ...rejections.Claim) error {
-	return st.changeRejections(ctx, name, ActivityUnrejected, "", claims, func(t *txn.Tx, source uint32, c *rejections.Claim) error {
-		was, err := rejections.Remove(t, source, c)
-		if err == nil && !was {
-			err = txn.ErrNotFound
-		}
-		return err
-	})
+	return st.changeRejections(ctx, name, ActivityUnrejected, "", claims,
+		func(t *txn.Tx, source uint32, c *rejections.Claim) error {
+			was, err := rejections.Remove(t, source, c)
+			if err == nil && !was {
+				err = txn.ErrNotFound
+			}
+			return err
+		})
 }
 
 // changeRejections changes the rejections of claims, all or none, with a note of it.
-func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string, claims []rejections.Claim,
+func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string,
+	claims []rejections.Claim,
 	change func(t *txn.Tx, source uint32, c *rejections.Claim) error) error {
 	return st.rows.Update(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)

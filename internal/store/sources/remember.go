@@ -71,7 +71,8 @@ func (a *Applying) putVia() error {
 	if len(a.via) == 0 {
 		return nil
 	}
-	return a.tx.Put(a.subscription.Source(a.Progress).Numbered(keys.TableVia, a.Commits), []byte(strings.Join(a.via, "\n")))
+	return a.tx.Put(a.subscription.Source(a.Progress).Numbered(keys.TableVia, a.Commits),
+		[]byte(strings.Join(a.via, "\n")))
 }
 
 // Via calls f with topics of a source that commits have changed, and the entries by which they have: those with a

@@ -17,7 +17,8 @@ import (
 // subscription's source, to be caught up by ApplyEntries and then switched to.
 // What was staged before goes. An error, that of an iteration or the end of ctx
 // among them, stages nothing.
-func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark, progress func(records.Loading)) error {
+func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark,
+	progress func(records.Loading)) error {
 	var id keys.Source
 	err := st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)

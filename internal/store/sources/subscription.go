@@ -84,7 +84,8 @@ type Subscription struct {
 // Protocol is a way to follow a source.
 type Protocol string
 
-// TMShare is the protocol of fragments feeds, in any dialect. The others have the names of what reads sources of records.
+// TMShare is the protocol of fragments feeds, in any dialect. The others have the names of what reads sources of
+// records.
 const TMShare Protocol = ""
 
 // Progress is how far a generation of a source has come.
@@ -96,10 +97,11 @@ type Progress struct {
 	Commits, Forgotten uint64 `json:",omitempty"`
 	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
 	Mark               Mark
-	RDF                bool            `json:",omitempty"` // the last entry is offered in RDF, too
-	Applied            int             // entries applied since the clean start
-	Log                bool            `json:",omitempty"` // of a staged generation: the log of the replica is made as far as the mark
-	Records            json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
+	RDF                bool `json:",omitempty"` // the last entry is offered in RDF, too
+	Applied            int  // entries applied since the clean start
+	// of a staged generation: the log of the replica is made as far as the mark
+	Log     bool            `json:",omitempty"`
+	Records json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
 
 	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
 	Proof *Proof `json:",omitempty"`
@@ -288,10 +290,11 @@ func (s *Subscription) Generations() []keys.Source {
 
 // Proof says how the state of a generation compares with what its source states.
 type Proof struct {
-	At      time.Time // of the comparison, by this node's clock
-	Equal   bool      // the digests were the same
-	Differs bool      `json:",omitempty"` // they were not, and nothing is in quarantine; or what is signed is not all that the source shows
-	Reason  string    `json:",omitempty"` // why the state is not proven, for people
+	At    time.Time // of the comparison, by this node's clock
+	Equal bool      // the digests were the same
+	// they were not, and nothing is in quarantine; or what is signed is not all that the source shows
+	Differs bool   `json:",omitempty"`
+	Reason  string `json:",omitempty"` // why the state is not proven, for people
 }
 
 // DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to

@@ -81,7 +81,8 @@ var associationRules = []rule{
 		})
 	}},
 	{"the parts change when a typing is reified, and back", func(c *checker) {
-		bare, reified, role := typing("http://class", "http://instance"), typing("http://class", "http://instance"), typing("http://class", "http://instance")
+		bare, reified, role := typing("http://class", "http://instance"), typing("http://class", "http://instance"),
+			typing("http://class", "http://instance")
 		reified.Reifier = "http://reifier"
 		role.Roles[1].Reifier = "http://reifier"
 		c.given(func(s merge.State) { c.put(s, bare) })
@@ -110,7 +111,8 @@ var associationRules = []rule{
 		})
 	}},
 	{"associations that differ in type, scope or roles are kept apart", func(c *checker) {
-		a, typed, scoped, roles := association("http://t", "http://p", "http://q"), association("http://u", "http://p", "http://q"),
+		a, typed, scoped, roles := association("http://t", "http://p", "http://q"),
+			association("http://u", "http://p", "http://q"),
 			association("http://t", "http://p", "http://q"), association("http://t", "http://p", "http://q")
 		scoped.Scope = []fragment.Ref{"http://theme"}
 		roles.Roles[0].Type = "http://other"
@@ -190,7 +192,8 @@ var associationRules = []rule{
 		a := association("http://t", "http://p", "http://q")
 		c.given(func(s merge.State) { c.put(s, a) })
 		c.after(func(s merge.State) {
-			c.delete(s, association("http://t", "http://p"), association("http://u", "http://p", "http://q"), association("http://t"))
+			c.delete(s, association("http://t", "http://p"), association("http://u", "http://p", "http://q"),
+				association("http://t"))
 		}, func(s merge.State) { c.associations(s, a) })
 	}},
 	{"a player's associations are not those of a player whose name it begins", func(c *checker) {

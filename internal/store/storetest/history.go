@@ -29,7 +29,8 @@ type Editor struct {
 
 // NewEditor returns an editor of a small map, reproducible for a seed.
 func NewEditor(t testing.TB, seed uint64) *Editor {
-	return &Editor{t: t, rng: rand.New(rand.NewPCG(seed, 11)), editor: testedit.New(testedit.SmallMap(SP, 0, 2, 3), SP, seed)}
+	return &Editor{t: t, rng: rand.New(rand.NewPCG(seed, 11)),
+		editor: testedit.New(testedit.SmallMap(SP, 0, 2, 3), SP, seed)}
 }
 
 // Version edits the map and returns it under the names that a publisher gives.

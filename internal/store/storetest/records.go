@@ -66,7 +66,8 @@ func full() *fragment.Topic {
 		Names: []fragment.Name{
 			{Value: "", Type: tmdm.PSIDefaultNameType},
 			{
-				Value: "東京 <&> \x00", Type: "http://type", Scope: []fragment.Ref{"http://theme/2", "http://theme/1"}, Reifier: "http://reifier/1",
+				Value: "東京 <&> \x00", Type: "http://type", Scope: []fragment.Ref{"http://theme/2", "http://theme/1"},
+				Reifier:         "http://reifier/1",
 				ItemIdentifiers: []tmdm.Locator{"http://sp/#n1", "http://sp/#n0"},
 				Variants: []fragment.Variant{{
 					Value: "v", Datatype: tmdm.XSDString, Scope: []fragment.Ref{"http://theme/1", "http://theme/2", "http://theme/3"},
@@ -89,7 +90,8 @@ func fullAssociation() *fragment.Association {
 		Type: "http://type", Scope: []fragment.Ref{"http://theme/2", "http://theme/1"}, Reifier: "http://reifier/4",
 		ItemIdentifiers: []tmdm.Locator{"http://sp/#a1"},
 		Roles: []fragment.Role{
-			{Type: "http://role/2", Player: "http://player/1", Reifier: "http://reifier/5", ItemIdentifiers: []tmdm.Locator{"http://sp/#r1"}},
+			{Type: "http://role/2", Player: "http://player/1", Reifier: "http://reifier/5",
+				ItemIdentifiers: []tmdm.Locator{"http://sp/#r1"}},
 			{Type: "http://role/1", Player: "http://player/2"},
 		},
 	}

@@ -88,7 +88,9 @@ var topicRules = []rule{
 		}, func(s merge.State) { c.topics(s, sis...) })
 	}},
 	{"a beginning of an identifier finds nothing", func(c *checker) {
-		c.after(func(s merge.State) { c.put(s, located(topic("http://a/b", "http://c/d"), "http://e/f")) }, func(s merge.State) {
+		c.after(func(s merge.State) {
+			c.put(s, located(topic("http://a/b", "http://c/d"), "http://e/f"))
+		}, func(s merge.State) {
 			c.bySI(s, "http://a/", nil)
 			c.bySI(s, "http://c", nil)
 			c.bySL(s, "http://e/", nil)
@@ -98,7 +100,9 @@ var topicRules = []rule{
 		provisional := topic("http://a")
 		provisional.Provisional = true
 		c.after(func(s merge.State) { c.put(s, provisional) }, func(s merge.State) { c.bySI(s, "http://a", provisional) })
-		c.after(func(s merge.State) { c.put(s, topic("http://a")) }, func(s merge.State) { c.bySI(s, "http://a", topic("http://a")) })
+		c.after(func(s merge.State) {
+			c.put(s, topic("http://a"))
+		}, func(s merge.State) { c.bySI(s, "http://a", topic("http://a")) })
 	}},
 	{"a record replaces the one with its TopicSI, identifiers included", func(c *checker) {
 		old := located(topic("http://a", "http://x", "http://y"), "http://l", "http://m")

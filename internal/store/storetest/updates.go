@@ -25,7 +25,8 @@ var updateRules = []rule{
 		}, func(s merge.State) {
 			c.topics(s, "http://a", "http://d", "http://e", "http://f", "http://i")
 			c.bySI(s, "http://d", named(topic("http://d"), "new"))
-			c.plays(s, "http://p", fragment.AsPlayer, association("http://t", "http://p", "http://a"), association("http://t", "http://p", "http://b"),
+			c.plays(s, "http://p", fragment.AsPlayer, association("http://t", "http://p", "http://a"),
+				association("http://t", "http://p", "http://b"),
 				association("http://t", "http://p", "http://d"), association("http://t", "http://p", "http://h"))
 			c.associations(s, association("http://t", "http://p", "http://a"), association("http://t", "http://p", "http://b"),
 				association("http://t", "http://p", "http://d"), association("http://t", "http://p", "http://h"))

@@ -163,7 +163,8 @@ func (db *DB) UpdateOf(ctx context.Context, name string, f func(*Tx) error) erro
 				}
 			}
 			allowed := db.allowed.Load()
-			if err = t.end(); t.led.Number != 0 && allowed != nil && t.Version().Same(*allowed) { // what this process commits forbids it nothing
+			// what this process commits forbids it nothing
+			if err = t.end(); t.led.Number != 0 && allowed != nil && t.Version().Same(*allowed) {
 				db.allowed.CompareAndSwap(allowed, &t.led)
 			}
 			return err
@@ -219,7 +220,8 @@ func (db *DB) previewOf(ctx context.Context, name string, r *refusals, f func(*T
 		return err
 	}
 	defer db.end(t)
-	t.writes, t.depends = map[uint32]bool{}, map[uint32]bool{namesSpace: true} // whether the store is used, and by whom, is said there
+	// whether the store is used, and by whom, is said there
+	t.writes, t.depends = map[uint32]bool{}, map[uint32]bool{namesSpace: true}
 	t.pending, t.observer, t.reads.most = btree.NewMap[string, []byte](0), db.Observer, readsLimit
 	if t.Distant() {
 		t.reads.most = distantLimit

@@ -15,7 +15,8 @@ var (
 )
 
 // DamageRemedy ends the messages about rows that are damaged.
-const DamageRemedy = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the folder from a backup with \"restore\"; " +
+const DamageRemedy = "What is read may be wrong or incomplete. \"check\" says what else is damaged. Restore the " +
+	"folder from a backup with \"restore\"; " +
 	"a subscriber can also subscribe again with another --data"
 
 // Corrupt returns the error of a row that cannot be read.

@@ -9,7 +9,9 @@ import (
 
 // ErrTurned says that the database has another history than when something began: it was put back, or another server
 // has taken over.
-var ErrTurned = errors.New("the database was put back to an earlier state meanwhile, or another server has taken over; nothing was changed: do it again")
+var ErrTurned = errors.New(
+	"the database was put back to an earlier state meanwhile, or another server has taken over; nothing was changed: " +
+		"do it again")
 
 // Lineage says how often a process has seen the database turn to another history: in all, and of these how often by a
 // state that cannot come after one that was seen. The others are known by the era alone: another process has seen the

@@ -26,7 +26,9 @@ type Server struct {
 func Serve(t testing.TB, h http.Handler) *Server {
 	s := &Server{}
 	s.Handle(h)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*s.handler.Load()).ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	s.Address = server.Listener.Addr().String()
 	s.Client = ClientOf(s.Address)
@@ -39,7 +41,8 @@ func (s *Server) Handle(h http.Handler) { s.handler.Store(&h) }
 
 // ClientOf returns a client that reaches the server at an address under every URL.
 func ClientOf(address string) *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}, MaxIdleConnsPerHost: 16}}
 }
@@ -50,6 +53,7 @@ func (s *Server) Fetcher() *fetch.Fetcher { return FetcherOf(s.Client) }
 // FetcherOf returns such a fetcher with a client.
 func FetcherOf(c *http.Client) *fetch.Fetcher {
 	return fetch.Fetcher{
-		HTTP: c, Tries: 2, Backoff: time.Nanosecond, Stall: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		HTTP: c, Tries: 2, Backoff: time.Nanosecond, Stall: 5 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}.WithDefaults()
 }

@@ -18,7 +18,8 @@ func Axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(axeVariable)
 	if path == "" {
-		t.Logf("NOT CHECKED: pages with axe-core: run \"npm install axe-core\", and set %s to the path of its axe.min.js", axeVariable)
+		t.Logf("NOT CHECKED: pages with axe-core: run \"npm install axe-core\", and set %s to the path of its axe.min.js",
+			axeVariable)
 		return ""
 	}
 	source, err := os.ReadFile(path)
@@ -30,9 +31,11 @@ func Axe(t testing.TB) string {
 func (b *Browser) Violations(axe string) []string {
 	b.t.Helper()
 	const script = `(async () => {
-		const found = await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]});
+		const found = await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
+			"best-practice"]});
 		if (found.passes.length < 10) return ["only " + found.passes.length + " rules passed: the page was not checked"];
-		return found.violations.flatMap(v => v.nodes.map(n => v.id + ": " + v.help + ": " + n.html + ": " + n.failureSummary));
+		return found.violations.flatMap(v => v.nodes.map(n => v.id + ": " + v.help + ": " + n.html + ": " +
+			n.failureSummary));
 	})()`
 	if !Eval[bool](b, `typeof axe !== "undefined"`) {
 		Eval[bool](b, axe+";\ntrue")
@@ -58,6 +61,7 @@ func (b *Browser) Audit(axe string) {
 		if axe != "" {
 			assert.Empty(b.t, b.Violations(axe), "%s, %d wide, dark: %t", b.URL(), width, dark)
 		}
-		assert.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width, "%s is wider than the window", b.URL())
+		assert.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width, "%s is wider than the window",
+			b.URL())
 	}
 }

@@ -48,7 +48,8 @@ func Start(t testing.TB) *Browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
 	)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.Flag("no-sandbox", true))
@@ -120,12 +121,14 @@ func (b *Browser) View(width int64, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		})
-		return err
-	})))
+	require.NoError(b.t,
+		chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 900),
+			chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+				_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+				})
+				return err
+			})))
 }
 
 // loads waits until what steps do has led to a page, and returns the status of it.
@@ -169,13 +172,18 @@ func (b *Browser) Forget() {
 // Follow clicks the first link of the content with a text.
 func (b *Browser) Follow(text string) {
 	b.t.Helper()
-	require.Equal(b.t, http.StatusOK, b.loads(b.click("link", `[...document.querySelectorAll("main a, nav a, header a")].find(e => e.textContent.trim() === `+quoted(text)+`)`)), text)
+	require.Equal(b.t, http.StatusOK,
+		b.loads(b.click("link",
+			`[...document.querySelectorAll("main a, nav a, header a")].find(e => e.textContent.trim() === `+quoted(text)+`)`)),
+		text)
 }
 
 // Press clicks the button with a text, and returns the status of the page that it leads to.
 func (b *Browser) Press(text string) int {
 	b.t.Helper()
-	return b.loads(b.click("button", `[...document.querySelectorAll("button:not([aria-hidden]), input[type=submit]")].find(e => (e.textContent || e.value).trim() === `+quoted(text)+`)`))
+	return b.loads(b.click("button",
+		`[...document.querySelectorAll("button:not([aria-hidden]), input[type=submit]")]`+
+			`.find(e => (e.textContent || e.value).trim() === `+quoted(text)+`)`))
 }
 
 // click clicks what an expression finds, where a person would. What it is called is for errors.
@@ -189,9 +197,11 @@ func (b *Browser) click(what, expression string) chromedp.Action[chromedp.Void] 
 // within its label is not part of that.
 func (b *Browser) Fill(label, text string) {
 	b.t.Helper()
-	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
+	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === " +
+		"3).map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
 	require.True(b.t, Eval[bool](b, "!!("+field+")"), "%s has no field %q", b.URL(), label)
-	require.True(b.t, Eval[bool](b, "(f => { f.focus(); f.select(); return document.activeElement === f })("+field+")"), "the field %q cannot be written into", label)
+	require.True(b.t, Eval[bool](b, "(f => { f.focus(); f.select(); return document.activeElement === f })("+field+")"),
+		"the field %q cannot be written into", label)
 	b.Keys(text)
 }
 

@@ -35,7 +35,8 @@ func (b *Browser) Tree() string {
 		}
 		// A form without a name is no landmark (HTML-AAM): only some versions of the browser list it.
 		if !n.Ignored && role != "none" && role != "generic" && (role != "form" || textOf(n.Name) != "") {
-			out.WriteString(strings.TrimRight(fmt.Sprintf("%s%s %s", strings.Repeat("  ", depth), role, textOf(n.Name)), " ") + "\n")
+			out.WriteString(strings.TrimRight(fmt.Sprintf("%s%s %s", strings.Repeat("  ", depth), role, textOf(n.Name)), " ") +
+				"\n")
 			depth++
 		}
 		for _, child := range n.ChildIDs {

@@ -61,7 +61,8 @@ func report(w io.Writer, events io.Reader) error {
 		from := test{e.Package, e.Test}
 		switch e.Action {
 		case "output", "build-output":
-			if e.Test == "" && (e.Action != "output" || strings.HasPrefix(e.Output, "ok ") || strings.HasPrefix(e.Output, "FAIL\t")) {
+			if e.Test == "" &&
+				(e.Action != "output" || strings.HasPrefix(e.Output, "ok ") || strings.HasPrefix(e.Output, "FAIL\t")) {
 				fmt.Fprint(w, e.Output)
 			}
 			if why := reason.FindStringSubmatch(e.Output); why != nil {

@@ -33,7 +33,8 @@ func Canonical(t *testing.T, tm *tmdm.TopicMap, sp string) string {
 
 // Map returns an XTM 2.1 document of some topics and associations.
 func Map(elements ...string) string {
-	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + "\n" + strings.Join(elements, "\n") + "\n</topicMap>\n"
+	return `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">` + "\n" + strings.Join(elements, "\n") +
+		"\n</topicMap>\n"
 }
 
 // SI returns a subject identifier.
@@ -47,9 +48,11 @@ func Topic(id, name string) string {
 // Link returns an association of two topics.
 func Link(typ, a, b string) string {
 	role := func(typ, player string) string {
-		return fmt.Sprintf(`<role><type><subjectIdentifierRef href=%q/></type><subjectIdentifierRef href=%q/></role>`, SI(typ), SI(player))
+		return fmt.Sprintf(`<role><type><subjectIdentifierRef href=%q/></type><subjectIdentifierRef href=%q/></role>`,
+			SI(typ), SI(player))
 	}
-	return fmt.Sprintf(`<association><type><subjectIdentifierRef href=%q/></type>%s%s</association>`, SI(typ), role("from", a), role("to", b))
+	return fmt.Sprintf(`<association><type><subjectIdentifierRef href=%q/></type>%s%s</association>`, SI(typ),
+		role("from", a), role("to", b))
 }
 
 // Topics returns n topics t0, t1, … whose names end in version.

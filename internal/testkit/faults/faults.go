@@ -39,7 +39,8 @@ func Rewriting(wanted func(*http.Request) bool, change func(body string) string)
 			return false
 		}
 		answer, body := Record(real, unconditional(r))
-		for _, name := range []string{"Content-Type", "TMShare-Checked", "TMShare-Asked"} { // what alters bodies passes those on
+		// what alters bodies passes those on
+		for _, name := range []string{"Content-Type", "TMShare-Checked", "TMShare-Asked"} {
 			for _, value := range answer.Header().Values(name) {
 				w.Header().Add(name, value)
 			}

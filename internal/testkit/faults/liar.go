@@ -41,7 +41,8 @@ type truth struct {
 
 // NewLiar returns a liar that decides by a seed.
 func NewLiar(seed uint64, feed func(*http.Request) bool) *Liar {
-	return &Liar{every: 4, Feed: feed, rng: rand.New(rand.NewPCG(seed, 2)), old: map[string][]earlier{}, told: map[string]int{}}
+	return &Liar{every: 4, Feed: feed, rng: rand.New(rand.NewPCG(seed, 2)), old: map[string][]earlier{},
+		told: map[string]int{}}
 }
 
 func (l *Liar) draw(n int) int {

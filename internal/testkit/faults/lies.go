@@ -117,12 +117,22 @@ var Lies = []Lie{
 		time.Sleep(time.Duration(l.draw(20)) * time.Millisecond)
 		Send(w, t.status, t.now.header, t.now.body)
 	}},
-	{Name: "silent", Sign: Framing, slow: true, tell: func(_ *Liar, _ http.ResponseWriter, r *http.Request, _ truth) { <-r.Context().Done() }},
-	{Name: "silent in the middle", Sign: Framing, slow: true, tell: middle(func(r *http.Request) { <-r.Context().Done() })},
+	{Name: "silent", Sign: Framing, slow: true, tell: func(_ *Liar, _ http.ResponseWriter, r *http.Request, _ truth) {
+		<-r.Context().Done()
+	}},
+	{Name: "silent in the middle", Sign: Framing, slow: true, tell: middle(func(r *http.Request) {
+		<-r.Context().Done()
+	})},
 	{Name: "dropped", Sign: Framing, Passing: true, tell: drop},
-	{Name: "dropped in the middle", Sign: Framing, Passing: true, tell: middle(func(*http.Request) { panic(http.ErrAbortHandler) })},
-	{Name: "shorter than it says", Sign: Framing, Passing: true, tell: saying(func(body []byte) int { return len(body) + 7 })},
-	{Name: "longer than it says", Sign: Content, Passing: true, tell: saying(func(body []byte) int { return len(body) / 2 })},
+	{Name: "dropped in the middle", Sign: Framing, Passing: true, tell: middle(func(*http.Request) {
+		panic(http.ErrAbortHandler)
+	})},
+	{Name: "shorter than it says", Sign: Framing, Passing: true, tell: saying(func(body []byte) int {
+		return len(body) + 7
+	})},
+	{Name: "longer than it says", Sign: Content, Passing: true, tell: saying(func(body []byte) int {
+		return len(body) / 2
+	})},
 	{Name: "truncated, packed", Sign: Framing, Passing: true, tell: packed(func(l *Liar, body []byte) []byte {
 		p := Packed(body)
 		return p[:l.draw(len(p))]
@@ -139,13 +149,20 @@ var Lies = []Lie{
 		p[len(p)-8] ^= 0xFF
 		return p
 	})},
-	{Name: "not packed though it says so", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte { return body })},
+	{Name: "not packed though it says so", Sign: Framing, Passing: true, tell: packed(func(_ *Liar, body []byte) []byte {
+		return body
+	})},
 	{Name: "bomb", Sign: Content, tell: packed(func(*Liar, []byte) []byte { return bomb() })},
 	{Name: "empty", Sign: Content, Passing: true, tell: instead("")},
-	{Name: "truncated", Sign: Content, Passing: true, tell: body(func(l *Liar, body []byte) []byte { return body[:l.draw(len(body)*3/4+1)] })},
-	{Name: "cut off in the last tag", Sign: Content, Passing: true, tell: body(func(_ *Liar, body []byte) []byte { return bytes.TrimRight(body, ">\n") })},
+	{Name: "truncated", Sign: Content, Passing: true, tell: body(func(l *Liar, body []byte) []byte {
+		return body[:l.draw(len(body)*3/4+1)]
+	})},
+	{Name: "cut off in the last tag", Sign: Content, Passing: true, tell: body(func(_ *Liar, body []byte) []byte {
+		return bytes.TrimRight(body, ">\n")
+	})},
 	{Name: "not XML", Sign: Content, Passing: true, tell: instead("upstream sent too big header\n")},
-	{Name: "a page of a proxy", Sign: Content, Passing: true, tell: instead("<html xmlns='http://www.w3.org/1999/xhtml'><body>Sign in</body></html>")},
+	{Name: "a page of a proxy", Sign: Content, Passing: true,
+		tell: instead("<html xmlns='http://www.w3.org/1999/xhtml'><body>Sign in</body></html>")},
 	{Name: "a tag damaged", Sign: Content, tell: body(func(_ *Liar, body []byte) []byte {
 		return bytes.Replace(body, []byte("</"), []byte("</x"), 1)
 	}), Passing: true},
@@ -157,27 +174,29 @@ var Lies = []Lie{
 			_, err = w.Write(chunk)
 		}
 	}},
-	{Name: "another kind of document", Sign: Content, tell: func(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
-		other := unconditional(r)
-		other.URL.Path = collection(r) + "/fragments"
-		if l.Feed(r) {
-			other.URL.Path = collection(r) + "/snapshots/current.xtm21"
-		}
-		answer, body := Record(t.real, other)
-		Send(w, answer.Code, answer.Header(), body)
-	}},
+	{Name: "another kind of document", Sign: Content,
+		tell: func(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
+			other := unconditional(r)
+			other.URL.Path = collection(r) + "/fragments"
+			if l.Feed(r) {
+				other.URL.Path = collection(r) + "/snapshots/current.xtm21"
+			}
+			answer, body := Record(t.real, other)
+			Send(w, answer.Code, answer.Header(), body)
+		}},
 	{Name: "as it was before", Sign: Old, tell: stale},
 	{Name: "as it was before", Sign: Old, ofFeeds: true, tell: stale},
 	{Name: "as it was before", Sign: Old, ofFeeds: true, tell: stale},
 	{Name: "entries shuffled and repeated", Sign: Old, ofFeeds: true, tell: shuffled},
 	{Name: "entries shuffled and repeated", Sign: Old, ofFeeds: true, tell: shuffled},
-	{Name: "endless feed", Sign: Content, ofFeeds: true, tell: func(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
-		feed := collection(r) + "/fragments"
-		if strings.Contains(r.URL.Path, "/records") {
-			feed = collection(r) + "/records"
-		}
-		l.more(w, r, t.real, feed, "0")
-	}},
+	{Name: "endless feed", Sign: Content, ofFeeds: true,
+		tell: func(l *Liar, w http.ResponseWriter, r *http.Request, t truth) {
+			feed := collection(r) + "/fragments"
+			if strings.Contains(r.URL.Path, "/records") {
+				feed = collection(r) + "/records"
+			}
+			l.more(w, r, t.real, feed, "0")
+		}},
 }
 
 // collection returns the path of the collection of which a request is.

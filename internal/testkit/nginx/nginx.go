@@ -71,7 +71,9 @@ func Start(t testing.TB, server string, edges ...Edge) (addresses []string) {
 	path := program(t)
 	dir := t.TempDir()
 	var config strings.Builder
-	fmt.Fprintf(&config, "daemon off; master_process off; pid %s/pid; error_log stderr warn; events { worker_connections 256; }\nhttp {\naccess_log off;\n", dir)
+	fmt.Fprintf(&config,
+		"daemon off; master_process off; pid %s/pid; error_log stderr warn; events { worker_connections 256; }\nhttp "+
+			"{\naccess_log off;\n", dir)
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&config, "%s_temp_path %s/%s;\n", kind, dir, kind)
 	}

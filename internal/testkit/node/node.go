@@ -65,7 +65,8 @@ func On(t testing.TB, at store.Options, change ...func(*server.Config)) *Origin 
 	o := &Origin{T: t, tempDir: t.TempDir, Indexes: ext.Indexes(), Settings: extension.Settings(ext.All())}
 	socket := httptest.NewServer(o)
 	o.URL = socket.URL
-	o.Config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: Silent, Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
+	o.Config = server.Config{BaseURL: o.URL, OnLoopback: true, Logger: Silent,
+		Policy: upkeep.Policy{SnapshotEvery: 1_000_000}}
 	for _, f := range change {
 		f(&o.Config)
 	}
@@ -293,7 +294,10 @@ func (o *Origin) Offer(collection string, formats ...string) {
 
 // Resize changes how many entries a document of the feeds has.
 func (o *Origin) Resize(collection string, n int) {
-	_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error { s.DocumentSize = n; return nil })
+	_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error {
+		s.DocumentSize = n
+		return nil
+	})
 	require.NoError(o.T, err)
 }
 
@@ -307,7 +311,10 @@ func (o *Origin) Prune(collection string, keep int) {
 // CollectGarbage has the server give up the history but for so many entries.
 func (o *Origin) CollectGarbage(collection string, keep int) {
 	keeping := func(n int) {
-		_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error { s.KeepEntries = uint64(n); return nil })
+		_, err := o.DB.ChangeSettings(o.T.Context(), collection, func(s *store.Settings) error {
+			s.KeepEntries = uint64(n)
+			return nil
+		})
 		require.NoError(o.T, err)
 	}
 	keeping(keep)

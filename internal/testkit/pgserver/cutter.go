@@ -40,7 +40,8 @@ func NewCutter(t testing.TB, address string, least, most int64) *Cutter {
 	dir, err := os.MkdirTemp("", "cut")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c := &Cutter{dir: dir, to: socketAt(u), least: least, most: most, random: rand.New(rand.NewPCG(testenv.Seed(), 0)), open: map[net.Conn]bool{}}
+	c := &Cutter{dir: dir, to: socketAt(u), least: least, most: most, random: rand.New(rand.NewPCG(testenv.Seed(), 0)),
+		open: map[net.Conn]bool{}}
 	l, err := net.Listen("unix", filepath.Join(dir, socket))
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })

@@ -87,7 +87,8 @@ func (s *Server) call(program string, args ...string) {
 // SQL carries out statements, and returns the rows of answers, a line each.
 func (s *Server) SQL(t testing.TB, statements string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d",
+		"postgres", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning", "-c", statements).CombinedOutput()
 	require.NoError(t, err, "%s: %s", statements, out)
 	return string(out)
 }
@@ -95,7 +96,8 @@ func (s *Server) SQL(t testing.TB, statements string) string {
 // Freeze has the connections of programs to the server stand still, until what it returns is called.
 func (s *Server) Freeze(t testing.TB) (thaw func()) {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-c", "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'").Output()
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d",
+		"postgres", "-c", "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'").Output()
 	require.NoError(t, err)
 	signal := func(by syscall.Signal) {
 		for _, pid := range strings.Fields(string(out)) {
@@ -111,7 +113,8 @@ func (s *Server) Freeze(t testing.TB) (thaw func()) {
 // Dump returns what pg_dump says of the store in a schema.
 func (s *Server) Dump(t testing.TB, schema string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-n", schema).Output()
+	out, err := exec.Command(filepath.Join(s.bin, "pg_dump"), "--clean", "--if-exists", "-h", s.dir, "-p", s.port, "-U",
+		"tmshare", "-d", "postgres", "-n", schema).Output()
 	require.NoError(t, err)
 	return string(out)
 }
@@ -119,8 +122,10 @@ func (s *Server) Dump(t testing.TB, schema string) string {
 // Restore puts the store in a schema back to a dump, under the processes that have it open.
 func (s *Server) Restore(t testing.TB, schema, dump string) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-1", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d", "postgres", "-v", "ON_ERROR_STOP=1")
-	cmd.Stdin = strings.NewReader(strings.Replace(dump, "DROP SCHEMA IF EXISTS "+schema+";", "DROP SCHEMA "+schema+" CASCADE;", 1))
+	cmd := exec.Command(filepath.Join(s.bin, "psql"), "-q", "-1", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d",
+		"postgres", "-v", "ON_ERROR_STOP=1")
+	cmd.Stdin = strings.NewReader(strings.Replace(dump, "DROP SCHEMA IF EXISTS "+schema+";",
+		"DROP SCHEMA "+schema+" CASCADE;", 1))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
@@ -129,7 +134,9 @@ func (s *Server) Restore(t testing.TB, schema, dump string) {
 // synchronous_standby_names=*, its commits wait for the standby, and for one to be there.
 func (s *Server) Standby(own ...string) *Server {
 	s.t.Helper()
-	settings := slices.DeleteFunc(slices.Clone(s.settings), func(set string) bool { return strings.HasPrefix(set, "synchronous_standby_names") })
+	settings := slices.DeleteFunc(slices.Clone(s.settings), func(set string) bool {
+		return strings.HasPrefix(set, "synchronous_standby_names")
+	})
 	b := newServer(s.t, append(settings, own...))
 	b.call("pg_basebackup", "-h", s.dir, "-U", "tmshare", "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	b.Run()
@@ -145,7 +152,8 @@ func (s *Server) Promote() {
 // Pause has a standby take nothing more from the server that it follows, until Resume.
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
-	s.SQL(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM pg_sleep(0.01); END LOOP; END $$")
+	s.SQL(t, "SELECT pg_wal_replay_pause(); DO $$ BEGIN WHILE pg_get_wal_replay_pause_state() <> 'paused' LOOP PERFORM "+
+		"pg_sleep(0.01); END LOOP; END $$")
 }
 
 // Resume ends Pause.

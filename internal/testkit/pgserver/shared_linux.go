@@ -63,7 +63,8 @@ func (s *Server) answers() bool {
 
 // commandLine is how the server is run.
 func (s *Server) commandLine() []string {
-	args := []string{filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-p", s.port, "-c", "listen_addresses="}
+	args := []string{filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-p", s.port, "-c",
+		"listen_addresses="}
 	for _, set := range s.settings {
 		args = append(args, "-c", set)
 	}

@@ -31,7 +31,8 @@ func StartTLS(t testing.TB, password string, settings ...string) *Server {
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	s := newServer(t, append(settings, "fsync=off", "ssl=on", "listen_addresses=127.0.0.1,127.0.0.2", "password_encryption=scram-sha-256"))
+	s := newServer(t, append(settings, "fsync=off", "ssl=on", "listen_addresses=127.0.0.1,127.0.0.2",
+		"password_encryption=scram-sha-256"))
 	s.port = port
 	s.initialize()
 	authority := newAuthority(t)
@@ -87,7 +88,8 @@ func newAuthority(t testing.TB) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority of a test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Authority of a test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -103,20 +105,24 @@ func (a *authority) issue(t testing.TB) (certificate, key []byte) {
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "127.0.0.1"}, NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "127.0.0.1"}, NotBefore: a.certificate.NotBefore,
+		NotAfter:    a.certificate.NotAfter,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &own.PublicKey, a.key)
 	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(own)
 	require.NoError(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
 // file returns a file with the certificate of the authority.
 func (a *authority) file(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "root.crt")
-	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}), 0o600))
+	require.NoError(t,
+		os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}), 0o600))
 	return path
 }

@@ -194,7 +194,8 @@ func checkCommon(t testing.TB, d *Document) {
 		assert.False(t, strings.HasSuffix(l.Href, "/"), "%s ends in a slash", l.Href)
 	}
 	if d.XMLName.Local == "entry" {
-		assert.NotEqual(t, len(d.Hrefs("alternate")) > 0, len(d.Content) > 0, "alternate links of %s, or content (of deletion entries)", d.Titles[0])
+		assert.NotEqual(t, len(d.Hrefs("alternate")) > 0, len(d.Content) > 0,
+			"alternate links of %s, or content (of deletion entries)", d.Titles[0])
 	}
 }
 
@@ -268,7 +269,8 @@ func (d *Discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func Unzstd(t testing.TB, data []byte) []byte {
 	t.Helper()
-	z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderMaxWindow(1<<20)) // more than readers must be able to take is not sent
+	// more than readers must be able to take is not sent
+	z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderMaxWindow(1<<20))
 	require.NoError(t, err)
 	defer z.Close()
 	b, err := io.ReadAll(z)
@@ -278,7 +280,8 @@ func Unzstd(t testing.TB, data []byte) []byte {
 
 func (n *Node) PutSettings(name, settings string, headers ...string) Answer {
 	n.T.Helper()
-	return n.Do(http.MethodPut, "/topicmaps/"+name, strings.NewReader(settings), append([]string{"Content-Type", "application/json"}, headers...)...)
+	return n.Do(http.MethodPut, "/topicmaps/"+name, strings.NewReader(settings),
+		append([]string{"Content-Type", "application/json"}, headers...)...)
 }
 
 // MustSet changes settings of a collection that is there.
@@ -319,7 +322,8 @@ type Node struct {
 	Address string // that it listens on
 }
 
-// Start starts a server on a store of its own, with all extensions unless Parts are given. What it answers is validated against the schemas when the test ends.
+// Start starts a server on a store of its own, with all extensions unless Parts are given. What it answers is validated
+// against the schemas when the test ends.
 func Start(t testing.TB, configure ...func(*server.Config)) *Node {
 	t.Helper()
 	return StartOn(t, store.Options{Dir: t.TempDir()}, configure...)
@@ -376,7 +380,8 @@ func DocumentSize(size int) func(*server.Config) {
 // Publish makes a collection of an XTM document, under the default prefix.
 func (n *Node) Publish(name string, doc []byte) *store.Collection {
 	n.T.Helper()
-	c, err := n.Import(context.Background(), store.Collection{Name: name, SP: n.SP(name)}, bytes.NewReader(doc), name+".xtm")
+	c, err := n.Import(context.Background(), store.Collection{Name: name, SP: n.SP(name)}, bytes.NewReader(doc),
+		name+".xtm")
 	require.NoError(n.T, err)
 	return c
 }
@@ -555,7 +560,9 @@ func Identified(id string, identifiers []string, name string, more ...string) st
 }
 
 func Note(typ, text string) string {
-	return fmt.Sprintf(`<occurrence><instanceOf><topicRef xlink:href="#%s"/></instanceOf><resourceData>%s</resourceData></occurrence>`, typ, text)
+	return fmt.Sprintf(
+		`<occurrence><instanceOf><topicRef xlink:href="#%s"/></instanceOf><resourceData>%s</resourceData></occurrence>`, typ,
+		text)
 }
 
 // Association makes one of topics that play roles of their own names.
@@ -563,7 +570,8 @@ func Association(typ string, players ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<association><instanceOf><topicRef xlink:href="#%s"/></instanceOf>`, typ)
 	for i, p := range players {
-		fmt.Fprintf(&b, `<member><roleSpec><topicRef xlink:href="#role-%d"/></roleSpec><topicRef xlink:href="#%s"/></member>`, i+1, p)
+		fmt.Fprintf(&b, `<member><roleSpec><topicRef xlink:href="#role-%d"/></roleSpec><topicRef xlink:href="#%s"/></member>`,
+			i+1, p)
 	}
 	return b.String() + `</association>`
 }
@@ -720,7 +728,8 @@ func XMLLint(t testing.TB, files []string, args ...string) string {
 	out, err := exec.CommandContext(context.Background(), "xmllint", append(args, files...)...).CombinedOutput()
 	// Every file must have been looked at: xmllint says which of them validate,
 	// except with a DTD, where it says nothing.
-	if validates := bytes.Count(out, []byte(" validates\n")); err == nil && args[2] != "--dtdvalid" && validates != len(files) {
+	if validates := bytes.Count(out, []byte(" validates\n")); err == nil && args[2] != "--dtdvalid" &&
+		validates != len(files) {
 		return fmt.Sprintf("%d of %d files validate:\n%s", validates, len(files), out)
 	}
 	if err == nil {
@@ -813,7 +822,8 @@ func (n *Node) Settings(name string, change func(*store.Settings)) {
 func (n *Node) State(name string) map[string]string {
 	n.T.Helper()
 	s := map[string]string{}
-	for _, path := range []string{"", "/" + name, "/" + name + "/snapshots", "/" + name + "/snapshots/current.xtm1", "/" + name + "/snapshots/current.xtm21"} {
+	for _, path := range []string{"", "/" + name, "/" + name + "/snapshots", "/" + name + "/snapshots/current.xtm1",
+		"/" + name + "/snapshots/current.xtm21"} {
 		s[path] = string(n.MustGet("/topicmaps" + path).Bytes)
 	}
 	_, documents := n.History("/topicmaps/" + name + "/fragments")

@@ -75,14 +75,15 @@ func (s *Suite) readManifest(t testing.TB, name string) {
 	base := root + name + "/"
 	said := map[rdf.Term]map[string]rdf.Term{}
 	var order []rdf.Term
-	err := turtle.Read(bytes.NewReader(s.files["manifest.ttl"]), turtle.Turtle, turtle.Options{URI: "manifest.ttl", Base: base + "manifest.ttl"}, func(q rdf.Quad) error {
-		if said[q.Subject] == nil {
-			said[q.Subject] = map[string]rdf.Term{}
-			order = append(order, q.Subject)
-		}
-		said[q.Subject][q.Predicate.Value] = q.Object
-		return nil
-	})
+	err := turtle.Read(bytes.NewReader(s.files["manifest.ttl"]), turtle.Turtle,
+		turtle.Options{URI: "manifest.ttl", Base: base + "manifest.ttl"}, func(q rdf.Quad) error {
+			if said[q.Subject] == nil {
+				said[q.Subject] = map[string]rdf.Term{}
+				order = append(order, q.Subject)
+			}
+			said[q.Subject][q.Predicate.Value] = q.Object
+			return nil
+		})
 	require.NoError(t, err)
 	for _, subject := range order {
 		of := said[subject]
@@ -92,7 +93,8 @@ func (s *Suite) readManifest(t testing.TB, name string) {
 		}
 		file := func(p string) string { return strings.TrimPrefix(of[manifest+p].Value, base) }
 		kind := of[rdf.Type].Value
-		c := Case{Name: of[manifest+"name"].Value, Kind: kind[strings.LastIndexByte(kind, '#')+1:], Action: file("action"), Result: file("result"), Base: action.Value}
+		c := Case{Name: of[manifest+"name"].Value, Kind: kind[strings.LastIndexByte(kind, '#')+1:], Action: file("action"),
+			Result: file("result"), Base: action.Value}
 		require.Contains(t, s.files, c.Action)
 		if c.Result != "" {
 			require.Contains(t, s.files, c.Result)

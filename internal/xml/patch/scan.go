@@ -55,7 +55,8 @@ func rootEnd(s string, at int) (int, error) {
 func isUTF8(prolog string) bool {
 	declaration, _, _ := strings.Cut(prolog, "?>")
 	_, encoding, named := strings.Cut(declaration, "encoding")
-	return !named || !strings.HasPrefix(prolog, "<?xml") || strings.EqualFold(strings.Trim(encoding, "= \t\r\n\"'"), "utf-8")
+	return !named || !strings.HasPrefix(prolog, "<?xml") ||
+		strings.EqualFold(strings.Trim(encoding, "= \t\r\n\"'"), "utf-8")
 }
 
 // skip returns the place behind the comment, the processing instruction or the CDATA section

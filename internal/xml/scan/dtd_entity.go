@@ -50,7 +50,9 @@ func (c *cursor) entityValue(quote byte) []byte {
 		begin := q
 		q = valueEnd(s.buf, q, quote)
 		if i := bytes.IndexByte(s.buf[begin:q], '%'); i >= 0 {
-			c.failAt(begin+i, "a parameter entity cannot be referred to inside a declaration of the internal DTD subset; as text, '%%' is written &#37;")
+			c.failAt(begin+i,
+				"a parameter entity cannot be referred to inside a declaration of the internal DTD subset; as text, '%%' is "+
+					"written &#37;")
 			return nil
 		}
 		text = append(text, s.buf[begin:q]...)
@@ -135,7 +137,8 @@ func (c *cursor) externalID(notation bool) {
 
 // isPubid follows XML 1.0 §2.3, production 13.
 func isPubid(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(" \r\n-'()+,./:=?;!*#@$_%", r)
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune(" \r\n-'()+,./:=?;!*#@$_%", r)
 }
 
 // notationDeclaration reads a declaration up to its '>' (XML 1.0 §4.7, Notation

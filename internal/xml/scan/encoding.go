@@ -106,7 +106,8 @@ func (s *Scanner) declaredEncoding(p int, label string) error {
 		}
 		return nil
 	case utf16BE, utf16LE:
-		ok := upper == "UTF-16" || upper == "ISO-10646-UCS-2" || upper == "UTF-16BE" && s.family == utf16BE || upper == "UTF-16LE" && s.family == utf16LE
+		ok := upper == "UTF-16" || upper == "ISO-10646-UCS-2" || upper == "UTF-16BE" && s.family == utf16BE ||
+			upper == "UTF-16LE" && s.family == utf16LE
 		if !ok {
 			return contradicts("UTF-16, by its first bytes")
 		}
@@ -132,7 +133,8 @@ func isUTF8(label string) bool {
 // isWide reports whether a label is that of an encoding whose characters have two or four bytes.
 func isWide(label string) bool {
 	upper := strings.ToUpper(label)
-	return strings.HasPrefix(upper, "UTF-16") || strings.HasPrefix(upper, "UTF-32") || strings.HasPrefix(upper, "ISO-10646-UCS-")
+	return strings.HasPrefix(upper, "UTF-16") || strings.HasPrefix(upper, "UTF-32") ||
+		strings.HasPrefix(upper, "ISO-10646-UCS-")
 }
 
 // decode has everything from s.pos on decoded before it comes into the window.

@@ -130,7 +130,8 @@ func (s *Scanner) noEntity(text []byte, place int) error {
 	case s.options.SkipUnread, s.state == inSubset && s.dtd.stopped:
 		return nil
 	}
-	return s.errorf(place, "the entity %s is not declared in the document itself, and declarations elsewhere are not read", excerpt(text))
+	return s.errorf(place, "the entity %s is not declared in the document itself, and declarations elsewhere are not read",
+		excerpt(text))
 }
 
 // textReference brings what the reference at p stands for into the text in hand,

@@ -147,7 +147,8 @@ func (s *Scanner) uniqueByMap(p int) error {
 }
 
 func (s *Scanner) repeated(p, i int) error {
-	return s.errorf(p, "two attributes are named %s in the namespace %s", excerpt(s.attrs[i].Local), excerpt(s.attrs[i].Space))
+	return s.errorf(p, "two attributes are named %s in the namespace %s", excerpt(s.attrs[i].Local),
+		excerpt(s.attrs[i].Space))
 }
 
 // assume takes a prefix that is not declared for what the options say, if they do.

@@ -186,7 +186,8 @@ func (s *Scanner) oddEndTag(p int) (Kind, error) {
 // nothing else (XML 1.0 §4.3.2, Well-Formed Parsed Entities).
 func (s *Scanner) close() (Kind, error) {
 	if n := len(s.frames); n > 0 && len(s.open) == s.frames[n-1].depth {
-		return 0, s.errorf(s.pos, "</%s> closes an element that begins outside of the entity", excerpt(s.open[len(s.open)-1].name.raw))
+		return 0, s.errorf(s.pos, "</%s> closes an element that begins outside of the entity",
+			excerpt(s.open[len(s.open)-1].name.raw))
 	}
 	return EndElement, nil
 }

@@ -42,7 +42,8 @@ address, can see and do all that. It ends with the program.`,
 			return serveUI(cmd.Context(), a, listen, !noOpen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback `address` to serve the pages at; port 0: any that is free")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
+		"loopback `address` to serve the pages at; port 0: any that is free")
 	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address, and open no browser")
 	return cmd
 }
@@ -87,7 +88,8 @@ func commandsOn(a *extension.App) Run {
 
 // printed executes a command for a page and returns what it prints. held is the store that it works on in this process;
 // nil: it opens one.
-func printed(ctx context.Context, r *control.Request, held *extension.Holding, execute extension.Execute) ([]byte, error) {
+func printed(ctx context.Context, r *control.Request, held *extension.Holding,
+	execute extension.Execute) ([]byte, error) {
 	of := r.Capture(func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

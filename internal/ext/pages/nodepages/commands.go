@@ -86,7 +86,8 @@ func (f *folder) Subscription(ctx context.Context, name string) (*status.Status,
 
 // Log implements [Source].
 func (f *folder) Log(ctx context.Context, name string, most int) (all []store.Activity, err error) {
-	return all, f.read(ctx, http.StatusServiceUnavailable, &all, "log", "--json", "--number="+strconv.Itoa(most), "--", name)
+	return all, f.read(ctx, http.StatusServiceUnavailable, &all, "log", "--json", "--number="+strconv.Itoa(most), "--",
+		name)
 }
 
 // Seen implements [Source]: rounds are done by other processes.
@@ -176,7 +177,8 @@ func (f *folder) reject(ctx context.Context, c *claim, again bool, reason string
 
 // rejectable are the kinds of claims that forms name.
 var rejectable = []rejections.Kind{
-	rejections.Name, rejections.Variant, rejections.Occurrence, rejections.Association, rejections.Identifier, rejections.Locator,
+	rejections.Name, rejections.Variant, rejections.Occurrence, rejections.Association, rejections.Identifier,
+	rejections.Locator,
 }
 
 // defaultType is the type of names that have none of their own.

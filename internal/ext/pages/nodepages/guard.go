@@ -112,7 +112,8 @@ func (g *guard) open(w http.ResponseWriter, r *http.Request) error {
 	if !g.named(r.Host) || !g.opens(r.URL.Query().Get("key")) {
 		return refused(texts.OldAddress)
 	}
-	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w,
+		&http.Cookie{Name: g.cookie, Value: g.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, NodePath, http.StatusSeeOther)

@@ -42,7 +42,8 @@ type Actions interface {
 type Site struct {
 	Source
 
-	Root     string        // begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
+	// begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
+	Root     string
 	Path     []layout.Link // that leads to the page of the node
 	Maps     bool          // the maps that are published have pages, too
 	Find     string        // address of the page that finds topics; "": there is none
@@ -161,9 +162,11 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // Write answers with a page that is as of now, and for who has asked alone.
-func (s *Site) Write(w http.ResponseWriter, status int, t *template.Template, title string, path []layout.Link, of any) error {
+func (s *Site) Write(w http.ResponseWriter, status int, t *template.Template, title string, path []layout.Link,
+	of any) error {
 	var b bytes.Buffer
-	if err := t.Execute(&b, &layout.Page{Title: layout.Cut(title), Path: path, Style: s.Root + StylePath(), Of: of}); err != nil {
+	if err := t.Execute(&b, &layout.Page{Title: layout.Cut(title), Path: path, Style: s.Root + StylePath(),
+		Of: of}); err != nil {
 		return err
 	}
 	layout.SetHeaders(w.Header())

@@ -35,9 +35,10 @@ func Part(h *extension.Holding) *watch.Part {
 		return nil
 	}
 	site := &Site{
-		Source:   &Stored{h.DB, w.Client.Now, w},
-		Programs: []layout.Link{{Title: "status.json", URL: "/status.json"}, {Title: "node.json", URL: "/node.json"}, {Title: "metrics", URL: "/metrics"}},
-		Logger:   w.Client.Logger, Now: w.Client.Now,
+		Source: &Stored{h.DB, w.Client.Now, w},
+		Programs: []layout.Link{{Title: "status.json", URL: "/status.json"}, {Title: "node.json", URL: "/node.json"},
+			{Title: "metrics", URL: "/metrics"}},
+		Logger: w.Client.Logger, Now: w.Client.Now,
 	}
 	return &watch.Part{Routes: site.Add, Status: site.ServeNode}
 }

@@ -151,6 +151,7 @@ func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, s.Root+SubscriptionPath(st.Name)+"?"+url.Values{"done": {what}}.Encode()+"#quarantine", http.StatusSeeOther)
+	http.Redirect(w, r, s.Root+SubscriptionPath(st.Name)+"?"+url.Values{"done": {what}}.Encode()+"#quarantine",
+		http.StatusSeeOther)
 	return nil
 }

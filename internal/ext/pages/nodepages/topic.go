@@ -92,7 +92,9 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d := describer{func(name string) bool { return !slices.Contains(names, name) }, p.site.Find, t.TopicSI, p.site.Token(r)}
+	d := describer{func(name string) bool {
+		return !slices.Contains(names, name)
+	}, p.site.Find, t.TopicSI, p.site.Token(r)}
 	of := d.topic(t)
 	of.Find, of.Done, of.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
 	if !instances {
@@ -131,7 +133,8 @@ func (d describer) topic(t *merged.Topic) *topic {
 		}
 	}
 	for i := range first(of, "occurrences", t.Occurrences) {
-		of.Occurrences = append(of.Occurrences, d.value(about(rejections.Occurrence, t.Occurrences[i].Value), &t.Occurrences[i]))
+		of.Occurrences = append(of.Occurrences,
+			d.value(about(rejections.Occurrence, t.Occurrences[i].Value), &t.Occurrences[i]))
 	}
 	for i := range first(of, "associations", t.Associations) {
 		a := &t.Associations[i]
@@ -160,7 +163,9 @@ func isType(c *claim, t *merged.Topic) bool {
 		return false
 	}
 	at := slices.Index(c.RoleTypes, string(tmdm.PSIInstance))
-	return at >= 0 && slices.ContainsFunc(t.SubjectIdentifiers, func(l merged.ClaimedLocator) bool { return l.Locator == c.Play[at] })
+	return at >= 0 && slices.ContainsFunc(t.SubjectIdentifiers, func(l merged.ClaimedLocator) bool {
+		return l.Locator == c.Play[at]
+	})
 }
 
 // first returns the first [most] items of a list.
@@ -181,7 +186,8 @@ func (d describer) value(c claim, v *merged.ClaimedValue) stated {
 
 // stated describes a claim and who says so.
 func (d describer) stated(c claim, by []string) stated {
-	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token, Action: d.address}
+	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token,
+		Action: d.address}
 	if s.Text != c.Value {
 		s.Cut = len(c.Value)
 	}
@@ -236,11 +242,13 @@ func (d describer) topicLink(si string) layout.Link {
 func (p *Topics) reject(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	c := claim{
-		Kind: rejections.Kind(f.Get("kind")), Topic: f.Get("topic"), Value: f.Get("value"), Of: f.Get("of"), Type: f.Get("type"),
+		Kind: rejections.Kind(f.Get("kind")), Topic: f.Get("topic"), Value: f.Get("value"), Of: f.Get("of"),
+		Type:     f.Get("type"),
 		Datatype: f.Get("datatype"), Scope: f["scope"], RoleTypes: f["role"], Play: f["player"], Source: f.Get("source"),
 	}
 	do := f.Get("do")
-	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" && do != "unreject" {
+	if !slices.Contains(rejectable, c.Kind) || len(c.RoleTypes) != len(c.Play) || c.Source == "" || do != "reject" &&
+		do != "unreject" {
 		return &Problem{Status: http.StatusBadRequest, Text: texts.FormNoClaim}
 	}
 	if err := p.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {

@@ -85,7 +85,10 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (u *UI) Serve(ctx context.Context, listener net.Listener) error {
 	s := &http.Server{
 		Handler: u, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(u.site.Logger.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: slog.NewLogLogger(u.site.Logger.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context {
+			return ctx
+		},
 	}
 	defer context.AfterFunc(ctx, func() {
 		soon, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

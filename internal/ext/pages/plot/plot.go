@@ -103,7 +103,8 @@ func (b Bars) HTML() (template.HTML, error) {
 		zero, y := a.y(0), a.y(p.Value)
 		if wide := to - from; wide > 0 {
 			space := min(1, wide/5)
-			d.Bars = append(d.Bars, bar{round(from + space/2), round(min(zero, y)), round(wide - space), round(math.Abs(zero - y))})
+			d.Bars = append(d.Bars,
+				bar{round(from + space/2), round(min(zero, y)), round(wide - space), round(math.Abs(zero - y))})
 		}
 	}
 	return d.html()
@@ -133,7 +134,8 @@ func axesOf(points []Point, from, to time.Time, period time.Duration, unit Unit)
 	points = slices.Clone(points)
 	slices.SortStableFunc(points, func(x, y Point) int { return x.Time.Compare(y.Time) })
 	for _, p := range points {
-		outside := !from.IsZero() && !p.Time.Add(period).After(from) && p.Time.Before(from) || !to.IsZero() && p.Time.After(to)
+		outside := !from.IsZero() && !p.Time.Add(period).After(from) && p.Time.Before(from) || !to.IsZero() &&
+			p.Time.After(to)
 		if math.Abs(p.Value) <= most && !outside {
 			a.points = append(a.points, p)
 		}
@@ -207,7 +209,8 @@ func telling(points []Point) []Point {
 const maxRows = 24
 
 func (a *axes) drawing(id, title string) *drawing {
-	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: left, Right: right, Top: top, Below: below}
+	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: left, Right: right, Top: top,
+		Below: below}
 	if len(a.points) == 0 {
 		return d
 	}

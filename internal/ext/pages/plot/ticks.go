@@ -82,7 +82,8 @@ func two(v, large float64, largeName string, small float64, smallName string) st
 }
 
 // Steps between ticks of durations, in seconds.
-var durations = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, day, 2 * day, 7 * day, 14 * day}
+var durations = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600,
+	12 * 3600, day, 2 * day, 7 * day, 14 * day}
 
 // scale sets where the axis of values begins and ends, and its ticks: four at most above zero, at round values.
 func (a *axes) scale() {
@@ -123,7 +124,8 @@ func (a *axes) values() (all []tick) {
 const maxTimes = 5
 
 var timeSteps = []time.Duration{
-	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day * time.Second, 2 * day * time.Second, 7 * day * time.Second,
+	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	day * time.Second, 2 * day * time.Second, 7 * day * time.Second,
 }
 
 // times returns the ticks of the axis of time: at full hours, days, months or years, as fits.

@@ -9,9 +9,10 @@ const (
 	Search    = "Find topics"
 	Found     = "Topics called “%s”"
 
-	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes on from there."
-	TopicsOf    = "Topics of "
-	Node        = "Node"
+	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes " +
+		"on from there."
+	TopicsOf = "Topics of "
+	Node     = "Node"
 
 	// Kinds of maps that are written elsewhere.
 	Replica = "replica"

@@ -87,7 +87,8 @@ func (b *bulk) write(put columns, copied bool) error {
 	}
 	defer release(conn)
 	if copied {
-		_, err = conn.CopyFrom(ctx, pgx.Identifier{"tm_rows"}, []string{"head", "hash", "tail", "value"}, &copying{columns: put})
+		_, err = conn.CopyFrom(ctx, pgx.Identifier{"tm_rows"}, []string{"head", "hash", "tail", "value"},
+			&copying{columns: put})
 		return err
 	}
 	var batch pgx.Batch
@@ -144,6 +145,7 @@ func (e *Engine) deleteSome(ctx context.Context, b bounds) (deleted int64, err e
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	tag, err := e.writers.Exec(ctx, "DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, hash FROM tm_rows WHERE "+condition+" LIMIT $3)", args...)
+	tag, err := e.writers.Exec(ctx, "DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, hash FROM tm_rows WHERE "+
+		condition+" LIMIT $3)", args...)
 	return tag.RowsAffected(), err
 }

@@ -27,7 +27,8 @@ type byteasCodec struct{ *pgtype.ArrayCodec }
 func registerByteas(m *pgtype.Map) {
 	element, ok := m.TypeForOID(pgtype.ByteaOID)
 	if ok {
-		m.RegisterType(&pgtype.Type{Name: "_bytea", OID: pgtype.ByteaArrayOID, Codec: byteasCodec{&pgtype.ArrayCodec{ElementType: element}}})
+		m.RegisterType(&pgtype.Type{Name: "_bytea", OID: pgtype.ByteaArrayOID,
+			Codec: byteasCodec{&pgtype.ArrayCodec{ElementType: element}}})
 	}
 }
 

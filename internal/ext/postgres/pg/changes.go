@@ -56,8 +56,10 @@ func (c *changes) clear() { *c = changes{} }
 
 const (
 	upsert = `INSERT INTO tm_rows (head, hash, tail, value) SELECT head, coalesce(hash, ''), coalesce(tail, ''), value
-		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) AS k (head, hash, tail, value) ON CONFLICT (head, hash) DO UPDATE SET value = excluded.value`
-	remove = `DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, coalesce(hash, '') FROM unnest($1::bytea[], $2::bytea[]) AS k (head, hash))`
+		FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[]) AS k (head, hash, tail, value)
+			ON CONFLICT (head, hash) DO UPDATE SET value = excluded.value`
+	remove = `DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, coalesce(hash, '')
+		FROM unnest($1::bytea[], $2::bytea[]) AS k (head, hash))`
 )
 
 // columns are rows as the database takes them: one list for each column.
@@ -65,7 +67,8 @@ type columns struct{ heads, hashes, tails, values [][]byte }
 
 func (c *columns) add(key string, value []byte) {
 	head, tail := split([]byte(key))
-	c.heads, c.hashes, c.tails, c.values = append(c.heads, head), append(c.hashes, hashOf(tail)), append(c.tails, tail), append(c.values, value)
+	c.heads, c.hashes, c.tails, c.values = append(c.heads, head), append(c.hashes, hashOf(tail)), append(c.tails, tail),
+		append(c.values, value)
 }
 
 // sorted returns the rows that are put and those that go, both in the order of keys: two

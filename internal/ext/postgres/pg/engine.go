@@ -64,7 +64,8 @@ func (e *Engine) Writable(ctx context.Context) error {
 		for _, statement := range []string{
 			"UPDATE tm_spaces SET id = id WHERE false", "INSERT INTO tm_spaces SELECT * FROM tm_spaces WHERE false",
 			"DELETE FROM tm_commits WHERE false", "INSERT INTO tm_commits SELECT * FROM tm_commits WHERE false",
-			"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false", "DELETE FROM tm_rows WHERE false",
+			"INSERT INTO tm_rows SELECT * FROM tm_rows WHERE false", "UPDATE tm_rows SET value = value WHERE false",
+			"DELETE FROM tm_rows WHERE false",
 		} {
 			batch.Queue(statement)
 		}
@@ -134,7 +135,8 @@ func scanVersion(row pgx.Row, v *kv.Version) error {
 
 // askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last
 // transaction that it has taken from the server which it follows, 0 where it has taken none since it was started.
-const askTime = "SELECT coalesce(extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE now() END) * 1000000, 0)::bigint"
+const askTime = "SELECT coalesce(extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN " +
+	"pg_last_xact_replay_timestamp() ELSE now() END) * 1000000, 0)::bigint"
 
 func timeOf(micros int64) time.Time {
 	if micros == 0 {
@@ -156,8 +158,10 @@ func (e *Engine) History(ctx context.Context) (history string, err error) {
 			return err
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
-		return conn.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
-			d.oid, 'tm_state'::regclass::oid) END FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()`).Scan(&history)
+		return conn.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN ''
+			ELSE concat_ws('/', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+			d.oid, 'tm_state'::regclass::oid) END FROM pg_control_system() AS s, pg_database AS d
+				WHERE d.datname = current_database()`).Scan(&history)
 	})
 	return history, err
 }

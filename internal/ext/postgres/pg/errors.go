@@ -61,11 +61,13 @@ func away(err error) bool {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
 		class := failed.Code[:2]
-		return class == "08" || class == "57" || failed.Code == tooManyConnections || failed.Code == idleInTransaction || failed.Code == "25006" // read only: a standby
+		return class == "08" || class == "57" || failed.Code == tooManyConnections || failed.Code == idleInTransaction ||
+			failed.Code == "25006" // read only: a standby
 	}
 	var network net.Error
 	var refused *pgconn.ConnectError
-	return errors.As(err, &refused) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) || broken(err)
+	return errors.As(err, &refused) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+		pgconn.SafeToRetry(err) || broken(err)
 }
 
 // broken reports whether a connection was lost.
@@ -99,23 +101,41 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, errNoStore):
-		return fmt.Errorf("%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\". If it is there, grant this user USAGE on its schema", err, Redacted(o.URL), o.Schema)
+		return fmt.Errorf(
+			"%w (%s, schema %q): create it with \"tmshare-server migrate --store URL\". If it is there, grant this user "+
+				"USAGE on its schema", err, Redacted(o.URL), o.Schema)
 	case errors.Is(err, kv.ErrOtherDatabase):
-		return fmt.Errorf("%w (%s): %w. Have the address lead to one database, and to the server that has taken over last; then all goes on. If another database is the right one from now on, start this process again", kv.ErrUnavailable, Redacted(o.URL), err)
+		return fmt.Errorf(
+			"%w (%s): %w. Have the address lead to one database, and to the server that has taken over last; then all goes "+
+				"on. If another database is the right one from now on, start this process again", kv.ErrUnavailable,
+			Redacted(o.URL), err)
 	case untrusted(err):
-		return fmt.Errorf("the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)
+		return fmt.Errorf(
+			"the certificate of the database (%s) cannot be verified: %w. Name the file of its authority with "+
+				"sslrootcert=FILE in the address, and its host as its certificate does", Redacted(o.URL), err)
 	case hasCode(err, invalidPassword, invalidAuthorization):
-		return fmt.Errorf("the database (%s) refuses this user: %w. Look at the user in the address, at the password in PGPASSWORD or in the file that PGPASSFILE names, and at pg_hba.conf of the database", Redacted(o.URL), err)
+		return fmt.Errorf(
+			"the database (%s) refuses this user: %w. Look at the user in the address, at the password in PGPASSWORD or in "+
+				"the file that PGPASSFILE names, and at pg_hba.conf of the database", Redacted(o.URL), err)
 	case hasCode(err, noSuchDatabase):
-		return fmt.Errorf("the database (%s) is not there: %w. Create it with \"createdb\", which migrate does not, or name the right one", Redacted(o.URL), err)
+		return fmt.Errorf(
+			"the database (%s) is not there: %w. Create it with \"createdb\", which migrate does not, or name the right one",
+			Redacted(o.URL), err)
 	case hasCode(err, noPrivilege):
-		return fmt.Errorf("the database (%s) does not allow this user to do that: %w. Grant the user USAGE on the schema %q, and SELECT, INSERT, UPDATE and DELETE on its tables; migrate needs CREATE too", Redacted(o.URL), err, o.Schema)
+		return fmt.Errorf(
+			"the database (%s) does not allow this user to do that: %w. Grant the user USAGE on the schema %q, and SELECT, "+
+				"INSERT, UPDATE and DELETE on its tables; migrate needs CREATE too", Redacted(o.URL), err, o.Schema)
 	case hasCode(err, noSuchParameter):
-		return fmt.Errorf("the database (%s) does not know an option of the address: %w. Correct it, or leave it out", Redacted(o.URL), err)
+		return fmt.Errorf("the database (%s) does not know an option of the address: %w. Correct it, or leave it out",
+			Redacted(o.URL), err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w (%s): it stands still, as there is no answer in time (%w). Look at its machine and the network, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
+		return fmt.Errorf(
+			"%w (%s): it stands still, as there is no answer in time (%w). Look at its machine and the network, and try again",
+			kv.ErrUnavailable, Redacted(o.URL), err)
 	case away(err) && strings.Contains(err.Error(), "server refused TLS"):
-		return fmt.Errorf("the database (%s) has no TLS: %w. Set it up there, or say sslmode=disable in the address where nobody else can listen", Redacted(o.URL), err)
+		return fmt.Errorf(
+			"the database (%s) has no TLS: %w. Set it up there, or say sslmode=disable in the address where nobody "+
+				"else can listen", Redacted(o.URL), err)
 	case away(err):
 		return fmt.Errorf("%w (%s): %w. Look whether it runs, and try again", kv.ErrUnavailable, Redacted(o.URL), err)
 	}
@@ -150,7 +170,8 @@ func (e *Engine) tries(ctx context.Context) *tries {
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(err error) bool {
 	passes := collided(err) || away(err) || t.returns && errors.Is(err, kv.ErrOtherDatabase)
-	if t.left--; t.left <= 0 || !passes || errors.Is(err, context.DeadlineExceeded) { // who has waited for an answer waits for no second
+	// who has waited for an answer waits for no second
+	if t.left--; t.left <= 0 || !passes || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if t.retries != nil {

@@ -24,17 +24,22 @@ const (
 // order here.
 const (
 	manyValues = `SELECT k.n, octet_length(r.value), CASE WHEN octet_length(r.value) <= $3 THEN r.value END
-		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (head, hash, n) JOIN tm_rows r ON r.head = k.head AND r.hash = coalesce(k.hash, '')`
+		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (head, hash, n)
+			JOIN tm_rows r ON r.head = k.head AND r.hash = coalesce(k.hash, '')`
 	manyRanges = `SELECT k.n, r.size, r.value, r.head, r.tail
 		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (low, high, n)
 		CROSS JOIN LATERAL (
-			SELECT head, tail, octet_length(value) AS size, CASE WHEN octet_length(value) <= $3 THEN value END AS value FROM tm_rows
+			SELECT head, tail, octet_length(value) AS size, CASE WHEN octet_length(value) <= $3 THEN value END AS value
+				FROM tm_rows
 			WHERE head >= k.low AND head < k.high ORDER BY head LIMIT $4) r`
 )
 
 // ReadMany implements [kv.ManyReader].
-func (r *reader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte), rows func(prefix []byte, rows []kv.Row, more bool)) error {
-	prefixes = slices.DeleteFunc(slices.Clone(prefixes), func(prefix []byte) bool { return len(prefix) > maxHead || kv.After(prefix) == nil })
+func (r *reader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
+	rows func(prefix []byte, rows []kv.Row, more bool)) error {
+	prefixes = slices.DeleteFunc(slices.Clone(prefixes), func(prefix []byte) bool {
+		return len(prefix) > maxHead || kv.After(prefix) == nil
+	})
 	for len(keys)+len(prefixes) > 0 {
 		var some, ranges [][]byte
 		some, keys = few(keys)

@@ -49,7 +49,8 @@ func (o *Options) complete() error {
 		o.Schema = "tmshare"
 	}
 	if !schemaName.MatchString(o.Schema) {
-		return fmt.Errorf("%q cannot be the name of a schema: use up to 63 small letters, digits and underscores, a letter first", o.Schema)
+		return fmt.Errorf(
+			"%q cannot be the name of a schema: use up to 63 small letters, digits and underscores, a letter first", o.Schema)
 	}
 	if o.MaxReaders <= 0 {
 		o.MaxReaders = 32
@@ -85,7 +86,9 @@ func Redacted(address string) string {
 func (o *Options) pool(from *origins, most int32, settings ...string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the database cannot be used: %w; it has the form postgres://user@host:5432/database?sslmode=verify-full&sslrootcert=FILE", errors.Unwrap(err))
+		return nil, fmt.Errorf(
+			"the address of the database cannot be used: %w; it has the form "+
+				"postgres://user@host:5432/database?sslmode=verify-full&sslrootcert=FILE", errors.Unwrap(err))
 	}
 	if o.Password != "" {
 		c.ConnConfig.Password = o.Password
@@ -128,7 +131,8 @@ func verifyTLS(address string, c *pgxpool.Config) error {
 // Rows are always found by the index. The planner does not know that before it has statistics, and
 // a plan for all values of a parameter is often a bad one for each. To compile a plan takes longer
 // than to carry it out.
-var byIndex = []string{"SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off", "SET enable_mergejoin = off",
+var byIndex = []string{"SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off",
+	"SET enable_mergejoin = off",
 	"SET plan_cache_mode = force_custom_plan", "SET jit = off"}
 
 // A process that stands still in the middle of a commit holds up the others.

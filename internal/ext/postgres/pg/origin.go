@@ -21,7 +21,8 @@ type origin struct {
 	timeline uint32 // grows whenever a standby takes over; 0 on a standby
 }
 
-const askOrigin = `SELECT concat_ws('/', s.system_identifier, d.oid), CASE WHEN pg_is_in_recovery() THEN '0' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+const askOrigin = `SELECT concat_ws('/', s.system_identifier, d.oid), CASE WHEN pg_is_in_recovery() THEN '0'
+	ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
 	FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()`
 
 // originOf asks a new connection.
@@ -64,7 +65,8 @@ func (s *origins) admit(o origin) error {
 		return fmt.Errorf("%w: it leads to %s, and led to %s before", kv.ErrOtherDatabase, o.database, s.now.database)
 	case o.timeline == 0: // a standby, which is only read
 	case o.timeline < s.now.timeline:
-		return fmt.Errorf("%w: it leads to a server on timeline %d, and another one has taken over on timeline %d", kv.ErrOtherDatabase, o.timeline, s.now.timeline)
+		return fmt.Errorf("%w: it leads to a server on timeline %d, and another one has taken over on timeline %d",
+			kv.ErrOtherDatabase, o.timeline, s.now.timeline)
 	default:
 		s.now.timeline = o.timeline
 	}

@@ -28,7 +28,9 @@ type reader struct {
 	conn *pgxpool.Conn
 }
 
-var beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT " + versionColumns + ", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn + ", 'hex') FROM tm_spaces"
+var beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT " + versionColumns +
+	", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn +
+	", 'hex') FROM tm_spaces"
 
 // Snapshot implements [kv.Engine].
 func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
@@ -76,7 +78,8 @@ func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err 
 	}
 	if err == nil {
 		var era []byte
-		if _, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0][:4], []byte(" "))), &r.version.Number, &r.version.ID, &now, &standby); err == nil {
+		if _, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0][:4], []byte(" "))), &r.version.Number, &r.version.ID, &now,
+			&standby); err == nil {
 			era, err = hex.DecodeString(string(results[1].Rows[0][4]))
 		}
 		r.version.Era = kv.EraOf(era)

@@ -21,9 +21,11 @@ const layout = 3
 // all ids grows by a random number, modulo 2^64, and that of all commits by one. These sums are the version of the
 // state.
 var tables = []string{
-	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (head, hash))`,
+	`CREATE TABLE IF NOT EXISTS tm_rows (head bytea NOT NULL, hash bytea NOT NULL, tail bytea NOT NULL, value bytea
+		NOT NULL, PRIMARY KEY (head, hash))`,
 	`CREATE TABLE IF NOT EXISTS tm_commits (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
-	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint PRIMARY KEY, commits bigint NOT NULL, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
+	`CREATE TABLE IF NOT EXISTS tm_spaces (space bigint
+		PRIMARY KEY, commits bigint NOT NULL, id numeric(20) NOT NULL) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS tm_state (one int PRIMARY KEY, layout int NOT NULL)`,
 	`INSERT INTO tm_state (one, layout) VALUES (1, 3) ON CONFLICT (one) DO NOTHING`,
 }
@@ -50,7 +52,8 @@ func Migrate(ctx context.Context, o Options) (made bool, err error) {
 func migrate(ctx context.Context, pool beginner, schema string) (made bool, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
 		var there bool
-		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1", schema).Scan(&there)
+		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1",
+			schema).Scan(&there)
 		if err == nil && !there {
 			_, err = tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
 		}
@@ -95,7 +98,8 @@ func checkLayout(ctx context.Context, q querier) error {
 	err := q.QueryRow(ctx, "SELECT layout FROM tm_state WHERE one = 1").Scan(&n)
 	var failed *pgconn.PgError
 	switch {
-	case errors.As(err, &failed) && (failed.Code == undefinedTable || failed.Code == undefinedSchema), errors.Is(err, pgx.ErrNoRows):
+	case errors.As(err, &failed) && (failed.Code == undefinedTable || failed.Code == undefinedSchema),
+		errors.Is(err, pgx.ErrNoRows):
 		return errNoStore
 	case err != nil:
 		return err

@@ -40,7 +40,8 @@ func (e *Engine) Size() (int64, error) {
 	var bytes int64
 	err := e.readers.QueryRow(ctx, "SELECT pg_total_relation_size('tm_rows')").Scan(&bytes)
 	if err != nil && !away(err) { // a database that does not know that
-		err = e.readers.QueryRow(ctx, "SELECT coalesce(sum(octet_length(head) + octet_length(tail) + octet_length(value)), 0) FROM tm_rows").Scan(&bytes)
+		err = e.readers.QueryRow(ctx,
+			"SELECT coalesce(sum(octet_length(head) + octet_length(tail) + octet_length(value)), 0) FROM tm_rows").Scan(&bytes)
 	}
 	if err != nil {
 		return 0, e.explain(ctx, err)

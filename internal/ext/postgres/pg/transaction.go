@@ -79,7 +79,8 @@ func (e *Engine) Begin(ctx context.Context, since kv.Version) (kv.Writer, error)
 }
 
 func (e *Engine) transaction(ctx context.Context, since kv.Version) *transaction {
-	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), id: rand.Int64(), spaces: map[uint32]bool{}}
+	return &transaction{engine: e, ctx: ctx, since: since, leads: since.Next(), id: rand.Int64(),
+		spaces: map[uint32]bool{}}
 }
 
 // Narrow implements [kv.Writer].
@@ -99,7 +100,9 @@ func (t *transaction) Narrow(base kv.Reader, spaces []uint32) error {
 	}
 	return of.ask(func(ctx context.Context, conn *pgx.Conn) error {
 		var c conditions
-		rows, err := conn.Query(ctx, `SELECT space, s.space IS NOT NULL, coalesce(s.commits, 0), coalesce(s.id, 0)::text FROM unnest($1::bigint[]) AS n (space) LEFT JOIN tm_spaces AS s USING (space) ORDER BY space`, asked)
+		rows, err := conn.Query(ctx,
+			`SELECT space, s.space IS NOT NULL, coalesce(s.commits, 0), coalesce(s.id, 0)::text FROM unnest($1::bigint[])
+				AS n (space) LEFT JOIN tm_spaces AS s USING (space) ORDER BY space`, asked)
 		if err != nil {
 			return err
 		}
@@ -148,19 +151,25 @@ const (
 
 	// All others have to wait, so that the version can be compared.
 	lockAll   = "LOCK TABLE tm_spaces IN EXCLUSIVE MODE"
-	unchanged = noteCommit + "(SELECT (" + versionColumns + ") = ($2::bigint, $3::text) FROM tm_spaces) THEN $1::bigint END"
+	unchanged = noteCommit + "(SELECT (" + versionColumns +
+		") = ($2::bigint, $3::text) FROM tm_spaces) THEN $1::bigint END"
 
 	// Keyspaces of which there is no row get one, so that it can be locked.
-	addMissing = "INSERT INTO tm_spaces (space, commits, id) SELECT space, 0, 0 FROM unnest($1::bigint[]) AS n (space) ORDER BY space ON CONFLICT DO NOTHING"
-	lockSome   = "SELECT space FROM tm_spaces AS s JOIN unnest($1::bigint[]) AS n (space) USING (space) ORDER BY space FOR "
+	addMissing = "INSERT INTO tm_spaces (space, commits, id) SELECT space, 0, 0 FROM unnest($1::bigint[]) AS n (space) " +
+		"ORDER BY space ON CONFLICT DO NOTHING"
+	lockSome = "SELECT space FROM tm_spaces AS s JOIN unnest($1::bigint[]) AS n (space) USING (space) ORDER " +
+		"BY space FOR "
 	lockRead   = lockSome + "SHARE OF s"
 	lockWrite  = lockSome + "UPDATE OF s"
-	asTheyWere = noteCommit + `(SELECT count(*) = cardinality($2::bigint[]) FROM tm_spaces AS s JOIN unnest($2::bigint[], $3::bigint[], $4::numeric[]) AS n (space, commits, id)
+	asTheyWere = noteCommit + `(SELECT count(*) = cardinality($2::bigint[]) FROM tm_spaces AS s
+		JOIN unnest($2::bigint[], $3::bigint[], $4::numeric[]) AS n (space, commits, id)
 		USING (space) WHERE s.commits = n.commits AND s.id = n.id) THEN $1::bigint END`
 
 	// The rows of those that are changed change, in the order of their numbers.
-	advance = `INSERT INTO tm_spaces AS s (space, commits, id) SELECT space, commits, id FROM unnest($1::bigint[], $2::bigint[], $3::numeric[]) AS n (space, commits, id) ORDER BY space
-		ON CONFLICT (space) DO UPDATE SET commits = s.commits + excluded.commits, id = mod(s.id + excluded.id, 18446744073709551616)`
+	advance = `INSERT INTO tm_spaces AS s (space, commits, id) SELECT space, commits, id
+		FROM unnest($1::bigint[], $2::bigint[], $3::numeric[]) AS n (space, commits, id) ORDER BY space
+		ON CONFLICT (space) DO UPDATE SET commits = s.commits + excluded.commits, id = mod(s.id + excluded.id,
+			18446744073709551616)`
 	askLeads = "SELECT " + versionColumns + " FROM tm_spaces"
 
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
@@ -347,15 +356,18 @@ func (t *transaction) resolve(lost error) (done bool, err error) {
 	try := t.engine.tries(ctx)
 	for try.returns = true; ; try.left = maxTries {
 		if done, err = t.outcome(ctx); err == nil {
-			t.engine.Logger.Warn("the connection to the database was lost during a commit; the database was asked what became of it", "done", done)
+			t.engine.Logger.Warn(
+				"the connection to the database was lost during a commit; the database was asked what became of it", "done", done)
 			if done {
 				return true, nil
 			}
 			return false, lost
 		}
 		if !try.again(err) {
-			return false, fmt.Errorf("%w: whether the change was made is not known, as the database does not answer (%s): %w. Look at the collection before you send it again",
-				kv.ErrUnavailable, Redacted(t.engine.URL), err)
+			return false,
+				fmt.Errorf("%w: whether the change was made is not known, as the database does not answer (%s): %w. Look at the "+
+					"collection before you send it again",
+					kv.ErrUnavailable, Redacted(t.engine.URL), err)
 		}
 	}
 }

@@ -226,7 +226,9 @@ func different(all []digest) int {
 }
 
 func (n *nodes) leadsToItself(node int32) bool {
-	return slices.ContainsFunc(n.says[node], func(i int32) bool { return n.quads.at(int(i)).Object == rdf.NewBlank(n.labels[node]) })
+	return slices.ContainsFunc(n.says[node], func(i int32) bool {
+		return n.quads.at(int(i)).Object == rdf.NewBlank(n.labels[node])
+	})
 }
 
 // hashUp hashes what leads to each node: from the nodes that nothing leads to downwards.

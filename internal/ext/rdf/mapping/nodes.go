@@ -119,7 +119,8 @@ func (n *node) variantNode() (v *variant, ok bool) {
 }
 
 // parts are the nodes that belong to another one.
-func parts[P any](nodes map[string]*node, values []rdf.Term, read func(*node) (P, bool)) (all []P, said []int, ok bool) {
+func parts[P any](nodes map[string]*node, values []rdf.Term,
+	read func(*node) (P, bool)) (all []P, said []int, ok bool) {
 	for _, t := range values {
 		n := nodes[t.Value]
 		if n == nil || t.Kind != rdf.Blank {

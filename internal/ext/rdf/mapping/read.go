@@ -71,8 +71,10 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 		return nil, err
 	}
 	r := &reading{
-		Builder: b, vocabulary: readVocabulary(&b.waiting, b.own), recent: map[string]*tmdm.Topic{}, unnamedIRIs: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
-		nodes: labelsOf(&b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{}, mentioned: map[rdf.Term]bool{},
+		Builder: b, vocabulary: readVocabulary(&b.waiting, b.own), recent: map[string]*tmdm.Topic{},
+		unnamedIRIs: map[string]*tmdm.Topic{}, blanks: map[string]*tmdm.Topic{},
+		nodes: labelsOf(&b.waiting), themes: map[string]*tmdm.Topic{}, isNameType: map[string]bool{},
+		mentioned: map[rdf.Term]bool{},
 	}
 	for _, t := range r.lone {
 		r.mentioned[t] = false
@@ -196,7 +198,9 @@ func addIdentifier(t *tmdm.Topic, property string, l tmdm.Locator) error {
 
 // dropGenids removes the subject identifiers of blank nodes from a topic that has others.
 func dropGenids(t *tmdm.Topic) {
-	all := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool { return genidLabel(string(l)) == "" })
+	all := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool {
+		return genidLabel(string(l)) == ""
+	})
 	if len(all) < len(t.SubjectIdentifiers()) {
 		t.RemoveSubjectIdentifier(all...)
 	}

@@ -27,7 +27,8 @@ type Records struct {
 // NewRecords hands the statements of records to emit, until that returns an error. sp is the source locator prefix,
 // below which the blank nodes of the source are.
 func NewRecords(sp string, emit func(rdf.Quad) error) *Records {
-	return &Records{sp: sp, emit: emit, nameTypes: map[string]bool{}, bare: map[fragment.Ref]bool{}, mentioned: map[fragment.Ref]bool{}}
+	return &Records{sp: sp, emit: emit, nameTypes: map[string]bool{}, bare: map[fragment.Ref]bool{},
+		mentioned: map[fragment.Ref]bool{}}
 }
 
 // All makes the statements of all records of a source: topics come before the associations that they play in.
@@ -248,7 +249,8 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 }
 
 // about makes the statements about a topic, and tells the objects that it leads to. It reports whether there are any.
-func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error], object func(fragment.Ref)) (said bool, err error) {
+func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error],
+	object func(fragment.Ref)) (said bool, err error) {
 	return r.only(t.TopicSI(), func() error {
 		if err := r.topic(t); err != nil {
 			return err

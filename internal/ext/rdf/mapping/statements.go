@@ -23,7 +23,8 @@ type statement struct {
 type literalKind struct{ language, datatype string }
 
 func (s *statements) add(q rdf.Quad) {
-	c := statement{subject: q.Subject.Value, predicate: q.Predicate.Value, object: q.Object.Value, subjectKind: q.Subject.Kind, objectKind: q.Object.Kind}
+	c := statement{subject: q.Subject.Value, predicate: q.Predicate.Value, object: q.Object.Value,
+		subjectKind: q.Subject.Kind, objectKind: q.Object.Kind}
 	if q.Object.Kind == rdf.Literal {
 		kind := literalKind{q.Object.Language, q.Object.Datatype}
 		if s.kinds == nil {
@@ -40,7 +41,8 @@ func (s *statements) add(q rdf.Quad) {
 // at returns a statement by its number.
 func (s *statements) at(i int) rdf.Quad {
 	c := &s.all[i]
-	q := rdf.Quad{Subject: rdf.Term{Kind: c.subjectKind, Value: c.subject}, Predicate: rdf.NewIRI(c.predicate), Object: rdf.Term{Kind: c.objectKind, Value: c.object}}
+	q := rdf.Quad{Subject: rdf.Term{Kind: c.subjectKind, Value: c.subject}, Predicate: rdf.NewIRI(c.predicate),
+		Object: rdf.Term{Kind: c.objectKind, Value: c.object}}
 	if c.literal != nil {
 		q.Object.Language, q.Object.Datatype = c.literal.language, c.literal.datatype
 	}

@@ -94,7 +94,8 @@ func plainLocator(s string) (tmdm.Locator, bool) {
 		return tmdm.Locator(l), true
 	}
 	normal, err := iri.Normalize(s)
-	if err != nil || written(normal) != s || strings.HasPrefix(s, iriNS) || strings.HasPrefix(s, datatypeNS) || genidLabel(s) != "" {
+	if err != nil || written(normal) != s || strings.HasPrefix(s, iriNS) || strings.HasPrefix(s, datatypeNS) ||
+		genidLabel(s) != "" {
 		return "", false
 	}
 	return tmdm.Locator(normal), true

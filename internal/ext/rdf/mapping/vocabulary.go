@@ -33,7 +33,8 @@ type details struct {
 }
 
 func (d *details) empty() bool {
-	return !d.occurrence && d.datatype == "" && len(d.scope) == 0 && d.reifier.Kind == rdf.None && len(d.items) == 0 && len(d.variants) == 0
+	return !d.occurrence && d.datatype == "" && len(d.scope) == 0 && d.reifier.Kind == rdf.None && len(d.items) == 0 &&
+		len(d.variants) == 0
 }
 
 // datatypeOf returns the datatype of an item with a literal. d may be nil.
@@ -67,7 +68,8 @@ func readVocabulary(all *statements, own []int) *vocabulary {
 		return v
 	}
 	*v = vocabulary{
-		spent: map[int]bool{}, identified: map[rdf.Quad]bool{}, unnamed: map[rdf.Term]bool{}, echoed: map[rdf.Quad]bool{}, described: map[rdf.Quad][]*details{}, nameTypes: map[string]bool{},
+		spent: map[int]bool{}, identified: map[rdf.Quad]bool{}, unnamed: map[rdf.Term]bool{}, echoed: map[rdf.Quad]bool{},
+		described: map[rdf.Quad][]*details{}, nameTypes: map[string]bool{},
 	}
 	nodes := nodesOf(all, own)
 	there := map[rdf.Quad]int{} // statements that others are about, and where each is: -1 for nowhere
@@ -180,7 +182,8 @@ func (v *vocabulary) statements(nodes map[string]*node, there map[rdf.Quad]int) 
 		o, hasObject := n.take(object)
 		variants, said, complete := parts(nodes, n.values[termVariant], (*node).variantNode)
 		delete(n.values, termVariant)
-		if !ok || !hasSubject || !hasProperty || !hasObject || !complete || p.Kind != rdf.IRI || len(others) > 0 || n.uses > 0 || len(n.values) > 0 {
+		if !ok || !hasSubject || !hasProperty || !hasObject || !complete || p.Kind != rdf.IRI || len(others) > 0 ||
+			n.uses > 0 || len(n.values) > 0 {
 			continue
 		}
 		d.variants = variants

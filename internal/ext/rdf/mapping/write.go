@@ -307,7 +307,8 @@ func servesMapping(t *tmdm.Topic) bool { return slices.ContainsFunc(t.SubjectIde
 
 func serves(l tmdm.Locator) bool {
 	switch l {
-	case subject, object, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
+	case subject, object, tmdm.PSITypeInstance, tmdm.PSIType, tmdm.PSIInstance, tmdm.PSISupertypeSubtype,
+		tmdm.PSISupertype, tmdm.PSISubtype, tmdm.PSIDefaultNameType:
 		return true
 	}
 	return strings.HasPrefix(string(l), languageNS)

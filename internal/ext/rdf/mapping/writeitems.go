@@ -30,7 +30,8 @@ func identifiers(item tmdm.Reifiable) (all []tmdm.Locator) {
 
 // isBare reports whether there is no more to say of an item than its statement.
 func (i *itemOf) isBare() bool {
-	return i.item.Reifier() == nil && len(identifiers(i.item)) == 0 && len(i.scope)+len(i.variants) == 0 && i.datatype == "" && !i.occurrence
+	return i.item.Reifier() == nil && len(identifiers(i.item)) == 0 && len(i.scope)+len(i.variants) == 0 &&
+		i.datatype == "" && !i.occurrence
 }
 
 // more notes an item of which there is more to say, or counts that as lost.

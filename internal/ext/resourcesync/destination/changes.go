@@ -31,7 +31,8 @@ func (e *goneError) Error() string { return e.reason }
 // All changes at the time of the mark or later are news, but for those at the mark that have
 // been seen: there may be another one at the same time. What has been handled before is seen, the mark itself or a
 // later one. They are added to the statements, also where the error is a *goneError.
-func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mark, to *follow.Statements) (_ *follow.Delta, err error) {
+func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mark,
+	to *follow.Statements) (_ *follow.Delta, err error) {
 	etag := ""
 	if mark.Document == ref && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
 		etag = mark.ETag
@@ -51,7 +52,8 @@ func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mar
 	w.read[ref] = p
 	n, at := &follow.Delta{}, ref
 	// A list that is too late, or closed, is not all there is: the index has the others.
-	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && !iri.SameDocument(index.Href, ref) && (!p.Until.IsZero() || !w.reaches(p.From)) {
+	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && !iri.SameDocument(index.Href, ref) &&
+		(!p.Until.IsZero() || !w.reaches(p.From)) {
 		indexed, err := l.read(ctx, index.Href, "")
 		switch {
 		case follow.Gone(err) && (p.From.IsZero() || !p.From.Before(mark.Updated)):
@@ -91,7 +93,8 @@ func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mar
 const mostReadings = 5
 
 func (l *look) walk(mark, handled follow.Mark) *changeWalk {
-	return &changeWalk{look: l, mark: mark, handled: handled, read: map[string]*listing{}, added: map[string]bool{}, rows: l.Scratch.Sorter()}
+	return &changeWalk{look: l, mark: mark, handled: handled, read: map[string]*listing{}, added: map[string]bool{},
+		rows: l.Scratch.Sorter()}
 }
 
 // changeWalk is one reading of Change Lists.
@@ -296,7 +299,8 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 	}
 	for _, is := range begun {
 		if w.reached && !is {
-			return &goneError{reason: "changes of a round that was not finished are not in the Change Lists any more", anew: true}
+			return &goneError{reason: "changes of a round that was not finished are not in the Change Lists any more",
+				anew: true}
 		}
 	}
 	if !w.reached {

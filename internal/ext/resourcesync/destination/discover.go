@@ -90,7 +90,8 @@ func (l *look) visit(ctx context.Context, at string) (*listing, []string, error)
 	if err := l.count(at); err != nil {
 		return nil, nil, err
 	}
-	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
+	r := fetch.Request{URL: at, Accept: "application/xml, text/xml;q=0.9, text/html;q=0.8, */*;q=0.5", Max: l.maxBytes(),
+		AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
 	var linked []string
 	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		linked = resourcesync.DiscoverInHeader(a.Header.Values("Link"), a.URL)
@@ -159,7 +160,8 @@ func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string,
 		}
 	}
 	if c == nil {
-		err = fmt.Errorf("%s: this is a %s, without a link up to the Capability List: there is nothing to begin with", at, p.Capability)
+		err = fmt.Errorf("%s: this is a %s, without a link up to the Capability List: there is nothing to begin with", at,
+			p.Capability)
 	}
 	return "", c, err
 }
@@ -227,7 +229,8 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 		}
 	}
 	robots := strings.TrimSuffix(wellKnown, "/.well-known/resourcesync") + "/robots.txt"
-	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, AllowURL: l.allowURL, Within: l.fetcher.MaxTime, Also: []int{http.StatusNotFound}}
+	r := fetch.Request{URL: robots, Accept: "text/plain, */*;q=0.1", Max: maxDiscovery, AllowURL: l.allowURL,
+		Within: l.fetcher.MaxTime, Also: []int{http.StatusNotFound}}
 	lists, _, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) ([]string, error) {
 		if a.Status == http.StatusNotFound {
 			return nil, nil
@@ -238,7 +241,9 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 	case err != nil && !follow.Gone(err):
 		return "", nil, err
 	case len(lists) == 0:
-		return "", nil, fmt.Errorf("%s: this is no document of ResourceSync, nor does it link to one; there is no Source Description at %s, nor a Sitemap in %s", ref, wellKnown, robots)
+		return "", nil,
+			fmt.Errorf("%s: this is no document of ResourceSync, nor does it link to one; there is no Source Description at "+
+				"%s, nor a Sitemap in %s", ref, wellKnown, robots)
 	case len(lists) == 1:
 		at, err := among(ref, lists)
 		return at, nil, err

@@ -204,7 +204,8 @@ func (k *packing) add(p *pack, at, until time.Time, items []resourcesync.Item) e
 
 // match calls f with each record that is wanted, and what may supply it: of each package at most
 // one item.
-func (k *packing) match(ctx context.Context, p *follow.Planning, f func(*follow.Statement, *follow.Record, []*packedItem) error) error {
+func (k *packing) match(ctx context.Context, p *follow.Planning,
+	f func(*follow.Statement, *follow.Record, []*packedItem) error) error {
 	next, stop := iter.Pull2(k.items.Sorted())
 	defer stop()
 	item, err, more := next()
@@ -310,7 +311,9 @@ func (l *look) unpackedOf(ctx context.Context, part *resourcesync.Item, ref stri
 		}
 		at, items = m.At, m.items
 	case l.Temp == "":
-		return fmt.Errorf("%s: the Source has no Resource List, its Resource Dump has no copies of the manifests, and packages are not to be fetched: allow them (mirror: leave out --no-dumps)", ref)
+		return fmt.Errorf(
+			"%s: the Source has no Resource List, its Resource Dump has no copies of the manifests, and packages are not to "+
+				"be fetched: allow them (mirror: leave out --no-dumps)", ref)
 	default:
 		here, err := l.packages.borrow(p)
 		if err != nil {

@@ -62,7 +62,8 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark follow.Mark) 
 		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
 	}
 	etag := ""
-	if c.changes == "" && mark.Document == c.resources && (!l.asked.Whole || l.asked.IfChanged) && l.asked.Doubted() == nil {
+	if c.changes == "" && mark.Document == c.resources && (!l.asked.Whole || l.asked.IfChanged) &&
+		l.asked.Doubted() == nil {
 		etag = mark.ETag
 	}
 	read := func(etag string) (*snapshot, error) {
@@ -85,7 +86,9 @@ func (l *look) snapshot(ctx context.Context, c *capabilities, mark follow.Mark) 
 			break
 		}
 		if tries == mostReadings {
-			l.report(fmt.Sprintf("%s: what the Source has is listed anew faster than that can be read: what was in none of the lists may be missing until they are read again", cmp.Or(c.resources, c.dump)))
+			l.report(fmt.Sprintf(
+				"%s: what the Source has is listed anew faster than that can be read: what was in none of the lists may be "+
+					"missing until they are read again", cmp.Or(c.resources, c.dump)))
 			break
 		}
 		if err = s.stated.Close(); err == nil {

@@ -143,7 +143,8 @@ func packedItemOf(i *resourcesync.Item) *packedItem {
 	if i.Change == resourcesync.Deleted || i.Path == "" {
 		return nil
 	}
-	has := &packedItem{URIs: []string{iri.NormalizeURL(i.Loc)}, At: i.ChangeTime(), Fixity: follow.Fixity{Representation: i.Representation}}
+	has := &packedItem{URIs: []string{iri.NormalizeURL(i.Loc)}, At: i.ChangeTime(),
+		Fixity: follow.Fixity{Representation: i.Representation}}
 	for _, l := range i.Find(resourcesync.RelAlternate) {
 		if l.Path != "" {
 			has.URIs = append(has.URIs, iri.NormalizeURL(l.Href))
@@ -313,12 +314,14 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 	p := &pack{number: uint32(len(all.all) + 1), uri: i.Loc, length: i.Length}
 	described := *i
 	most := cmp.Or(l.MaxPackage, 16<<30)
-	d := &fetch.Download{Path: follow.PackagePath(l.Temp, i.Loc), Key: i.Loc, CheckSpace: l.Scratch.CheckSpace, Progress: l.Downloading}
+	d := &fetch.Download{Path: follow.PackagePath(l.Temp, i.Loc), Key: i.Loc, CheckSpace: l.Scratch.CheckSpace,
+		Progress: l.Downloading}
 	var path string
 	var size int64
 	// What is no good is removed, what is only not there in full stays for the next round.
 	p.fetch = func() (err error) {
-		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most, AllowURL: l.allowURL}
+		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most,
+			AllowURL: l.allowURL}
 		if err := d.Fetch(ctx, l.fetcher, request); err != nil {
 			return err
 		}

@@ -158,7 +158,8 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 	var known *follow.Statements // about what has changed since the mark
 	switch {
 	case mark.OfAnother(c.id()):
-		n.Anew, n.Loss, n.Reason, mark = true, follow.LossFeed, "the Source has another Capability List, or another history", follow.Mark{}
+		n.Anew, n.Loss, n.Reason, mark = true, follow.LossFeed, "the Source has another Capability List, or another history",
+			follow.Mark{}
 	case mark.Begun != nil && mark.Begun.Whole:
 		// It may have gone back behind the mark, by lists that were out of date: what it has
 		// removed is no news since then.
@@ -188,7 +189,8 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 
 // compared returns what has changed, and where the Source is to be read to its end all that there is: the Change Lists
 // do not say what was lost by mistake, or passed over.
-func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, changes *follow.Delta) (*follow.Delta, error) {
+func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark,
+	changes *follow.Delta) (*follow.Delta, error) {
 	if changes.Unchanged || !l.asked.Whole {
 		return changes, nil
 	}
@@ -205,7 +207,8 @@ func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark, 
 // baseline reads all that there is, and what has changed since then. A list that is older than
 // the mark would undo what was done since: then what is known of the changes must do. What has been handled before is
 // no news, see changes.
-func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled follow.Mark, n *follow.Delta, known *follow.Statements) (err error) {
+func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled follow.Mark, n *follow.Delta,
+	known *follow.Statements) (err error) {
 	s, err := l.snapshot(ctx, c, mark)
 	switch {
 	case err != nil:
@@ -220,13 +223,17 @@ func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled foll
 		}
 	}()
 	if c.changes != "" && !n.Anew && s.at.Before(mark.Updated) && !s.at.IsZero() {
-		l.report(fmt.Sprintf("%s: %s, and the list of all resources (%s) is older than that round: what has changed in between stays unknown until the Source publishes a newer list", c.changes, n.Reason, resourcesync.FormatTime(s.at)))
+		l.report(fmt.Sprintf(
+			"%s: %s, and the list of all resources (%s) is older than that round: what has changed in between stays unknown "+
+				"until the Source publishes a newer list", c.changes, n.Reason, resourcesync.FormatTime(s.at)))
 		n.Stated, n.Mark, n.Loss, n.Reason = known, mark, follow.LossNone, ""
 		return nil
 	}
 	l.listed, l.reading.ToEnd = s.at, true
 	if c.changes == "" && n.Loss == follow.LossNone && s.at.Before(mark.Updated) && !s.at.IsZero() {
-		n.Loss, n.Reason = follow.LossOlder, fmt.Sprintf("the list of all resources (%s) is older than the one that was read last (%s)", resourcesync.FormatTime(s.at), resourcesync.FormatTime(mark.Updated))
+		n.Loss, n.Reason = follow.LossOlder,
+			fmt.Sprintf("the list of all resources (%s) is older than the one that was read last (%s)",
+				resourcesync.FormatTime(s.at), resourcesync.FormatTime(mark.Updated))
 	}
 	n.Whole, n.Mark = true, follow.Mark{Updated: s.at, ETag: s.etag, Document: s.document, Complete: c.changes == ""}
 	if c.changes != "" {
@@ -234,7 +241,9 @@ func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled foll
 		var gone *goneError
 		switch {
 		case errors.As(err, &gone):
-			n.Gap = fmt.Sprintf("%s: %s: what has changed since the list of all resources was made (%s) stays unknown until the Source publishes a newer list", c.changes, gone.reason, resourcesync.FormatTime(s.at))
+			n.Gap = fmt.Sprintf(
+				"%s: %s: what has changed since the list of all resources was made (%s) stays unknown until the Source "+
+					"publishes a newer list", c.changes, gone.reason, resourcesync.FormatTime(s.at))
 			l.report(n.Gap)
 		case err != nil:
 			return err
@@ -264,7 +273,8 @@ func (l *look) read(ctx context.Context, at, etag string) (*listing, error) {
 	if err := l.count(at); err != nil {
 		return nil, err
 	}
-	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL, Within: l.fetcher.MaxTime}
+	r := fetch.Request{URL: at, Accept: acceptSitemap, ETag: etag, Max: l.maxBytes(), AllowURL: l.allowURL,
+		Within: l.fetcher.MaxTime}
 	p, a, err := fetch.Do(ctx, l.fetcher, r, func(a *fetch.Answer) (*listing, error) {
 		p, err := readListing(a.Body, a, l.Limits)
 		if isNoDocument(err) {

@@ -74,7 +74,8 @@ type Cut struct {
 // after, which was at the given time, unless they have begun before; and closes those that
 // are due now. The collection must be the one of the site. Where the open list was pruned it begins anew, and
 // the closed ones are dropped. It returns how far the log is cut after that.
-func (f *Folder) CutChanges(ctx context.Context, site *Site, name string, after uint64, at time.Time, cut Cut, now time.Time) (c *Changes, err error) {
+func (f *Folder) CutChanges(ctx context.Context, site *Site, name string, after uint64, at time.Time, cut Cut,
+	now time.Time) (c *Changes, err error) {
 	err = f.Store.Extend(ctx, name, func(v *store.View) error {
 		if err := site.Check(&v.Collection); err != nil {
 			return err

@@ -18,8 +18,10 @@ import (
 
 // What is to be done about a group that is damaged.
 const (
-	repairRemedy = "\"check --repair\" removes it with the files that belong to it; they are made again when somebody asks for them"
-	repairedNow  = "nothing: it was removed with the files that belong to it, and they are made again when somebody asks for them"
+	repairRemedy = "\"check --repair\" removes it with the files that belong to it; they are made again when somebody " +
+		"asks for them"
+	repairedNow = "nothing: it was removed with the files that belong to it, and they are made again when somebody " +
+		"asks for them"
 )
 
 // Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged.

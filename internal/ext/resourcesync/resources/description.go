@@ -58,7 +58,8 @@ func (d *Description) Write(w io.Writer) error {
 func (d *Description) WritePart(w io.Writer, n int) error {
 	begin := (n - 1) * d.most()
 	end := min(n*d.most(), len(d.Sites))
-	return d.write(w, d.Sites[begin:end], resourcesync.Link{Rel: resourcesync.RelIndex, Href: SourceDescriptionURL(d.Server)})
+	return d.write(w, d.Sites[begin:end],
+		resourcesync.Link{Rel: resourcesync.RelIndex, Href: SourceDescriptionURL(d.Server)})
 }
 
 func (d *Description) write(w io.Writer, sites []*Site, links ...resourcesync.Link) error {
@@ -66,7 +67,8 @@ func (d *Description) write(w io.Writer, sites []*Site, links ...resourcesync.Li
 	items := make([]resourcesync.Item, 0, len(sites))
 	for _, s := range sites {
 		items = append(items, resourcesync.Item{
-			Loc: s.CapabilityListURL(), Metadata: resourcesync.Metadata{Capability: resourcesync.CapabilityList}, Links: describedBy(s.AboutURL()),
+			Loc: s.CapabilityListURL(), Metadata: resourcesync.Metadata{Capability: resourcesync.CapabilityList},
+			Links: describedBy(s.AboutURL()),
 		})
 	}
 	return write(w, head, items)

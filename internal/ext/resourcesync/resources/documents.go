@@ -43,14 +43,16 @@ func write(w io.Writer, head resourcesync.Document, items []resourcesync.Item) e
 }
 
 func describedBy(page string) []resourcesync.Link {
-	return []resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: page, Representation: resourcesync.Representation{Type: "text/html"}}}
+	return []resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: page,
+		Representation: resourcesync.Representation{Type: "text/html"}}}
 }
 
 // WriteCapabilityList writes the Capability List (Z39.99 §9). It lists no document without
 // items, but for a change list where nothing at all has happened yet.
 func (s *Source) WriteCapabilityList(w io.Writer) error {
 	head := resourcesync.Document{Capability: resourcesync.CapabilityList, Links: slices.Concat(
-		[]resourcesync.Link{{Rel: resourcesync.RelUp, Href: SourceDescriptionURL(s.Server)}}, describedBy(s.AboutURL()), s.topicMap())}
+		[]resourcesync.Link{{Rel: resourcesync.RelUp, Href: SourceDescriptionURL(s.Server)}}, describedBy(s.AboutURL()),
+		s.topicMap())}
 	var items []resourcesync.Item
 	list := func(capability resourcesync.Capability, url string) {
 		items = append(items, resourcesync.Item{Loc: url, Metadata: resourcesync.Metadata{Capability: capability}})
@@ -88,7 +90,8 @@ func (s *Source) spansAll() bool {
 
 // changes returns the head of a document of the changes of a list.
 func (s *Site) changes(capability resourcesync.Capability, list ChangeList) resourcesync.Document {
-	return resourcesync.Document{Capability: capability, Times: resourcesync.Times{From: list.From, Until: list.Until}, Links: s.up()}
+	return resourcesync.Document{Capability: capability, Times: resourcesync.Times{From: list.From, Until: list.Until},
+		Links: s.up()}
 }
 
 // changeList is changes for a change list that the index lists.
@@ -186,7 +189,8 @@ const MostLists = resourcesync.MaxItems - 1
 // the open one.
 func (s *Source) WriteChangeListIndex(w io.Writer) error {
 	open := s.Changes
-	head := resourcesync.Document{Index: true, Capability: resourcesync.ChangeList, Times: resourcesync.Times{From: open.OpenFrom}, Links: s.up()}
+	head := resourcesync.Document{Index: true, Capability: resourcesync.ChangeList,
+		Times: resourcesync.Times{From: open.OpenFrom}, Links: s.up()}
 	var items []resourcesync.Item
 	for i, list := range s.Lists {
 		if i == 0 {
@@ -203,7 +207,8 @@ func (s *Source) WriteChangeListIndex(w io.Writer) error {
 
 // WriteChangeDump writes the Change Dump (Z39.99 §13.1): a package for each closed list.
 func (s *Source) WriteChangeDump(w io.Writer) error {
-	head := resourcesync.Document{Capability: resourcesync.ChangeDump, Times: resourcesync.Times{From: s.Changes.OpenFrom}, Links: s.up()}
+	head := resourcesync.Document{Capability: resourcesync.ChangeDump, Times: resourcesync.Times{From: s.Changes.OpenFrom},
+		Links: s.up()}
 	var items []resourcesync.Item
 	for i, part := range s.Parts {
 		if part == nil {

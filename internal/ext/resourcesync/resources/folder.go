@@ -122,7 +122,8 @@ func (f *Folder) change(ctx context.Context, site *Site, k *kept, change func(*k
 
 // draft begins a group.
 func (f *Folder) draft(ctx context.Context, site *Site, kind string, number uint64) *draft {
-	return &draft{ctx: ctx, files: f.Store.Files(), scratch: f.Store.Scratch(), name: newGroup(prefixOf(site), kind, number)}
+	return &draft{ctx: ctx, files: f.Store.Files(), scratch: f.Store.Scratch(),
+		name: newGroup(prefixOf(site), kind, number)}
 }
 
 // Build makes the set of a view, unless it is there, and removes what is older than the one
@@ -219,7 +220,8 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 		ours := strings.HasPrefix(name, own)
 		switch {
 		case keep[name]:
-		case (ours || len(k.sets) > 0) && (f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.last) > files.Unfinished):
+		case (ours || len(k.sets) > 0) &&
+			(f.alone() || ours && g.complete && isSuperseded(name, k) || time.Since(g.last) > files.Unfinished):
 			if err := remove(ctx, f.Store.Files(), g); err != nil {
 				return err
 			}

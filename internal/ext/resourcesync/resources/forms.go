@@ -24,7 +24,8 @@ import (
 type RecordForm struct {
 	Version int               // of the rendering, see [rendered.Version]
 	Digests []rendered.Digest `json:",omitempty"` // none: the record is deleted, or large
-	Patches []rendered.Digest `json:",omitempty"` // from the record form of the entry before; of no length where there is none
+	// from the record form of the entry before; of no length where there is none
+	Patches []rendered.Digest `json:",omitempty"`
 }
 
 // PatchIn returns the digest of the patch in a form, nil where there is none.
@@ -49,7 +50,8 @@ func RecordFormOf(v *store.View, e *store.Entry) (*RecordForm, error) {
 	if !e.Lives() {
 		return f, nil
 	}
-	if _, err := v.Tx().GetJSON(key(v, kindForm, e.Seq), f); err == nil && f.Version == rendered.Version || err != nil && !errors.Is(err, kv.ErrDamaged) {
+	if _, err := v.Tx().GetJSON(key(v, kindForm, e.Seq), f); err == nil && f.Version == rendered.Version || err != nil &&
+		!errors.Is(err, kv.ErrDamaged) {
 		return f, err
 	}
 	f = &RecordForm{}

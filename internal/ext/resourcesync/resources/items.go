@@ -18,7 +18,8 @@ func (s *Site) resource(c *store.Collection, e *store.Entry, about *RecordForm) 
 	item.Representation = representation(about, offered[0], true)
 	for _, f := range offered {
 		item.Links = append(item.Links, resourcesync.Link{
-			Rel: resourcesync.RelAlternate, Href: item.Loc + f.ending, Modified: e.Updated, Representation: representation(about, f, false),
+			Rel: resourcesync.RelAlternate, Href: item.Loc + f.ending, Modified: e.Updated,
+			Representation: representation(about, f, false),
 		})
 	}
 	item.Links = append(item.Links, s.elsewhere(e)...)
@@ -62,7 +63,8 @@ func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) re
 		item.Links = s.about(e)
 	}
 	item.LastMod, item.Datetime = e.Updated, e.Updated
-	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI), Representation: resourcesync.Representation{Type: LinkFormat}})
+	item.Links = append(item.Links, resourcesync.Link{Rel: resourcesync.RelTimeMap, Href: s.TimeMapURL(e.TopicSI),
+		Representation: resourcesync.Representation{Type: LinkFormat}})
 	return item
 }
 
@@ -75,7 +77,8 @@ func (s *Site) listed(c *store.Collection, e *store.Entry, about *RecordForm) re
 	}
 	f, before := formsOf(c, e)[0], formsOf(c, &store.Entry{Seq: e.Prior})[0]
 	if d := about.PatchIn(f.version); d != nil && before.version == f.version {
-		link := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.mementoURL(c, e) + f.ending + ".patch", Modified: e.Updated}
+		link := resourcesync.Link{Rel: resourcesync.RelPatch, Href: s.mementoURL(c, e) + f.ending + ".patch",
+			Modified: e.Updated}
 		link.Type, link.Length = patch.MediaType, d.Length
 		link.Hashes = []resourcesync.Hash{{Algorithm: resourcesync.SHA256, Digest: hex.EncodeToString(d.SHA256[:])}}
 		item.Links = append(item.Links, link)

@@ -29,7 +29,8 @@ type packaging struct {
 	fixity   *resourcesync.Fixity
 }
 
-func (d *draft) packaging(name, manifest string, head resourcesync.Document, o resourcesync.PackageOptions) (*packaging, error) {
+func (d *draft) packaging(name, manifest string, head resourcesync.Document,
+	o resourcesync.PackageOptions) (*packaging, error) {
 	p := &packaging{draft: d, name: manifest, fixity: resourcesync.NewFixity()}
 	var err error
 	if p.zip, err = d.create(name); err != nil {

@@ -31,7 +31,8 @@ func buildPart(d *draft, site *Site, v *store.View, list ChangeList) (*Part, err
 	if err != nil {
 		return nil, err
 	}
-	pack, err := d.packaging(changePackageFile, changeManifestFile, site.changes(resourcesync.ChangeDumpManifest, list), resourcesync.PackageOptions{})
+	pack, err := d.packaging(changePackageFile, changeManifestFile, site.changes(resourcesync.ChangeDumpManifest, list),
+		resourcesync.PackageOptions{})
 	if err != nil {
 		return nil, err
 	}

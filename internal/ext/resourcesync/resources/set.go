@@ -94,7 +94,8 @@ func build(begin func() *draft, site *Site, v *store.View, sizes Sizes) (*Set, e
 
 func buildOnce(d *draft, site *Site, v *store.View, sizes Sizes, indexed bool) (*Set, error) {
 	defer d.end()
-	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed, set: &Set{Seq: v.Head, At: v.Updated, group: group{name: d.name}}}
+	b := &builder{site: site, view: v, sizes: sizes, draft: d, indexed: indexed,
+		set: &Set{Seq: v.Head, At: v.Updated, group: group{name: d.name}}}
 	defer b.close()
 	if err := b.resources(d.ctx); err != nil {
 		return nil, err
@@ -224,8 +225,10 @@ func (b *builder) index() error {
 func (b *builder) addToPackage(item resourcesync.Item, e *store.Entry, bytes *contents) (err error) {
 	if b.pack == nil {
 		n := len(b.set.Packages) + 1
-		b.pack, err = b.draft.packaging(packageFile(n, packageEnding), packageFile(n, manifestEnding), b.at(resourcesync.ResourceDumpManifest),
-			resourcesync.PackageOptions{MaxBytes: b.sizes.PackageBytes, Manifest: resourcesync.Options{MaxItems: b.sizes.PackageItems}})
+		b.pack, err = b.draft.packaging(packageFile(n, packageEnding), packageFile(n, manifestEnding),
+			b.at(resourcesync.ResourceDumpManifest),
+			resourcesync.PackageOptions{MaxBytes: b.sizes.PackageBytes,
+				Manifest: resourcesync.Options{MaxItems: b.sizes.PackageItems}})
 		if err != nil {
 			return err
 		}
@@ -268,5 +271,6 @@ func (b *builder) dump() error {
 }
 
 func contentsLink(manifest string) resourcesync.Link {
-	return resourcesync.Link{Rel: resourcesync.RelContents, Href: manifest, Representation: resourcesync.Representation{Type: resourcesync.MediaTypeXML}}
+	return resourcesync.Link{Rel: resourcesync.RelContents, Href: manifest,
+		Representation: resourcesync.Representation{Type: resourcesync.MediaTypeXML}}
 }

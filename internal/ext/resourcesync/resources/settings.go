@@ -6,7 +6,8 @@ import "github.com/tmshare/tmshare/internal/store"
 var (
 	Offered = store.Setting{Extension: name, Name: "resourceSync", Default: true, Publishes: true,
 		Usage: "offer the collection by ResourceSync"}
-	ChangesPerList = store.Setting{Extension: name, Name: "changesPerList", Default: 0, Most: 5000, // every reader gets such lists
+	// every reader gets such lists
+	ChangesPerList = store.Setting{Extension: name, Name: "changesPerList", Default: 0, Most: 5000,
 		Usage: "close a change list of ResourceSync after this `number` of changes"}
 	ChangeListAfter = store.Setting{Extension: name, Name: "changeListAfter", Default: store.Period(0),
 		Usage: "close a change list of ResourceSync when its first change is this `time` old"}

@@ -32,7 +32,8 @@ const layout = "3"
 // Tag stands in the names of all that is made once: what is made for another site, or in
 // another history of the collection, has other names.
 func (s *Site) Tag() string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{layout, s.Server, s.Map, s.Epoch.String(), s.Via}, s.Mirrors...), "\x00")))
+	sum := sha256.Sum256(
+		[]byte(strings.Join(append([]string{layout, s.Server, s.Map, s.Epoch.String(), s.Via}, s.Mirrors...), "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
 

@@ -24,7 +24,9 @@ type changes struct {
 type attachedAs struct{ keys.Source }
 
 func changesOf(t *txn.Tx, id keys.Source) *changes {
-	return t.Attached(attachedAs{id}, func() txn.Finisher { return &changes{tx: t, id: id, steps: map[string]int{}} }).(*changes)
+	return t.Attached(attachedAs{id}, func() txn.Finisher {
+		return &changes{tx: t, id: id, steps: map[string]int{}}
+	}).(*changes)
 }
 
 // change notes that a topic comes, where step is 1, or goes, where it is -1.

@@ -142,5 +142,7 @@ func isLetter(r rune) bool {
 
 // partsNoWords reports whether a letter is of a script that writes words without anything between them.
 func partsNoWords(r rune) bool {
-	return r >= 0xE00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+	return r >= 0xE00 &&
+		(r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+			unicode.Myanmar))
 }

@@ -29,8 +29,9 @@ var ErrPosition = errors.New("there is no such page of results: search again, an
 var ErrSlow = errors.New("the search takes too long at the moment: try again, or search for more words of the name")
 
 // ErrLeftBehind says that the index does not agree with the topics.
-var ErrLeftBehind = errors.New("topics cannot be found by name, as a program without the index of words has changed the data. " +
-	"A program with it makes the index again when it opens the store for writing")
+var ErrLeftBehind = errors.New(
+	"topics cannot be found by name, as a program without the index of words has changed the data. " +
+		"A program with it makes the index again when it opens the store for writing")
 
 // Within is how long a search may take. It is looked at between records.
 const Within = 2 * time.Second
@@ -49,8 +50,9 @@ type Found struct {
 	Ended bool // the time was over: these are those that were found until then
 }
 
-// Find returns some topics of a source that a query finds, limit at most, from a position on; "" is that of the first ones. It may
-// return fewer while there are more: it looks at one record at least, and at no more once so much time is over.
+// Find returns some topics of a source that a query finds, limit at most, from a position on; "" is that of the first
+// ones. It may return fewer while there are more: it looks at one record at least, and at no more once so much time is
+// over.
 func Find(s records.State, q Query, position string, limit int, within time.Duration) (*Found, error) {
 	at, err := parsePosition(position)
 	if err != nil {
@@ -113,7 +115,8 @@ const (
 )
 
 func (p position) String() string {
-	return base64.RawURLEncoding.EncodeToString(append([]byte{p.kind, byte(p.skip >> 8), byte(p.skip), byte(p.among >> 8), byte(p.among), byte(p.part)}, p.after...))
+	return base64.RawURLEncoding.EncodeToString(append([]byte{p.kind, byte(p.skip >> 8), byte(p.skip), byte(p.among >> 8),
+		byte(p.among), byte(p.part)}, p.after...))
 }
 
 func parsePosition(text string) (p position, err error) {
@@ -183,8 +186,8 @@ func (l *looking) entries(word string, from position) iter.Seq2[position, error]
 	}
 }
 
-// bestEntry returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok is
-// false where it is not.
+// bestEntry returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok
+// is false where it is not.
 func bestEntry(t *fragment.Topic, word string) (found position, ok bool) {
 	for _, e := range Entries(t) {
 		if !strings.HasPrefix(e.Word, word) {
@@ -225,7 +228,8 @@ const readAtOnce = 50
 // walk looks at the topics of entries for a word, from a position on, until it has enough or may look at no more. It
 // calls take with those that fit. It returns where to go on, nil at the end. Entries come in the order of how good they
 // are, so those of a topic that was looked at are worse. An entry that is not the best of its topic does not find it.
-func (l *looking) walk(q Query, word string, at position, enough func() bool, take func(Hit)) (next *position, err error) {
+func (l *looking) walk(q Query, word string, at position, enough func() bool,
+	take func(Hit)) (next *position, err error) {
 	for now, err := range l.expectedEntries(word, at) {
 		if err != nil {
 			return nil, err
@@ -258,7 +262,9 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool, ta
 // findWord finds what has one word: the index has it in the order in which it is found.
 func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	found := &Found{}
-	next, err := l.walk(q, q.Words[0], at, func() bool { return len(found.Hits) == limit }, func(h Hit) { found.Hits = append(found.Hits, h) })
+	next, err := l.walk(q, q.Words[0], at, func() bool {
+		return len(found.Hits) == limit
+	}, func(h Hit) { found.Hits = append(found.Hits, h) })
 	if next != nil {
 		found.Next, found.Ended = next.String(), l.ended
 	}

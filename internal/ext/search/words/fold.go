@@ -62,7 +62,8 @@ func bare(r rune) rune {
 // for two letters (CLDR, Latin-ASCII.xml), and the Turkish dotless i, which has no other counterpart where accents do
 // not count.
 var withoutStroke = map[rune]string{
-	'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ŧ': "t", 'ı': "i", 'æ': "ae", 'œ': "oe", 'þ': "th", 'ə': "e", 'ŋ': "n",
+	'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ŧ': "t", 'ı': "i", 'æ': "ae", 'œ': "oe", 'þ': "th",
+	'ə': "e", 'ŋ': "n",
 }
 
 // rules names the rules by which text is folded and cut, with the version of Unicode.

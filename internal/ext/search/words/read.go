@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// entriesWith iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word, behind
-// the entry after. Each is valid until the next one.
+// entriesWith iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word,
+// behind the entry after. Each is valid until the next one.
 func entriesWith(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from := prefix
@@ -52,7 +52,9 @@ func (m *mergedEntry) there() bool {
 // merged iterates over the entries of blocks and of single rows in their order.
 func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) iter.Seq2[mergedEntry, error] {
 	return func(yield func(mergedEntry, error) bool) {
-		for p, err := range pairs.Of(blocks, singles, func(entry []byte, single kv.Row) int { return bytes.Compare(entry, single.Key) }) {
+		for p, err := range pairs.Of(blocks, singles, func(entry []byte, single kv.Row) int {
+			return bytes.Compare(entry, single.Key)
+		}) {
 			m := mergedEntry{inBlock: p.A != nil}
 			if m.inBlock {
 				m.entry = *p.A

@@ -72,7 +72,9 @@ func Entries(t *fragment.Topic) []Entry {
 
 // best returns the entries by their words, each word once, with its best rank.
 func best(all []Entry) []Entry {
-	slices.SortFunc(all, func(a, b Entry) int { return cmp.Or(strings.Compare(a.Word, b.Word), cmp.Compare(a.Rank, b.Rank)) })
+	slices.SortFunc(all, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.Word, b.Word), cmp.Compare(a.Rank, b.Rank))
+	})
 	return slices.CompactFunc(all, func(a, b Entry) bool { return a.Word == b.Word })
 }
 

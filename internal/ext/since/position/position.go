@@ -32,7 +32,8 @@ func Parse(query string) (*Position, error) {
 	case q.Has("page"):
 		page, err := parsePage(q.Get("page"))
 		if err != nil {
-			return nil, web.Problemf(http.StatusBadRequest, "page is no position of this server; follow the next links, from ?since= on")
+			return nil, web.Problemf(http.StatusBadRequest,
+				"page is no position of this server; follow the next links, from ?since= on")
 		}
 		return page, nil
 	case q.Has("since"):

@@ -234,10 +234,12 @@ func (c *checker) open() {
 }
 
 func (c *checker) listed() {
-	for n, name := range []string{"snapshots/a/1", "snapshots/a/11", "snapshots/a-b/1", "snapshots/b/c/1", "resourcesync/a/1"} {
+	for n, name := range []string{"snapshots/a/1", "snapshots/a/11", "snapshots/a-b/1", "snapshots/b/c/1",
+		"resourcesync/a/1"} {
 		c.write(name, make([]byte, n))
 	}
-	require.Equal(c, []string{"snapshots/a-b/1 2", "snapshots/a/1 0", "snapshots/a/11 1", "snapshots/b/c/1 3"}, c.list("snapshots/"))
+	require.Equal(c, []string{"snapshots/a-b/1 2", "snapshots/a/1 0", "snapshots/a/11 1", "snapshots/b/c/1 3"},
+		c.list("snapshots/"))
 	require.Equal(c, []string{"snapshots/a/1 0", "snapshots/a/11 1"}, c.list("snapshots/a/"))
 	require.Equal(c, []string{"snapshots/a/11 1"}, c.list("snapshots/a/11"))
 	require.Empty(c, c.list("snapshots/nothing/"))
@@ -333,6 +335,8 @@ func (c *checker) atOnce() {
 	all.Wait()
 	got, err := Read(c.Context(), c.one, "snapshots/shared")
 	require.NoError(c, err)
-	require.True(c, slices.ContainsFunc([]uint64{0, 1, 2, 3, 4, 5}, func(n uint64) bool { return bytes.Equal(got, Content(n, 300_000)) }), "it is one of them as a whole")
+	require.True(c, slices.ContainsFunc([]uint64{0, 1, 2, 3, 4, 5}, func(n uint64) bool {
+		return bytes.Equal(got, Content(n, 300_000))
+	}), "it is one of them as a whole")
 	require.Equal(c, []string{"snapshots/shared 300000"}, c.list("snapshots/"))
 }
