@@ -155,7 +155,7 @@ func StoredTitle(record []byte, languages ...string) (string, error) {
 	if title, ok := best.Best(); ok {
 		return string(title), nil
 	}
-	return titles.Word(string(topicSI)), nil
+	return string(topicSI), nil
 }
 
 // reader reads texts, which share the memory of what is read.

@@ -299,7 +299,7 @@ func (t *Topic) Title(languages ...string) string {
 	if title, ok := t.BestName(languages...); ok {
 		return title
 	}
-	return titles.Word(string(t.TopicSI()))
+	return string(t.TopicSI())
 }
 
 // BestName is Title of a topic that has a name that can be a title.

@@ -50,7 +50,7 @@ func codeOf(t *testing.T) string {
 		}
 		return err
 	}))
-	return regexp.MustCompile(`" \+\s+"`).ReplaceAllString(code.String(), "")
+	return regexp.MustCompile(`" ?\+\s+"`).ReplaceAllString(code.String(), "")
 }
 
 // docs/operations.md names all alerts, and no others.

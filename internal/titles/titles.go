@@ -14,11 +14,8 @@
 package titles
 
 import (
-	"cmp"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Types of names.
@@ -183,7 +180,3 @@ func isBlank[T ~string | []byte](value T) bool {
 
 // Best returns the best name, if there is one that can be a title.
 func (c *Chooser[T]) Best() (value T, ok bool) { return c.best.value, c.found }
-
-// Word returns what a topic without a title is called, by the identifier that names it: the word for a term that
-// everybody uses, or else the identifier.
-func Word(iri string) string { return cmp.Or(words.Word(iri), iri) }

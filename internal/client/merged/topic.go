@@ -136,7 +136,7 @@ func (t *Topic) Called(languages ...string) string {
 	if title, ok := best.Best(); ok {
 		return title
 	}
-	return titles.Word(t.TopicSI)
+	return t.TopicSI
 }
 
 // Topic returns the topic of the merged view that has a subject identifier, with
