@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 // graph is a source of statements. Blank nodes begin with "_:"; what else is named is called by its local part.

@@ -66,3 +66,28 @@ func TestLibrariesHaveOneImporter(t *testing.T) {
 		}
 	}
 }
+
+// Each package with tests takes the flags of internal/testenv: "go test ./... -all" gives them to all.
+func TestAllTestPackagesTakeTheFlags(t *testing.T) {
+	const testenv = module + "/internal/testenv"
+	out, err := exec.Command("go", "list", "-test", "-json=ImportPath,ForTest,Deps", module+"/...").Output()
+	require.NoError(t, err)
+	checked := 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Deps       []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		if strings.HasSuffix(p.ImportPath, ".test") {
+			checked++
+			takes := slices.ContainsFunc(p.Deps, func(d string) bool { return d == testenv || strings.HasPrefix(d, testenv+" ") })
+			assert.True(t, takes, "the tests of %s do not import internal/testenv", p.ImportPath)
+		}
+	}
+	require.Greater(t, checked, 60)
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
 func TestWordsOfTermsAndLanguages(t *testing.T) {

@@ -197,8 +197,8 @@ func (b *Browser) click(what, expression string) chromedp.Action[chromedp.Void] 
 // within its label is not part of that.
 func (b *Browser) Fill(label, text string) {
 	b.t.Helper()
-	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === " +
-		"3).map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
+	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3)` +
+		`.map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
 	require.True(b.t, Eval[bool](b, "!!("+field+")"), "%s has no field %q", b.URL(), label)
 	require.True(b.t, Eval[bool](b, "(f => { f.focus(); f.select(); return document.activeElement === f })("+field+")"),
 		"the field %q cannot be written into", label)

@@ -11,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
-	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -94,8 +93,8 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := describer{func(name string) bool {
 		return !slices.Contains(names, name)
-	}, p.site.Find, t.TopicSI, p.site.Token(r)}
-	of := d.topic(t)
+	}, p.site.Find, t, p.site.Token(r)}
+	of := d.topic()
 	of.Find, of.Done, of.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
 	if !instances {
 		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
@@ -107,13 +106,14 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
 type describer struct {
-	own       func(string) bool
-	address   string // of the page of topics
-	si, token string // of forms
+	own     func(string) bool
+	address string // of the page of topics
+	about   *merged.Topic
+	token   string // of forms
 }
 
-func (d describer) topic(t *merged.Topic) *topic {
-	of := &topic{}
+func (d describer) topic() *topic {
+	of, t := &topic{}, d.about
 	about := func(kind rejections.Kind, value string) claim {
 		return claim{Kind: kind, Topic: t.TopicSI, Value: value}
 	}
@@ -186,7 +186,7 @@ func (d describer) value(c claim, v *merged.ClaimedValue) stated {
 
 // stated describes a claim and who says so.
 func (d describer) stated(c claim, by []string) stated {
-	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.si, Token: d.token,
+	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.about.TopicSI, Token: d.token,
 		Action: d.address}
 	if s.Text != c.Value {
 		s.Cut = len(c.Value)
@@ -235,7 +235,7 @@ func (d describer) rejected(r *merged.Rejected) stated {
 
 // topicLink leads to the page of a topic.
 func (d describer) topicLink(si string) layout.Link {
-	return layout.Link{Title: layout.Cut(words.Short(si)), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
+	return layout.Link{Title: layout.Cut(d.about.Mentioned(si)), URL: d.address + "?" + url.Values{"si": {si}}.Encode()}
 }
 
 // reject hides a claim of a source, or shows it again, and leads back to the topic.
