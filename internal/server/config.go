@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/files"
@@ -60,14 +60,7 @@ type Reader interface {
 
 // Publisher changes what is published.
 type Publisher interface {
-	CreateCollection(ctx context.Context, c store.Collection, src fragment.Source,
-		progress func(records int)) (*store.Collection, error)
-	FillCollection(ctx context.Context, name string, src fragment.Source,
-		checks ...func(*store.Collection) error) (*store.Collection, error)
-	Publish(ctx context.Context, name string,
-		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
-	Preview(ctx context.Context, name string,
-		decide func(store.Collection, merge.State) (*fragment.Change, error)) (*store.Collection, error)
+	publish.Store
 	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error,
 		checks ...func(*store.Collection) error) (*store.Collection, error)
 	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error,

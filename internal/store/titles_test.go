@@ -11,14 +11,16 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
+const languageNamespace = "https://github.com/tmshare/tmshare/ns/1/language/" // docs/rdf.md
+
 // labelled returns a topic with preferred labels, and an alternative one that is the first of all names.
 func labelled(i int, english, german string) *fragment.Topic {
 	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(i)}}, Names: []fragment.Name{
-		{Value: "A", Type: titles.AltLabel, Scope: []fragment.Ref{titles.Namespace + "en"}},
+		{Value: "A", Type: titles.AltLabel, Scope: []fragment.Ref{languageNamespace + "en"}},
 	}}
 	for language, value := range map[fragment.Ref]string{"en": english, "de": german} {
 		if value != "" {
-			t.Names = append(t.Names, fragment.Name{Value: value, Type: titles.PrefLabel, Scope: []fragment.Ref{titles.Namespace + language}})
+			t.Names = append(t.Names, fragment.Name{Value: value, Type: titles.PrefLabel, Scope: []fragment.Ref{languageNamespace + language}})
 		}
 	}
 	t.Canonical()

@@ -73,9 +73,6 @@ func (t *Tag) String() string { return string(t.text[:t.n]) }
 
 func (t *Tag) compare(other *Tag) int { return bytes.Compare(t.text[:t.n], other.text[:other.n]) }
 
-// Namespace is what the identifiers of languages begin with in the topic maps that are made of RDF (docs/rdf.md).
-const Namespace = "https://github.com/tmshare/tmshare/ns/1/language/"
-
 // LanguageOf returns the language of which an IRI is an identifier.
 func LanguageOf[T ~string | []byte](identifier T) (tag Tag, ok bool) {
 	for _, namespace := range words.LanguageNamespaces {
@@ -141,7 +138,7 @@ var shortCodes = sync.OnceValue(func() map[[3]byte]string {
 func ParseLanguage(tag string) (string, error) {
 	_, err := language.Parse(tag)
 	var unknown language.ValueError
-	known, ok := LanguageOf(Namespace + tag)
+	known, ok := LanguageOf(words.LanguageNamespace + tag)
 	if !ok || err != nil && !errors.As(err, &unknown) {
 		return "", fmt.Errorf("%q is no language tag: give one of BCP 47, such as en or pt-BR", tag)
 	}
@@ -219,7 +216,7 @@ func (c Count) Most() string {
 	if len(tags) == 0 {
 		return ""
 	}
-	if english, _ := LanguageOf(Namespace + "en"); c[english]*20 >= c[tags[0]]*19 {
+	if english, _ := LanguageOf(words.LanguageNamespace + "en"); c[english]*20 >= c[tags[0]]*19 {
 		return english.String()
 	}
 	return tags[0].String()

@@ -11,6 +11,7 @@ import (
 
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // name is a name of a topic: its text, its type, and its themes.
@@ -40,7 +41,7 @@ func called(languages titles.Languages, names ...name) string {
 func in(tags ...string) (themes []string) {
 	for _, tag := range tags {
 		if !strings.Contains(tag, ":") {
-			tag = titles.Namespace + tag
+			tag = words.LanguageNamespace + tag
 		}
 		themes = append(themes, tag)
 	}

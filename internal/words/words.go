@@ -146,10 +146,13 @@ func prefixed(iri string) string {
 	return prefix + ":" + local
 }
 
+// LanguageNamespace is what the identifiers of languages begin with in topic maps that are made of RDF (docs/rdf.md).
+const LanguageNamespace = own + "language/"
+
 // LanguageNamespaces are what widely used identifiers of languages begin with. The rest is a tag (BCP 47), or a code of
 // ISO 639.
 var LanguageNamespaces = [...]string{
-	own + "language/", // docs/rdf.md
+	LanguageNamespace,
 	"http://www.topicmaps.org/xtm/1.0/language.xtm#",
 	"http://psi.oasis-open.org/iso/639/#", "http://psi.oasis-open.org/iso/639/",
 	"http://lexvo.org/id/iso639-1/", "http://lexvo.org/id/iso639-3/",

@@ -13,8 +13,13 @@ func (w *Watcher) Collector() prometheus.Collector { return watchCollector{w} }
 
 type watchCollector struct{ w *Watcher }
 
+// perSourceDescs are what perSource has made.
+var perSourceDescs []*prometheus.Desc
+
 func perSource(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("tmshare_source_"+name, help, []string{"source"}, nil)
+	d := prometheus.NewDesc("tmshare_source_"+name, help, []string{"source"}, nil)
+	perSourceDescs = append(perSourceDescs, d)
+	return d
 }
 
 var (
@@ -48,13 +53,10 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		lastChangeDesc, lastCheckDesc, markAgeDesc, lagDesc, appliedDesc, quarantinedDesc, brokenDesc,
-		roundsDesc, failuresDesc, entriesDesc, tookDesc, fetchedDesc, provenDesc, unprovenDesc, doubtDesc, forkedDesc,
-		repairedDesc, sourcesDesc,
-	} {
+	for _, d := range perSourceDescs {
 		out <- d
 	}
+	out <- sourcesDesc
 }
 
 // Collect implements [prometheus.Collector].

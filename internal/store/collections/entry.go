@@ -134,7 +134,7 @@ func (c *Collection) Languages() titles.Languages { return only(c.Language) }
 func (c *Collection) FirstLanguages() titles.Languages { return only(c.Beginning.Language) }
 
 func only(language string) titles.Languages {
-	if tag, ok := titles.LanguageOf(titles.Namespace + language); ok {
+	if tag, ok := titles.LanguageOf(words.LanguageNamespace + language); ok {
 		return titles.Languages{tag.String()}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
-	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -15,11 +15,11 @@ import (
 const (
 	NS = "https://github.com/tmshare/tmshare/ns/1/"
 
-	languageNS = titles.Namespace // and a tag in lower case (BCP 47): a theme
-	iriNS      = NS + "iri/"      // and an IRI in hexadecimal digits, which topic maps would compare otherwise
-	locatorNS  = NS + "locator/"  // and a locator in hexadecimal digits, with characters that no IRI has
-	unnamedNS  = NS + "unnamed/"  // and a number: a topic whose locators identify other things in RDF
-	datatypeNS = NS + "datatype/" // and the name of a datatype whose values topic maps would change
+	languageNS = words.LanguageNamespace // and a tag in lower case (BCP 47): a theme
+	iriNS      = NS + "iri/"             // and an IRI in hexadecimal digits, which topic maps would compare otherwise
+	locatorNS  = NS + "locator/"         // and a locator in hexadecimal digits, with characters that no IRI has
+	unnamedNS  = NS + "unnamed/"         // and a number: a topic whose locators identify other things in RDF
+	datatypeNS = NS + "datatype/"        // and the name of a datatype whose values topic maps would change
 
 	// Types.
 	termTopic       = NS + "Topic"       // a topic that says nothing
