@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -30,6 +31,15 @@ func commit(v *store.View, seq uint64) (b between, err error) {
 	if b.after, err = v.Past(seq); err == nil {
 		b.later = true
 		b.before, err = v.PastBefore(seq)
+	}
+	return b, err
+}
+
+// states compares two states, the older one first.
+func states(v *store.View, from, to Moment) (b between, err error) {
+	b.v, b.later = v, true
+	if b.before, err = v.Past(from.Seq); err == nil {
+		b.after, err = v.Past(to.Seq)
 	}
 	return b, err
 }
@@ -127,28 +137,67 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 // sortMemory is how many bytes of rows are sorted in memory; more are sorted in files.
 const sortMemory = 8 << 20
 
-// Differences iterates over the topics that differ between two states, the older one first, by TopicSI. scratch is a
-// folder for files.
-func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment) iter.Seq2[Change, error] {
+// Differences iterates over the topics that differ between two states, the older one first, by TopicSI: over those
+// behind one, where that is not "". scratch is a folder for files.
+func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment,
+	behind fragment.Ref) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := differences(ctx, v, scratch, from, to, func(c Change) bool { return yield(c, nil) }); err != nil {
+		if err := differences(ctx, v, scratch, from, to, behind,
+			func(c Change) bool { return yield(c, nil) }); err != nil {
 			yield(Change{}, err)
 		}
 	}
 }
 
-func differences(ctx context.Context, v *store.View, scratch string, from, to Moment,
-	yield func(Change) bool) (err error) {
-	b := between{v: v}
-	if b.before, err = v.Past(from.Seq); err != nil {
-		return err
+// Difference returns how a topic differs between two states, the older one first. It is a change of no kind where the
+// topic does not.
+func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to Moment) (c Change, err error) {
+	b, err := states(v, from, to)
+	if err != nil {
+		return c, err
 	}
-	if b.after, err = v.Past(to.Seq); err != nil {
+	var rows [][]byte
+	seen := to.Seq + 1 // the commit that was looked at last, the newest first
+	for e, err := range entries(v, &Query{TopicSI: ref, Before: to.Seq + 1}) {
+		if err != nil {
+			return c, err
+		}
+		if e.Seq <= from.Seq {
+			break
+		}
+		commit, err := v.CommitOf(e.Seq)
+		if err != nil {
+			return c, err
+		}
+		if commit == seen {
+			continue
+		}
+		seen = commit
+		if err := b.rows(commit-1, commit, func(about fragment.Ref, key []byte) error {
+			if about == ref {
+				rows = append(rows, bytes.Clone(key))
+			}
+			return nil
+		}); err != nil {
+			return c, err
+		}
+	}
+	slices.SortFunc(rows, bytes.Compare)
+	return b.change(ctx, ref, slices.CompactFunc(rows, bytes.Equal))
+}
+
+func differences(ctx context.Context, v *store.View, scratch string, from, to Moment, behind fragment.Ref,
+	yield func(Change) bool) (err error) {
+	b, err := states(v, from, to)
+	if err != nil {
 		return err
 	}
 	changed := &extsort.Sorter{Path: filepath.Join(scratch, "past-"+uuid.NewString()), Most: sortMemory}
 	defer changed.Close() // what is left goes when the store is opened
 	if err := b.rows(from.Seq, to.Seq, func(about fragment.Ref, key []byte) error {
+		if about <= behind && behind != "" {
+			return nil
+		}
 		return changed.Add(append(append([]byte(about), 0), key...), nil)
 	}); err != nil {
 		return err

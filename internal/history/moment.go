@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -75,6 +76,28 @@ func Asked(v *store.View, t, now time.Time) (Moment, error) {
 func Before(v *store.View, t time.Time) (uint64, error) {
 	first, err := search(v, v.Horizon, func(e *store.Entry) bool { return !e.Updated.Before(t) })
 	return first - 1, err
+}
+
+// BeforeCommit returns the state before the commit that the entry with a sequence belongs to. The error is
+// [store.ErrGone] where the log is pruned beyond that.
+func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
+	commit, err := v.CommitOf(seq)
+	if err != nil {
+		return Moment{}, err
+	}
+	first := v.Horizon + 1 + uint64(sort.Search(int(commit-v.Horizon-1), func(i int) bool {
+		of, failed := v.CommitOf(v.Horizon + 1 + uint64(i))
+		err = cmp.Or(err, failed)
+		return of == commit
+	}))
+	m, later := Moment{}, error(nil)
+	if err == nil {
+		m, later = whole(v, first-1)
+	}
+	if err = cmp.Or(err, later); err == nil && m.Seq >= commit { // the log is pruned within the commit
+		err = fmt.Errorf("%w: the history of %s before %s is pruned", store.ErrGone, v.Name, feeds.FormatTime(v.HorizonTime))
+	}
+	return m, err
 }
 
 // Now returns the present state.

@@ -231,6 +231,13 @@ func (c *chronicle) checkChanges(v *store.View, before, after *recorded) {
 	l, err := history.Changes(c.t.Context(), v, history.Query{Before: after.last + 1, Limit: int(after.last - max(before.last, v.Horizon)), Words: true})
 	require.NoError(c.t, err)
 	require.Len(c.t, l.Changes, int(after.last-max(before.last, v.Horizon)))
+	m, err := history.BeforeCommit(v, after.last)
+	if before.last < v.Horizon {
+		require.ErrorIs(c.t, err, store.ErrGone)
+	} else {
+		require.NoError(c.t, err)
+		require.Equal(c.t, before.last, m.Seq)
+	}
 	for i, change := range l.Changes {
 		require.Equal(c.t, after.last-uint64(i), change.Entry, "the newest first")
 		require.Equal(c.t, after.last, change.Commit)
@@ -275,18 +282,35 @@ func (c *chronicle) checkDifferences(v *store.View, from, to *recorded) {
 		want[ref] = want[ref] || !slices.Equal(from.topics[ref], to.topics[ref])
 	}
 	last := fragment.Ref("")
-	for change, err := range history.Differences(c.t.Context(), v, c.db.Scratch(), c.moment(v, from), c.moment(v, to)) {
+	var all, rest []history.Change
+	for change, err := range history.Differences(c.t.Context(), v, c.db.Scratch(), c.moment(v, from), c.moment(v, to), "") {
 		require.NoError(c.t, err)
 		ref := fragment.Ref(change.TopicSI)
 		require.Less(c.t, last, ref)
 		last = ref
+		all = append(all, change)
+		alone, err := history.Difference(c.t.Context(), v, ref, c.moment(v, from), c.moment(v, to))
+		require.NoError(c.t, err)
+		require.Equal(c.t, change, alone)
 		require.True(c.t, want[ref], "%s does not differ", ref)
 		delete(want, ref)
 		c.compared(from.topics[ref], to.topics[ref], &change)
 	}
 	for ref, differs := range want {
 		require.False(c.t, differs, "%s differs", ref)
+		alone, err := history.Difference(c.t.Context(), v, ref, c.moment(v, from), c.moment(v, to))
+		require.NoError(c.t, err)
+		require.Empty(c.t, alone)
 	}
+	if len(all) < 2 {
+		return
+	}
+	middle := len(all) / 2
+	for change, err := range history.Differences(c.t.Context(), v, c.db.Scratch(), c.moment(v, from), c.moment(v, to), fragment.Ref(all[middle-1].TopicSI)) {
+		require.NoError(c.t, err)
+		rest = append(rest, change)
+	}
+	require.Equal(c.t, all[middle:], rest)
 }
 
 // An item identifier that a statement of another topic has by now stands once in a state of the past.

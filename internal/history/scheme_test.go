@@ -116,7 +116,7 @@ func TestSchemesOfAnySizeAreLookedBackAt(t *testing.T) {
 				require.Len(t, append(change.Added, change.Removed...), 1, "%+v", change)
 			}
 			changed := 0
-			for change, err := range history.Differences(t.Context(), v, c.db.Scratch(), history.Moment{Seq: commits[0] - 2}, history.Moment{Seq: head}) {
+			for change, err := range history.Differences(t.Context(), v, c.db.Scratch(), history.Moment{Seq: commits[0] - 2}, history.Moment{Seq: head}, "") {
 				require.NoError(t, err)
 				if changed++; change.TopicSI == voc+"scheme" {
 					require.Len(t, change.Added, 99)

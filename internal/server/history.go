@@ -137,7 +137,7 @@ func (s *Server) writeDifferences(out io.Writer, r *http.Request, v *store.View,
 		return err
 	}
 	separator := byte('[')
-	for c, err := range history.Differences(r.Context(), v, s.Store.Scratch(), from, to) {
+	for c, err := range history.Differences(r.Context(), v, s.Store.Scratch(), from, to, "") {
 		if err == nil {
 			err = begin()
 		}
