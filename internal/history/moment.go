@@ -51,7 +51,7 @@ func At(v *store.View, t time.Time) (Moment, error) {
 	if err != nil {
 		return Moment{}, err
 	}
-	return whole(v, later-1)
+	return AfterCommit(v, later-1)
 }
 
 // FutureError says that a state is asked for which is still to come.
@@ -82,8 +82,8 @@ func Before(v *store.View, t time.Time) (uint64, error) {
 // [store.ErrGone] where the log is pruned beyond that.
 func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 	commit, err := v.CommitOf(seq)
-	if err != nil {
-		return Moment{}, err
+	if err != nil || commit == 0 {
+		return Moment{0, v.Created}, err
 	}
 	first := v.Horizon + 1 + uint64(sort.Search(int(commit-v.Horizon-1), func(i int) bool {
 		of, failed := v.CommitOf(v.Horizon + 1 + uint64(i))
@@ -92,7 +92,7 @@ func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 	}))
 	m, later := Moment{}, error(nil)
 	if err == nil {
-		m, later = whole(v, first-1)
+		m, later = AfterCommit(v, first-1)
 	}
 	if err = cmp.Or(err, later); err == nil && m.Seq >= commit { // the log is pruned within the commit
 		err = fmt.Errorf("%w: the history of %s before %s is pruned", store.ErrGone, v.Name, feeds.FormatTime(v.HorizonTime))
@@ -110,11 +110,11 @@ func First(v *store.View) (Moment, error) {
 	if v.Replica != nil {
 		first = max(first, v.Remembered)
 	}
-	return whole(v, first)
+	return AfterCommit(v, first)
 }
 
-// whole returns the state after the commit that the entry with a sequence belongs to.
-func whole(v *store.View, seq uint64) (Moment, error) {
+// AfterCommit returns the state after the commit that the entry with a sequence belongs to.
+func AfterCommit(v *store.View, seq uint64) (Moment, error) {
 	seq, err := v.CommitOf(seq)
 	if err != nil {
 		return Moment{}, err

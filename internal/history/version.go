@@ -48,6 +48,16 @@ func Was(v *store.View, ref fragment.Ref, at Moment) (*fragment.Fragment, error)
 	return said(then, t)
 }
 
+// Has reports whether a topic was there in a state, with that TopicSI.
+func Has(v *store.View, ref fragment.Ref, at Moment) (bool, error) {
+	then, err := v.Past(at.Seq)
+	if err != nil {
+		return false, err
+	}
+	t, err := topicOf(then, ref)
+	return t != nil, err
+}
+
 // Read returns what a live topic was after the commit of an entry, without the associations that belong to its
 // instances. The error is [store.ErrGone] where that is not known any more.
 func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragment, error) {

@@ -40,7 +40,7 @@ type double struct {
 
 // theirs is a change that others have made since.
 type theirs struct {
-	pages.PastStatement
+	pages.Differences
 	Updated      time.Time
 	Author, Note string
 	Kind         history.Kind
@@ -74,7 +74,7 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
 				return err
 			}
-			if one.PastStatement, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
+			if one.Differences, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
 				return err
 			}
 			one.Missing = c.Missing

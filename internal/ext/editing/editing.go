@@ -50,7 +50,13 @@ func (e *editor) routes(handle func(path string, h web.Handler, methods ...strin
 	}
 	form("/topicmaps/{map}/topics/new", e.form, e.sent)
 	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/edit", e.form, e.sent)
-	form("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}/delete", e.FewUploads(e.deletion), e.deletion)
+	for path, ask := range map[string]web.Handler{
+		"/topics/{key:[a-z2-7]{26}}/delete":  e.deletion,
+		"/topics/{key:[a-z2-7]{26}}/restore": e.restoration,
+		"/fragments/{id:[0-9a-f-]{36}}/undo": e.undoing,
+	} {
+		form("/topicmaps/{map}"+path, e.FewUploads(ask), ask)
+	}
 }
 
 // may says why a request may not use the forms of a collection, which show what that says.

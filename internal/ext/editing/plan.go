@@ -15,10 +15,9 @@ import (
 
 // topicChange is an entry that a change makes, in words.
 type topicChange struct {
-	pages.PastStatement
+	pages.Differences
 	Title, SI string
 	Kind      history.Kind
-	More      int // statements that are not listed
 }
 
 // How many topics a plan lists, and how many statements of each.
@@ -135,8 +134,8 @@ func inWords(
 	if err != nil {
 		return said, err
 	}
+	said.Differences, err = pages.InWords(added, removed, len(added)+len(removed), name)
 	said.More = was.more + is.more
-	said.PastStatement, err = pages.InWords(added, removed, len(added)+len(removed), name)
 	return said, err
 }
 

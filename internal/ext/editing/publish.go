@@ -26,8 +26,12 @@ type plan struct {
 	tag     string // tells it from all others
 }
 
-// decision says what is to change in a state.
-type decision func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error)
+// decision says what is to change in a state of a collection.
+type decision func(ctx context.Context, c *store.Collection, prior merge.State,
+	self fragment.Ref) (*fragment.Change, error)
+
+// finder returns what a request is about, in a view.
+type finder func(v *store.View) (*target, error)
 
 // Errors that end a publication before anything changes.
 var (
@@ -40,15 +44,16 @@ var (
 const mostAttempts = 50
 
 // attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
-// the state that is given, and the change the one with the tag: "" is any. It returns the topic as it was before.
-func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, d *draft, dry bool,
+// the state that the draft was made of, and the change the one with the tag: "" is any. It returns the topic as it was
+// before.
+func (e *editor) attempt(r *http.Request, find finder, tag string, d *draft, dry bool,
 	decide decision) (*target, *plan, error) {
 	for range mostAttempts {
 		var t *target
-		if err := e.View(r, func(v *store.View) (err error) { t, err = find(r, v, self); return err }); err != nil {
+		if err := e.View(r, func(v *store.View) (err error) { t, err = find(v); return err }); err != nil {
 			return t, nil, err
 		}
-		stale := t.state != state // then it is only said what would be
+		stale := t.state != d.State // then it is only said what would be
 		p := &plan{}
 		_, err := e.Publisher.Publish(r.Context(), publish.Publication{
 			Collection: t.collection.Name, DryRun: dry || stale, Author: d.Author, Note: d.Note,
@@ -60,7 +65,7 @@ func (e *editor) attempt(r *http.Request, self fragment.Ref, state, tag string, 
 			},
 			Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change,
 				error) {
-				change, err := decide(ctx, c.SP, prior, t.self)
+				change, err := decide(ctx, &c, prior, t.self)
 				if err != nil {
 					return nil, err
 				}
@@ -100,15 +105,16 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 		}
 		r.PostForm.Set("identifier", string(self)) // so that the next form has it
 	}
-	t, p, err := e.attempt(r, self, d.State, r.PostForm.Get("plan"), d, dry,
-		func(ctx context.Context, sp string, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
+	target := func(v *store.View) (*target, error) { return find(r, v, self) }
+	t, p, err := e.attempt(r, target, r.PostForm.Get("plan"), d, dry,
+		func(ctx context.Context, c *store.Collection, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
 			if isNew {
 				if there, err := prior.Topic(self); there != nil || err != nil {
 					d.WrongName = wrong{Kind: "taken"}
 					return nil, cmp.Or(err, errWrong)
 				}
 			}
-			a, err := e.begin(ctx, sp, prior, self)
+			a, err := e.begin(ctx, c.SP, prior, self)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,6 +30,7 @@ type change struct {
 	Updated      time.Time
 	Author, Note string
 	Then         string // page of the topic after the change, "" where it was gone
+	Since        string // page of what has become of the topic since; "": nothing
 	Shown        bool   // the page shows the topic as it was after this change
 	Forms        []link
 }
@@ -119,6 +121,10 @@ func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
 		made, err := p.changeOf(v, e)
 		if err != nil {
 			return nil, err
+		}
+		if len(all) > 0 {
+			made.Since = p.URLs.Topic(&v.Collection, e.TopicSI) + "/compare" + Ending + "?" +
+				url.Values{"from": {feeds.FormatTime(e.Updated)}}.Encode()
 		}
 		if all = append(all, made); e.Prior <= v.Horizon || len(all) == newest {
 			return all, nil
@@ -226,10 +232,27 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 			return nil, err
 		}
 		made, err := p.changeOf(v, e)
+		if err != nil {
+			return nil, err
+		}
 		of := struct {
 			change
-			PastStatement
-		}{made, words}
+			Differences
+			Commit, TakeBack, Undo string // pages of all that has changed with it, and what takes it back; "": there is none
+		}{change: made, Differences: words}
+		before, err := history.BeforeCommit(v, e.Seq)
+		if err == nil {
+			var after history.Moment
+			after, err = history.AfterCommit(v, e.Seq)
+			of.Commit = p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query()
+			of.Undo = p.toEdit(r, c, p.URLs.Fragment(c, e)+"/undo")
+			if of.TakeBack = p.toRestore(r, c, e.TopicSI, before); before.Seq == 0 {
+				of.TakeBack = "" // there was no map yet
+			}
+		}
+		if errors.Is(err, store.ErrGone) {
+			err = nil
+		}
 		return &page{Title: made.Title, Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}),
 			Of: of}, err
 	})

@@ -85,4 +85,6 @@ func (p *Pages) routes(get func(path string, h web.Handler)) {
 	of(descriptionPath, p.Description)
 	of("/topics"+Ending, p.Find)
 	of("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
+	of("/compare"+Ending, p.Compare)
+	of("/topics/{key:[a-z2-7]{26}}/compare"+Ending, p.CompareTopic)
 }

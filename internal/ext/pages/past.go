@@ -2,6 +2,7 @@ package pages
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,14 +18,19 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
+// MomentAt returns the state at a time that a parameter of a request gives, as pages show times or fields have them.
+func MomentAt(v *store.View, parameter, text string) (m history.Moment, t time.Time, err error) {
+	if t, err = history.ParseTime(strings.TrimSuffix(strings.TrimSpace(text), " UTC")); err != nil {
+		return m, t, web.Problemf(http.StatusBadRequest, "?%s= cannot be read: %s", parameter, err)
+	}
+	m, err = history.Asked(v, t, time.Now())
+	return m, t, err
+}
+
 // topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called
 // now.
 func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, last *store.Entry, at string) error {
-	t, err := history.ParseTime(strings.TrimSuffix(strings.TrimSpace(at), " UTC")) // as pages show times
-	if err != nil {
-		return web.Problemf(http.StatusBadRequest, "?at= cannot be read: %s", err)
-	}
-	moment, err := history.Asked(v, t, time.Now())
+	moment, t, err := MomentAt(v, "at", at)
 	if err != nil {
 		return err
 	}
@@ -75,24 +81,96 @@ func markShown(history []change, t time.Time) {
 	}
 }
 
-// PastStatement is what a change has changed, in words.
-type PastStatement struct {
+// Differences are what a change has changed of a topic, in words.
+type Differences struct {
+	Turned         []Statement // of which only values have changed: with those of before
 	Added, Removed []Statement
-	Missing        string // why that is not known
+	More           int    // statements that are not listed
+	Missing        string // why the differences are not known
 }
 
-// InWords prepares what a change has changed for a page, so many statements of each. Topics are called as the function
-// says.
+// InWords prepares what a change has changed for a page: so many statements of each kind. Topics are called as the
+// function says.
 func InWords(added, removed []mapdiff.Statement, most int,
-	name func(fragment.Ref) (Link, error)) (said PastStatement, err error) {
-	if said.Added, err = Statements(added[:min(len(added), most)], name); err == nil {
-		said.Removed, err = Statements(removed[:min(len(removed), most)], name)
+	name func(fragment.Ref) (Link, error)) (d Differences, err error) {
+	pairs, added, removed := pair(added, removed)
+	cut := func(list []mapdiff.Statement) []mapdiff.Statement {
+		d.More += max(len(list)-most, 0)
+		return list[:min(len(list), most)]
 	}
-	return said, err
+	for _, p := range pairs[:min(len(pairs), most)] {
+		both, err := Statements([]mapdiff.Statement{p.is, p.was}, name)
+		if err != nil {
+			return d, err
+		}
+		if len(both) == 2 {
+			d.Turned = append(d.Turned, both[0].since(both[1]))
+		}
+	}
+	d.More += max(len(pairs)-most, 0)
+	if d.Added, err = Statements(cut(added), name); err == nil {
+		d.Removed, err = Statements(cut(removed), name)
+	}
+	return d, err
+}
+
+// turned is a statement in which only values have changed.
+type turned struct{ was, is mapdiff.Statement }
+
+// pair finds the statements that only differ in their values, where it is certain which has become which: one of each
+// side is of that kind, type and scope.
+func pair(added, removed []mapdiff.Statement) (pairs []turned, come, gone []mapdiff.Statement) {
+	same := map[string]*[2][]int{}
+	for side, list := range [2][]mapdiff.Statement{added, removed} {
+		for i := range list {
+			key := withoutValues(&list[i])
+			if same[key] == nil {
+				same[key] = &[2][]int{}
+			}
+			same[key][side] = append(same[key][side], i)
+		}
+	}
+	paired := func(s *mapdiff.Statement) (is, was int, ok bool) {
+		both := same[withoutValues(s)]
+		if ok = len(both[0]) == 1 && len(both[1]) == 1 && hasValue(s); ok {
+			is, was = both[0][0], both[1][0]
+		}
+		return is, was, ok
+	}
+	for i := range added {
+		if is, was, ok := paired(&added[i]); ok {
+			pairs = append(pairs, turned{removed[was], added[is]})
+		} else {
+			come = append(come, added[i])
+		}
+	}
+	for i := range removed {
+		if _, _, ok := paired(&removed[i]); !ok {
+			gone = append(gone, removed[i])
+		}
+	}
+	return pairs, come, gone
+}
+
+func hasValue(s *mapdiff.Statement) bool {
+	return slices.ContainsFunc(s.Parts, func(p mapdiff.Part) bool { return p.Kind == mapdiff.Value })
+}
+
+// withoutValues tells statements apart that differ in more than values.
+func withoutValues(s *mapdiff.Statement) string {
+	var b strings.Builder
+	b.WriteString(string(s.Kind))
+	for _, p := range s.Parts {
+		fmt.Fprintf(&b, "\x00%v\x00%s", p.Kind, p.Identifier)
+		if p.Kind != mapdiff.Value {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
 }
 
 // whatChanged compares what a topic was before an entry with what it was after it.
-func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of PastStatement, err error) {
+func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of Differences, err error) {
 	list, err := history.Changes(r.Context(), v,
 		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true})
 	if err != nil || len(list.Changes) == 0 {

@@ -14,8 +14,19 @@ type Statement []piece
 type piece struct {
 	Text  string
 	Value bool
+	Was   string // the value before; "": the same
 	Whole string // the locator that the text stands for; "": it stands for itself
 	URL   string // "": it leads nowhere
+}
+
+// since marks the values that were others in an earlier form of a statement.
+func (s Statement) since(was Statement) Statement {
+	for i := range min(len(s), len(was)) {
+		if s[i].Value && s[i].Text != was[i].Text {
+			s[i].Was = was[i].Text
+		}
+	}
+	return s
 }
 
 // mostPieces is how many parts of a statement are shown: an association may have many roles, and any statement many

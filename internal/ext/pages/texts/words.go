@@ -12,6 +12,7 @@ const (
 	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes " +
 		"on from there."
 	TopicsOf = "Topics of "
+	Compared = "What differs in "
 	Node     = "Node"
 
 	// Kinds of maps that are written elsewhere.
@@ -31,6 +32,10 @@ const (
 	// Titles of pages with forms.
 	SignIn   = "Sign in"
 	NewTopic = "New topic"
+	Restore  = "Make it what it was"
+	Undo     = "Undo"
+	Restores = "Makes it what it was at %s"
+	Undoes   = "Takes back the change of %s"
 	Preview  = "What will be published"
 	Conflict = "Others have changed this topic"
 

@@ -1,0 +1,215 @@
+package editing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/merge"
+)
+
+// question is a change that needs no form: who asks sees what would be published, and confirms it.
+type question struct {
+	page, title string
+	find        finder
+	decide      decision
+	note        string // what the log says of it, where a person says nothing
+}
+
+// confirmation is the page that asks whether a change is to be made.
+type confirmation struct {
+	resent
+	*plan
+	Topic      pages.Link
+	Title      string // of what is asked
+	Author     string
+	Note       string
+	AuthorKnow bool
+	Other      bool           // it would be something else than what was shown
+	Users      []string       // why a topic cannot be deleted
+	Kept       []history.Kept // what of a commit cannot be taken back
+	MoreKept   int            // of which only so many are listed
+	Moved      string         // why a topic cannot be what it was
+}
+
+// deletion asks whether a topic is to be deleted.
+func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
+	return e.confirm(w, r, question{page: "delete", find: e.existing(r),
+		decide: func(ctx context.Context, c *store.Collection, prior merge.State,
+			self fragment.Ref) (*fragment.Change, error) {
+			return history.Back(ctx, c.SP, prior, self, nil)
+		}})
+}
+
+// existing finds the topic that the address of a request names.
+func (e *editor) existing(r *http.Request) finder {
+	return func(v *store.View) (*target, error) { return find(r, v, "") }
+}
+
+// restoration asks whether a topic is to be what it was at ?at=.
+func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
+	var was *fragment.Fragment
+	q := question{page: "restore", title: texts.Restore, find: func(v *store.View) (*target, error) {
+		t, err := find(r, v, "")
+		if errors.Is(err, errGone) {
+			err = nil // it may have been there
+		}
+		if err != nil {
+			return t, err
+		}
+		m, _, err := pages.MomentAt(v, "at", r.URL.Query().Get("at"))
+		if err == nil {
+			was, err = history.Was(v, t.self, m)
+		}
+		return t, err
+	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
+		self fragment.Ref) (*fragment.Change, error) {
+		return history.Back(ctx, c.SP, prior, self, was)
+	}, note: fmt.Sprintf(texts.Restores, r.URL.Query().Get("at"))}
+	return e.confirm(w, r, q)
+}
+
+// undoing asks whether a commit is to be taken back, of which the address of a request names an entry. With ?force=1,
+// what has changed since stays.
+func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
+	id, err := uuid.Parse(web.Var(r, "id"))
+	if err != nil {
+		return web.Problemf(http.StatusNotFound, "there is no such change")
+	}
+	force := r.URL.Query().Get("force") == "1"
+	var entry *store.Entry
+	q := question{page: "undo", title: texts.Undo, find: func(v *store.View) (*target, error) {
+		if err := v.Collection.WritableBy(""); err != nil {
+			return nil, err
+		}
+		e, err := v.EntryOf(id)
+		if err != nil {
+			return nil, err
+		}
+		entry = e
+		t := &target{collection: v.Collection, self: e.TopicSI, last: e}
+		t.topic, err = v.Source().Topic(e.TopicSI)
+		return t, err
+	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
+		_ fragment.Ref) (*fragment.Change, error) {
+		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
+	}}
+	if err := e.View(r, func(v *store.View) error {
+		t, err := q.find(v)
+		if err == nil {
+			q.note = fmt.Sprintf(texts.Undoes, feeds.FormatTime(t.last.Updated))
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return e.confirm(w, r, q)
+}
+
+// confirm shows what a change would publish, or publishes it if that was shown before.
+func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) error {
+	d, sent := &draft{Note: q.note}, r.Method == http.MethodPost
+	var t *target
+	var p *plan
+	var err error
+	if sent {
+		d = read(r.PostForm)
+		if w := e.checkAttribution(r, d); w.Kind != "" {
+			return web.Problemf(http.StatusBadRequest,
+				"who makes a change, or the note, is longer than %s bytes, or has characters that no line has: go back, "+
+					"and change it", w.Text)
+		}
+		t, p, err = e.attempt(r, q.find, r.PostForm.Get("plan"), d, false, q.decide)
+	} else if t, p, err = e.would(r, q); t != nil {
+		d.State = t.state
+	}
+	of := &confirmation{Title: q.title}
+	other := errors.Is(err, errOther)
+	switch refused := of.refused(err); {
+	case refused:
+	case errors.Is(err, errGone):
+		return pages.SeeOther(w, r, e.page(t)) // which says so
+	case err != nil && !other:
+		return err
+	case sent && !other && t.state == d.State:
+		return pages.SeeOther(w, r, e.page(t))
+	}
+	of.resent, of.plan, of.Author, of.Note, of.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
+	of.Topic = pages.Link{Title: e.called(t), URL: e.page(t)}
+	if name := e.NameOf(r); name != "" {
+		of.AuthorKnow, of.Author = true, name
+	}
+	status := http.StatusOK
+	switch {
+	case of.Users != nil || of.Kept != nil || of.Moved != "":
+		if sent {
+			status = http.StatusConflict
+		}
+	case of.Other:
+		status = http.StatusPreconditionFailed
+	}
+	title := of.Topic.Title
+	if q.title != "" {
+		title = q.title + ": " + title
+	}
+	return e.WriteForm(w, r, status, q.page, title, e.trail(t), of)
+}
+
+// mostKept is how much of what cannot be taken back a page lists.
+const mostKept = 100
+
+// refused reports whether an error says that a change cannot be made, and keeps why.
+func (of *confirmation) refused(err error) bool {
+	var inUse *fragment.InUseError
+	var conflict *history.ConflictError
+	var moved *history.MovedError
+	switch {
+	case errors.As(err, &inUse):
+		of.Users = inUse.Users
+	case errors.As(err, &conflict):
+		of.Kept = conflict.Kept[:min(len(conflict.Kept), mostKept)]
+		of.MoreKept = len(conflict.Kept) - len(of.Kept)
+	case errors.As(err, &moved):
+		of.Moved = string(moved.Topic)
+	default:
+		return false
+	}
+	return true
+}
+
+// would says what a change would publish. It is not tried as far as other publications would have to wait for it: the
+// change may be large.
+func (e *editor) would(r *http.Request, q question) (t *target, p *plan, err error) {
+	p = &plan{}
+	err = e.View(r, func(v *store.View) (err error) {
+		if t, err = q.find(v); err != nil {
+			return err
+		}
+		change, err := q.decide(r.Context(), &v.Collection, v.State(), t.self)
+		if err != nil {
+			return err
+		}
+		*p, err = e.planOf(r.Context(), &v.Collection, v.State(), change)
+		return err
+	})
+	return t, p, err
+}
+
+// called returns what the topic of a form is called: as it is, or as it was last.
+func (e *editor) called(t *target) string {
+	if t.topic != nil {
+		return pages.Called(t.topic, t.collection.Languages()...)
+	}
+	return t.last.Label()
+}

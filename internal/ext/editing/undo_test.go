@@ -1,0 +1,149 @@
+package editing_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/testkit/served"
+)
+
+// changePage returns the path of the page of the newest change of a topic that is called so.
+func changePage(t *testing.T, n *served.Node, title string) string {
+	t.Helper()
+	for _, e := range n.Feed("/topicmaps/m/fragments").Entries {
+		if strings.Contains(e.Titles[0], title) {
+			return strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending
+		}
+	}
+	require.Fail(t, "no change", title)
+	return ""
+}
+
+// linkTo returns where the link with a text leads from a page.
+func linkTo(t *testing.T, b *served.Browser, page, text string) string {
+	t.Helper()
+	a := b.Do(page, nil)
+	found := regexp.MustCompile(`<a href="([^"]*)"[^>]*>` + text + `</a>`).FindSubmatch(a.Bytes)
+	require.NotNil(t, found, "%s has no link %q: %s", page, text, a.Bytes)
+	at, err := url.Parse(b.Node.URL(page))
+	require.NoError(t, err)
+	to, err := at.Parse(strings.ReplaceAll(string(found[1]), "&amp;", "&"))
+	require.NoError(t, err)
+	return to.RequestURI()
+}
+
+// A commit is undone from the page of one of its changes, after it was shown what that will publish. Undone again, the
+// map is what it was with it.
+func TestUndoingACommit(t *testing.T) {
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	before := n.Current("m")
+	served.Published(t, n.Put("m", served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin"), "Authorization", "Bearer "+served.Token))
+	after := n.Current("m")
+	for i, want := range []string{before, after} {
+		page := changePage(t, n, []string{"Christiania", "Oslo"}[i])
+		at := linkTo(t, b, page, "Undo the whole commit")
+		f, a := b.Open(at)
+		text := served.TextOf(t, a)
+		for _, name := range []string{"Oslo", "Christiania", "Bergen", "Bjørgvin"} {
+			assert.Contains(t, text, name)
+		}
+		assert.NotEqual(t, want, n.Current("m"), "nothing is published yet")
+		a = b.Send(f, "publish")
+		require.Equal(t, http.StatusSeeOther, a.StatusCode, "%s", a.Bytes)
+		assert.Equal(t, want, n.Current("m"))
+		undone := served.TextOf(t, b.Do(changePage(t, n, []string{"Oslo", "Christiania"}[i]), nil))
+		assert.Contains(t, undone, "Takes back the change of ")
+		assert.Contains(t, undone, "Ada")
+		_, a = b.Open(at)
+		assert.Contains(t, served.TextOf(t, a), "All of this commit is taken back already")
+	}
+}
+
+// What has changed since a commit stays when that is undone: the page says what, and takes back the rest if that is
+// wanted.
+func TestUndoingWhatHasChangedSince(t *testing.T) {
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	put := func(renames ...string) {
+		served.Published(t, n.Put("m", served.Small(renames...), "Authorization", "Bearer "+served.Token))
+	}
+	put("Oslo", "Christiania", "Bergen", "Bjørgvin")
+	undo := linkTo(t, b, changePage(t, n, "Christiania"), "Undo the whole commit")
+	put("Oslo", "Kristiania", "Bergen", "Bjørgvin")
+	now := n.Current("m")
+	a := b.Do(undo, nil)
+	text := served.TextOf(t, a)
+	assert.Contains(t, text, "http://psi.example.org/oslo: it has changed since")
+	assert.NotContains(t, string(a.Bytes), `method="post"`)
+	f, _ := b.Open(linkTo(t, b, undo, "Take back the rest"))
+	assert.Equal(t, now, n.Current("m"))
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	assert.Equal(t, n.Expected("m", served.Small("Oslo", "Kristiania")), n.Current("m"))
+}
+
+// A form to undo that was shown before somebody changed what it would publish is shown again.
+func TestUndoingSomethingElseThanWasShown(t *testing.T) {
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	put := func(renames ...string) {
+		served.Published(t, n.Put("m", served.Small(renames...), "Authorization", "Bearer "+served.Token))
+	}
+	put("Oslo", "Christiania", "Bergen", "Bjørgvin")
+	f, _ := b.Open(linkTo(t, b, changePage(t, n, "Christiania"), "Undo the whole commit"))
+	put("Oslo", "Christiania", "Tromsø", "Romsa")
+	a := b.Send(f, "publish")
+	assert.Equal(t, http.StatusPreconditionFailed, a.StatusCode)
+	assert.Contains(t, served.TextOf(t, a), "it would be something else than what you were shown")
+	assert.Equal(t, n.Expected("m", served.Small("Oslo", "Christiania", "Tromsø", "Romsa")), n.Current("m"), "nothing is published")
+}
+
+// A topic becomes what it was before a change, or at a time, while the others stay. One that was deleted is there again,
+// and one that was not there goes.
+func TestMakingATopicWhatItWas(t *testing.T) {
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	served.Published(t, n.Put("m", served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin"), "Authorization", "Bearer "+served.Token))
+	changed := changePage(t, n, "Christiania")
+	f, a := b.Open(linkTo(t, b, changed, "Take back this change"))
+	assert.Contains(t, served.TextOf(t, a), "becomes what it was")
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	assert.Equal(t, n.Expected("m", served.Small("Bergen", "Bjørgvin")), n.Current("m"))
+
+	f, _ = b.Open(served.TopicPath("m", served.Oslo) + "/delete.html")
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	deleted := changePage(t, n, "Oslo")
+	f, _ = b.Open(linkTo(t, b, deleted, "Take back this change"))
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	assert.Equal(t, n.Expected("m", served.Small("Bergen", "Bjørgvin")), n.Current("m"))
+
+	compared := served.TopicPath("m", served.Oslo) + "/compare.html"
+	f, a = b.Open(linkTo(t, b, compared, "Make it again what it was"))
+	assert.Contains(t, served.TextOf(t, a), "Oslo")
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	assert.NotContains(t, n.Current("m"), "Oslo", "before its last change it was not there")
+}
+
+// Forms that take something back are for those who may write, and for maps that are written here.
+func TestTakingBackNeedsTheRight(t *testing.T) {
+	t.Parallel()
+	n, _ := served.Editor(t, served.Small())
+	page := changePage(t, n, "Oslo")
+	stranger := n.Browser()
+	for _, path := range []string{strings.TrimSuffix(page, pages.Ending) + "/undo.html", served.TopicPath("m", served.Oslo) + "/restore.html?at=2026-01-01"} {
+		a := stranger.Do(path, nil)
+		assert.NotEqual(t, http.StatusOK, a.StatusCode, path)
+		a = stranger.Do(path, url.Values{"do": {"publish"}})
+		assert.NotEqual(t, http.StatusSeeOther, a.StatusCode, path)
+	}
+	text := string(stranger.Do(page, nil).Bytes)
+	assert.NotContains(t, text, "/undo")
+	assert.NotContains(t, text, "/restore")
+}

@@ -1,0 +1,177 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// comparison is what a page says of two states of a map, or of a topic.
+type comparison struct {
+	From, To           history.Moment
+	FromField, ToField string
+	Entries            int // that lie between the states
+	Changes            []compared
+
+	Topic         link   // the only one that is compared; its URL is "" where all are
+	Before, After string // pages of the topic in both states; "": it was not there
+	Restore       string // the form that makes the topic what it was; "": who asks may not
+	Next          string // the page with the topics behind these
+}
+
+// compared is how a topic differs.
+type compared struct {
+	link
+	Differences
+	Kind string
+}
+
+// span reads which states are to be compared: those at ?from= and ?to=. Without ?to= the later one is the present. The
+// earlier one is given where ?from= is missing.
+func span(r *http.Request, v *store.View, earlier func() (history.Moment, error)) (c *comparison, err error) {
+	c = &comparison{To: history.Now(v)}
+	from, to := r.URL.Query().Get("from"), r.URL.Query().Get("to")
+	if to != "" {
+		if c.To, _, err = MomentAt(v, "to", to); err != nil {
+			return nil, err
+		}
+	}
+	if from == "" {
+		c.From, err = earlier()
+	} else {
+		c.From, _, err = MomentAt(v, "from", from)
+	}
+	if c.From.Seq > c.To.Seq {
+		c.From, c.To = c.To, c.From
+	}
+	c.FromField, c.Entries = forField(c.From.Updated), int(c.To.Seq-c.From.Seq)
+	if c.To.Seq < v.Head {
+		c.ToField = forField(c.To.Updated)
+	}
+	return c, err
+}
+
+// Compare answers with what differs in a map between two times, topic by topic in the order of the store, each page
+// sorted in itself. Without times it is what the last commit has changed.
+func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	of, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, v.Head) })
+	if err != nil {
+		return err
+	}
+	c := &v.Collection
+	return p.write(w, r, c, "compare", func() (*page, error) {
+		d := p.describer(v, r)
+		d.around = of.To.Seq
+		last := ""
+		behind := fragment.Ref(r.URL.Query().Get("behind"))
+		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind) {
+			if err != nil {
+				return nil, err
+			}
+			if len(of.Changes) == most {
+				q := r.URL.Query()
+				q.Set("behind", last)
+				of.Next = "?" + q.Encode()
+				break
+			}
+			last = change.TopicSI
+			one, err := d.compared(&change)
+			if err != nil {
+				return nil, err
+			}
+			one.URL = p.URLs.Topic(c, fragment.Ref(change.TopicSI)) + "/compare" + Ending + "?" + of.query()
+			of.Changes = append(of.Changes, one)
+		}
+		slices.SortStableFunc(of.Changes, func(a, b compared) int { return d.order.text(a.Title, b.Title) })
+		return &page{Title: texts.Compared + titleOf(c), Path: p.Trail(c), Of: of}, nil
+	})
+}
+
+// query returns the parameters that stand for the two states.
+func (c *comparison) query() string {
+	return url.Values{"from": {feeds.FormatTime(c.From.Updated)}, "to": {feeds.FormatTime(c.To.Updated)}}.Encode()
+}
+
+// compared puts how a topic differs into words. A topic that is gone is called what it was called.
+func (d *describer) compared(c *history.Change) (of compared, err error) {
+	ref := fragment.Ref(c.TopicSI)
+	if of.link, err = d.link(ref); err != nil {
+		return of, err
+	}
+	if c.Kind == history.Deleted || c.Kind == history.Moved {
+		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
+	}
+	of.Kind = map[history.Kind]string{history.Added: texts.Added, history.Updated: texts.Changed,
+		history.Deleted: texts.Deleted, history.Moved: texts.Moved}[c.Kind]
+	of.Differences, err = InWords(c.Added, c.Removed, most, d.link)
+	of.Missing = c.Missing
+	return of, err
+}
+
+// CompareTopic answers with what differs of a topic between two times. Without times it is what its last change has
+// changed.
+func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	key := web.Var(r, "key")
+	last, err := v.Last(key)
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+	}
+	if err != nil {
+		return err
+	}
+	of, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, last.Seq) })
+	if err != nil {
+		return err
+	}
+	c, ref := &v.Collection, last.TopicSI
+	return p.write(w, r, c, "compare", func() (*page, error) {
+		d := p.describer(v, r)
+		d.around = of.To.Seq
+		if of.Topic, err = d.link(ref); err != nil {
+			return nil, err
+		}
+		change, err := history.Difference(r.Context(), v, ref, of.From, of.To)
+		if err != nil {
+			return nil, err
+		}
+		title := of.Topic.Title
+		if change.Kind != "" {
+			one, err := d.compared(&change)
+			if err != nil {
+				return nil, err
+			}
+			title = cmp.Or(one.Title, title)
+			of.Changes = append(of.Changes, one)
+		}
+		at := func(m history.Moment) string {
+			was, failed := history.Has(v, ref, m)
+			if err = cmp.Or(err, failed); !was {
+				return ""
+			}
+			return of.Topic.URL + "?" + url.Values{"at": {feeds.FormatTime(m.Updated)}}.Encode()
+		}
+		of.Before, of.After = at(of.From), at(of.To)
+		if err != nil {
+			return nil, err
+		}
+		of.Restore = p.toRestore(r, c, ref, of.From)
+		return &page{Title: texts.Compared + title, Path: p.Trail(c, of.Topic), Of: of}, nil
+	})
+}
+
+// toRestore returns the address of the form that makes a topic what it was in a state; "" for who may not.
+func (p *Pages) toRestore(r *http.Request, c *store.Collection, ref fragment.Ref, m history.Moment) string {
+	form := p.toEdit(r, c, p.URLs.Topic(c, ref)+"/restore")
+	if form != "" {
+		form += "?" + url.Values{"at": {feeds.FormatTime(m.Updated)}}.Encode()
+	}
+	return form
+}

@@ -1,0 +1,92 @@
+package pages_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/served"
+)
+
+// Any two states of a map are compared, and any two of a topic. What has changed in value only is shown with what it
+// was.
+func TestComparing(t *testing.T) {
+	t.Parallel()
+	clock := served.NewClock()
+	n := served.StartOn(t, store.Options{Dir: t.TempDir(), Now: clock.Now})
+	at := func() string { return url.QueryEscape(clock.Now().UTC().Format(time.RFC3339)) }
+	n.Publish("m", served.Small())
+	clock.Advance(time.Hour)
+	first := at()
+	clock.Advance(time.Hour)
+	n.MustPut("m", served.Small("Oslo", "Christiania"))
+	clock.Advance(time.Hour)
+	second := at()
+	clock.Advance(time.Hour)
+	n.MustPut("m", served.Small("Oslo", "Kristiania", "Bergen", "Bjørgvin"))
+	clock.Advance(time.Hour)
+	text := func(path string) string { return strings.Join(strings.Fields(n.Page(path).Text), " ") }
+
+	last := text("/topicmaps/m/compare.html")
+	assert.Contains(t, last, "name was “Christiania” is “Kristiania”")
+	assert.Contains(t, last, "name was “Bergen” is “Bjørgvin”")
+	assert.Less(t, strings.Index(last, "Bjørgvin changed"), strings.Index(last, "Kristiania changed"), "in the order of who reads")
+	whole := text("/topicmaps/m/compare.html?from=" + first)
+	assert.Contains(t, whole, "name was “Oslo” is “Kristiania”")
+	assert.Contains(t, whole, "3 changes of topics in the log")
+	one := text("/topicmaps/m/compare.html?from=" + first + "&to=" + second)
+	assert.Contains(t, one, "name was “Oslo” is “Christiania”")
+	assert.NotContains(t, one, "Bjørgvin")
+	assert.Equal(t, one, text("/topicmaps/m/compare.html?from="+second+"&to="+first), "the older one comes first")
+	assert.Contains(t, text("/topicmaps/m/compare.html?from="+first+"&to="+first), "Nothing differs.")
+
+	oslo := served.TopicPath("m", served.Oslo) + "/compare.html"
+	assert.Contains(t, text(oslo), "name was “Christiania” is “Kristiania”")
+	assert.Contains(t, text(oslo+"?from="+first), "name was “Oslo” is “Kristiania”")
+	assert.NotContains(t, text(oslo+"?from="+first), "Bjørgvin")
+	assert.Contains(t, text(served.TopicPath("m", served.PSI+"norway")+"/compare.html?from="+first), "Nothing differs.")
+	for _, bad := range []string{"?from=yesterday", "?to=2999-01-01", "?from=1999-01-01"} {
+		assert.NotEqual(t, http.StatusOK, n.Get(oslo+bad).StatusCode, bad)
+		assert.NotEqual(t, http.StatusInternalServerError, n.Get(oslo+bad).StatusCode, bad)
+	}
+	assert.Equal(t, http.StatusNotFound, n.Get("/topicmaps/m/topics/"+strings.Repeat("a", 26)+"/compare.html").StatusCode)
+}
+
+// A comparison of more topics than a page has goes on with another one, until each topic that differs was on one.
+func TestComparingManyTopics(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Cities(250, "old"))
+	n.MustPut("m", served.Cities(250, "new"))
+	path, found := "/topicmaps/m/compare.html", map[string]bool{}
+	pages := 0
+	for next := regexp.MustCompile(`<a href="([^"]+)" rel="next">`); path != ""; pages++ {
+		require.Less(t, pages, 4)
+		a := n.MustGet(path)
+		for _, title := range regexp.MustCompile(`<h2><a href="([^"?]+)`).FindAllStringSubmatch(string(a.Bytes), -1) {
+			assert.False(t, found[title[1]], "twice: %s", title[1])
+			found[title[1]] = true
+		}
+		path = ""
+		if more := next.FindSubmatch(a.Bytes); more != nil {
+			path = "/topicmaps/m/compare.html" + strings.ReplaceAll(string(more[1]), "&amp;", "&")
+		}
+	}
+	assert.Equal(t, 3, pages)
+	assert.Len(t, found, 250)
+}
+
+// The last state of an empty map can be compared, too.
+func TestComparingAnEmptyMap(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.TopicMap())
+	assert.Contains(t, n.Page("/topicmaps/m/compare.html").Text, "Nothing differs.")
+}
