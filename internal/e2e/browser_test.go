@@ -75,7 +75,7 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 		assert.Contains(t, b.Text(), w.back)
 
 		b.Follow(browser.Eval[string](b, `document.querySelector("li > a > time").textContent`)) // the newest change in its history
-		assert.Regexp(t, `(?s)What\s+added.*New\s.*`+w.old, b.Text())
+		assert.Regexp(t, `(?s)What\s+added.*New:.*`+w.old, b.Text())
 		b.Follow("The topic as it was then")
 		assert.Contains(t, b.Text(), "shown here")
 		b.Follow("As it is now")
@@ -94,7 +94,7 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 		assert.Contains(t, string(fetched(t, feed)), w.now)
 		b.Visit(feed) // the page of the feed, which leads to the entry
 		b.Follow(browser.Eval[string](b, `document.querySelector("tbody time").textContent`))
-		assert.Regexp(t, "(?s)as it is called there.*New.*"+w.now+".*No longer said.*"+w.old, b.Text())
+		assert.Regexp(t, "(?s)as it is called there.*was.*“"+w.old+"”.*is.*“"+w.now+"”", b.Text())
 		_, err = follower.Sync(t.Context(), w.name)
 		require.NoError(t, err)
 		copied, _, err := follower.merged.Map(t.Context(), false)

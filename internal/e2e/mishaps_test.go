@@ -77,7 +77,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	b.Fill("Token", token)
 	assert.Equal(t, http.StatusOK, b.Press("Sign in"))
 	assert.Equal(t, http.StatusOK, b.Press("Go on"))
-	assert.Contains(t, b.Text(), "name “Third”")
+	assert.Contains(t, b.Text(), "“Third”")
 	b.Forget()
 	before = entries()
 	assert.Equal(t, http.StatusUnauthorized, b.Press("Publish"))

@@ -27,6 +27,9 @@ type comparison struct {
 	Next          string // the page with the topics behind these
 }
 
+// mostCompared is how many topics a page compares: each may have many statements.
+const mostCompared = 20
+
 // compared is how a topic differs.
 type compared struct {
 	link
@@ -76,7 +79,7 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 			if err != nil {
 				return nil, err
 			}
-			if len(of.Changes) == most {
+			if len(of.Changes) == mostCompared {
 				q := r.URL.Query()
 				q.Set("behind", last)
 				of.Next = "?" + q.Encode()
