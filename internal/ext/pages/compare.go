@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
-	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -122,11 +122,7 @@ func (d *describer) compared(c *history.Change) (of compared, err error) {
 // CompareTopic answers with what differs of a topic between two times. Without times it is what its last change has
 // changed.
 func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	key := web.Var(r, "key")
-	last, err := v.Last(key)
-	if err == nil && last == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
-	}
+	last, err := server.LastEntry(v, r)
 	if err != nil {
 		return err
 	}
