@@ -18,7 +18,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic := genTopic.Draw(t, "topic")
 		stored := fragment.MarshalTopic(topic)
-		title, err := fragment.StoredTitle(stored)
+		title, err := (&fragment.Names{}).Stored(stored)
 		require.NoError(t, err)
 		require.Equal(t, topic.Title(), title)
 		read, err := fragment.UnmarshalTopic(stored)
@@ -253,7 +253,7 @@ func FuzzUnmarshalTopic(f *testing.F) {
 		require.Equal(t, topic, again)
 		topic.Canonical()
 		topic.Mentions(func(fragment.Ref) {})
-		title, err := fragment.StoredTitle(stored)
+		title, err := (&fragment.Names{}).Stored(stored)
 		require.NoError(t, err)
 		require.Equal(t, again.Title(), title)
 	})

@@ -124,38 +124,54 @@ func LeastPlayer(record []byte) (least []byte) {
 	return least
 }
 
-// StoredTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding
-// it.
-func StoredTitle(record []byte, languages ...string) (string, error) {
+// storedTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding
+// it. final says that no label comes before it that is a resource.
+func storedTitle(record []byte, languages []string) (title string, final bool, err error) {
 	r := reader[[]byte]{rest: TopicContent(record)}
 	identifiers := r.count()
 	if identifiers == 0 {
-		return "", ErrCorrupt
+		return "", false, ErrCorrupt
 	}
 	topicSI := r.text()
 	r.skip(identifiers - 1)
 	r.skip(r.count()) // subject locators
 	best := titles.Chooser[[]byte]{Languages: languages}
 	for range r.count() {
-		best.Name(r.text())
-		best.Type(r.text())
-		for range r.count() {
-			best.Theme(r.text())
-		}
+		r.name(&best, r.text(), r.text())
 		r.skip(1) // the reifier
 		for range r.count() {
 			r.skip(2)
 			r.skip(r.count() + 1)
 		}
-		best.End()
+	}
+	if _, named := best.Best(); !named { // it may be a label
+		for range r.count() {
+			value, _, typ := r.text(), r.text(), r.text()
+			if string(typ) == titles.LiteralForm {
+				r.name(&best, value, typ)
+			} else {
+				r.skip(r.count())
+			}
+			r.skip(1) // the reifier
+		}
 	}
 	if r.bad {
-		return "", ErrCorrupt
+		return "", false, ErrCorrupt
 	}
 	if title, ok := best.Best(); ok {
-		return string(title), nil
+		return string(title), best.Final(), nil
 	}
-	return string(topicSI), nil
+	return string(topicSI), false, nil
+}
+
+// name reads the scope of a name, and tells a chooser.
+func (r *reader[T]) name(best *titles.Chooser[T], value, typ T) {
+	best.Name(value)
+	best.Type(typ)
+	for range r.count() {
+		best.Theme(r.text())
+	}
+	best.End()
 }
 
 // reader reads texts, which share the memory of what is read.

@@ -294,7 +294,7 @@ func mention(yield func(Ref), typ, reifier Ref, scope []Ref) {
 }
 
 // Title returns what t is called for a reader of some languages, the best first: its best name ([titles.Chooser]), else
-// what its TopicSI says.
+// what its TopicSI says. [Names] know more: what a topic is called in its map.
 func (t *Topic) Title(languages ...string) string {
 	if title, ok := t.BestName(languages...); ok {
 		return title
@@ -302,31 +302,73 @@ func (t *Topic) Title(languages ...string) string {
 	return string(t.TopicSI())
 }
 
-// BestName is Title of a topic that has a name that can be a title.
+// BestName is Title of a topic that has a name that can be a title. The text of a label that is a resource is its name.
 func (t *Topic) BestName(languages ...string) (title string, ok bool) {
+	best := t.chooser(languages)
+	if title, ok = best.Best(); !ok {
+		title, ok = t.literalForm(languages)
+	}
+	return title, ok
+}
+
+// chooser has been told the names of t.
+func (t *Topic) chooser(languages []string) titles.Chooser[string] {
 	best := titles.Chooser[string]{Languages: languages}
 	for i := range t.Names {
 		n := &t.Names[i]
-		best.Name(n.Value)
-		best.Type(string(n.Type))
-		for _, theme := range n.Scope {
-			best.Theme(string(theme))
-		}
-		best.End()
+		tell(&best, n.Value, string(n.Type), n.Scope)
 	}
+	return best
+}
+
+func tell(best *titles.Chooser[string], value, typ string, scope []Ref) {
+	best.Name(value)
+	best.Type(typ)
+	for _, theme := range scope {
+		best.Theme(string(theme))
+	}
+	best.End()
+}
+
+// literalForms yields the texts of a label that is a resource, with their scopes.
+func (t *Topic) literalForms(yield func(value string, scope []Ref)) {
+	for i := range t.Names {
+		if n := &t.Names[i]; n.Type == titles.LiteralForm {
+			yield(n.Value, n.Scope)
+		}
+	}
+	for i := range t.Occurrences {
+		if o := &t.Occurrences[i]; o.Type == titles.LiteralForm {
+			yield(o.Value, o.Scope)
+		}
+	}
+}
+
+// literalForm returns the best of the texts of a label that is a resource.
+func (t *Topic) literalForm(languages []string) (title string, ok bool) {
+	best := titles.Chooser[string]{Languages: languages}
+	t.literalForms(func(value string, scope []Ref) { tell(&best, value, titles.LiteralForm, scope) })
 	return best.Best()
 }
 
 // CountLanguages counts the names of t.
 func (t *Topic) CountLanguages(of titles.Count) {
-	for i := range t.Names {
-		of.Name(string(t.Names[i].Type), func(yield func(string) bool) {
-			for _, theme := range t.Names[i].Scope {
+	count := func(typ Ref, scope []Ref) {
+		of.Name(string(typ), func(yield func(string) bool) {
+			for _, theme := range scope {
 				if !yield(string(theme)) {
 					return
 				}
 			}
 		})
+	}
+	for i := range t.Names {
+		count(t.Names[i].Type, t.Names[i].Scope)
+	}
+	for i := range t.Occurrences {
+		if o := &t.Occurrences[i]; o.Type == titles.LiteralForm {
+			count(o.Type, o.Scope)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@
 package nodes
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -413,37 +412,39 @@ func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 
 // SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles
 // in some languages, the best first.
-func SourceOf(languages []string, states ...Records) Source { return &ofStates{languages, states} }
-
-// Records are those of a map.
-type Records interface {
-	Topic(si fragment.Ref) (*fragment.Topic, error)
-	AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error]
+func SourceOf(languages []string, states ...fragment.Lookup) Source {
+	of := make(ofStates, len(states))
+	for i, state := range states {
+		of[i] = &fragment.Names{In: state, Languages: languages}
+	}
+	return of
 }
 
-type ofStates struct {
-	languages []string
-	states    []Records
-}
+type ofStates []*fragment.Names
 
 // Statements implements [Source].
-func (s *ofStates) Statements(si fragment.Ref) (*Statements, error) {
-	for _, state := range s.states {
-		if said, err := s.in(state, si); said != nil || err != nil {
+func (of ofStates) Statements(si fragment.Ref) (*Statements, error) {
+	for _, names := range of {
+		if said, err := statements(names, si); said != nil || err != nil {
 			return said, err
 		}
 	}
 	return nil, nil
 }
 
-func (of *ofStates) in(s Records, si fragment.Ref) (*Statements, error) {
-	t, err := s.Topic(si)
+func statements(names *fragment.Names, si fragment.Ref) (*Statements, error) {
+	t, err := names.In.Topic(si)
 	if t == nil || err != nil {
 		return nil, err
 	}
-	said := &Statements{}
-	said.Title, _ = t.BestName(of.languages...)
-	if said.Title != "" || !words.IsOpaque(string(si)) {
+	said, opaque := &Statements{}, words.IsOpaque(string(si))
+	isText := func(o fragment.Occurrence) bool { return o.Type == skosXL+"literalForm" }
+	if !opaque || !slices.ContainsFunc(t.Occurrences, isText) { // a label says more than its text
+		if said.Title, _, err = names.Best(t); err != nil {
+			return nil, err
+		}
+	}
+	if said.Title != "" || !opaque {
 		return said, nil
 	}
 	for i := range t.Names {
@@ -454,7 +455,7 @@ func (of *ofStates) in(s Records, si fragment.Ref) (*Statements, error) {
 	}
 	self, n := t.TopicSI(), 0
 	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
-		for a, err := range s.AssociationsOf(self, part) {
+		for a, err := range names.In.AssociationsOf(self, part) {
 			if err != nil {
 				return nil, err
 			}

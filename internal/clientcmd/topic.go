@@ -26,11 +26,10 @@ not the map. Types, roles and themes are called by their names, or by words; --j
 has their identifiers.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
-			t, err := a.merged().Topic(ctx, args[0], instances)
+			t, err := a.merged().Topic(ctx, args[0], instances, languages...)
 			if err != nil {
 				return err
 			}
-			t.Title = t.Called(languages...)
 			if a.JSON {
 				return a.Print(t)
 			}

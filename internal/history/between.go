@@ -249,8 +249,12 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 			c.Kind, c.Topic = Moved, string(owner.TopicSI())
 		}
 	}
-	if c.Title = titleOf(after, b.v); after == nil {
-		c.Title = titleOf(before, b.v)
+	names, of := fragment.Names{In: b.after, Languages: b.v.Languages()}, after
+	if after == nil {
+		names.In, of = b.before, before
+	}
+	if c.Title, err = names.Title(of.Topic); err != nil {
+		return c, err
 	}
 	if err = b.inWords(ctx, &c, ref, before, after); err != nil {
 		return c, err
@@ -267,7 +271,7 @@ func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, befo
 	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
 		return err
 	}
-	var states []nodes.Records
+	var states []fragment.Lookup
 	if b.later {
 		states = append(states, b.after)
 		if before != nil {
@@ -288,11 +292,4 @@ func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, befo
 		c.Title, err = r.Title(ref)
 	}
 	return err
-}
-
-func titleOf(f *fragment.Fragment, v *store.View) string {
-	if f == nil {
-		return ""
-	}
-	return f.Topic.Title(v.Languages()...)
 }

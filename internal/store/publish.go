@@ -77,13 +77,13 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if err := records.Cover(state, change); err != nil {
 			return err
 		}
-		if err := c.Entitle(change.Entries, true, state.Title); err != nil {
+		if err := entitle(c, change.Entries, true, state.State); err != nil {
 			return err
 		}
 		if err := records.ApplyChange(state, change); err != nil {
 			return err
 		}
-		if err := c.Entitle(change.Entries, false, state.Title); err != nil {
+		if err := entitle(c, change.Entries, false, state.State); err != nil {
 			return err
 		}
 		t.ExpectEndSoon() // while the log is written
@@ -102,6 +102,19 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 	}
 	db.published(committed, c)
 	return c, nil
+}
+
+// entitle is [collections.Collection.Entitle] where that may be other titles than those that the entries have: where the
+// map has a language, or labels that are resources.
+func entitle(c *Collection, entries []fragment.Entry, deleting bool, state records.State) error {
+	has, err := len(c.Languages()) > 0, error(nil)
+	if !has {
+		has, err = (&fragment.Names{In: state}).HaveLabels()
+	}
+	if !has || err != nil {
+		return err
+	}
+	return c.Entitle(entries, deleting, state.Title)
 }
 
 // appender returns what appends to the log of a collection in a commit.

@@ -9,6 +9,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 const languageNamespace = "https://github.com/tmshare/tmshare/ns/1/language/" // docs/rdf.md
@@ -106,4 +107,51 @@ func TestTitlesAreInTheLanguageOfTheMap(t *testing.T) {
 	assert.Equal(t, []string{"zero", "one", "zwei", "three", "sechs"}, titlesOf(t, db, "chosen"))
 	_, err = db.ChangeSettings(t.Context(), "chosen", func(s *Settings) error { s.Language = "English!"; return nil })
 	assert.ErrorContains(t, err, `language (--language): "English!" is no language tag: give one of BCP 47, such as en or pt-BR`)
+}
+
+// A topic without names is called by its labels that are resources, also where nothing has a language.
+func TestTitlesAreLabelsThatAreResources(t *testing.T) {
+	const subject, object = "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject", "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
+	topic := func(si fragment.Ref, text string) *fragment.Topic {
+		made := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}}
+		if text != "" {
+			made.Occurrences = []fragment.Occurrence{{Value: text, Datatype: tmdm.XSDString, Type: titles.LiteralForm}}
+		}
+		made.Canonical()
+		return made
+	}
+	leads := func(from, typ, to fragment.Ref) *fragment.Association {
+		a := &fragment.Association{Type: typ, Roles: []fragment.Role{{Type: subject, Player: from}, {Type: object, Player: to}}}
+		a.Canonical()
+		return a
+	}
+	first := &merge.Memory{}
+	for _, put := range []*fragment.Topic{topic(ref(0), ""), topic(ref(1), "one"), topic(titles.XLPrefLabel, ""), topic(ref(2), ""), topic(ref(3), "broader")} {
+		require.NoError(t, first.PutTopic(put))
+	}
+	other := topic(ref(4), "")
+	other.Names = []fragment.Name{{Value: "of the default type", Type: tmdm.PSIDefaultNameType}}
+	require.NoError(t, first.PutTopic(other))
+	for _, put := range []*fragment.Association{leads(ref(0), titles.XLPrefLabel, ref(1)), leads(ref(4), titles.XLPrefLabel, ref(1)), leads(ref(2), "http://x/broader", ref(3)), leads(ref(9), titles.XLPrefLabel, ref(2))} {
+		require.NoError(t, first.PutAssociation(put))
+	}
+	db := openAt(t, tick())
+	collectionOf(t, db, "m", first)
+	want := []string{"one", "one", string(ref(2)), "broader", "one", titles.XLPrefLabel}
+	assert.Equal(t, want, titlesOf(t, db, "m"), "by the first version")
+	publish(t, db, "m", &fragment.Change{
+		PutTopics: []*fragment.Topic{topic(ref(1), "uno"), topic(ref(5), ""), topic(titles.XLAltLabel, "")}, DeleteTopics: []fragment.Ref{ref(4)},
+		PutAssociations: []*fragment.Association{leads(ref(5), titles.XLAltLabel, ref(1))}, DeleteAssociations: []*fragment.Association{leads(ref(4), titles.XLPrefLabel, ref(1))},
+		Added: 2, Updated: 1, Deleted: 1,
+		Entries: []fragment.Entry{
+			{TopicSI: ref(1), Topic: ref(1), Title: "uno"}, {TopicSI: ref(5), Topic: ref(5), Title: string(ref(5))},
+			{TopicSI: ref(4), Deleted: true, Title: "of the default type", Tombstone: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(4)}}},
+		},
+	})
+	assert.Equal(t, append(want, "uno", "uno", "one"), titlesOf(t, db, "m"), "entries of before keep theirs")
+	require.NoError(t, db.View(t.Context(), "m", func(v *View) error {
+		title, err := v.State().Title(ref(0))
+		assert.Equal(t, "uno", title, "the concept has no entry, and its title is the new one")
+		return err
+	}))
 }

@@ -24,6 +24,8 @@ const (
 	AltLabel    = "http://www.w3.org/2004/02/skos/core#altLabel"
 	HiddenLabel = "http://www.w3.org/2004/02/skos/core#hiddenLabel"
 	LiteralForm = "http://www.w3.org/2008/05/skos-xl#literalForm" // the name of a label that is a resource (SKOS-XL)
+	XLPrefLabel = "http://www.w3.org/2008/05/skos-xl#prefLabel"   // leads to such a label
+	XLAltLabel  = "http://www.w3.org/2008/05/skos-xl#altLabel"
 	Default     = "http://psi.topicmaps.org/iso13250/model/topic-name"
 	RDFSLabel   = "http://www.w3.org/2000/01/rdf-schema#label"
 	SchemaName  = "https://schema.org/name"
@@ -60,7 +62,7 @@ func kindOf[T ~string | []byte](typ T) kind {
 	switch string(typ) {
 	case PrefLabel:
 		return prefLabel
-	case LiteralForm:
+	case LiteralForm, XLPrefLabel:
 		return literalForm
 	case Default:
 		return standard
@@ -74,7 +76,7 @@ func kindOf[T ~string | []byte](typ T) kind {
 		return dc
 	case FOAFName:
 		return foaf
-	case AltLabel:
+	case AltLabel, XLAltLabel:
 		return altLabel
 	case HiddenLabel:
 		return hidden
@@ -180,3 +182,8 @@ func isBlank[T ~string | []byte](value T) bool {
 
 // Best returns the best name, if there is one that can be a title.
 func (c *Chooser[T]) Best() (value T, ok bool) { return c.best.value, c.found }
+
+// Final reports whether no name of a later type comes before the best one: it is a preferred label of SKOS.
+func (c *Chooser[T]) Final() bool {
+	return c.found && c.best.group() == 0 && c.best.kind <= literalForm
+}

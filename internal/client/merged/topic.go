@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
-	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -19,8 +18,8 @@ import (
 // Topic is one topic of the merged view. By names the sources that say
 // something; where it is empty, the topic is only referred to.
 type Topic struct {
-	TopicSI            string            `json:"topicSI"`         // in the merged view
-	Title              string            `json:"title,omitempty"` // where it is asked for
+	TopicSI            string            `json:"topicSI"` // in the merged view
+	Title              string            `json:"title"`
 	SubjectIdentifiers []ClaimedLocator  `json:"subjectIdentifiers"`
 	SubjectLocators    []ClaimedLocator  `json:"subjectLocators,omitempty"`
 	Names              []ClaimedName     `json:"names,omitempty"`
@@ -44,10 +43,10 @@ func (t *Topic) Mentioned(si string) string {
 // mostTitles is of how many topics the titles are read.
 const mostTitles = 1000
 
-// callTopics adds the titles.
-func (t *Topic) callTopics(view *merge.View) (err error) {
+// callTopics adds the titles, for a reader of some languages.
+func (t *Topic) callTopics(view *merge.View, languages []string) (err error) {
 	t.Titles = map[string]string{}
-	r := nodes.NewReader(nodes.SourceOf(nil, view))
+	r := nodes.NewReader(nodes.SourceOf(languages, view))
 	see := func(sis ...string) {
 		for _, si := range sis {
 			if _, known := t.Titles[si]; known || si == "" || err != nil || len(t.Titles) == mostTitles {
@@ -121,28 +120,10 @@ type ClaimedRole struct {
 	Player string `json:"player"`
 }
 
-// Called returns what t is called for a reader of some languages, the best first.
-func (t *Topic) Called(languages ...string) string {
-	best := titles.Chooser[string]{Languages: languages}
-	for i := range t.Names {
-		n := &t.Names[i]
-		best.Name(n.Value)
-		best.Type(n.Type)
-		for _, theme := range n.Scope {
-			best.Theme(theme)
-		}
-		best.End()
-	}
-	if title, ok := best.Best(); ok {
-		return title
-	}
-	return t.TopicSI
-}
-
 // Topic returns the topic of the merged view that has a subject identifier, with
 // the sources that say each thing of it. Its instances are left out unless they
-// are asked for: a class may have many.
-func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, error) {
+// are asked for: a class may have many. Topics have their titles for a reader of some languages, the best first.
+func (v View) Topic(ctx context.Context, si string, instances bool, languages ...string) (*Topic, error) {
 	l, err := tmdm.ParseLocator(si)
 	if err != nil {
 		return nil, fmt.Errorf(
@@ -168,7 +149,16 @@ func (v View) Topic(ctx context.Context, si string, instances bool) (*Topic, err
 		}
 		t = topicView(claims, view.Parts())
 		t.Rejected = rejected
-		return t.callTopics(view)
+		t.Title = t.TopicSI
+		if record, err := view.Topic(l); err != nil {
+			return err
+		} else if record != nil {
+			names := fragment.Names{In: view, Languages: languages}
+			if t.Title, err = names.Title(record); err != nil {
+				return err
+			}
+		}
+		return t.callTopics(view, languages)
 	})
 	return t, err
 }

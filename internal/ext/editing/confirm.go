@@ -99,8 +99,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 		}
 		entry = e
 		t := &target{collection: v.Collection, self: e.TopicSI, last: e}
-		t.topic, err = v.Source().Topic(e.TopicSI)
-		return t, err
+		return t, t.read(v)
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		_ fragment.Ref) (*fragment.Change, error) {
 		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
@@ -146,7 +145,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 		return pages.SeeOther(w, r, e.page(t))
 	}
 	of.resent, of.plan, of.Author, of.Note, of.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
-	of.Topic = pages.Link{Title: e.called(t), URL: e.page(t)}
+	of.Topic = pages.Link{Title: t.title, URL: e.page(t)}
 	if name := e.NameOf(r); name != "" {
 		of.AuthorKnow, of.Author = true, name
 	}
@@ -204,12 +203,4 @@ func (e *editor) would(r *http.Request, q question) (t *target, p *plan, err err
 		return err
 	})
 	return t, p, err
-}
-
-// called returns what the topic of a form is called: as it is, or as it was last.
-func (e *editor) called(t *target) string {
-	if t.topic != nil {
-		return pages.Called(t.topic, t.collection.Languages()...)
-	}
-	return t.last.Label()
 }

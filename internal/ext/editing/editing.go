@@ -75,6 +75,7 @@ type target struct {
 	key        string          // in the address; "": the topic is new
 	state      string          // "": there is none
 	topic      *fragment.Topic // likewise nil
+	title      string          // likewise ""
 	last       *store.Entry    // likewise nil
 }
 
@@ -99,13 +100,24 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 		return nil, err
 	}
 	t.self, t.last, t.state = last.TopicSI, last, v.Epoch.String()+"-"+strconv.FormatUint(last.Seq, 10)
-	if t.topic, err = v.Source().Topic(t.self); err != nil {
+	if err = t.read(v); err != nil {
 		return nil, err
 	}
 	if t.topic == nil || t.topic.TopicSI() != t.self {
 		return t, errGone
 	}
 	return t, nil
+}
+
+// read reads the topic, and what it is called: as it is, or as it was last.
+func (t *target) read(v *store.View) (err error) {
+	if t.topic, err = v.Source().Topic(t.self); t.topic == nil || err != nil {
+		t.title = t.last.Label()
+		return err
+	}
+	names := fragment.Names{In: v.State(), Languages: v.Languages()}
+	t.title, err = pages.Name(&names, t.topic, t.self)
+	return err
 }
 
 // page returns the address of the page of the topic.

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -53,20 +54,23 @@ func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 // pages.
 func (e *editor) naming(c *store.Collection, prior merge.State,
 	put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
-	known := map[fragment.Ref]pages.Link{}
+	known, names := map[fragment.Ref]pages.Link{}, fragment.Names{In: prior}
 	return func(ref fragment.Ref) (pages.Link, error) {
 		l, ok := known[ref]
 		if ok {
 			return l, nil
 		}
 		t, err := prior.Topic(ref)
+		if err != nil {
+			return l, err
+		}
 		if t != nil {
 			l.URL = e.URLs.Topic(c, t.TopicSI()) + pages.Ending
 		}
 		if now := put[ref]; now != nil {
 			t = now
 		}
-		l.Title = pages.Name(t, ref)
+		l.Title, err = pages.Name(&names, t, ref)
 		known[ref] = l
 		return l, err
 	}
@@ -114,6 +118,15 @@ func inWords(
 ) (topicChange, error) {
 	self := entry.TopicSI
 	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
+	if entry.Title == string(self) {
+		called, err := name(self)
+		if err != nil {
+			return said, err
+		}
+		if called.Title != layout.Cut(words.Short(string(self))) {
+			said.Title = called.Title
+		}
+	}
 	before, err := prior.Topic(self)
 	if err != nil {
 		return said, err

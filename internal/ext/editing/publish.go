@@ -192,7 +192,7 @@ func (e *editor) trail(t *target) []pages.Link {
 	if t.topic == nil {
 		return e.Trail(&t.collection)
 	}
-	return e.Trail(&t.collection, pages.Link{Title: pages.Called(t.topic, t.collection.Languages()...), URL: e.page(t)})
+	return e.Trail(&t.collection, pages.Link{Title: t.title, URL: e.page(t)})
 }
 
 // mostRemembered is how many forms that were published are remembered.

@@ -207,7 +207,7 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	c, title := &t.collection, texts.NewTopic
 	path := e.Trail(c)
 	if t.topic != nil {
-		title = pages.Called(t.topic, t.collection.Languages()...)
+		title = t.title
 		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
 		of.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
 		path = e.Trail(c, *of.Topic)

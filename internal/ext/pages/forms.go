@@ -41,12 +41,6 @@ func (p *Pages) Naming(v *store.View, r *http.Request) func(fragment.Ref) (Link,
 	return p.describer(v, r).link
 }
 
-// Called returns what a topic is called in titles and links for a reader of some languages. One whose name cannot be
-// seen is called by its identifier.
-func Called(t *fragment.Topic, languages ...string) string {
-	return (&store.Entry{Title: t.Title(languages...), TopicSI: t.TopicSI()}).Label()
-}
-
 // edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.
 func (p *Pages) edits(r *http.Request) bool {
 	if !p.Forms || p.Sessions.MayEdit(r) != nil {

@@ -35,7 +35,7 @@ func (d *describer) reader() (*nodes.Reader, error) {
 	if d.nodes != nil {
 		return d.nodes, nil
 	}
-	var states []nodes.Records
+	var states []fragment.Lookup
 	for _, at := range []func(uint64) (records.State, error){d.v.Past, d.v.PastBefore} {
 		if d.around == 0 {
 			break

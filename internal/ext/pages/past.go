@@ -51,8 +51,13 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	if err := merge.Apply(src, was); err != nil {
 		return err
 	}
+	then, err := v.Past(moment.Seq)
+	if err != nil {
+		return err
+	}
 	d := p.describer(v, r)
 	d.past, d.around = src, moment.Seq
+	names := fragment.Names{In: then, Languages: d.languages}
 	if err := d.asked(r); err != nil {
 		return err
 	}
@@ -61,11 +66,9 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		if err != nil {
 			return nil, err
 		}
-		self := link{Title: Called(was.Topic, d.languages...), URL: now}
-		if !named(was.Topic) {
-			if err := d.unnamed(&self, last.TopicSI); err != nil {
-				return nil, err
-			}
+		self := link{URL: now}
+		if err := d.call(&self, last.TopicSI, was.Topic, &names); err != nil {
+			return nil, err
 		}
 		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self.Title, of), forField(t)
 		of.History, err = p.history(v, last)

@@ -207,7 +207,11 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 	if h.link, err = d.link(t.TopicSI()); err != nil {
 		return h, err
 	}
-	if text.Value != t.Title(d.languages...) {
+	title, err := d.names.Title(t)
+	if err != nil {
+		return h, err
+	}
+	if text.Value != title {
 		h.Match, h.Kind = valueOf(text.Value), text.Kind.String()
 	}
 	if text.Type != "" && text.Type != tmdm.PSIDefaultNameType {

@@ -4,6 +4,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -74,18 +75,15 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 
 // Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or
 // is nil.
-func Name(t *fragment.Topic, ref fragment.Ref) string {
-	if named(t) {
-		return Called(t)
+func Name(names *fragment.Names, t *fragment.Topic, ref fragment.Ref) (string, error) {
+	if t != nil {
+		title, ok, err := names.Best(t)
+		if ok || err != nil {
+			return label(title), err
+		}
 	}
-	return layout.Cut(words.Short(string(ref)))
+	return layout.Cut(words.Short(string(ref))), nil
 }
 
-// named reports whether a topic is there, and has a name that can be a title.
-func named(t *fragment.Topic) bool {
-	if t == nil {
-		return false
-	}
-	_, ok := t.BestName()
-	return ok
-}
+// label cuts a name for titles and links.
+func label(title string) string { return (&store.Entry{Title: title}).Label() }

@@ -205,6 +205,7 @@ type describer struct {
 	*Pages
 	v         *store.View
 	languages titles.Languages
+	names     fragment.Names // of the topics as they are
 	titles    map[fragment.Ref]link
 
 	by sayers // of the statements of the topic
@@ -222,8 +223,9 @@ type describer struct {
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
-	return &describer{Pages: p, v: v, languages: languages(r, &v.Collection), titles: map[fragment.Ref]link{},
-		order: orderOf(r, &v.Collection)}
+	of := languages(r, &v.Collection)
+	return &describer{Pages: p, v: v, languages: of, names: fragment.Names{In: v.State(), Languages: of},
+		titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
 // languages returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
@@ -390,16 +392,26 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 		l.URL += "?at=" + url.QueryEscape(d.at)
 	}
 	t, err := d.v.Source().Topic(ref)
+	if err == nil {
+		err = d.call(&l, ref, t, &d.names)
+	}
 	if t != nil {
 		l.Notation = notationOf(t)
 	}
-	if named(t) {
-		l.Title = Called(t, d.languages...)
-	} else if err == nil {
-		err = d.unnamed(&l, ref)
-	}
 	d.titles[ref] = l
 	return l, err
+}
+
+// call gives a link the title of a topic, which is nil if it is not there.
+func (d *describer) call(l *link, ref fragment.Ref, t *fragment.Topic, names *fragment.Names) error {
+	if t != nil {
+		title, ok, err := names.Best(t)
+		if ok || err != nil {
+			l.Title = label(title)
+			return err
+		}
+	}
+	return d.unnamed(l, ref)
 }
 
 // reifier leads to the topic that reifies a statement; nil: none does.

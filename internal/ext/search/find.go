@@ -127,11 +127,9 @@ func resultOf(
 		return nil, err
 	}
 	text := match.Text
-	title, ok := t.BestName(languages...)
-	if !ok {
-		if title, err = nodes.NewReader(nodes.SourceOf(languages, view)).Title(t.TopicSI()); err != nil {
-			return nil, err
-		}
+	title, err := nodes.NewReader(nodes.SourceOf(languages, view)).Title(t.TopicSI())
+	if err != nil {
+		return nil, err
 	}
 	return &result{t.TopicSI(), title, text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text),
 		match}, nil

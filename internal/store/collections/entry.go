@@ -148,7 +148,7 @@ func (c *Collection) Entitle(
 	languages := c.Languages()
 	for i := range entries {
 		e := &entries[i]
-		if len(languages) > 0 && e.Deleted == deleting && err == nil {
+		if e.Deleted == deleting && err == nil {
 			e.Title, err = title(cmp.Or(e.Topic, e.TopicSI), languages...)
 		}
 	}

@@ -11,25 +11,14 @@ import (
 
 // Title returns the title of the topic with a TopicSI for a reader of some languages, "" where there is none.
 func (s State) Title(topicSI fragment.Ref, languages ...string) (string, error) {
-	b, err := s.tx.Get(s.id.LocatorKey(keys.TableTopic, topicSI))
-	if b == nil || err != nil {
-		return "", err
-	}
-	return titleIn(b, topicSI, languages)
-}
-
-func titleIn(record []byte, topicSI fragment.Ref, languages []string) (string, error) {
-	title, err := fragment.StoredTitle(record, languages...)
-	if err != nil {
-		err = fmt.Errorf("topic %s: %w", topicSI, err)
-	}
-	return title, err
+	t := s.Titles(languages...)
+	return t.alone(topicSI)
 }
 
 // Titles finds the titles of topics. Those of which the TopicSIs ascend come with one walk over the rows.
 type Titles struct {
-	state     State
-	languages []string
+	state State
+	names fragment.Names
 
 	next   func() (row, error, bool)
 	stop   func()
@@ -45,7 +34,9 @@ const (
 )
 
 // Titles returns what finds the titles of topics. It is to be closed.
-func (s State) Titles(languages ...string) *Titles { return &Titles{state: s, languages: languages} }
+func (s State) Titles(languages ...string) *Titles {
+	return &Titles{state: s, names: fragment.Names{In: s, Languages: languages}}
+}
 
 // Close ends the walk. t may be nil.
 func (t *Titles) Close() {
@@ -57,7 +48,7 @@ func (t *Titles) Close() {
 // Of is [State.Title].
 func (t *Titles) Of(topicSI fragment.Ref) (string, error) {
 	if t.missed == mostMissed {
-		return t.state.Title(topicSI, t.languages...)
+		return t.alone(topicSI)
 	}
 	key := t.state.id.LocatorKey(keys.TableTopic, topicSI)
 	if t.next == nil {
@@ -75,10 +66,27 @@ func (t *Titles) Of(topicSI fragment.Ref) (string, error) {
 		}
 	}
 	if t.more && bytes.Equal(t.at.Key, key) {
-		return titleIn(t.at.Value, topicSI, t.languages)
+		return t.in(t.at.Value, topicSI)
 	}
 	t.missed++
-	return t.state.Title(topicSI, t.languages...)
+	return t.alone(topicSI)
+}
+
+// alone is Of without the walk.
+func (t *Titles) alone(topicSI fragment.Ref) (string, error) {
+	b, err := t.state.tx.Get(t.state.id.LocatorKey(keys.TableTopic, topicSI))
+	if b == nil || err != nil {
+		return "", err
+	}
+	return t.in(b, topicSI)
+}
+
+func (t *Titles) in(record []byte, topicSI fragment.Ref) (string, error) {
+	title, err := t.names.Stored(record)
+	if err != nil {
+		err = fmt.Errorf("topic %s: %w", topicSI, err)
+	}
+	return title, err
 }
 
 func (t *Titles) step() (err error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -119,9 +120,13 @@ func (f *folder) names(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// topic returns a topic of the merged view.
-func (f *folder) topic(ctx context.Context, si string, instances bool) (*merged.Topic, error) {
+// topic returns a topic of the merged view, with titles for a reader of some languages.
+func (f *folder) topic(ctx context.Context, si string, instances bool, languages titles.Languages) (*merged.Topic,
+	error) {
 	args := []string{"topic", "--json"}
+	if len(languages) > 0 {
+		args = append(args, "--lang="+languages.String())
+	}
 	if instances {
 		args = append(args, "--instances")
 	}

@@ -1,6 +1,7 @@
 package nodepages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,7 +84,8 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 		return &Problem{Status: http.StatusBadRequest, Text: texts.NoTopicGiven}
 	}
 	instances := q.Get("instances") != ""
-	t, err := p.topic(r.Context(), si, instances)
+	t, err := p.topic(r.Context(), si, instances,
+		titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")))
 	if err != nil {
 		return err
 	}
@@ -100,8 +102,7 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
 	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + NodePath})
-	called := t.Called(titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ","))...)
-	return p.site.Write(w, http.StatusOK, topicTemplate, called, path, of)
+	return p.site.Write(w, http.StatusOK, topicTemplate, cmp.Or(t.Title, t.TopicSI), path, of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.

@@ -1,0 +1,140 @@
+package fragment
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/internal/titles"
+)
+
+// Lookup finds records of a map.
+type Lookup interface {
+	Topic(si Ref) (*Topic, error)
+	AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error]
+}
+
+// Names finds what topics of a map are called for a reader of some languages, the best first: by their names, or by
+// their labels that are resources (SKOS reference, appendix B). It remembers whether the map has such labels. It is
+// for one state, and not safe for concurrent use.
+type Names struct {
+	In        Lookup // nil: it is not known what topics play in
+	Languages []string
+
+	known bool
+	types map[Ref]string // of associations that lead to labels, as [titles] knows them
+}
+
+// rdfObject is the role of what a property of RDF leads to (docs/rdf.md).
+const rdfObject = "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
+
+// mostPlayed is how many associations of a topic are looked at for its labels: only a topic at the top of very many
+// others plays in more.
+const mostPlayed = 1000
+
+// Best returns the best name of a topic of the map, if there is one that can be a title.
+func (n *Names) Best(t *Topic) (title string, ok bool, err error) {
+	best := t.chooser(n.Languages)
+	if !best.Final() {
+		if err := n.labels(t, &best); err != nil {
+			return "", false, err
+		}
+	}
+	if title, ok = best.Best(); !ok {
+		title, ok = t.literalForm(n.Languages)
+	}
+	return title, ok, nil
+}
+
+// Title is [Names.Best], or else what the TopicSI says.
+func (n *Names) Title(t *Topic) (string, error) {
+	title, ok, err := n.Best(t)
+	if !ok {
+		title = string(t.TopicSI())
+	}
+	return title, err
+}
+
+// Stored is [Names.Title] of a topic in its stored form, which is decoded only where the map has labels that may count.
+func (n *Names) Stored(record []byte) (string, error) {
+	title, final, err := storedTitle(record, n.Languages)
+	if final || err != nil {
+		return title, err
+	}
+	if has, err := n.HaveLabels(); !has || err != nil {
+		return title, err
+	}
+	t, err := UnmarshalTopic(record)
+	if err != nil {
+		return "", err
+	}
+	return n.Title(t)
+}
+
+// expect says which topics will be asked for, where that makes it cheaper.
+func (n *Names) expect(refs []Ref) error {
+	if of, ok := n.In.(interface{ ExpectNames(sis []Ref) error }); ok && len(refs) > 1 {
+		return of.ExpectNames(refs)
+	}
+	return nil
+}
+
+// HaveLabels reports whether the map has labels that are resources: whether it knows the property that leads to them.
+func (n *Names) HaveLabels() (bool, error) {
+	if n.known || n.In == nil {
+		return len(n.types) > 0, nil
+	}
+	types, properties := map[Ref]string{}, []Ref{titles.XLPrefLabel, titles.XLAltLabel}
+	if err := n.expect(properties); err != nil {
+		return false, err
+	}
+	for _, property := range properties {
+		t, err := n.In.Topic(property)
+		if err != nil {
+			return false, err
+		}
+		if t == nil {
+			break
+		}
+		types[t.TopicSI()] = string(property)
+	}
+	n.known, n.types = true, types
+	return len(types) > 0, nil
+}
+
+// labels tells a chooser the labels of a topic.
+func (n *Names) labels(t *Topic, best *titles.Chooser[string]) error {
+	if has, err := n.HaveLabels(); !has || err != nil {
+		return err
+	}
+	var found []Ref
+	var types []string
+	self, played := t.TopicSI(), 0
+	for a, err := range n.In.AssociationsOf(self, AsPlayer) {
+		if err != nil {
+			return err
+		}
+		if typ := n.types[a.Type]; typ != "" {
+			for _, r := range a.Roles {
+				if r.Type == rdfObject && r.Player != self {
+					found, types = append(found, r.Player), append(types, typ)
+				}
+			}
+		}
+		if played++; played == mostPlayed {
+			break
+		}
+	}
+	if err := n.expect(found); err != nil {
+		return err
+	}
+	for i, ref := range found {
+		label, err := n.In.Topic(ref)
+		if err != nil {
+			return fmt.Errorf("label %s: %w", ref, err)
+		}
+		if label != nil {
+			label.literalForms(func(value string, scope []Ref) { tell(best, value, types[i], scope) })
+		}
+	}
+	return nil
+}
