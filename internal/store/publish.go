@@ -104,8 +104,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 	return c, nil
 }
 
-// entitle is [collections.Collection.Entitle] where that may be other titles than those that the entries have: where the
-// map has a language, or labels that are resources.
+// entitle is [collections.Collection.Entitle] where that may change titles: where the map has a language, or labels
+// that are resources.
 func entitle(c *Collection, entries []fragment.Entry, deleting bool, state records.State) error {
 	has, err := len(c.Languages()) > 0, error(nil)
 	if !has {
