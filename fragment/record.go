@@ -3,6 +3,7 @@ package fragment
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
@@ -309,6 +310,19 @@ func (t *Topic) BestName(languages ...string) (title string, ok bool) {
 		title, ok = t.literalForm(languages)
 	}
 	return title, ok
+}
+
+// NameIn returns the best name of t in a language (a primary subtag of BCP 47), or without one, where that is "". ok is
+// false where the best name for a reader of it is in another one.
+func (t *Topic) NameIn(language string) (name string, ok bool) {
+	var languages []string
+	if language != "" {
+		languages = []string{language}
+	}
+	best := t.chooser(languages)
+	name, ok = best.Best()
+	primary, _, _ := strings.Cut(best.Language(), "-")
+	return name, ok && primary == language
 }
 
 // chooser has been told the names of t.

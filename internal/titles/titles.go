@@ -187,3 +187,6 @@ func (c *Chooser[T]) Best() (value T, ok bool) { return c.best.value, c.found }
 func (c *Chooser[T]) Final() bool {
 	return c.found && c.best.group() == 0 && c.best.kind <= literalForm
 }
+
+// Language returns the language of the best name, "" where it has none.
+func (c *Chooser[T]) Language() string { return c.best.language.String() }

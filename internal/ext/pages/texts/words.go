@@ -12,6 +12,9 @@ const (
 	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes " +
 		"on from there."
 	TopicsOf = "Topics of "
+	Listing  = "A–Z"
+
+	NoLanguage = "without a language"
 	Compared = "What differs in "
 	Node     = "Node"
 

@@ -33,7 +33,7 @@ func changesOf(t *txn.Tx, id keys.Source) *changes {
 func change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
 	c := changesOf(t, id)
 	var entry []byte
-	for _, e := range Entries(topic) {
+	for _, e := range allEntries(topic) {
 		entry = appendEntry(entry[:0], e, topic.TopicSI())
 		if n := c.steps[string(entry)] + step; n == 0 {
 			delete(c.steps, string(entry))

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -66,18 +67,24 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 		}
 	}
 	clear(l.seen)
-	kept, err := records.Kept(l.Tx())
-	switch _, ok := kept[name]; {
+	switch err := current(l.Tx()); {
 	case err != nil:
 		return nil, err
-	case !ok:
-		return nil, ErrLeftBehind
 	case len(q.Words) == 0:
 		return &Found{}, nil
 	case len(q.Words) == 1:
 		return l.findWord(q, at, limit)
 	}
 	return l.findWords(q, at, limit)
+}
+
+// current returns an error where the index does not agree with the topics.
+func current(t *txn.Tx) error {
+	kept, err := records.Kept(t)
+	if _, ok := kept[name]; err == nil && !ok {
+		err = ErrLeftBehind
+	}
+	return err
 }
 
 // looking is the work of one request. It looks at the record of a topic once, however many entries the topic has.

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
+	terms "github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -41,6 +42,9 @@ func someNames(t *rapid.T) (names []fragment.Name) {
 		n := fragment.Name{Value: strings.Join(rapid.SliceOfN(word, 0, 3).Draw(t, "words"), " "), Type: tmdm.PSIDefaultNameType}
 		if rapid.IntRange(0, 4).Draw(t, "variant") == 0 {
 			n.Variants = []fragment.Variant{{Value: word.Draw(t, "value"), Datatype: tmdm.XSDString, Scope: []fragment.Ref{"http://t"}}}
+		}
+		if tag := rapid.SampledFrom([]string{"", "", "en", "pt-BR"}).Draw(t, "language"); tag != "" {
+			n.Scope = []fragment.Ref{terms.LanguageNamespace + fragment.Ref(tag)}
 		}
 		names = append(names, n)
 	}
@@ -212,7 +216,7 @@ func finds(t *rapid.T, s records.State, topics map[int]*fragment.Topic, q Query,
 func entriesOf(topics map[int]*fragment.Topic) []string {
 	all := map[string]bool{}
 	for _, topic := range topics {
-		for _, e := range Entries(topic) {
+		for _, e := range allEntries(topic) {
 			all[string(appendEntry(nil, e, topic.TopicSI()))] = true
 		}
 	}
@@ -221,7 +225,7 @@ func entriesOf(topics map[int]*fragment.Topic) []string {
 
 func storedEntries(t *rapid.T, tx *txn.Tx, id keys.Source) []string {
 	all := []string{}
-	for _, rank := range "01234" {
+	for _, rank := range "01234L" {
 		for entry, err := range entriesWith(tx, id, []byte{byte(rank)}, nil) {
 			require.NoError(t, err)
 			all = append(all, string(entry))

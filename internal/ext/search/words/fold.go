@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
+	"golang.org/x/text/collate"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -66,5 +67,5 @@ var withoutStroke = map[rune]string{
 	'ə': "e", 'ŋ': "n",
 }
 
-// rules names the rules by which text is folded and cut, with the version of Unicode.
-const rules = "1 Unicode " + norm.Version
+// rules names the rules by which text is folded, cut and listed, with the versions of Unicode and of its collation.
+const rules = "2 Unicode " + norm.Version + " CLDR " + collate.CLDRVersion

@@ -42,7 +42,7 @@ func (c *collector) Topic(t *fragment.Topic) error {
 		}
 	}
 	c.last = ref
-	for _, e := range Entries(t) {
+	for _, e := range allEntries(t) {
 		if err := c.add(e, ref); err != nil {
 			return err
 		}

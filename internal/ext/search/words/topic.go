@@ -49,7 +49,7 @@ type Entry struct {
 	Word string
 }
 
-// Entries returns the entries of a topic, by their words.
+// Entries returns the entries of a topic by which it is found, by their words.
 func Entries(t *fragment.Topic) []Entry {
 	all := make([]Entry, 0, 8)
 	topicTexts(t, func(text Text) bool {
@@ -69,6 +69,9 @@ func Entries(t *fragment.Topic) []Entry {
 	}
 	return all
 }
+
+// allEntries returns all entries of a topic: those of its words, and those by which it is listed.
+func allEntries(t *fragment.Topic) []Entry { return append(Entries(t), listings(t)...) }
 
 // best returns the entries by their words, each word once, with its best rank.
 func best(all []Entry) []Entry {

@@ -1,0 +1,225 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+	terms "github.com/tmshare/tmshare/internal/words"
+)
+
+// listing is what the page of a map says that lists its topics from A to Z.
+type listing struct {
+	Languages []choice // in which topics are listed
+	Letters   []choice
+	Type      *link // the topics are its instances; nil: they are all
+	All       string
+	Topics    []link
+	Count     int // of topics under the letter
+	pager
+}
+
+// choice is a link to a page like this one.
+type choice struct {
+	Title, URL string
+	Here       bool // it is this one
+}
+
+// pager leads to the other pages of a list. An address is "" where there is none, or it is this page.
+type pager struct {
+	Number, Pages               int
+	First, Previous, Next, Last string
+}
+
+// pagerOf returns the links from a page of a list: to returns the address of the page with a number.
+func pagerOf(number, pages int, to func(number int) string) pager {
+	p := pager{Number: number, Pages: pages}
+	if number > 1 {
+		p.First, p.Previous = to(1), to(number-1)
+	}
+	if number < pages {
+		p.Next, p.Last = to(number+1), to(pages)
+	}
+	return p
+}
+
+// mostOfType is how many instances a type may have, so that only they are listed.
+const mostOfType = 10_000
+
+// Listing answers with topics from A to Z: those whose names in the language ?in= begin with ?letter=, and are
+// instances of the topic with the key ?type=. Without ?in=, the language is the first one of who asks in which topics
+// are listed.
+func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	number, err := web.Number(r, "page", 1)
+	if err != nil {
+		return err
+	}
+	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
+		d := p.describer(v, r)
+		of := &listing{All: "?" + without(r, "type", "page")}
+		in, err := d.listedIn(r, of)
+		if err != nil {
+			return nil, listingProblem(err)
+		}
+		letters, err := words.Letters(v.State(), in)
+		if err != nil {
+			return nil, listingProblem(err)
+		}
+		letter := ""
+		if len(letters) > 0 {
+			letter = cmp.Or(r.URL.Query().Get("letter"), letters[0])
+		}
+		for _, l := range letters {
+			of.Letters = append(of.Letters, choice{l, "?" + with(r, "letter", l, "page", ""), l == letter})
+		}
+		instances, err := d.instancesOf(r, of)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.under(of, in, letter, instances, int(max(min(number, 1<<30), 1))); err != nil {
+			return nil, err
+		}
+		of.pager = pagerOf(int(number), (of.Count+most-1)/most, func(n int) string {
+			return "?" + with(r, "page", strconv.Itoa(n))
+		})
+		title := texts.Listing
+		if of.Type != nil {
+			title = of.Type.Title + ", " + title
+		}
+		return &page{Title: title, Path: p.Trail(&v.Collection), Of: of}, nil
+	})
+}
+
+func listingProblem(err error) error {
+	if errors.Is(err, words.ErrLeftBehind) {
+		return web.Problemf(http.StatusServiceUnavailable, "%s", err)
+	}
+	return err
+}
+
+// listedIn returns the language of a listing, and says which ones there are.
+func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error) {
+	all, err := words.Languages(d.v.State())
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	query := r.URL.Query()
+	in, chosen := query.Get("in"), query.Has("in")
+	for _, l := range d.languages {
+		if primary, _, _ := strings.Cut(l, "-"); !chosen && slices.Contains(all, primary) {
+			in, chosen = primary, true
+		}
+	}
+	if !chosen {
+		in = all[0] // names without a language, where there are any
+	}
+	for _, tag := range all {
+		title := texts.NoLanguage
+		if tag != "" {
+			title = cmp.Or(terms.Word(terms.LanguageNamespace+tag), tag)
+		}
+		of.Languages = append(of.Languages, choice{title, "?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
+	}
+	return in, nil
+}
+
+// instancesOf returns the instances of the type that is asked for; nil: all topics are.
+func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]bool, error) {
+	key := r.URL.Query().Get("type")
+	if key == "" {
+		return nil, nil
+	}
+	last, err := d.v.Last(key)
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no type with the key %s in %s", key, d.v.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	typ, err := d.link(last.TopicSI)
+	if err != nil {
+		return nil, err
+	}
+	of.Type = &typ
+	instances := map[fragment.Ref]bool{}
+	for a, err := range d.v.Source().AssociationsOf(last.TopicSI, fragment.AsType) {
+		if err != nil {
+			return nil, err
+		}
+		if _, instance, ok := a.TypeInstance(); ok {
+			instances[instance] = true
+		}
+		if len(instances) > mostOfType {
+			return nil, web.Problemf(http.StatusBadRequest,
+				"%s has more than %d instances: list all topics, or search for them", typ.Title, mostOfType)
+		}
+	}
+	return instances, nil
+}
+
+// under adds the topics of a page of those under a letter, and counts all of these.
+func (d *describer) under(of *listing, in, letter string, only map[fragment.Ref]bool, number int) error {
+	var refs []fragment.Ref
+	for ref, err := range words.UnderLetter(d.v.State(), in, letter) {
+		if err != nil {
+			return err
+		}
+		if only != nil && !only[ref] {
+			continue
+		}
+		if of.Count >= (number-1)*most && len(refs) < most {
+			refs = append(refs, ref)
+		}
+		of.Count++
+	}
+	if err := d.v.State().ExpectNames(refs); err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		l, err := d.link(ref)
+		if err != nil {
+			return err
+		}
+		t, err := d.v.Source().Topic(ref)
+		if err != nil {
+			return err
+		}
+		if name, ok := t.NameIn(in); ok {
+			l.Title = name
+		}
+		of.Topics = append(of.Topics, l)
+	}
+	return nil
+}
+
+// with returns the query of a request with other values of some parameters, which are pairs of names and values. One
+// without a value goes, but for that of a language, which may be none.
+func with(r *http.Request, pairs ...string) string {
+	q := r.URL.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		if q.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" && pairs[i] != "in" {
+			q.Del(pairs[i])
+		}
+	}
+	return q.Encode()
+}
+
+// without returns the query of a request without some parameters.
+func without(r *http.Request, names ...string) string {
+	q := url.Values{}
+	for name, values := range r.URL.Query() {
+		if !slices.Contains(names, name) {
+			q[name] = values
+		}
+	}
+	return q.Encode()
+}

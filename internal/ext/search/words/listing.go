@@ -1,0 +1,288 @@
+package words
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/titles"
+	terms "github.com/tmshare/tmshare/internal/words"
+)
+
+// listed is the rank of the entries by which topics are listed from A to Z. Their words are a language, which is "" for
+// names without one, the byte 1, and the beginning of a name as the language sorts it.
+const listed Rank = 'L'
+
+const behindLanguage = "\x01"
+
+// The limits of what a listing knows.
+const (
+	listedRunes     = 24 // of a name: those with the same beginning are in the order of their TopicSIs
+	listedLanguages = 64 // of a topic
+)
+
+// listings returns the entries by which a topic is listed: one for each language of its names.
+func listings(t *fragment.Topic) (all []Entry) {
+	if len(t.Names) == 0 {
+		return nil
+	}
+	languages := make([]string, 0, 4)
+	for i := range t.Names {
+		primary := ""
+		for _, theme := range t.Names[i].Scope {
+			if tag, ok := titles.LanguageOf(theme); ok {
+				primary, _, _ = strings.Cut(tag.String(), "-")
+				break
+			}
+		}
+		if !slices.Contains(languages, primary) && len(languages) < listedLanguages {
+			languages = append(languages, primary)
+		}
+	}
+	for _, l := range languages {
+		if name, ok := t.NameIn(l); ok {
+			all = append(all, Entry{listed, l + behindLanguage + alphabetOf(l).key(name)})
+		}
+	}
+	return all
+}
+
+// alphabet knows how a language sorts letters: by their primary weights (UTS #10 §1.1), in which case and accents do
+// not count unless they make another letter. It is safe for concurrent use.
+type alphabet struct {
+	ascii [utf8.RuneSelf]string
+
+	mu     sync.RWMutex
+	others map[rune]string
+	weigh  func(text string) string
+
+	headings sync.Mutex
+	compare  func(a, b string) int // with all differences, not only primary ones
+}
+
+var alphabets sync.Map // by the tags of languages
+
+func alphabetOf(tag string) *alphabet {
+	if a, ok := alphabets.Load(tag); ok {
+		return a.(*alphabet)
+	}
+	c := collate.New(language.Make(tag), collate.Loose)
+	a := &alphabet{others: map[rune]string{}, compare: terms.Collator(tag), weigh: func(text string) string {
+		var b collate.Buffer
+		return withoutZeros(primary(c.KeyFromString(&b, text)))
+	}}
+	for r := range a.ascii {
+		a.ascii[r] = a.weigh(string(rune(r)))
+	}
+	kept, _ := alphabets.LoadOrStore(tag, a)
+	return kept.(*alphabet)
+}
+
+// primary returns the primary weights of a collation key. They have two bytes, or three where the first one is greater
+// than 127; a weight of zero ends them.
+func primary(key []byte) []byte {
+	n := 0
+	for n+1 < len(key) && (key[n] != 0 || key[n+1] != 0) {
+		n += 2
+		if key[n-2] > 127 {
+			n++
+		}
+	}
+	return key[:min(n, len(key))]
+}
+
+// withoutZeros writes bytes so that they keep their order, and have none that is zero.
+func withoutZeros(weights []byte) string {
+	var b strings.Builder
+	for _, c := range weights {
+		if c <= 1 {
+			b.WriteByte(1)
+			c++
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func (a *alphabet) rune(r rune) string {
+	if r < utf8.RuneSelf {
+		return a.ascii[r]
+	}
+	a.mu.RLock()
+	w, ok := a.others[r]
+	a.mu.RUnlock()
+	if !ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		w = a.weigh(string(r))
+		a.others[r] = w
+	}
+	return w
+}
+
+// key returns what the beginning of a name is sorted by.
+func (a *alphabet) key(name string) string {
+	var b strings.Builder
+	b.Grow(3 * listedRunes)
+	n := 0
+	for _, r := range norm.NFC.String(name[:min(len(name), 8*listedRunes)]) {
+		w := a.rune(r)
+		if w == "" || n == 0 && unicode.IsSpace(r) {
+			continue
+		}
+		b.WriteString(w)
+		if n++; n == listedRunes {
+			break
+		}
+	}
+	return b.String()
+}
+
+// Headings of what begins with no letter.
+const (
+	Symbols = "#"
+	Digits  = "0–9"
+)
+
+// heading returns the letter under which a name is listed.
+func (a *alphabet) heading(name string) string {
+	a.headings.Lock()
+	defer a.headings.Unlock()
+	for _, r := range norm.NFC.String(name[:min(len(name), 8*listedRunes)]) {
+		w := a.rune(r)
+		switch {
+		case w == "" || unicode.IsSpace(r):
+			continue
+		case w < a.ascii['0']:
+			return Symbols
+		case w <= a.ascii['9']:
+			return Digits
+		}
+		base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
+		for _, letter := range append([]rune("abcdefghijklmnopqrstuvwxyz"), base) {
+			if letter != r && strings.HasPrefix(w, a.rune(letter)) { // its accent makes no other letter, or it is sorted as several
+				return string(unicode.ToUpper(letter))
+			}
+		}
+		first := unicode.ToLower(r)
+		for _, letter := range "åäæöøñ" { // of two that are one letter in the language, the one that it writes itself
+			if w == a.rune(letter) && a.compare(string(letter), string(first)) < 0 {
+				first = letter
+			}
+		}
+		return string(unicode.ToUpper(first))
+	}
+	return Symbols
+}
+
+// span returns where what is listed under a heading begins and ends: what comes behind the end, and does not begin with
+// it, is under another one.
+func (a *alphabet) span(heading string) (first, last string) {
+	switch heading {
+	case Symbols:
+		return "", a.ascii['0']
+	case Digits:
+		return a.ascii['0'], a.ascii['9']
+	}
+	w := a.key(heading)
+	return w, w
+}
+
+// Languages returns the languages in which topics of a source are listed, "" for names without one, in the order of
+// their tags.
+func Languages(s records.State) (all []string, err error) {
+	if err := current(s.Tx()); err != nil {
+		return nil, err
+	}
+	after := []byte{byte(listed)}
+	for {
+		found := false
+		for entry, err := range entriesWith(s.Tx(), s.ID(), []byte{byte(listed)}, after) {
+			if err != nil {
+				return nil, err
+			}
+			tag, _, _ := bytes.Cut(entry[1:], []byte(behindLanguage))
+			all = append(all, string(tag))
+			after, found = append([]byte{byte(listed)}, string(tag)+behindLanguage+"\xFF\xFF\xFF\xFF"...), true
+			break
+		}
+		if !found {
+			return all, nil
+		}
+	}
+}
+
+// mostLetters is how many letters a listing has at most: Chinese has one for each character.
+const mostLetters = 100
+
+// Letters returns the headings under which topics of a source are listed in a language, in their order. There may be
+// more than it returns where there are very many.
+func Letters(s records.State, tag string) (all []string, err error) {
+	a := alphabetOf(tag)
+	prefix := append([]byte{byte(listed)}, tag+behindLanguage...)
+	after := prefix
+	for range mostLetters {
+		heading := ""
+		for entry, err := range entriesWith(s.Tx(), s.ID(), prefix, after) {
+			if err != nil {
+				return nil, err
+			}
+			t, err := s.Topic(topicOf(entry))
+			if err != nil {
+				return nil, err
+			}
+			name := ""
+			if t != nil {
+				name, _ = t.NameIn(tag)
+			}
+			heading = a.heading(name)
+			break
+		}
+		if heading == "" {
+			return all, nil
+		}
+		if !slices.Contains(all, heading) {
+			all = append(all, heading)
+		}
+		_, last := a.span(heading)
+		if heading == Symbols { // the digits themselves are not under it
+			after = append(bytes.Clone(prefix), last...)
+			after = after[:len(after)-1]
+			after = append(after, last[len(last)-1]-1, 0xFF)
+		} else {
+			after = append(append(bytes.Clone(prefix), last...), 0xFF, 0xFF)
+		}
+	}
+	return all, nil
+}
+
+// UnderLetter iterates over the topics of a source that are listed in a language under a heading, in the order of the
+// language.
+func UnderLetter(s records.State, tag, heading string) iter.Seq2[fragment.Ref, error] {
+	return func(yield func(fragment.Ref, error) bool) {
+		first, last := alphabetOf(tag).span(heading)
+		prefix := append([]byte{byte(listed)}, tag+behindLanguage...)
+		for entry, err := range entriesWith(s.Tx(), s.ID(), prefix, append(bytes.Clone(prefix), first...)) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			word, _, _ := split(entry)
+			key := string(word[len(prefix):])
+			begins := strings.HasPrefix(key, last)
+			if key > last && !begins || heading == Symbols && begins || !yield(topicOf(entry), nil) {
+				return
+			}
+		}
+	}
+}
