@@ -15,8 +15,8 @@ const (
 	Listing  = "A–Z"
 
 	NoLanguage = "without a language"
-	Compared = "What differs in "
-	Node     = "Node"
+	Compared   = "What differs in "
+	Node       = "Node"
 
 	// Kinds of maps that are written elsewhere.
 	Replica = "replica"
