@@ -213,7 +213,8 @@ func Languages(s records.State) (all []string, err error) {
 			}
 			tag, _, _ := bytes.Cut(entry[1:], []byte(behindLanguage))
 			all = append(all, string(tag))
-			after, found = append([]byte{byte(listed)}, string(tag)+behindLanguage+"\xFF\xFF\xFF\xFF"...), true
+			after = append([]byte{byte(listed)}, string(tag)+behindLanguage+"\xFF\xFF\xFF\xFF"...)
+			found = true
 			break
 		}
 		if !found {
