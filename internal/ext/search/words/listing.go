@@ -2,6 +2,7 @@ package words
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -204,23 +205,20 @@ func Languages(s records.State) (all []string, err error) {
 	if err := current(s.Tx()); err != nil {
 		return nil, err
 	}
-	after := []byte{byte(listed)}
-	for {
-		found := false
-		for entry, err := range entriesWith(s.Tx(), s.ID(), []byte{byte(listed)}, after) {
+	prefix := []byte{byte(listed)}
+	for after, found := prefix, true; found; {
+		found = false
+		for entry, err := range entriesWith(s.Tx(), s.ID(), prefix, after) {
 			if err != nil {
 				return nil, err
 			}
 			tag, _, _ := bytes.Cut(entry[1:], []byte(behindLanguage))
 			all = append(all, string(tag))
-			after = append([]byte{byte(listed)}, string(tag)+behindLanguage+"\xFF\xFF\xFF\xFF"...)
-			found = true
+			after, found = fmt.Appendf(nil, "%c%s%s\xFF\xFF\xFF\xFF", listed, tag, behindLanguage), true
 			break
 		}
-		if !found {
-			return all, nil
-		}
 	}
+	return all, nil
 }
 
 // mostLetters is how many letters a listing has at most: Chinese has one for each character.
