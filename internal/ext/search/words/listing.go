@@ -171,7 +171,8 @@ func (a *alphabet) heading(name string) string {
 		}
 		base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
 		for _, letter := range append([]rune("abcdefghijklmnopqrstuvwxyz"), base) {
-			if letter != r && strings.HasPrefix(w, a.rune(letter)) { // its accent makes no other letter, or it is sorted as several
+			// its accent makes no other letter, or it is sorted as several
+			if letter != r && strings.HasPrefix(w, a.rune(letter)) {
 				return string(unicode.ToUpper(letter))
 			}
 		}
