@@ -169,7 +169,9 @@ func (r *reader[T]) name(best *titles.Chooser[T], value, typ T) {
 	best.Name(value)
 	best.Type(typ)
 	for range r.count() {
-		best.Theme(r.text())
+		if theme := r.text(); !best.Loses() {
+			best.Theme(theme)
+		}
 	}
 	best.End()
 }

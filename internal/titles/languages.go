@@ -39,10 +39,13 @@ func (l Languages) place(tag *Tag) int {
 				return i*closeness + c
 			}
 		}
-		return len(l)*closeness + 1
+		return l.none() + 1
 	}
-	return len(l) * closeness
+	return l.none()
 }
+
+// none is the place of no language.
+func (l Languages) none() int { return len(l) * closeness }
 
 func fits(r string, tag []byte) int {
 	switch {
@@ -75,31 +78,40 @@ func (t *Tag) compare(other *Tag) int { return bytes.Compare(t.text[:t.n], other
 
 // LanguageOf returns the language of which an IRI is an identifier.
 func LanguageOf[T ~string | []byte](identifier T) (tag Tag, ok bool) {
-	for _, namespace := range words.LanguageNamespaces {
-		if len(identifier) <= len(namespace) || string(identifier[:len(namespace)]) != namespace {
-			continue
-		}
-		rest := identifier[len(namespace):]
-		if len(rest) < 2 || len(rest) > longestTag {
-			return tag, false
-		}
-		for i := range len(rest) {
-			c := rest[i]
-			switch {
-			case 'A' <= c && c <= 'Z':
-				c += 'a' - 'A'
-			case 'a' <= c && c <= 'z', i > 0 && ('0' <= c && c <= '9' || c == '-'):
-			default:
-				return Tag{}, false
-			}
-			tag.text[i] = c
-		}
-		tag.n = uint8(len(rest))
-		tag.shorten()
-		return tag, true
+	end := len(identifier) // of the namespace
+	for end > 0 && identifier[end-1] != '/' && identifier[end-1] != '#' {
+		end--
 	}
-	return tag, false
+	rest, known := identifier[end:], false
+	for _, namespace := range namespaces[end%len(namespaces)] {
+		known = known || string(identifier[:end]) == namespace
+	}
+	if !known || len(rest) < 2 || len(rest) > longestTag {
+		return tag, false
+	}
+	for i := range len(rest) {
+		c := rest[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case 'a' <= c && c <= 'z', i > 0 && ('0' <= c && c <= '9' || c == '-'):
+		default:
+			return Tag{}, false
+		}
+		tag.text[i] = c
+	}
+	tag.n = uint8(len(rest))
+	tag.shorten()
+	return tag, true
 }
+
+// namespaces are those of languages, by their lengths.
+var namespaces = func() (byLength [64][]string) {
+	for _, namespace := range words.LanguageNamespaces {
+		byLength[len(namespace)%64] = append(byLength[len(namespace)%64], namespace)
+	}
+	return byLength
+}()
 
 // shorten replaces a code of three letters where there is one of two: BCP 47 has that alone.
 func (t *Tag) shorten() {

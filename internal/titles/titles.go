@@ -114,7 +114,8 @@ type Chooser[T ~string | []byte] struct {
 
 // Name begins the next name. Its types and themes follow, and End.
 func (c *Chooser[T]) Name(value T) {
-	c.now = name[T]{value: value, kind: other, place: c.Languages.place(&Tag{})}
+	n := &c.now
+	n.value, n.kind, n.never, n.foreign, n.language.n, n.place = value, other, false, 0, 0, c.Languages.none()
 }
 
 // Type tells an identifier of the type of the name.
@@ -146,6 +147,9 @@ func less(place int, tag *Tag, otherPlace int, otherTag *Tag) bool {
 	return tag.compare(otherTag) < 0
 }
 
+// Loses reports whether the name cannot be the best one any more, whatever themes follow.
+func (c *Chooser[T]) Loses() bool { return c.now.never || c.found && c.now.group() > c.best.group() }
+
 // End ends the name, and reports whether it is the best one so far.
 func (c *Chooser[T]) End() bool {
 	n := &c.now
@@ -170,6 +174,9 @@ func (n *name[T]) betterThan(m *name[T]) bool {
 }
 
 func isBlank[T ~string | []byte](value T) bool {
+	if len(value) > 0 && ' ' < value[0] && value[0] < utf8.RuneSelf {
+		return false // as nearly all
+	}
 	for len(value) > 0 {
 		r, size := utf8.DecodeRuneInString(string(value[:min(len(value), utf8.UTFMax)]))
 		if !unicode.IsSpace(r) {
