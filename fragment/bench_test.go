@@ -11,6 +11,8 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -89,14 +91,18 @@ func BenchmarkFragments(b *testing.B) {
 
 var genLocator = rapid.SampledFrom([]tmdm.Locator{"h:", "h:a", "h:ab", "h:b", "http://東京/", "http://long.example.org/with/a/path#and-a-fragment"})
 
-// genLocators draws a set: in order, nil where it is empty.
-var genLocators = rapid.Custom(func(t *rapid.T) []tmdm.Locator {
-	set := rapid.SliceOfNDistinct(genLocator, 0, 4, rapid.ID).Draw(t, "set")
-	if len(set) == 0 {
-		return nil
-	}
-	return sorted(set)
-})
+var genLocators = genSet(genLocator)
+
+// genSet draws a set: in order, nil where it is empty.
+func genSet(of *rapid.Generator[tmdm.Locator]) *rapid.Generator[[]tmdm.Locator] {
+	return rapid.Custom(func(t *rapid.T) []tmdm.Locator {
+		set := rapid.SliceOfNDistinct(of, 0, 4, rapid.ID).Draw(t, "set")
+		if len(set) == 0 {
+			return nil
+		}
+		return sorted(set)
+	})
+}
 
 func sorted(set []tmdm.Locator) []tmdm.Locator {
 	one := fragment.Association{Scope: set}
@@ -111,13 +117,27 @@ var genText = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "ab", "\x00", "a\n
 // genIDs draws item identifiers, which say nothing.
 var genIDs = genLocators
 
+// genType draws types that decide about titles, too, and genScope languages.
+var (
+	genType  = rapid.OneOf(genLocator, rapid.SampledFrom(append([]fragment.Ref{titles.LiteralForm, tmdm.PSIDefaultNameType}, labels()...)))
+	genScope = genSet(rapid.OneOf(genLocator, rapid.SampledFrom([]fragment.Ref{words.LanguageNamespace + "en", words.LanguageNamespace + "de-at",
+		"http://lexvo.org/id/iso639-3/deu", tmdm.PSISort})))
+)
+
+func labels() (all []fragment.Ref) {
+	for _, property := range titles.Labels {
+		all = append(all, fragment.Ref(property))
+	}
+	return all
+}
+
 var genTopic = rapid.Custom(func(t *rapid.T) *fragment.Topic {
 	topic := &fragment.Topic{Provisional: rapid.Bool().Draw(t, "provisional")}
 	topic.SubjectIdentifiers = rapid.SliceOfNDistinct(genLocator, 1, 4, rapid.ID).Draw(t, "identifiers")
 	topic.SubjectLocators = genLocators.Draw(t, "locators")
 	for i := range rapid.IntRange(0, 3).Draw(t, "names") {
 		n := fragment.Name{
-			Value: fmt.Sprint(i, genText.Draw(t, "value")), Type: genLocator.Draw(t, "type"), Scope: genLocators.Draw(t, "scope"),
+			Value: fmt.Sprint(i, genText.Draw(t, "value")), Type: genType.Draw(t, "type"), Scope: genScope.Draw(t, "scope"),
 			Reifier: genReifier.Draw(t, "reifier"), ItemIdentifiers: genIDs.Draw(t, "ids"),
 		}
 		for j := range rapid.IntRange(0, 3).Draw(t, "variants") {
@@ -130,8 +150,8 @@ var genTopic = rapid.Custom(func(t *rapid.T) *fragment.Topic {
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "occurrences") {
 		topic.Occurrences = append(topic.Occurrences, fragment.Occurrence{
-			Value: fmt.Sprint(i, genText.Draw(t, "value")), Datatype: genText.Draw(t, "datatype"), Type: genLocator.Draw(t, "type"),
-			Scope: genLocators.Draw(t, "scope"), Reifier: genReifier.Draw(t, "reifier"), ItemIdentifiers: genIDs.Draw(t, "ids"),
+			Value: fmt.Sprint(i, genText.Draw(t, "value")), Datatype: genText.Draw(t, "datatype"), Type: genType.Draw(t, "type"),
+			Scope: genScope.Draw(t, "scope"), Reifier: genReifier.Draw(t, "reifier"), ItemIdentifiers: genIDs.Draw(t, "ids"),
 		})
 	}
 	topic.Canonical()

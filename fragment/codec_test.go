@@ -18,9 +18,10 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	testenv.Check(t, 50, 200, func(t *rapid.T) {
 		topic := genTopic.Draw(t, "topic")
 		stored := fragment.MarshalTopic(topic)
-		title, err := (&fragment.Names{}).Stored(stored)
+		languages := rapid.SampledFrom([][]string{nil, {"de"}, {"en", "de"}}).Draw(t, "languages")
+		title, err := (&fragment.Names{Languages: languages}).Stored(stored)
 		require.NoError(t, err)
-		require.Equal(t, topic.Title(), title)
+		require.Equal(t, topic.Title(languages...), title)
 		read, err := fragment.UnmarshalTopic(stored)
 		require.NoError(t, err)
 		require.Equal(t, topic, read)
