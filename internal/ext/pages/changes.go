@@ -114,27 +114,6 @@ func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, er
 	return all, nil
 }
 
-// history returns the last changes of a topic up to an entry, the newest first, as far as they are kept.
-func (p *Pages) history(v *store.View, e *store.Entry) ([]change, error) {
-	var all []change
-	for {
-		made, err := p.changeOf(v, e)
-		if err != nil {
-			return nil, err
-		}
-		if len(all) > 0 {
-			made.Since = p.URLs.Topic(&v.Collection, e.TopicSI) + "/compare" + Ending + "?" +
-				url.Values{"from": {feeds.FormatTime(e.Updated)}}.Encode()
-		}
-		if all = append(all, made); e.Prior <= v.Horizon || len(all) == newest {
-			return all, nil
-		}
-		if e, err = v.Entry(e.Prior); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
 // those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead
 // here with both.

@@ -48,9 +48,9 @@ func TestNodesWithoutANameAreShownWhereTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	n := vocabulary(t)
 	for about, want := range map[string]string{
-		"Vehicle": "supertype has part some ( Wheel or Sail )",
+		"Vehicle": "Supertypes has part some ( Wheel or Sail )",
 		"parts":   "Wheel a text Sail",
-		"dog":     "preferred label as subject , with object hound",
+		"dog":     "preferred label hound",
 		"order":   "street (example.org) Kirkegata town (example.org) country (example.org) no (example.org)",
 	} {
 		a := n.MustGet(served.TopicPath("voc", "http://example.org/"+about) + pages.Ending)

@@ -211,7 +211,7 @@ func TestPagesOfHostileMaps(t *testing.T) {
 	topic := "/topicmaps/m/topics/" + fragment.Key("http://x/t") + pages.Ending
 	p := n.Page(topic)
 	assert.Contains(t, p.Text, "<script>alert(", "shown as text")
-	assert.Contains(t, p.Text, "There are more names than this page shows")
+	assert.Contains(t, p.Text, "1 to 100 of 10,000")
 	assert.Contains(t, p.Text, "1,000,000 bytes")
 	assert.Less(t, len(n.MustGet(topic).Bytes), 64<<10)
 	for _, path := range []string{"/topicmaps/m.html", "/topicmaps/m/fragments.html", "/topicmaps/m/types.html"} {
@@ -219,53 +219,139 @@ func TestPagesOfHostileMaps(t *testing.T) {
 	}
 }
 
-// What a topic takes part in has as many pages as it needs; together they have all, each once.
+// Each list of a topic has as many pages as it needs. They lead to each other, forwards and backwards, and have all of
+// it together, each once and in order.
 func TestLargeTopicsHaveSeveralPages(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
 	const many = 333
 	var doc strings.Builder
-	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="hub"><subjectIdentifier href="http://x/hub"/></topic>`)
+	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="of"><subjectIdentifier href="http://x/of"/></topic><topic id="hub"><subjectIdentifier href="http://x/hub"/>`)
 	for i := range many {
-		fmt.Fprintf(&doc, `<topic id="i%d"><instanceOf><topicRef href="#hub"/></instanceOf><name><value>instance %03d</value></name></topic>`, i, i)
-		fmt.Fprintf(&doc, `<association><type><topicRef href="#hub"/></type><role><type><topicRef href="#hub"/></type><topicRef href="#hub"/></role><role><type><topicRef href="#hub"/></type><topicRef href="#i%d"/></role></association>`, i)
+		fmt.Fprintf(&doc, `<instanceOf><topicRef href="#t%d"/></instanceOf>`, i)
+	}
+	for i := range many {
+		fmt.Fprintf(&doc, `<name><value>name %03d</value></name>`, i)
+	}
+	for i := range many {
+		fmt.Fprintf(&doc, `<occurrence><type><topicRef href="#of"/></type><resourceData>occurrence %03d</resourceData></occurrence>`, i)
+	}
+	doc.WriteString(`</topic>`)
+	for i := range many {
+		fmt.Fprintf(&doc, `<topic id="t%[1]d"><name><value>type %03[1]d</value></name></topic><topic id="i%[1]d"><instanceOf><topicRef href="#hub"/></instanceOf><name><value>instance %03[1]d</value></name></topic>`, i)
+		for _, kind := range []string{"one", "two"} {
+			fmt.Fprintf(&doc, `<topic id="%[1]s%[2]d"><name><value>%[1]s %03[2]d</value></name></topic><topic id="%[1]s"><subjectIdentifier href="http://x/%[1]s"/></topic>`, kind, i)
+			fmt.Fprintf(&doc, `<association><type><topicRef href="#%[1]s"/></type><role><type><topicRef href="#of"/></type><topicRef href="#hub"/></role><role><type><topicRef href="#of"/></type><topicRef href="#%[1]s%[2]d"/></role></association>`, kind, i)
+		}
 	}
 	doc.WriteString(`</topicMap>`)
 	n.Publish("m", []byte(doc.String()))
 	hub := "/topicmaps/m/topics/" + fragment.Key("http://x/hub") + pages.Ending
-	for _, what := range []string{"instances", "associations"} {
-		shown, pagesShown := map[string]int{}, 0
+	for _, kind := range []string{"type", "name", "occurrence", "instance", "one", "two"} {
+		var shown []string
+		title := regexp.MustCompile(`\b` + kind + ` \d{3}\b`)
+		pagesShown, last := 0, ""
 		for at := hub; at != ""; pagesShown++ {
-			require.Less(t, pagesShown, 10)
-			p := n.Page(at)
-			before, behind, _ := strings.Cut(p.Text, "\nAround it\n")
-			_, behind, _ = strings.Cut(behind, "There are more than this picture shows.") // which has some again
-			text := before + behind
-			if at == hub { // the first page has some of both
-				before, after, found := strings.Cut(text, "\nInstances\n")
-				require.True(t, found)
-				if text = before; what == "instances" {
-					text = after
-				}
+			require.Less(t, pagesShown, 5)
+			body := n.MustGet(at).Bytes
+			body = regexp.MustCompile(`(?s)<svg.*?</svg>|<head>.*?</head>|<h1.*?</h1>`).ReplaceAll(body, nil)
+			var here []string
+			for _, text := range title.FindAll(body, -1) {
+				here = append(here, string(text))
 			}
-			for _, title := range regexp.MustCompile(`instance \d{3}`).FindAllString(text, -1) {
-				shown[title]++
+			shown = append(shown, here...)
+			links := pagerBehind(t, body, here[len(here)-1])
+			assert.Equal(t, pagesShown > 0, links["first"] != "" && links["prev"] != "", kind)
+			if pagesShown == 1 {
+				assert.Equal(t, n.URL(hub), links["first"])
+				assert.Equal(t, n.URL(hub), links["prev"])
+				assert.NotContains(t, regexp.MustCompile(`(?s)<main.*</main>`).FindString(string(body)), "History", "a further page has one list alone")
 			}
-			at = ""
-			for _, l := range p.Links {
-				if strings.Contains(l, "?"+what+"=") && !strings.Contains(l, "#") {
-					at = l
-				}
+			if at = links["next"]; at == "" {
+				assert.Equal(t, last, "last")
+			} else {
+				last = "last"
 			}
 		}
-		assert.Equal(t, 4, pagesShown)
-		assert.Len(t, shown, many, what)
-		for title, times := range shown {
-			assert.Equal(t, 1, times, title)
-		}
+		assert.Equal(t, 4, pagesShown, kind)
+		assert.Len(t, shown, many, kind)
+		assert.True(t, slices.IsSorted(shown), kind)
+		assert.Len(t, slices.Compact(shown), many, kind)
 	}
 	assert.Equal(t, http.StatusBadRequest, n.Get(hub+"?instances=nonsense").StatusCode)
+	assert.Equal(t, http.StatusBadRequest, n.Get(hub+"?list=names&page=0").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.Get(hub+"?list=nonsense&page=2").StatusCode)
+	assert.Contains(t, shown(n.MustGet(hub+"?list=names&page=99999999999999999999")), "301 to 333 of 333")
 	assert.Contains(t, n.Page("/topicmaps/m/types.html").Text, fmt.Sprint(many))
+}
+
+// pagerBehind returns the links of the first pager behind a text, by their relations.
+func pagerBehind(t *testing.T, page []byte, text string) map[string]string {
+	t.Helper()
+	_, behind, found := bytes.Cut(page, []byte(text))
+	require.True(t, found)
+	nav := regexp.MustCompile(`(?s)<p class="pager".*?</p>`).Find(behind)
+	require.NotNil(t, nav)
+	links := map[string]string{}
+	for _, l := range regexp.MustCompile(`<a href="([^"]*)" rel="([a-z]+)"`).FindAllSubmatch(nav, -1) {
+		links[string(l[2])] = strings.ReplaceAll(string(l[1]), "&amp;", "&")
+	}
+	return links
+}
+
+// Rows behind those that are put in order together have addresses of their own, and none is lost between two.
+func TestTopicsWithMoreRowsThanAreSorted(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	const many = 10_050
+	var doc strings.Builder
+	doc.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="hub"><subjectIdentifier href="http://x/hub"/></topic>`)
+	for i := range many {
+		fmt.Fprintf(&doc, `<topic id="i%d"><instanceOf><topicRef href="#hub"/></instanceOf><name><value>instance %05d</value></name></topic>`, i, i)
+	}
+	n.Publish("m", []byte(doc.String()+"</topicMap>"))
+	hub := "/topicmaps/m/topics/" + fragment.Key("http://x/hub") + pages.Ending
+	first := n.Page(hub)
+	assert.Contains(t, first.Text, "1 to 100 of 10,000")
+	at := slices.IndexFunc(first.Links, func(l string) bool { return strings.Contains(l, "?instances=") })
+	require.Positive(t, at)
+	text := shown(n.MustGet(first.Links[at]))
+	assert.Len(t, regexp.MustCompile(`instance \d{5}`).FindAllString(text, -1), 50)
+	assert.NotContains(t, text, "History")
+	assert.NotContains(t, text, "Identifiers")
+}
+
+// A history has as many pages as it needs, that of a topic that is gone as well.
+func TestHistoriesHaveSeveralPages(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Small())
+	for i := range 50 {
+		n.MustPut("m", served.Small("Oslo", fmt.Sprint("Oslo ", i)))
+	}
+	si := ""
+	for _, s := range n.TopicSIs("m") {
+		if strings.Contains(n.Page(served.TopicPath("m", string(s))+pages.Ending).Title, "Oslo") {
+			si = string(s)
+		}
+	}
+	for _, gone := range []bool{false, true} {
+		all := 51
+		if gone {
+			require.Equal(t, http.StatusOK, n.Do(http.MethodDelete, "/topicmaps/m/topics?si="+url.QueryEscape(si), nil).StatusCode)
+			all++
+		}
+		path, times, shown := served.TopicPath("m", si)+pages.Ending, 0, map[string]bool{}
+		for ; path != ""; times++ {
+			body := n.MustGet(path).Bytes
+			for _, l := range regexp.MustCompile(`<li><a href="([^"]*/fragments/[^"]*)"`).FindAllSubmatch(body, -1) {
+				shown[string(l[1])] = true
+			}
+			path = pagerBehind(t, body, "<h2>History")["next"]
+		}
+		assert.Len(t, shown, all)
+		assert.Equal(t, 3, times)
+	}
 }
 
 // A topic that is gone has a page that says so, and what became of it.

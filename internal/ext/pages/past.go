@@ -56,7 +56,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		return err
 	}
 	d := p.describer(v, r)
-	d.past, d.around = src, moment.Seq
+	d.past, d.around, d.self = src, moment.Seq, now
 	names := fragment.Names{In: then, Languages: d.languages}
 	if err := d.asked(r); err != nil {
 		return err
@@ -71,9 +71,11 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 			return nil, err
 		}
 		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self.Title, of), forField(t)
-		of.History, err = p.history(v, last)
+		if of.History, err = d.history(of, last); err != nil {
+			return nil, err
+		}
 		markShown(of.History, t)
-		return &page{Title: self.Title, Path: p.Trail(c, self), Of: of}, err
+		return &page{Title: self.Title, Path: p.Trail(c, self), Of: of}, d.missing()
 	})
 }
 

@@ -42,7 +42,7 @@ const (
 // pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
 // and of its instances, so that all kinds are there. It is nil where there are none.
 func pictureOf(title string, of *topic) *picture {
-	p := &picture{More: len(of.Next) > 0}
+	p := &picture{More: len(of.Next) > 0 || of.Pages[typesList] != nil || of.Pages[instancesList] != nil}
 	kinds := make([][]neighbour, 0, len(of.Associations)+2)
 	known := map[string]bool{}
 	add := func(kind int, n neighbour, to link) {
@@ -58,6 +58,7 @@ func pictureOf(title string, of *topic) *picture {
 	}
 	for i, group := range of.Associations {
 		kinds = append(kinds, nil)
+		p.More = p.More || group.Pager != nil
 		for _, a := range group.Items {
 			for _, other := range a.Others {
 				add(i+1, neighbour{What: shortened(group.Type.Title)}, other.Player)
@@ -68,7 +69,7 @@ func pictureOf(title string, of *topic) *picture {
 	for _, instance := range of.Instances {
 		add(len(kinds)-1, neighbour{IsInstance: true}, instance)
 	}
-	if len(known) == 0 {
+	if len(known) == 0 || !of.Whole {
 		return nil
 	}
 	p.More = p.More || len(known) > mostAround

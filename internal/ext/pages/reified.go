@@ -17,13 +17,11 @@ type reified struct {
 
 // reifies adds the statements that a topic reifies.
 func (d *describer) reifies(of *topic, self fragment.Ref) error {
-	n := 0
 	for record, err := range d.v.State().ReifiedBy(self) {
-		if err == nil && n == most {
+		if err == nil && len(of.Reifies) >= mostSorted {
 			of.more(texts.MoreReified)
 			break
 		}
-		n++
 		switch {
 		case err != nil:
 		case record.Topic != nil:
@@ -35,6 +33,7 @@ func (d *describer) reifies(of *topic, self fragment.Ref) error {
 			return err
 		}
 	}
+	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, most, of.Reifies)
 	return nil
 }
 

@@ -3,15 +3,12 @@ package pages
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/words"
@@ -19,7 +16,8 @@ import (
 
 // relations adds types, instances and associations.
 func (d *describer) relations(of *topic, self fragment.Ref) error {
-	for a, err := range d.first(of, fragment.AsInstance, self) {
+	var types []typed
+	for a, err := range d.window(of, fragment.AsInstance, self) {
 		if err != nil {
 			return err
 		}
@@ -28,9 +26,10 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		of.Types = append(of.Types, typed{l, d.by[associationKey(a)]})
+		types = append(types, typed{l, d.by[associationKey(a)]})
 	}
-	for a, err := range d.first(of, fragment.AsType, self) {
+	var instances []link
+	for a, err := range d.window(of, fragment.AsType, self) {
 		if err != nil {
 			return err
 		}
@@ -39,44 +38,13 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		of.Instances = append(of.Instances, l)
+		instances = append(instances, l)
 	}
-	for a, err := range d.first(of, fragment.AsPlayer, self) {
-		if err == nil {
-			err = d.association(of, self, a)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	byTitle := d.order
-	slices.SortFunc(of.Types, func(a, b typed) int { return byTitle(a.link, b.link) })
-	slices.SortFunc(of.Instances, byTitle)
-	slices.SortStableFunc(of.Associations, func(a, b associations) int {
-		return cmp.Or(byTitle(a.Type, b.Type), byTitle(a.Role, b.Role))
-	})
-	slices.SortStableFunc(of.Occurrences, func(a, b occurrences) int { return byTitle(a.Type, b.Type) })
-	for _, group := range of.Occurrences {
-		slices.SortStableFunc(group.Items, func(a, b occurrence) int { return byTitle.text(a.Value.Text, b.Value.Text) })
-	}
-	for i := range of.Associations {
-		group := &of.Associations[i]
-		group.Other = group.otherRole()
-		slices.SortStableFunc(group.Items, func(a, b association) int {
-			return slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return byTitle(a.Player, b.Player) })
-		})
-	}
-	return nil
-}
-
-// otherRole returns the role of the others, if it is the same in all associations and each has one other player.
-func (g *associations) otherRole() *link {
-	for _, a := range g.Items {
-		if len(a.Others) != 1 || a.Others[0].Type != g.Items[0].Others[0].Type {
-			return nil
-		}
-	}
-	return &g.Items[0].Others[0].Type
+	slices.SortFunc(types, func(a, b typed) int { return d.order(a.link, b.link) })
+	slices.SortFunc(instances, d.order)
+	of.Types, of.Pages[typesList] = pageOf(d, typesList, most, types)
+	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, most, instances)
+	return d.blocks(of, self)
 }
 
 // order compares links, and text compares texts, as who reads the page expects it.
@@ -111,78 +79,6 @@ func notationOf(t *fragment.Topic) string {
 		}
 	}
 	return ""
-}
-
-// association adds an association to those of its type in which self plays the same role.
-func (d *describer) association(of *topic, self fragment.Ref, a *fragment.Association) error {
-	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
-	typ, err := d.link(a.Type)
-	if err != nil {
-		return err
-	}
-	as, err := d.link(a.Roles[max(own, 0)].Type)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(of.Associations, func(g associations) bool { return g.Type == typ && g.Role == as })
-	if at < 0 {
-		at = len(of.Associations)
-		of.Associations = append(of.Associations, associations{Type: typ, Role: as})
-	}
-	shown := association{By: d.by[associationKey(a)]}
-	for i, other := range atMost(of, texts.MoreRoles, a.Roles) {
-		if i == own {
-			continue
-		}
-		typ, err := d.link(other.Type)
-		if err != nil {
-			return err
-		}
-		player, err := d.link(other.Player)
-		if err != nil {
-			return err
-		}
-		node, err := d.node(other.Player)
-		if err != nil {
-			return err
-		}
-		shown.Others = append(shown.Others, role{typ, player, node})
-	}
-	if shown.Scope, err = d.links(a.Scope); err != nil {
-		return err
-	}
-	if shown.About, err = d.reifier(a.Reifier); err != nil {
-		return err
-	}
-	of.Associations[at].Items = append(of.Associations[at].Items, shown)
-	return nil
-}
-
-// first iterates over the first [most] associations in which a topic takes part in a way, or over those behind the one
-// that the request names. What is left has a page of its own.
-func (d *describer) first(of *topic, part fragment.Part, self fragment.Ref) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		var after *fragment.AssociationKey
-		if d.after != nil {
-			if part != d.part {
-				return
-			}
-			after = d.after
-		}
-		n, last := 0, fragment.AssociationKey{}
-		for a, err := range d.expected(d.associations(self, part, after)) {
-			if n == most {
-				of.Next = append(of.Next, link{Title: partTitles[part], URL: d.query(parts[part], hex.EncodeToString(last[:]))})
-				return
-			}
-			if err == nil {
-				last = a.Key()
-			}
-			if n++; !yield(a, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // expected iterates over these associations, a hundred and one of them at a time, or as many as have a thousand roles.
@@ -225,29 +121,4 @@ func (d *describer) associations(self fragment.Ref, part fragment.Part,
 			}
 		}
 	}
-}
-
-// partTitles are what pages call the associations in which a topic takes part.
-var partTitles = [...]string{
-	fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances,
-}
-
-// parts are the parameters that ask for more of them.
-var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
-
-// asked reads from a request behind which association a page begins.
-func (d *describer) asked(r *http.Request) error {
-	d.at = r.URL.Query().Get("at")
-	for part, what := range parts {
-		given := r.URL.Query().Get(what)
-		if given == "" {
-			continue
-		}
-		var key fragment.AssociationKey
-		if n, err := hex.Decode(key[:], []byte(given[:min(len(given), 2*len(key))])); err != nil || n != len(key) {
-			return web.Problemf(http.StatusBadRequest, "?%s= names no association: follow the links of the page", what)
-		}
-		d.part, d.after = fragment.Part(part), &key
-	}
-	return nil
 }

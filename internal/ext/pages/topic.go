@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,8 +21,12 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// topic is all that a page says of a topic. Lists have [most] items at most.
+// topic is all that a page says of a topic. Lists have [most] items at most, and further pages.
 type topic struct {
+	Pages map[string]*pager // of lists; nil: the page has all of one
+	Whole bool              // the page is the first one of the topic, which has something of each list
+	Self  string            // that page
+
 	SubjectIdentifiers []identifying
 	SubjectLocators    []identifying
 	Types              []typed
@@ -31,7 +36,7 @@ type topic struct {
 	Instances          []link
 	Reifies            []reified // the statements that it is about
 	More               []string  // what there is more of than any page shows
-	Next               []link    // pages with more associations
+	Next               []link    // what is behind the first [mostSorted] rows
 	History            []change  // the newest first
 	Picture            *picture  // nil: it has no neighbours
 
@@ -99,24 +104,11 @@ type occurrence struct {
 	About    *link
 }
 
-// associations are those of a type in which the topic plays the same role.
-type associations struct {
-	Type, Role link
-	// the role of the others, where all have the same and there is one other player each; nil: each item says it
-	Other *link
-	Items []association
-}
-
-type association struct {
-	Others []role
-	By     []string
-	Scope  []link
-	About  *link
-}
-
 type role struct {
 	Type, Player link
 	Node         *node // the player, where it has no name
+
+	ref fragment.Ref // the player
 }
 
 // value is text of a map. It may be very long.
@@ -156,22 +148,23 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
 		return SeeOther(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending)
 	}
-	c := &v.Collection
-	if t == nil {
-		return p.write(w, r, c, "gone", func() (*page, error) {
-			history, err := p.history(v, last)
-			if err != nil {
-				return nil, err
-			}
-			return &page{Title: history[0].Title, Path: p.Trail(c), Of: struct {
-				SI      address
-				History []change
-			}{addressOf(string(last.TopicSI)), history}}, err
-		})
-	}
-	d := p.describer(v, r)
+	c, d := &v.Collection, p.describer(v, r)
+	d.self = p.URLs.Topic(c, last.TopicSI) + Ending
 	if err := d.asked(r); err != nil {
 		return err
+	}
+	if t == nil {
+		return p.write(w, r, c, "gone", func() (*page, error) {
+			of := &topic{Pages: map[string]*pager{}}
+			if of.History, err = d.history(of, last); err != nil {
+				return nil, err
+			}
+			named, err := p.linkTo(v, last)
+			return &page{Title: named.Title, Path: p.Trail(c), Of: struct {
+				SI address
+				*topic
+			}{addressOf(string(last.TopicSI)), of}}, cmp.Or(err, d.missing())
+		})
 	}
 	reject := ""
 	if kindOf(c) == texts.Derived {
@@ -195,8 +188,10 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		}
 		of.Picture, of.When = pictureOf(self.Title, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
-		of.History, err = p.history(v, last)
-		return &page{Title: self.Title, Path: p.Trail(c), Of: of}, err
+		if of.History, err = d.history(of, last); err != nil {
+			return nil, err
+		}
+		return &page{Title: self.Title, Path: p.Trail(c), Of: of}, d.missing()
 	})
 }
 
@@ -215,11 +210,10 @@ type describer struct {
 
 	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
 
-	// On the second page of a topic, and those behind it, are only associations of a part.
-	part  fragment.Part
-	after *fragment.AssociationKey
-	at    string // as the request has it
-	order order
+	place             // what of the topic is on the page
+	self       string // URL of the page of the topic
+	order      order
+	properties *sides // nil: none was met
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
@@ -234,17 +228,9 @@ func languages(r *http.Request, c *store.Collection) titles.Languages {
 	return slices.Concat(all, titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), c.Languages())
 }
 
-// query returns the query of another page of the topic.
-func (d *describer) query(name, value string) string {
-	q := url.Values{name: {value}}
-	if d.at != "" {
-		q.Set("at", d.at)
-	}
-	return "?" + q.Encode()
-}
-
 func (d *describer) topic(t *fragment.Topic) (*topic, error) {
-	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending}
+	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending, Pages: map[string]*pager{},
+		Whole: d.first(), Self: d.self + d.with(url.Values{})}
 	for _, l := range t.SubjectIdentifiers {
 		if words.IsOpaque(string(l)) {
 			continue
@@ -269,7 +255,7 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
 			link{Title: texts.JSONChanges, URL: changes})
 	}
-	if d.after == nil {
+	if d.after == nil && d.before == 0 {
 		if err := d.expect(t.Mentions); err != nil {
 			return nil, err
 		}
@@ -287,7 +273,8 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 
 // statements adds names and occurrences.
 func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
-	for i := range atMost(of, texts.MoreNames, t.Names) {
+	var names []name
+	for i := range t.Names {
 		n := &t.Names[i]
 		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
 		if typ := shownType(n.Type); typ != "" {
@@ -313,20 +300,26 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			}
 			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), d.by[variantKey(n, &variantOf)], scope})
 		}
-		of.Names = append(of.Names, shown)
+		names = append(names, shown)
 	}
-	slices.SortStableFunc(of.Names, func(a, b name) int {
+	slices.SortStableFunc(names, func(a, b name) int {
 		return cmp.Or(d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	all := slices.Clone(t.Occurrences) // of one type after the other
-	slices.SortStableFunc(all, func(a, b fragment.Occurrence) int { return cmp.Compare(a.Type, b.Type) })
-	for i, o := range atMost(of, texts.MoreOccurrences, all) {
-		if i == 0 || all[i-1].Type != o.Type {
-			typ, err := d.link(o.Type)
-			if err != nil {
-				return err
-			}
-			of.Occurrences = append(of.Occurrences, occurrences{Type: typ})
+	of.Names, of.Pages[namesList] = pageOf(d, namesList, most, names)
+	return d.occurrences(of, t)
+}
+
+// occurrences adds those of one type after the other.
+func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
+	type ofType struct {
+		typ link
+		occurrence
+	}
+	var all []ofType
+	for _, o := range t.Occurrences {
+		typ, err := d.link(o.Type)
+		if err != nil {
+			return err
 		}
 		shown := occurrence{Value: valueOf(o.Value), By: d.by[occurrenceKey(&o)]}
 		switch o.Datatype {
@@ -342,8 +335,18 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		if shown.About, err = d.reifier(o.Reifier); err != nil {
 			return err
 		}
+		all = append(all, ofType{typ, shown})
+	}
+	slices.SortStableFunc(all, func(a, b ofType) int {
+		return cmp.Or(d.order(a.typ, b.typ), d.order.text(a.Value.Text, b.Value.Text))
+	})
+	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, most, all)
+	for i, o := range all {
+		if i == 0 || all[i-1].typ != o.typ {
+			of.Occurrences = append(of.Occurrences, occurrences{Type: o.typ})
+		}
 		group := &of.Occurrences[len(of.Occurrences)-1]
-		group.Items = append(group.Items, shown)
+		group.Items = append(group.Items, o.occurrence)
 	}
 	return nil
 }
@@ -430,6 +433,9 @@ func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
 			return nil, err
 		}
 		all = append(all, l)
+	}
+	if more := len(refs) - len(all); more > 0 {
+		all = append(all, link{Title: fmt.Sprintf(texts.AndMore, layout.Count(more))})
 	}
 	return all, nil
 }

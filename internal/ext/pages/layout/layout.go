@@ -58,7 +58,7 @@ func Parse(files ...string) *template.Template {
 // funcs are what templates call.
 var funcs = template.FuncMap{
 	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
-	"time":   timeOf, "at": timeOf, "count": count, "cut": Cut, "message": Message,
+	"time":   timeOf, "at": timeOf, "count": Count, "cut": Cut, "message": Message,
 	"short":   func(iri string) string { return Cut(words.Short(iri)) },
 	"seconds": plot.Seconds.Text,
 	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
@@ -74,8 +74,8 @@ var funcs = template.FuncMap{
 
 func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// count returns a number that people can read.
-func count(n int) string {
+// Count returns a number that people can read.
+func Count(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
 		text = text[:at] + "," + text[at:]

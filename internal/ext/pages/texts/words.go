@@ -48,14 +48,14 @@ const (
 	Note       = "Note: why"
 
 	// What a page has more of than it shows.
-	MoreNames        = "names"
 	MoreVariants     = "variants"
-	MoreOccurrences  = "occurrences"
 	MoreRoles        = "roles"
 	MoreTypes        = "types"
 	MoreAssociations = "associations"
 	MoreInstances    = "instances"
 	MoreReified      = "statements that it is about"
+	MoreHistory      = "history"
+	AndMore          = "… and %s more"
 
 	// Kinds of statements that a topic reifies.
 	Name        = "Name"

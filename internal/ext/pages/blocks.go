@@ -1,0 +1,470 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// associations are a block of a page: those of a type in which the topic plays the same role. Those that lead from a
+// subject to an object, as all that come from RDF do, are named from the point of view of the topic, and those of
+// inverse properties are one block, in which each other topic is once.
+type associations struct {
+	Type  link  // leads to the type. Its title is that of the block
+	Role  *link // what the topic plays; nil: the title says it
+	Other *link // the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Items []association
+	Pager *pager
+
+	key    string // tells it from others
+	rank   int    // its place among the blocks that come first
+	others map[fragment.Ref]int
+}
+
+type association struct {
+	Others []role
+	Said   []saying // the statements that say so
+}
+
+// saying is a statement that says so.
+type saying struct {
+	By    []string
+	Scope []link
+	About *link
+
+	scope   []fragment.Ref
+	reifier fragment.Ref
+}
+
+// list is the name of a block in addresses.
+func (g *associations) list() string { return fragment.Key(fragment.Ref(g.key)) }
+
+// direction says which role of associations is that of the subject, and which that of the object.
+type direction struct{ subject, object fragment.Ref }
+
+// The roles of the associations that lead from a subject to an object.
+var (
+	rdfRoles  = [2]tmdm.Locator{rdfSubject, rdfObject}
+	typeRoles = [2]tmdm.Locator{tmdm.PSISubtype, tmdm.PSISupertype}
+)
+
+// Properties that say what others are to each other (OWL 2, sections 9.2.4 and 9.2.8).
+const (
+	inverseOf = tmdm.Locator("http://www.w3.org/2002/07/owl#inverseOf")
+	symmetric = tmdm.Locator("http://www.w3.org/2002/07/owl#SymmetricProperty")
+)
+
+// sides knows what properties are to each other.
+type sides struct {
+	d          *describer
+	directions []direction
+	inverse    fragment.Ref // the property that says so in the map; "": none does
+	symmetric  fragment.Ref // likewise
+	known      map[fragment.Ref]*property
+}
+
+// property is one with its inverses.
+type property struct {
+	first   fragment.Ref // the least of them, from whose point of view their statements are seen
+	turned  bool         // the subject of the property is the object of the first one
+	both    bool         // it is its own inverse
+	titles  [2]link      // what a subject, and what an object of the first one says
+	byWords [2]string    // the words that the table has for both
+}
+
+// relationsOf are the rows of the table in which an identifier is a property or its inverse.
+var relationsOf = sync.OnceValue(func() map[string][]int {
+	all := map[string][]int{}
+	for i, r := range texts.Relations {
+		all[r.Property] = append(all[r.Property], i)
+		if r.Inverse != "" && r.Inverse != r.Property {
+			all[r.Inverse] = append(all[r.Inverse], i)
+		}
+	}
+	return all
+})
+
+// ref returns what a map calls the topic with an identifier, and the identifier itself where it has none.
+func (d *describer) ref(l tmdm.Locator) (ref fragment.Ref, there bool, err error) {
+	t, err := d.v.Source().Topic(l)
+	if t == nil || err != nil {
+		return l, false, err
+	}
+	return t.TopicSI(), true, nil
+}
+
+func (d *describer) sides() (*sides, error) {
+	if d.properties != nil {
+		return d.properties, nil
+	}
+	s := &sides{d: d, known: map[fragment.Ref]*property{}}
+	if err := d.v.State().ExpectNames(append(append(rdfRoles[:], typeRoles[:]...), inverseOf, symmetric)); err != nil {
+		return nil, err
+	}
+	for _, roles := range [][2]tmdm.Locator{rdfRoles, typeRoles} {
+		subject, _, err := d.ref(roles[0])
+		if err != nil {
+			return nil, err
+		}
+		object, _, err := d.ref(roles[1])
+		if err != nil {
+			return nil, err
+		}
+		s.directions = append(s.directions, direction{subject, object})
+	}
+	for l, to := range map[tmdm.Locator]*fragment.Ref{inverseOf: &s.inverse, symmetric: &s.symmetric} {
+		ref, there, err := d.ref(l)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			*to = ref
+		}
+	}
+	d.properties = s
+	return s, nil
+}
+
+// pair returns the subject and the object of an association, ok where it leads from one to the other.
+func (s *sides) pair(a *fragment.Association) (subject, object fragment.Ref, ok bool) {
+	if len(a.Roles) != 2 {
+		return "", "", false
+	}
+	for _, by := range s.directions {
+		for i := range a.Roles {
+			if one, other := &a.Roles[i], &a.Roles[1-i]; one.Type == by.subject && other.Type == by.object {
+				return one.Player, other.Player, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// property finds what is known of one: its inverses, those of them, and so on, and what pages call them.
+func (s *sides) property(ref fragment.Ref) (*property, error) {
+	if p := s.known[ref]; p != nil {
+		return p, nil
+	}
+	turned := map[fragment.Ref]bool{ref: false}
+	of := &property{}
+	for found := []fragment.Ref{ref}; len(found) > 0; found = found[1:] {
+		at := found[0]
+		inverses, err := s.inverses(of, at, turned[at])
+		if err != nil {
+			return nil, err
+		}
+		for _, inverse := range inverses {
+			if was, ok := turned[inverse]; ok {
+				of.both = of.both || was == turned[at]
+			} else if len(turned) < most {
+				turned[inverse] = !turned[at]
+				found = append(found, inverse)
+			}
+		}
+	}
+	all := make([]fragment.Ref, 0, len(turned))
+	for ref := range turned {
+		all = append(all, ref)
+	}
+	slices.Sort(all)
+	if err := s.title(of, all, turned); err != nil {
+		return nil, err
+	}
+	for _, ref := range all { // seen from the first one
+		p := *of
+		p.first, p.turned = all[0], turned[ref] != turned[all[0]]
+		if turned[all[0]] {
+			p.titles[0], p.titles[1] = of.titles[1], of.titles[0]
+		}
+		s.known[ref] = &p
+	}
+	return s.known[ref], nil
+}
+
+// inverses returns the properties that the table or the map calls inverses of one. It notes the words of the table.
+func (s *sides) inverses(of *property, ref fragment.Ref, turned bool) (all []fragment.Ref, err error) {
+	ids := []tmdm.Locator{ref}
+	if t, err := s.d.v.Source().Topic(ref); err != nil {
+		return nil, err
+	} else if t != nil {
+		ids = t.SubjectIdentifiers
+	}
+	for _, id := range ids {
+		for _, i := range relationsOf()[string(id)] {
+			r := &texts.Relations[i]
+			words, other := [2]string{r.Title, cmp.Or(r.Of, r.Title)}, r.Inverse
+			if string(id) != r.Property {
+				other = r.Property
+			}
+			if (string(id) != r.Property) != turned {
+				words[0], words[1] = words[1], words[0]
+			}
+			if of.byWords[0] == "" {
+				of.byWords = words
+			}
+			if other == "" {
+				continue
+			}
+			inverse, _, err := s.d.ref(tmdm.Locator(other))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, inverse)
+		}
+	}
+	stated, err := s.stated(of, ref)
+	return append(all, stated...), err
+}
+
+// stated returns the properties that the map calls inverses of one, and notes that it is its own. It looks at
+// [mostSorted] associations of the property.
+func (s *sides) stated(of *property, ref fragment.Ref) (all []fragment.Ref, err error) {
+	look := func(part fragment.Part, with func(*fragment.Association)) {
+		n := 0
+		for a, failed := range s.d.v.State().AssociationsOf(ref, part) {
+			if err = cmp.Or(err, failed); err != nil || n == mostSorted {
+				return
+			}
+			n++
+			with(a)
+		}
+	}
+	if s.inverse != "" {
+		look(fragment.AsPlayer, func(a *fragment.Association) {
+			if subject, object, ok := s.pair(a); ok && a.Type == s.inverse {
+				if subject == ref {
+					subject = object
+				}
+				all = append(all, subject)
+			}
+		})
+	}
+	if s.symmetric != "" {
+		look(fragment.AsInstance, func(a *fragment.Association) {
+			class, _, _ := a.TypeInstance()
+			of.both = of.both || class == s.symmetric
+		})
+	}
+	return all, err
+}
+
+// title finds what pages call properties that say the same: by the words of the table, or by their names.
+func (s *sides) title(of *property, all []fragment.Ref, turned map[fragment.Ref]bool) error {
+	for _, ref := range all {
+		if _, there, err := s.d.ref(ref); err != nil || !there && len(all) > 1 { // the table alone names it
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		l, err := s.d.link(ref)
+		if err != nil {
+			return err
+		}
+		side := 0
+		if turned[ref] && !of.both {
+			side = 1
+		}
+		if of.titles[side].URL == "" {
+			of.titles[side] = l
+		}
+	}
+	for side := range of.titles {
+		if of.titles[side].URL == "" {
+			of.titles[side] = of.titles[1-side]
+			if !of.both {
+				of.titles[side].Title = fmt.Sprintf(texts.IsOf, of.titles[side].Title)
+			}
+		}
+		if words := of.byWords[side]; words != "" {
+			of.titles[side].Title = words
+		}
+	}
+	return nil
+}
+
+// blocks adds the associations of a topic.
+func (d *describer) blocks(of *topic, self fragment.Ref) error {
+	s, err := d.sides()
+	if err != nil {
+		return err
+	}
+	groups := map[string]*associations{}
+	for a, err := range d.window(of, fragment.AsPlayer, self) {
+		if err != nil {
+			return err
+		}
+		subject, object, ok := s.pair(a)
+		if ok {
+			err = s.put(groups, a, self, subject, object)
+		} else {
+			err = d.put(groups, of, a, self)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, group := range groups {
+		if err := d.shown(of, group); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(of.Associations, func(a, b associations) int {
+		role := func(g *associations) link {
+			if g.Role == nil {
+				return link{}
+			}
+			return *g.Role
+		}
+		return cmp.Or(cmp.Compare(a.rank, b.rank), d.order(a.Type, b.Type), d.order(role(&a), role(&b)),
+			cmp.Compare(a.key, b.key))
+	})
+	return nil
+}
+
+// shown adds a page of a block.
+func (d *describer) shown(of *topic, group *associations) (err error) {
+	if !d.shows(group.list()) {
+		return nil
+	}
+	if group.Role != nil {
+		group.Other = group.otherRole()
+	}
+	slices.SortStableFunc(group.Items, func(a, b association) int {
+		return cmp.Or(slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return d.order(a.Player, b.Player) }),
+			slices.CompareFunc(a.Said, b.Said, func(a, b saying) int { return slices.Compare(a.scope, b.scope) }))
+	})
+	group.Items, group.Pager = pageOf(d, group.list(), most, group.Items)
+	for i := range group.Items {
+		for j := range group.Items[i].Others {
+			r := &group.Items[i].Others[j]
+			if r.Node, err = d.node(r.ref); err != nil {
+				return err
+			}
+		}
+	}
+	of.Associations = append(of.Associations, *group)
+	return nil
+}
+
+// otherRole returns the role of the others, if it is the same in all associations and each has one other player.
+func (g *associations) otherRole() *link {
+	for _, a := range g.Items {
+		if len(a.Others) != 1 || a.Others[0].Type != g.Items[0].Others[0].Type {
+			return nil
+		}
+	}
+	return &g.Items[0].Others[0].Type
+}
+
+// put adds what leads from a subject to an object to the block of the topic's side, or to those of both.
+func (s *sides) put(groups map[string]*associations, a *fragment.Association, self, subject,
+	object fragment.Ref) error {
+	p, err := s.property(a.Type)
+	if err != nil {
+		return err
+	}
+	said, err := s.d.saying(a)
+	if err != nil {
+		return err
+	}
+	if p.turned {
+		subject, object = object, subject
+	}
+	for side, players := range [2][2]fragment.Ref{{subject, object}, {object, subject}} {
+		if players[0] != self || side == 1 && p.both && subject == object {
+			continue
+		}
+		if p.both {
+			side = 0
+		}
+		key := fmt.Sprint(side, " ", p.first)
+		group := groups[key]
+		if group == nil {
+			title := p.titles[side]
+			group = &associations{Type: title, key: key, others: map[fragment.Ref]int{}, rank: len(texts.FirstRelations)}
+			if at := slices.Index(texts.FirstRelations, title.Title); at >= 0 && p.byWords[0] != "" {
+				group.rank = at
+			}
+			groups[key] = group
+		}
+		other := players[1]
+		at, known := group.others[other]
+		if !known {
+			l, err := s.d.link(other)
+			if err != nil {
+				return err
+			}
+			at = len(group.Items)
+			group.others[other] = at
+			group.Items = append(group.Items, association{Others: []role{{Player: l, ref: other}}})
+		}
+		group.Items[at].add(said)
+	}
+	return nil
+}
+
+// add adds a statement that says the same. One of the same scope that is about nothing is no other one.
+func (a *association) add(said saying) {
+	for i := range a.Said {
+		if was := &a.Said[i]; was.reifier == "" && said.reifier == "" && slices.Equal(was.scope, said.scope) {
+			was.By = slices.Compact(slices.Sorted(slices.Values(slices.Concat(was.By, said.By))))
+			return
+		}
+	}
+	a.Said = append(a.Said, said)
+}
+
+func (d *describer) saying(a *fragment.Association) (said saying, err error) {
+	said = saying{By: d.by[associationKey(a)], scope: a.Scope, reifier: a.Reifier}
+	if said.Scope, err = d.links(a.Scope); err == nil {
+		said.About, err = d.reifier(a.Reifier)
+	}
+	return said, err
+}
+
+// put adds an association to those of its type in which self plays the same role.
+func (d *describer) put(groups map[string]*associations, of *topic, a *fragment.Association, self fragment.Ref) error {
+	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
+	as := a.Roles[max(own, 0)].Type
+	key := string(a.Type) + " " + string(as)
+	group := groups[key]
+	if group == nil {
+		typ, err := d.link(a.Type)
+		if err != nil {
+			return err
+		}
+		role, err := d.link(as)
+		if err != nil {
+			return err
+		}
+		group = &associations{Type: typ, Role: &role, key: key, rank: len(texts.FirstRelations)}
+		groups[key] = group
+	}
+	said, err := d.saying(a)
+	if err != nil {
+		return err
+	}
+	shown := association{Said: []saying{said}}
+	for i, other := range atMost(of, texts.MoreRoles, a.Roles) {
+		if i == own {
+			continue
+		}
+		typ, err := d.link(other.Type)
+		if err != nil {
+			return err
+		}
+		player, err := d.link(other.Player)
+		if err != nil {
+			return err
+		}
+		shown.Others = append(shown.Others, role{Type: typ, Player: player, ref: other.Player})
+	}
+	group.Items = append(group.Items, shown)
+	return nil
+}

@@ -1,0 +1,249 @@
+package pages
+
+import (
+	"encoding/hex"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// A page of a topic has the first page of each of its lists. A further page has one list alone: ?list= names it, and
+// ?page= says which. Of a list that is read from the store, as many rows are sorted together as mostSorted says; the
+// rows behind them have addresses with the key of the last one before.
+const mostSorted = 10_000
+
+// The lists of a topic. Blocks of associations have names of their own ([associations]).
+const (
+	typesList       = "types"
+	namesList       = "names"
+	occurrencesList = "occurrences"
+	reifiesList     = "about"
+	instancesList   = "instances"
+	historyList     = "history"
+)
+
+// ofTopic are the lists that are made of no associations.
+var ofTopic = []string{namesList, occurrencesList, reifiesList, historyList}
+
+// pager leads from a page of a list to the others.
+type pager struct {
+	List                        string // its name in addresses
+	From, To, Of                int
+	First, Previous, Next, Last string // pages; "": there is none
+}
+
+// place is what a request asks for of a topic: all that it has, or one list.
+type place struct {
+	at   string // of which time, as the request has it
+	list string // "": all lists
+	page int    // of the list
+
+	rows   fragment.Part            // the part whose rows are shown
+	after  *fragment.AssociationKey // those behind this one; nil: from the first on
+	before uint64                   // the history begins before this entry; 0: with the newest one
+	found  bool                     // something was asked for, and is there
+}
+
+// asked reads from a request what it asks for of a topic.
+func (d *describer) asked(r *http.Request) error {
+	q := r.URL.Query()
+	page, err := web.Number(r, "page", 1)
+	if err != nil {
+		return err
+	}
+	d.place = place{at: q.Get("at"), list: q.Get("list"), page: int(min(page, 1<<30))}
+	if d.before, err = web.Number(r, historyList, 0); err != nil {
+		return err
+	}
+	for part, what := range parts {
+		given := q.Get(what)
+		if given == "" {
+			continue
+		}
+		var key fragment.AssociationKey
+		if n, err := hex.Decode(key[:], []byte(given[:min(len(given), 2*len(key))])); err != nil || n != len(key) {
+			return web.Problemf(http.StatusBadRequest, "?%s= names no association: follow the links of the page", what)
+		}
+		d.rows, d.after = fragment.Part(part), &key
+	}
+	return nil
+}
+
+// first reports whether a request asks for the first page of a topic, which has something of all.
+func (p *place) first() bool { return p.list == "" && p.after == nil && p.before == 0 }
+
+// shows reports whether a list is on the page.
+func (p *place) shows(list string) bool {
+	switch {
+	case p.list != "":
+		return p.list == list
+	case p.before > 0:
+		return list == historyList
+	case p.after != nil:
+		return !slices.Contains(ofTopic, list)
+	}
+	return true
+}
+
+// reads reports whether the page needs the associations in which the topic takes part in a way.
+func (p *place) reads(part fragment.Part) bool {
+	switch {
+	case p.before > 0 || slices.Contains(ofTopic, p.list):
+		return false
+	case p.after != nil:
+		return p.rows == part
+	case p.list == typesList:
+		return part == fragment.AsInstance
+	case p.list == instancesList:
+		return part == fragment.AsType
+	}
+	return p.list == "" || part == fragment.AsPlayer
+}
+
+// query returns that of another page: of the list from the same row on, where it is not the first one.
+func (p *place) query(list string, page int) string {
+	q := url.Values{}
+	if p.after != nil {
+		q.Set(parts[p.rows], hex.EncodeToString(p.after[:]))
+	}
+	if p.before > 0 {
+		q.Set(historyList, strconv.FormatUint(p.before, 10))
+	}
+	if page > 1 {
+		q.Set("list", list)
+		q.Set("page", strconv.Itoa(page))
+	}
+	return p.with(q)
+}
+
+// with returns a query at the time of the page.
+func (p *place) with(q url.Values) string {
+	if p.at != "" {
+		q.Set("at", p.at)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// pageOf returns the page of a list that is shown, and what leads to the others: nil, where it is all.
+func pageOf[T any](d *describer, list string, size int, all []T) ([]T, *pager) {
+	if len(all) == 0 || !d.shows(list) {
+		return nil, nil
+	}
+	d.found = true
+	if len(all) <= size {
+		return all, nil
+	}
+	pages, page := (len(all)+size-1)/size, 1
+	if d.list == list {
+		page = min(d.page, pages)
+	}
+	from, to := (page-1)*size, min(page*size, len(all))
+	made := &pager{List: list, From: from + 1, To: to, Of: len(all)}
+	if page > 1 {
+		made.First, made.Previous = d.self+d.query(list, 1), d.self+d.query(list, page-1)
+	}
+	if page < pages {
+		made.Next, made.Last = d.self+d.query(list, page+1), d.self+d.query(list, pages)
+	}
+	return all[from:to], made
+}
+
+// paged keeps what leads to the other pages of a list.
+func paged[T any](of *topic, shown []T, p *pager) []T {
+	if p != nil {
+		of.Pages[p.List] = p
+	}
+	return shown
+}
+
+// missing says that a request asks for what the topic does not have.
+func (p *place) missing() error {
+	if p.first() || p.found {
+		return nil
+	}
+	return web.Problemf(http.StatusNotFound,
+		"the topic has nothing on this page of its lists: its first page leads to those that there are")
+}
+
+// window iterates over the associations in which a topic takes part in a way, [mostSorted] at most. What is left has
+// an address of its own.
+func (d *describer) window(of *topic, part fragment.Part,
+	self fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	return func(yield func(*fragment.Association, error) bool) {
+		if !d.reads(part) {
+			return
+		}
+		n, last := 0, fragment.AssociationKey{}
+		for a, err := range d.expected(d.associations(self, part, d.after)) {
+			if n == mostSorted {
+				of.Next = append(of.Next, link{Title: partTitles[part],
+					URL: d.self + d.with(url.Values{parts[part]: {hex.EncodeToString(last[:])}})})
+				return
+			}
+			if err == nil {
+				last = a.Key()
+			}
+			if n++; !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// partTitles are what pages call the associations in which a topic takes part.
+var partTitles = [...]string{
+	fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances,
+}
+
+// parts are the parameters that ask for those behind one.
+var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
+
+// history returns the changes of a topic up to an entry, the newest first, as far as they are kept: a page of them.
+func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
+	if !d.shows(historyList) {
+		return nil, nil
+	}
+	var all []*store.Entry
+	for {
+		if d.before == 0 || e.Seq < d.before {
+			all = append(all, e)
+		}
+		if e.Prior <= d.v.Horizon {
+			break
+		}
+		if len(all) == mostSorted {
+			of.Next = append(of.Next, link{Title: texts.MoreHistory,
+				URL: d.self + d.with(url.Values{historyList: {strconv.FormatUint(e.Seq, 10)}})})
+			break
+		}
+		var err error
+		if e, err = d.v.Entry(e.Prior); err != nil {
+			return nil, err
+		}
+	}
+	shown, pages := pageOf(d, historyList, newest, all)
+	var made []change
+	for _, e := range paged(of, shown, pages) {
+		c, err := d.changeOf(d.v, e)
+		if err != nil {
+			return nil, err
+		}
+		if d.before > 0 || e != all[0] {
+			c.Since = d.URLs.Topic(&d.v.Collection, e.TopicSI) + "/compare" + Ending + "?" +
+				url.Values{"from": {feeds.FormatTime(e.Updated)}}.Encode()
+		}
+		made = append(made, c)
+	}
+	return made, nil
+}

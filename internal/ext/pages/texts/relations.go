@@ -1,0 +1,74 @@
+package texts
+
+// Relation is a property of RDF, or a type of associations, with what pages call it from the point of view of its
+// subject and of its object. Where the object has no words, both say the same.
+type Relation struct {
+	Property, Title string
+	Inverse         string // the property that says the same the other way round; "": none that is known; or the same
+	Of              string
+}
+
+const (
+	skos    = "http://www.w3.org/2004/02/skos/core#"
+	dcterms = "http://purl.org/dc/terms/"
+	rdfs    = "http://www.w3.org/2000/01/rdf-schema#"
+	owl     = "http://www.w3.org/2002/07/owl#"
+	iso     = "http://psi.topicmaps.org/iso13250/model/"
+)
+
+// Relations are those that have words of their own. The inverse properties are those of the SKOS reference (S8, S23,
+// S25, S26, S43 and S44), of DCMI terms, and of OWL 2.
+var Relations = []Relation{
+	{skos + "broader", Broader, skos + "narrower", Narrower},
+	{skos + "broaderTransitive", "Broader, at any distance", skos + "narrowerTransitive", "Narrower, at any distance"},
+	{skos + "related", Related, skos + "related", ""},
+	{dcterms + "isPartOf", PartOf, dcterms + "hasPart", Parts},
+	{skos + "member", Members, "", MemberOf},
+	{skos + "topConceptOf", TopConceptOf, skos + "hasTopConcept", TopConcepts},
+	{skos + "inScheme", InScheme, "", Concepts},
+	{skos + "exactMatch", ExactMatch, skos + "exactMatch", ""},
+	{skos + "closeMatch", CloseMatch, skos + "closeMatch", ""},
+	{skos + "broadMatch", BroadMatch, skos + "narrowMatch", NarrowMatch},
+	{skos + "relatedMatch", RelatedMatch, skos + "relatedMatch", ""},
+	{dcterms + "replaces", "Replaces", dcterms + "isReplacedBy", "Replaced by"},
+	{dcterms + "isVersionOf", "Version of", dcterms + "hasVersion", "Versions"},
+	{dcterms + "isFormatOf", "Another format of", dcterms + "hasFormat", "In other formats"},
+	{dcterms + "references", "Refers to", dcterms + "isReferencedBy", "Referred to by"},
+	{dcterms + "requires", "Requires", dcterms + "isRequiredBy", "Required by"},
+	{iso + "supertype-subtype", "Supertypes", rdfs + "subClassOf", "Subtypes"},
+	{rdfs + "subPropertyOf", "Subproperty of", "", "Subproperties"},
+	{rdfs + "isDefinedBy", "Defined by", "", "Defines"},
+	{rdfs + "seeAlso", "See also", "", "Seen also from"},
+	{owl + "inverseOf", "Inverse of", owl + "inverseOf", ""},
+	{owl + "sameAs", "Same as", owl + "sameAs", ""},
+	{owl + "differentFrom", "Different from", owl + "differentFrom", ""},
+	{owl + "equivalentClass", "Equivalent class", owl + "equivalentClass", ""},
+	{owl + "equivalentProperty", "Equivalent property", owl + "equivalentProperty", ""},
+	{owl + "disjointWith", "Disjoint with", owl + "disjointWith", ""},
+}
+
+// The words of the relations that pages have first.
+const (
+	Broader      = "Broader"
+	Narrower     = "Narrower"
+	Related      = "Related"
+	PartOf       = "Part of"
+	Parts        = "Parts"
+	MemberOf     = "Member of"
+	Members      = "Members"
+	TopConceptOf = "Top concept of"
+	TopConcepts  = "Top concepts"
+	InScheme     = "In scheme"
+	Concepts     = "Concepts in this scheme"
+	ExactMatch   = "Same as (exact match)"
+	CloseMatch   = "Close match"
+	BroadMatch   = "Broad match"
+	NarrowMatch  = "Narrow match"
+	RelatedMatch = "Related match"
+
+	IsOf = "is %s of" // what the object of a property is to its subject, where the inverse is not known
+)
+
+// FirstRelations are those words in the order in which pages have them. All others follow by word.
+var FirstRelations = []string{Broader, Narrower, Related, PartOf, MemberOf, TopConceptOf, InScheme, Parts, Members,
+	TopConcepts, Concepts, ExactMatch, CloseMatch, BroadMatch, NarrowMatch, RelatedMatch}
