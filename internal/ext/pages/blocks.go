@@ -339,7 +339,7 @@ func (d *describer) shown(of *topic, group *associations) (err error) {
 		return cmp.Or(slices.CompareFunc(a.Others, b.Others, func(a, b role) int { return d.order(a.Player, b.Player) }),
 			slices.CompareFunc(a.Said, b.Said, func(a, b saying) int { return slices.Compare(a.scope, b.scope) }))
 	})
-	group.Items, group.Pager = pageOf(d, group.list(), most, group.Items)
+	group.Items, group.Pager = pageOf(d, group.list(), group.Type.Title, most, group.Items)
 	for i := range group.Items {
 		for j := range group.Items[i].Others {
 			r := &group.Items[i].Others[j]

@@ -25,31 +25,13 @@ type listing struct {
 	All       string
 	Topics    []link
 	Count     int // of topics under the letter
-	pager
+	Pager     *pager
 }
 
 // choice is a link to a page like this one.
 type choice struct {
 	Title, URL string
 	Here       bool // it is this one
-}
-
-// pager leads to the other pages of a list. An address is "" where there is none, or it is this page.
-type pager struct {
-	Number, Pages               int
-	First, Previous, Next, Last string
-}
-
-// pagerOf returns the links from a page of a list: to returns the address of the page with a number.
-func pagerOf(number, pages int, to func(number int) string) pager {
-	p := pager{Number: number, Pages: pages}
-	if number > 1 {
-		p.First, p.Previous = to(1), to(number-1)
-	}
-	if number < pages {
-		p.Next, p.Last = to(number+1), to(pages)
-	}
-	return p
 }
 
 // mostOfType is how many instances a type may have, so that only they are listed.
@@ -88,7 +70,7 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 		if err := d.under(of, in, letter, instances, int(max(min(number, 1<<30), 1))); err != nil {
 			return nil, err
 		}
-		of.pager = pagerOf(int(number), (of.Count+most-1)/most, func(n int) string {
+		of.Pager = pagerOf(int(number), most, of.Count, func(n int) string {
 			return "?" + with(r, "page", strconv.Itoa(n))
 		})
 		title := texts.Listing

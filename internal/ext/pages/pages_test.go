@@ -290,7 +290,7 @@ func pagerBehind(t *testing.T, page []byte, text string) map[string]string {
 	t.Helper()
 	_, behind, found := bytes.Cut(page, []byte(text))
 	require.True(t, found)
-	nav := regexp.MustCompile(`(?s)<p class="pager".*?</p>`).Find(behind)
+	nav := regexp.MustCompile(`(?s)<nav aria-label="Pages .*?</nav>`).Find(behind)
 	require.NotNil(t, nav)
 	links := map[string]string{}
 	for _, l := range regexp.MustCompile(`<a href="([^"]*)" rel="([a-z]+)"`).FindAllSubmatch(nav, -1) {

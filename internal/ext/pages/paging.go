@@ -33,11 +33,24 @@ const (
 // ofTopic are the lists that are made of no associations.
 var ofTopic = []string{namesList, occurrencesList, reifiesList, historyList}
 
-// pager leads from a page of a list to the others.
+// pager leads from a page of a list to the others. An address is "" where there is none, or it is this page.
 type pager struct {
-	List                        string // its name in addresses
+	What                        string // is listed; "": the page has one list alone
+	Number, Pages               int
 	From, To, Of                int
-	First, Previous, Next, Last string // pages; "": there is none
+	First, Previous, Next, Last string
+}
+
+// pagerOf returns the links from a page of a list of so many items: to returns the address of the page with a number.
+func pagerOf(number, size, of int, to func(number int) string) *pager {
+	p := &pager{Number: number, Pages: (of + size - 1) / size, From: (number-1)*size + 1, To: min(number*size, of), Of: of}
+	if number > 1 {
+		p.First, p.Previous = to(1), to(number-1)
+	}
+	if number < p.Pages {
+		p.Next, p.Last = to(number+1), to(p.Pages)
+	}
+	return p
 }
 
 // place is what a request asks for of a topic: all that it has, or one list.
@@ -136,7 +149,7 @@ func (p *place) with(q url.Values) string {
 }
 
 // pageOf returns the page of a list that is shown, and what leads to the others: nil, where it is all.
-func pageOf[T any](d *describer, list string, size int, all []T) ([]T, *pager) {
+func pageOf[T any](d *describer, list, what string, size int, all []T) ([]T, *pager) {
 	if len(all) == 0 || !d.shows(list) {
 		return nil, nil
 	}
@@ -144,27 +157,13 @@ func pageOf[T any](d *describer, list string, size int, all []T) ([]T, *pager) {
 	if len(all) <= size {
 		return all, nil
 	}
-	pages, page := (len(all)+size-1)/size, 1
+	number := 1
 	if d.list == list {
-		page = min(d.page, pages)
+		number = min(d.page, (len(all)+size-1)/size)
 	}
-	from, to := (page-1)*size, min(page*size, len(all))
-	made := &pager{List: list, From: from + 1, To: to, Of: len(all)}
-	if page > 1 {
-		made.First, made.Previous = d.self+d.query(list, 1), d.self+d.query(list, page-1)
-	}
-	if page < pages {
-		made.Next, made.Last = d.self+d.query(list, page+1), d.self+d.query(list, pages)
-	}
-	return all[from:to], made
-}
-
-// paged keeps what leads to the other pages of a list.
-func paged[T any](of *topic, shown []T, p *pager) []T {
-	if p != nil {
-		of.Pages[p.List] = p
-	}
-	return shown
+	p := pagerOf(number, size, len(all), func(n int) string { return d.self + d.query(list, n) })
+	p.What = what
+	return all[p.From-1 : p.To], p
 }
 
 // missing says that a request asks for what the topic does not have.
@@ -232,9 +231,10 @@ func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
 			return nil, err
 		}
 	}
-	shown, pages := pageOf(d, historyList, newest, all)
+	shown, pages := pageOf(d, historyList, texts.MoreHistory, newest, all)
+	of.Pages[historyList] = pages
 	var made []change
-	for _, e := range paged(of, shown, pages) {
+	for _, e := range shown {
 		c, err := d.changeOf(d.v, e)
 		if err != nil {
 			return nil, err

@@ -33,7 +33,7 @@ func (d *describer) reifies(of *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, most, of.Reifies)
+	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, texts.MoreReified, most, of.Reifies)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/words"
@@ -42,8 +43,8 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 	}
 	slices.SortFunc(types, func(a, b typed) int { return d.order(a.link, b.link) })
 	slices.SortFunc(instances, d.order)
-	of.Types, of.Pages[typesList] = pageOf(d, typesList, most, types)
-	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, most, instances)
+	of.Types, of.Pages[typesList] = pageOf(d, typesList, texts.MoreTypes, most, types)
+	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, texts.MoreInstances, most, instances)
 	return d.blocks(of, self)
 }
 

@@ -305,7 +305,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	slices.SortStableFunc(names, func(a, b name) int {
 		return cmp.Or(d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	of.Names, of.Pages[namesList] = pageOf(d, namesList, most, names)
+	of.Names, of.Pages[namesList] = pageOf(d, namesList, texts.MoreNames, most, names)
 	return d.occurrences(of, t)
 }
 
@@ -340,7 +340,7 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 	slices.SortStableFunc(all, func(a, b ofType) int {
 		return cmp.Or(d.order(a.typ, b.typ), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, most, all)
+	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, texts.MoreOccurrences, most, all)
 	for i, o := range all {
 		if i == 0 || all[i-1].typ != o.typ {
 			of.Occurrences = append(of.Occurrences, occurrences{Type: o.typ})

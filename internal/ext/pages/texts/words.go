@@ -48,7 +48,9 @@ const (
 	Note       = "Note: why"
 
 	// What a page has more of than it shows.
+	MoreNames        = "names"
 	MoreVariants     = "variants"
+	MoreOccurrences  = "occurrences"
 	MoreRoles        = "roles"
 	MoreTypes        = "types"
 	MoreAssociations = "associations"
