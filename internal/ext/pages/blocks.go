@@ -15,9 +15,10 @@ import (
 // subject to an object, as all that come from RDF do, are named from the point of view of the topic, and those of
 // inverse properties are one block, in which each other topic is once.
 type associations struct {
-	Type  link  // leads to the type. Its title is that of the block
-	Role  *link // what the topic plays; nil: the title says it
-	Other *link // the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Type link  // leads to the type. Its title is that of the block
+	Role *link // what the topic plays; nil: the title says it
+	// the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Other *link
 	Items []association
 	Pager *pager
 
