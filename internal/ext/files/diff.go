@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
@@ -94,7 +96,7 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	}
 	a, b := comparedOf(inA), comparedOf(inB)
 	err = c.Answer(comparison{len(differences) == 0, a, b, append([]mapdiff.Difference{}, differences...)},
-		func(w io.Writer) { writeDifferences(w, a, b, called(differences, inA.Map, inB.Map), limit) })
+		func(w io.Writer) { writeDifferences(w, a, b, differences, limit, inA, inB) })
 	if err != nil || len(differences) == 0 {
 		return err
 	}
@@ -105,24 +107,36 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	return exit
 }
 
-// called calls terms that neither map names by words.
-func called(differences []mapdiff.Difference, maps ...*tmdm.TopicMap) []mapdiff.Difference {
-	call := func(l tmdm.Locator) (string, error) {
-		word := words.Word(string(l))
-		if words.IsOpaque(string(l)) {
-			word = words.Unnamed
+// called calls terms that neither map names by words, and topics without a name by what they say. Nothing
+// fails in memory.
+func called(differences []mapdiff.Difference, documents []*formats.Document) []mapdiff.Difference {
+	var maps []fragment.Lookup
+	for _, d := range documents {
+		// One with topics that have no subject identifier was no graph. It has no such nodes.
+		if m, err := fragment.NewMap(d.Map, string(d.Base)); err == nil {
+			maps = append(maps, m)
 		}
-		for _, m := range maps {
-			if t := m.TopicBySubjectIdentifier(l); t != nil && mapdiff.Title(t) != "" {
-				word = ""
+	}
+	r := nodes.NewReader(nodes.SourceOf(nil, maps...))
+	call := func(l tmdm.Locator) (string, error) {
+		if words.IsOpaque(string(l)) {
+			return r.Title(l)
+		}
+		for _, d := range documents {
+			if t := d.Map.TopicBySubjectIdentifier(l); t != nil && mapdiff.Title(t) != "" {
+				return "", nil
 			}
 		}
-		return word, nil
+		return words.Word(string(l)), nil
 	}
 	all := slices.Clone(differences)
 	for i := range all {
-		all[i].A, _ = mapdiff.Call(all[i].A, call) // call does not fail
-		all[i].B, _ = mapdiff.Call(all[i].B, call)
+		d := &all[i]
+		if title, _ := r.Title(tmdm.Locator(d.Topic)); d.Title == "" && title != words.Short(d.Topic) {
+			d.Title = title
+		}
+		d.A, _ = mapdiff.Call(d.A, call)
+		d.B, _ = mapdiff.Call(d.B, call)
 	}
 	return all
 }
@@ -132,19 +146,19 @@ func comparedOf(d *formats.Document) compared {
 	return compared{d.Name, topics, associations}
 }
 
-func writeDifferences(w io.Writer, a, b compared, differences []mapdiff.Difference, limit int) {
-	if len(differences) == 0 {
+func writeDifferences(w io.Writer, a, b compared, list []mapdiff.Difference, limit int, of ...*formats.Document) {
+	if len(list) == 0 {
 		fmt.Fprintf(w, "%s and %s are equal: %d topics, %d associations\n", a.File, b.File, a.Topics, a.Associations)
 		return
 	}
 	topics := "1 topic"
-	if len(differences) != 1 {
-		topics = fmt.Sprintf("%d topics", len(differences))
+	if len(list) != 1 {
+		topics = fmt.Sprintf("%d topics", len(list))
 	}
 	fmt.Fprintf(w, "%s and %s differ in %s (- only in %s, + only in %s)\n", a.File, b.File, topics, a.File, b.File)
-	for i, d := range differences {
+	for i, d := range called(list, of) {
 		if i == limit && limit > 0 {
-			fmt.Fprintf(w, "… and %d more topics; --limit 0 lists them all\n", len(differences)-i)
+			fmt.Fprintf(w, "… and %d more topics; --limit 0 lists them all\n", len(list)-i)
 			return
 		}
 		where := map[mapdiff.Where]string{mapdiff.OnlyA: ", only in " + a.File, mapdiff.OnlyB: ", only in " + b.File}[d.In]
