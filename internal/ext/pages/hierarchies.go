@@ -1,61 +1,106 @@
 package pages
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// relation is a kind of associations of two topics, one of which is above the other.
+// relation is what puts topics above others: associations of some types.
 type relation struct {
+	types []pairing
+	tops  map[fragment.Ref]fragment.Ref // types of associations that name top concepts, with the roles of these
+	skos  bool                          // it is that of concepts
+}
+
+// pairing is a type of associations of two topics, one of which is above the other.
+type pairing struct {
 	typ          fragment.Ref
 	above, below map[fragment.Ref]bool // the types of their roles
 }
 
-// pair returns the topics of an association, ok if it is of the kind.
+// pair returns the topics of an association, ok if it puts one above the other.
 func (r *relation) pair(a *fragment.Association) (above, below fragment.Ref, ok bool) {
-	if a.Type != r.typ || len(a.Roles) != 2 {
+	if len(a.Roles) != 2 {
 		return "", "", false
 	}
-	one, other := a.Roles[0], a.Roles[1]
-	if r.below[one.Type] {
-		one, other = other, one
+	for i := range r.types {
+		p, one, other := &r.types[i], a.Roles[0], a.Roles[1]
+		if p.below[one.Type] {
+			one, other = other, one
+		}
+		if a.Type == p.typ && p.above[one.Type] && p.below[other.Type] {
+			return one.Player, other.Player, true
+		}
 	}
-	return one.Player, other.Player, r.above[one.Type] && r.below[other.Type]
+	return "", "", false
+}
+
+// top returns the top concept that an association names, "" if it names none.
+func (r *relation) top(a *fragment.Association) fragment.Ref {
+	if as, ok := r.tops[a.Type]; ok && len(a.Roles) == 2 {
+		for i := range a.Roles {
+			if a.Roles[i].Type == as {
+				return a.Roles[i].Player
+			}
+		}
+	}
+	return ""
+}
+
+// keys are the names of a hierarchy in addresses, the one that links have first.
+func (r *relation) keys() (all []string) {
+	for i := range r.types {
+		all = append(all, fragment.Key(r.types[i].typ))
+	}
+	for _, typ := range slices.Sorted(maps.Keys(r.tops)) {
+		all = append(all, fragment.Key(typ))
+	}
+	return all
+}
+
+// link leads to the page of a hierarchy.
+func (r *relation) link(d *describer) (l link, err error) {
+	if l.Title = texts.Concepts; !r.skos {
+		l, err = d.link(r.types[0].typ)
+	}
+	l.URL = d.URLs.Map(&d.v.Collection) + "/hierarchies/" + r.keys()[0] + Ending
+	return l, err
 }
 
 // The kinds of hierarchies that maps have besides that of types. Ontopia marks the types of associations and roles by
-// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader".
+// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader" (SKOS reference,
+// S25), and a top concept that of "topConceptOf" (S8).
 const (
 	hierarchical  = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#hierarchical-relation-type")
 	superordinate = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#superordinate-role-type")
 	subordinate   = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#subordinate-role-type")
 
-	broader    = tmdm.Locator("http://www.w3.org/2004/02/skos/core#broader")
-	narrower   = tmdm.Locator("http://www.w3.org/2004/02/skos/core#narrower")
+	skos       = "http://www.w3.org/2004/02/skos/core#"
 	rdfSubject = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#subject")
 	rdfObject  = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#object")
 )
 
-// relations returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
-func relations(v *store.View) (all []relation, err error) {
-	if err := v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, broader, narrower, rdfSubject,
-		rdfObject, tmdm.PSISupertypeSubtype}); err != nil {
+// orderings returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
+func (d *describer) orderings() (all []relation, err error) {
+	if err := d.v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
+		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", rdfSubject, rdfObject,
+		tmdm.PSISupertypeSubtype}); err != nil {
 		return nil, err
 	}
 	ref := func(l tmdm.Locator) fragment.Ref {
-		t, failed := v.Source().Topic(l)
-		if failed != nil {
-			err = failed
-		}
-		if t == nil {
+		ref, there, failed := d.ref(l)
+		if err = cmp.Or(err, failed); !there {
 			return ""
 		}
-		return t.TopicSI()
+		return ref
 	}
 	instances := func(class tmdm.Locator) map[fragment.Ref]bool {
 		found := map[fragment.Ref]bool{}
@@ -63,11 +108,8 @@ func relations(v *store.View) (all []relation, err error) {
 		if topic == "" || err != nil {
 			return found
 		}
-		for a, failed := range v.State().AssociationsOf(topic, fragment.AsType) {
-			if failed != nil {
-				err = failed
-			}
-			if failed != nil || len(found) == most {
+		for a, failed := range d.v.State().AssociationsOf(topic, fragment.AsType) {
+			if err = cmp.Or(err, failed); failed != nil || len(found) == most {
 				break
 			}
 			_, instance, _ := a.TypeInstance()
@@ -76,17 +118,30 @@ func relations(v *store.View) (all []relation, err error) {
 		return found
 	}
 	above, below, types := instances(superordinate), instances(subordinate), ref(tmdm.PSISupertypeSubtype)
-	for typ := range instances(hierarchical) {
-		if typ != types { // which have a page of their own
-			all = append(all, relation{typ, above, below})
+	marked := instances(hierarchical)
+	delete(marked, types) // which have a page of their own
+	concepts := relation{tops: map[fragment.Ref]fragment.Ref{}, skos: true}
+	subject, object := ref(rdfSubject), ref(rdfObject)
+	for _, p := range []pairing{{skos + "broader", map[fragment.Ref]bool{object: true}, map[fragment.Ref]bool{subject: true}},
+		{skos + "narrower", map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}}} {
+		if p.typ = ref(p.typ); p.typ == "" {
+			continue
+		}
+		if concepts.types = append(concepts.types, p); marked[p.typ] {
+			concepts.types = append(concepts.types, pairing{p.typ, above, below})
+		}
+		delete(marked, p.typ)
+	}
+	for typ, as := range map[tmdm.Locator]fragment.Ref{skos + "hasTopConcept": object, skos + "topConceptOf": subject} {
+		if typ := ref(typ); typ != "" {
+			concepts.tops[typ] = as
 		}
 	}
-	one := func(l tmdm.Locator) map[fragment.Ref]bool { return map[fragment.Ref]bool{ref(l): true} }
-	for typ, roles := range map[tmdm.Locator][2]tmdm.Locator{broader: {rdfObject, rdfSubject},
-		narrower: {rdfSubject, rdfObject}} {
-		if typ := ref(typ); typ != "" && err == nil {
-			all = append(all, relation{typ, one(roles[0]), one(roles[1])})
-		}
+	if len(concepts.types)+len(concepts.tops) > 0 {
+		all = append(all, concepts)
+	}
+	for typ := range marked {
+		all = append(all, relation{types: []pairing{{typ, above, below}}})
 	}
 	return all, err
 }
@@ -98,13 +153,12 @@ func (p *Pages) hierarchies(d *describer) (all []link, err error) {
 	if v.Topics > showTypesUpTo {
 		return nil, nil
 	}
-	found, err := relations(v)
-	for _, r := range found {
-		l, failed := d.link(r.typ)
+	found, err := d.orderings()
+	for i := range found {
+		l, failed := found[i].link(d)
 		if failed != nil {
 			return nil, failed
 		}
-		l.URL = p.URLs.Map(&v.Collection) + "/hierarchies/" + fragment.Key(r.typ) + Ending
 		all = append(all, l)
 	}
 	slices.SortFunc(all, d.order)
@@ -113,24 +167,29 @@ func (p *Pages) hierarchies(d *describer) (all []link, err error) {
 
 // Hierarchy answers with the page of the topics that a kind of associations puts in a hierarchy, as a tree.
 func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	all, err := relations(v)
+	d := p.describer(v, r)
+	all, err := d.orderings()
 	if err != nil {
 		return err
 	}
 	key, c := web.Var(r, "key"), &v.Collection
 	for i := range all {
-		if fragment.Key(all[i].typ) == key && v.Topics <= showTypesUpTo {
+		if slices.Contains(all[i].keys(), key) && v.Topics <= showTypesUpTo {
 			return p.write(w, r, c, "hierarchy", func() (*page, error) {
-				d := p.describer(v, r)
 				tree, err := d.treeOf(&all[i])
 				if err != nil {
 					return nil, err
 				}
-				about, err := d.link(all[i].typ)
-				return &page{Title: about.Title, Path: p.Trail(c), Of: struct {
+				of := struct {
 					*typeTree
-					About link
-				}{tree, about}}, err
+					About *link // nil: it is that of concepts
+				}{typeTree: tree}
+				self, err := all[i].link(d)
+				if err == nil && !all[i].skos {
+					about, failed := d.link(all[i].types[0].typ)
+					of.About, err = &about, failed
+				}
+				return &page{Title: self.Title, Path: p.Trail(c), Of: of}, err
 			})
 		}
 	}
@@ -147,13 +206,13 @@ func (d *describer) treeOf(r *relation) (*typeTree, error) {
 		if err != nil {
 			return nil, err
 		}
-		above, below, ok := r.pair(a)
-		if !ok {
-			continue
+		refs := []fragment.Ref{r.top(a)}
+		if above, below, ok := r.pair(a); ok {
+			h.put(above, below)
+			refs = []fragment.Ref{above, below}
 		}
-		h.put(above, below)
-		for _, ref := range []fragment.Ref{above, below} {
-			if !found[ref] {
+		for _, ref := range refs {
+			if ref != "" && !found[ref] {
 				found[ref] = true
 				h.order = append(h.order, ref)
 			}

@@ -49,3 +49,39 @@ func TestHierarchies(t *testing.T) {
 	n.Publish("none", served.Small())
 	assert.NotContains(t, n.Page("/topicmaps/none.html").Text, "Hierarchies")
 }
+
+// Concepts have one tree, wherever a concept says what is above it or below it: each edge is there once, and so is a top
+// concept that is above nothing. A type that is marked twice gives no second tree.
+func TestConceptsHaveOneTree(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	const labels = `:a skos:prefLabel "Arts" . :m skos:prefLabel "Music" . :o skos:prefLabel "Opera" . :d skos:prefLabel "Dance" . :s skos:prefLabel "Sport" . :t skos:prefLabel "Theme" .
+`
+	const marks = `@prefix h: <http://www.techquila.com/psi/hierarchy/#> . @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-type . rdf:subject a h:subordinate-role-type .
+`
+	for name, said := range map[string]string{
+		"broader":  ":m skos:broader :a . :o skos:broader :m . :d skos:broader :a . :t skos:hasTopConcept :a, :s .",
+		"narrower": ":a skos:narrower :m, :d . :m skos:narrower :o . :a skos:topConceptOf :t . :s skos:topConceptOf :t .",
+		"both":     ":a skos:narrower :m, :d . :m skos:broader :a . :o skos:broader :m . :t skos:hasTopConcept :a, :s . :a skos:topConceptOf :t .",
+		"marked":   marks + ":a skos:narrower :m . :m skos:broader :a . :o skos:broader :m . :d skos:broader :a . :t skos:hasTopConcept :s .",
+	} {
+		publishTurtle(t, n, name, skosPrefixes+labels+said)
+		var trees []string
+		for _, l := range n.Page("/topicmaps/" + name + ".html").Links {
+			if strings.Contains(l, "/hierarchies/") {
+				trees = append(trees, l)
+			}
+		}
+		require.Len(t, trees, 1, name)
+		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport"}, lists(t, bytes.NewReader(n.MustGet(trees[0]).Bytes)), name)
+		for _, property := range []string{"broader", "narrower", "hasTopConcept", "topConceptOf"} {
+			if strings.Contains(said, "skos:"+property) {
+				at := "/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref("http://www.w3.org/2004/02/skos/core#"+property)) + pages.Ending
+				assert.Equal(t, shown(n.MustGet(trees[0])), shown(n.MustGet(at)), property)
+			}
+		}
+	}
+	publishTurtle(t, n, "tops", skosPrefixes+labels+":t skos:hasTopConcept :a .")
+	assert.Contains(t, n.Page("/topicmaps/tops.html").Text, "Hierarchy of concepts")
+}

@@ -157,7 +157,11 @@ func subtypingOf(v *store.View) (relation, error) {
 			refs[i] = t.TopicSI()
 		}
 	}
-	return relation{refs[0], map[fragment.Ref]bool{refs[1]: true}, map[fragment.Ref]bool{refs[2]: true}}, nil
+	if refs[0] == "" {
+		return relation{}, nil
+	}
+	return relation{types: []pairing{{refs[0], map[fragment.Ref]bool{refs[1]: true},
+		map[fragment.Ref]bool{refs[2]: true}}}}, nil
 }
 
 // find looks for supertypes and subtypes of classes, and for theirs.
@@ -172,7 +176,7 @@ func (h *hierarchy) find(classes []records.Class) error {
 	for _, c := range classes {
 		meet(c.TopicSI)
 	}
-	if h.by.typ == "" {
+	if len(h.by.types) == 0 {
 		return nil
 	}
 	if err := h.v.State().Expect(h.order, nil); err != nil {

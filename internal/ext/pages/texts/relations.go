@@ -25,7 +25,7 @@ var Relations = []Relation{
 	{dcterms + "isPartOf", PartOf, dcterms + "hasPart", Parts},
 	{skos + "member", Members, "", MemberOf},
 	{skos + "topConceptOf", TopConceptOf, skos + "hasTopConcept", TopConcepts},
-	{skos + "inScheme", InScheme, "", Concepts},
+	{skos + "inScheme", InScheme, "", InThisScheme},
 	{skos + "exactMatch", ExactMatch, skos + "exactMatch", ""},
 	{skos + "closeMatch", CloseMatch, skos + "closeMatch", ""},
 	{skos + "broadMatch", BroadMatch, skos + "narrowMatch", NarrowMatch},
@@ -59,7 +59,7 @@ const (
 	TopConceptOf = "Top concept of"
 	TopConcepts  = "Top concepts"
 	InScheme     = "In scheme"
-	Concepts     = "Concepts in this scheme"
+	InThisScheme = "Concepts in this scheme"
 	ExactMatch   = "Same as (exact match)"
 	CloseMatch   = "Close match"
 	BroadMatch   = "Broad match"
@@ -71,4 +71,4 @@ const (
 
 // FirstRelations are those words in the order in which pages have them. All others follow by word.
 var FirstRelations = []string{Broader, Narrower, Related, PartOf, MemberOf, TopConceptOf, InScheme, Parts, Members,
-	TopConcepts, Concepts, ExactMatch, CloseMatch, BroadMatch, NarrowMatch, RelatedMatch}
+	TopConcepts, InThisScheme, ExactMatch, CloseMatch, BroadMatch, NarrowMatch, RelatedMatch}

@@ -18,6 +18,8 @@ const (
 	Compared   = "What differs in "
 	Node       = "Node"
 
+	Concepts = "Hierarchy of concepts"
+
 	// Kinds of maps that are written elsewhere.
 	Replica = "replica"
 	Derived = "derived"
