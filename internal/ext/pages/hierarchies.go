@@ -76,8 +76,8 @@ func (r *relation) link(d *describer) (l link, err error) {
 }
 
 // The kinds of hierarchies that maps have besides that of types. Ontopia marks the types of associations and roles by
-// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader" (SKOS reference,
-// S25), and a top concept that of "topConceptOf" (S8).
+// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader" (SKOS
+// reference, S25), and a top concept that of "topConceptOf" (S8).
 const (
 	hierarchical  = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#hierarchical-relation-type")
 	superordinate = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#superordinate-role-type")
@@ -122,8 +122,8 @@ func (d *describer) orderings() (all []relation, err error) {
 	delete(marked, types) // which have a page of their own
 	concepts := relation{tops: map[fragment.Ref]fragment.Ref{}, skos: true}
 	subject, object := ref(rdfSubject), ref(rdfObject)
-	for _, p := range []pairing{{skos + "broader", map[fragment.Ref]bool{object: true}, map[fragment.Ref]bool{subject: true}},
-		{skos + "narrower", map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}}} {
+	subjects, objects := map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}
+	for _, p := range []pairing{{skos + "broader", objects, subjects}, {skos + "narrower", subjects, objects}} {
 		if p.typ = ref(p.typ); p.typ == "" {
 			continue
 		}
