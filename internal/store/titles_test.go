@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -154,4 +155,39 @@ func TestTitlesAreLabelsThatAreResources(t *testing.T) {
 		assert.Equal(t, "uno", title, "the concept has no entry, and its title is the new one")
 		return err
 	}))
+}
+
+// What a feed calls a topic without a name is none in a replica, however long it is; a name is taken as it is.
+func TestReplicasTakeNoLabelForAName(t *testing.T) {
+	db := openAt(t, tick())
+	src := &merge.Memory{}
+	sis := []fragment.Ref{ref(0), titles.XLPrefLabel, "http://example.org/.well-known/genid/b1", fragment.Ref("http://example.org/" + strings.Repeat("long", 100))}
+	for i, si := range sis {
+		topic := labelled(i, []string{"zero", "", "", ""}[i], "")
+		topic.SubjectIdentifiers, topic.Names = []fragment.Ref{si}, topic.Names[:len(topic.Names)-min(i, 1)]
+		require.NoError(t, src.PutTopic(topic))
+	}
+	origin := collectionOf(t, db, "origin", src)
+	var log []Logged
+	var want []Entry
+	view(t, db, "origin", func(v *View) {
+		want = entries(t, v)
+		for _, e := range want {
+			log = append(log, Logged{ID: origin.ID(&e).URN(), TopicSI: e.TopicSI, Title: e.Label(), Updated: e.Updated, Digest: e.Digest})
+		}
+	})
+	require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: "s", SP: sp, Replica: true}))
+	replicate(t, db, "s", origin, log)
+	named := 0
+	view(t, db, "s", func(v *View) {
+		for i, e := range entries(t, v) {
+			assert.Equal(t, want[i].Named(), e.Named(), e.TopicSI)
+			assert.Equal(t, want[i].Title, e.Title, "programs get the identifier")
+			assert.Equal(t, want[i].Label(), e.Label())
+			if e.Named() {
+				named++
+			}
+		}
+	})
+	assert.Equal(t, 1, named)
 }

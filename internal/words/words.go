@@ -68,9 +68,11 @@ func Namespaces(chosen ...string) map[string]string {
 
 // Word returns what people call the subject of an IRI: a term of a vocabulary that everybody uses, or a language. It is
 // "" where the tables have none.
-func Word(iri string) string {
-	if name := prefixed(iri); name != "" && words()[name] != "" {
-		return words()[name]
+func Word(iri string) string { return wordOf(iri, prefixed(iri)) }
+
+func wordOf(iri, prefixed string) string {
+	if word := words()[prefixed]; word != "" {
+		return word
 	}
 	return languageOf(iri)
 }
@@ -81,11 +83,9 @@ const Unnamed = "something without a name"
 // Short returns what people can read for any IRI: its [Word], its prefixed name, or its last part with the host in
 // brackets. It is neither cut, nor a digest that a program has made.
 func Short(iri string) string {
-	if word := Word(iri); word != "" {
+	name := prefixed(iri)
+	if word := cmp.Or(wordOf(iri, name), name); word != "" {
 		return word
-	}
-	if name := prefixed(iri); name != "" {
-		return name
 	}
 	if rest, ok := strings.CutPrefix(iri, own); ok {
 		kind, local, _ := strings.Cut(rest, "/")

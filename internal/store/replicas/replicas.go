@@ -22,7 +22,6 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -161,7 +160,7 @@ func Next(t *txn.Tx, c *collections.Collection, state records.State, l *sources.
 	e := &collections.Entry{Late: l.Applied == nil || !l.Lasting, Seq: seq, Run: run, Updated: l.Updated,
 		TopicSI: l.TopicSI, Title: l.Title, Author: l.Author, Note: l.Note, Via: l.Via, Deleted: l.Deleted,
 		Covered: l.Covered, Commit: l.Commit, Omits: l.Omits, Digest: l.Digest}
-	if l.Title == words.Short(string(l.TopicSI)) {
+	if l.Title == (&collections.Entry{TopicSI: l.TopicSI}).Label() {
 		e.Title = string(l.TopicSI) // the topic has no name: what the feed calls it follows from the identifier
 	}
 	if l.Rendering != rendered.First {
