@@ -100,7 +100,7 @@ func reifiedBy(t *merged.Topic, by string) string {
 }
 
 func datatype(iri string) string {
-	if iri == "" || iri == tmdm.XSDString {
+	if iri == "" || words.IsText(iri) {
 		return ""
 	}
 	return " ^^ " + words.Short(iri)

@@ -107,6 +107,12 @@ func Short(iri string) string {
 	return readable(iri)
 }
 
+// IsText reports whether a datatype says nothing beside a value: that it is text, or text in the language of its scope.
+func IsText(datatype string) bool {
+	return datatype == "http://www.w3.org/2001/XMLSchema#string" ||
+		datatype == "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+}
+
 // Titled returns an identifier and the title of what it names, for a line of a command. An identifier that says nothing
 // is left out.
 func Titled(iri, title string) string {

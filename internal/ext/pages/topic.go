@@ -99,7 +99,7 @@ type occurrence struct {
 	Value    value
 	By       []string
 	URL      string // where a locator leads to
-	Datatype string // "": a string or a locator
+	Datatype string // "": it says nothing beside the value
 	Scope    []link
 	About    *link
 }
@@ -322,11 +322,10 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 			return err
 		}
 		shown := occurrence{Value: valueOf(o.Value), By: d.by[occurrenceKey(&o)]}
-		switch o.Datatype {
-		case tmdm.XSDAnyURI:
+		if o.Datatype == tmdm.XSDAnyURI {
 			shown.URL = addressOf(o.Value).URL
-		case tmdm.XSDString:
-		default:
+		}
+		if shown.URL == "" && !words.IsText(o.Datatype) {
 			shown.Datatype = o.Datatype
 		}
 		if shown.Scope, err = d.links(o.Scope); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -192,10 +193,10 @@ func (d describer) stated(c claim, by []string) stated {
 	if s.Text != c.Value {
 		s.Cut = len(c.Value)
 	}
-	switch {
-	case c.Kind == rejections.Identifier || c.Kind == rejections.Locator || c.Datatype == tmdm.XSDAnyURI:
+	if c.Kind == rejections.Identifier || c.Kind == rejections.Locator || c.Datatype == tmdm.XSDAnyURI {
 		s.To = layout.LinkTo(c.Value).URL
-	case c.Datatype != tmdm.XSDString:
+	}
+	if s.To == "" && !words.IsText(c.Datatype) {
 		s.Datatype = layout.Cut(c.Datatype)
 	}
 	if c.Type != "" && c.Type != defaultType {
