@@ -31,23 +31,24 @@ const rdfObject = "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
 // others plays in more.
 const mostPlayed = 1000
 
-// Best returns the best name of a topic of the map, if there is one that can be a title.
-func (n *Names) Best(t *Topic) (title string, ok bool, err error) {
+// Best returns the best name of a topic of the map, if there is one that can be a title, and the tag of its language,
+// "" where that is not known.
+func (n *Names) Best(t *Topic) (title, language string, ok bool, err error) {
 	best := t.chooser(n.Languages)
 	if !best.Final() {
 		if err := n.labels(t, &best); err != nil {
-			return "", false, err
+			return "", "", false, err
 		}
 	}
 	if title, ok = best.Best(); !ok {
 		title, ok = t.literalForm(n.Languages)
 	}
-	return title, ok, nil
+	return title, best.Language(), ok, nil
 }
 
 // Title is [Names.Best], or else what the TopicSI says.
 func (n *Names) Title(t *Topic) (string, error) {
-	title, ok, err := n.Best(t)
+	title, _, ok, err := n.Best(t)
 	if !ok {
 		title = string(t.TopicSI())
 	}

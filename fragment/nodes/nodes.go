@@ -440,7 +440,7 @@ func statements(names *fragment.Names, si fragment.Ref) (*Statements, error) {
 	said, opaque := &Statements{}, words.IsOpaque(string(si))
 	isText := func(o fragment.Occurrence) bool { return o.Type == skosXL+"literalForm" }
 	if !opaque || !slices.ContainsFunc(t.Occurrences, isText) { // a label says more than its text
-		if said.Title, _, err = names.Best(t); err != nil {
+		if said.Title, _, _, err = names.Best(t); err != nil {
 			return nil, err
 		}
 	}

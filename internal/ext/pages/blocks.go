@@ -279,11 +279,12 @@ func (s *sides) title(of *property, all []fragment.Ref, turned map[fragment.Ref]
 		if of.titles[side].URL == "" {
 			of.titles[side] = of.titles[1-side]
 			if !of.both {
+				of.titles[side].Lang = ""
 				of.titles[side].Title = fmt.Sprintf(texts.IsOf, of.titles[side].Title)
 			}
 		}
 		if words := of.byWords[side]; words != "" {
-			of.titles[side].Title = words
+			of.titles[side].Title, of.titles[side].Lang = words, ""
 		}
 	}
 	return nil

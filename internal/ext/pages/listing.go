@@ -176,7 +176,7 @@ func (d *describer) under(of *listing, in, letter string, only map[fragment.Ref]
 			return err
 		}
 		if name, ok := t.NameIn(in); ok {
-			l.Title = name
+			l.Title, l.Lang = name, in
 		}
 		of.Topics = append(of.Topics, l)
 	}

@@ -2,9 +2,12 @@ package pages
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
 )
@@ -87,8 +90,12 @@ func (d *describer) shownNode(n *nodes.Node) (shown *node, err error) {
 }
 
 func (d *describer) values(of []nodes.Value) (all []nodeValue, err error) {
-	for _, v := range of[:min(len(of), most)] {
-		shown := nodeValue{Text: valueOf(v.Text).Text}
+	for i, v := range of {
+		if i == most {
+			all = append(all, nodeValue{Text: fmt.Sprintf(texts.AndMore, layout.Count(len(of)-most))})
+			break
+		}
+		shown := nodeValue{Text: layout.Cut(v.Text)}
 		switch {
 		case v.Ref != "":
 			l, err := d.link(v.Ref)

@@ -64,6 +64,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 // page is what all pages have.
 type page struct {
 	Title  string
+	Self   link   // what the title has besides: a language, a notation
 	Path   []link // from the overview to here
 	Style  string
 	Search *searchField // nil: the page is of no map

@@ -70,12 +70,12 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		if err := d.call(&self, last.TopicSI, was.Topic, &names); err != nil {
 			return nil, err
 		}
-		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self.Title, of), forField(t)
+		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self, of), forField(t)
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
 		markShown(of.History, t)
-		return &page{Title: self.Title, Path: p.Trail(c, self), Of: of}, d.missing()
+		return &page{Title: self.Title, Self: self, Path: p.Trail(c, self), Of: of}, d.missing()
 	})
 }
 

@@ -13,6 +13,7 @@ type picture struct {
 
 type box struct {
 	Title      string
+	Lang       string // of the title
 	X, Y, W, H int // of the upper left corner, and the size
 	TextX      int // of the middle of the title
 	TextY      int
@@ -41,14 +42,14 @@ const (
 
 // pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
 // and of its instances, so that all kinds are there. It is nil where there are none.
-func pictureOf(title string, of *topic) *picture {
+func pictureOf(self link, of *topic) *picture {
 	p := &picture{More: len(of.Next) > 0 || of.Pages[typesList] != nil || of.Pages[instancesList] != nil}
 	kinds := make([][]neighbour, 0, len(of.Associations)+2)
 	known := map[string]bool{}
 	add := func(kind int, n neighbour, to link) {
 		if !known[to.URL] {
 			known[to.URL] = true
-			n.URL, n.Title = to.URL, shortened(to.Title)
+			n.URL, n.Title, n.Lang = to.URL, shortened(to.Title), to.Lang
 			kinds[kind] = append(kinds[kind], n)
 		}
 	}
@@ -76,7 +77,8 @@ func pictureOf(title string, of *topic) *picture {
 	for _, n := range shares(kinds, mostAround) {
 		p.Around = append(p.Around, n...)
 	}
-	p.place(shortened(title))
+	p.Self.Title, p.Self.Lang = shortened(self.Title), self.Lang
+	p.place()
 	return p
 }
 
@@ -103,10 +105,10 @@ func shares[T any](lists [][]T, most int) [][]T {
 }
 
 // place gives all a place: the topic in the middle, half of the others on each side.
-func (p *picture) place(title string) {
+func (p *picture) place() {
 	rows := (len(p.Around) + 1) / 2
 	p.Width, p.Height = 3*boxWidth+2*gap, rows*rowHeight
-	p.Self = boxAt(title, boxWidth+gap, (p.Height-boxHeight)/2)
+	p.Self.at(boxWidth+gap, (p.Height-boxHeight)/2)
 	for i := range p.Around {
 		n := &p.Around[i]
 		x, column, row := 0, rows, i
@@ -116,13 +118,13 @@ func (p *picture) place(title string) {
 			end, from = x, p.Self.X+boxWidth
 		}
 		top := (p.Height - column*rowHeight) / 2
-		n.box = boxAt(n.Title, x, top+row*rowHeight+rowHeight-boxHeight-4)
+		n.at(x, top+row*rowHeight+rowHeight-boxHeight-4)
 		n.Line = line{from, p.Self.Y + boxHeight/2, end, n.Y + boxHeight/2}
 	}
 }
 
-func boxAt(title string, x, y int) box {
-	return box{title, x, y, boxWidth, boxHeight, x + boxWidth/2, y + boxHeight/2 + 5}
+func (b *box) at(x, y int) {
+	b.X, b.Y, b.W, b.H, b.TextX, b.TextY = x, y, boxWidth, boxHeight, x+boxWidth/2, y+boxHeight/2+5
 }
 
 // shortened returns as much of a text as a box has room for.

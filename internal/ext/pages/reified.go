@@ -44,7 +44,7 @@ func (d *describer) reifiedOf(of *topic, t *fragment.Topic, self fragment.Ref) (
 		return err
 	}
 	add := func(kind, text string, typ fragment.Ref, scope []fragment.Ref) {
-		v := valueOf(text)
+		v := valueOf(text, scope)
 		said := reified{Kind: kind, Value: &v, Of: &about}
 		if err == nil && typ != "" {
 			var l link

@@ -212,7 +212,7 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 		return h, err
 	}
 	if text.Value != title {
-		h.Match, h.Kind = valueOf(text.Value), text.Kind.String()
+		h.Match, h.Kind = valueOf(text.Value, text.Scope), text.Kind.String()
 	}
 	if text.Type != "" && text.Type != tmdm.PSIDefaultNameType {
 		l, err := d.link(text.Type)
@@ -293,7 +293,7 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 	err = errors.Join(err, failed)
 	result.TopicSI, result.Title = string(t.TopicSI()), self.Title
 	result.URL = d.URLs.Topic(&d.v.Collection, t.TopicSI())
-	shown := valueOf(text.Value)
+	shown := valueOf(text.Value, text.Scope)
 	m := &result.Match
 	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type),
 		named(text.Scope)

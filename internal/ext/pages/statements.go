@@ -5,6 +5,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -18,6 +19,7 @@ type piece struct {
 	Was   string // the value before; "": the same
 	Whole string // the locator that the text stands for; "": it stands for itself
 	URL   string // "": it leads nowhere
+	Lang  string // of a value; "": it is not known
 }
 
 // since marks the values that were others in an earlier form of a statement.
@@ -42,6 +44,7 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 			continue
 		}
 		var said Statement
+		lang := "" // that a theme says
 		for i, part := range s.Parts {
 			if i == mostPieces {
 				said = append(said, piece{Text: "…"})
@@ -66,7 +69,15 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 					p.Whole = layout.Cut(string(part.Identifier))
 				}
 			}
+			if l, ok := titles.LanguageOf(part.Identifier); ok && part.Kind == mapdiff.Topic {
+				lang = l.String()
+			}
 			said = append(said, p)
+		}
+		for i := range said {
+			if said[i].Value {
+				said[i].Lang = lang
+			}
 		}
 		all = append(all, said)
 	}
@@ -77,7 +88,7 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 // is nil.
 func Name(names *fragment.Names, t *fragment.Topic, ref fragment.Ref) (string, error) {
 	if t != nil {
-		title, ok, err := names.Best(t)
+		title, _, ok, err := names.Best(t)
 		if ok || err != nil {
 			return label(title), err
 		}

@@ -114,11 +114,18 @@ type role struct {
 // value is text of a map. It may be very long.
 type value struct {
 	Text string
-	Cut  int // bytes of the whole; 0: it is the whole
+	Lang string // the tag of its language; "": it is not known
+	Cut  int    // bytes of the whole; 0: it is the whole
 }
 
-func valueOf(text string) value {
+func valueOf(text string, scope []fragment.Ref) value {
 	v := value{Text: layout.Cut(text)}
+	for _, theme := range scope {
+		if l, ok := titles.LanguageOf(theme); ok {
+			v.Lang = l.String()
+			break
+		}
+	}
 	if v.Text != text {
 		v.Cut = len(text)
 	}
@@ -186,12 +193,12 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Picture, of.When = pictureOf(self.Title, of), forField(v.Updated)
+		of.Picture, of.When = pictureOf(self, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
-		return &page{Title: self.Title, Path: p.Trail(c), Of: of}, d.missing()
+		return &page{Title: self.Title, Self: self, Path: p.Trail(c), Of: of}, d.missing()
 	})
 }
 
@@ -276,7 +283,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	var names []name
 	for i := range t.Names {
 		n := &t.Names[i]
-		shown := name{Value: valueOf(n.Value), By: d.by[nameKey(n)]}
+		shown := name{Value: valueOf(n.Value, n.Scope), By: d.by[nameKey(n)]}
 		if typ := shownType(n.Type); typ != "" {
 			l, err := d.link(typ)
 			if err != nil {
@@ -298,7 +305,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			if err != nil {
 				return err
 			}
-			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value), d.by[variantKey(n, &variantOf)], scope})
+			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value, variantOf.Scope), d.by[variantKey(n, &variantOf)], scope})
 		}
 		names = append(names, shown)
 	}
@@ -321,7 +328,7 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 		if err != nil {
 			return err
 		}
-		shown := occurrence{Value: valueOf(o.Value), By: d.by[occurrenceKey(&o)]}
+		shown := occurrence{Value: valueOf(o.Value, o.Scope), By: d.by[occurrenceKey(&o)]}
 		if o.Datatype == tmdm.XSDAnyURI {
 			shown.URL = addressOf(o.Value).URL
 		}
@@ -407,9 +414,9 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 // call gives a link the title of a topic, which is nil if it is not there.
 func (d *describer) call(l *link, ref fragment.Ref, t *fragment.Topic, names *fragment.Names) error {
 	if t != nil {
-		title, ok, err := names.Best(t)
+		title, language, ok, err := names.Best(t)
 		if ok || err != nil {
-			l.Title = label(title)
+			l.Title, l.Lang = label(title), language
 			return err
 		}
 	}

@@ -86,11 +86,11 @@ func TestPagesAreInTheLanguageOfWhoReads(t *testing.T) {
 	} {
 		a := n.MustGet(oak+c.query, "Accept-Language", c.accept)
 		assert.Contains(t, string(a.Bytes), "<title>"+c.oak+"</title>", i)
-		assert.Contains(t, string(a.Bytes), "<bdi>"+c.tree+"</bdi></a>", i)
+		assert.Contains(t, string(a.Bytes), ">"+c.tree+"</bdi></a>", i)
 		assert.Contains(t, strings.Join(a.Header.Values("Vary"), ", "), "Accept-Language", i)
 		etags[a.Header.Get("ETag")] = true
 		types := string(n.MustGet("/topicmaps/m/types"+pages.Ending+c.query, "Accept-Language", c.accept).Bytes)
-		assert.Contains(t, types, "<bdi>"+c.tree+"</bdi>", i)
+		assert.Contains(t, types, ">"+c.tree+"</bdi>", i)
 		found := string(n.MustGet("/topicmaps/m/search?q=http://x/oak&"+strings.TrimPrefix(c.query, "?"), "Accept-Language", c.accept).Bytes)
 		assert.Contains(t, found, `"title":"`+c.oak+`"`, i)
 	}
@@ -98,4 +98,33 @@ func TestPagesAreInTheLanguageOfWhoReads(t *testing.T) {
 	feed := string(n.MustGet("/topicmaps/m/fragments", "Accept-Language", "en").Bytes)
 	assert.Contains(t, feed, ">Eiche<")
 	assert.NotContains(t, feed, ">oak<")
+}
+
+// Names and texts have the language that the map gives them, and its direction, wherever they stand. A concept has its
+// notation before its name.
+func TestNamesAndTextsHaveTheirLanguages(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	doc := skosPrefixes + `:a skos:prefLabel "كتاب"@ar ; skos:altLabel "Kitab"@en ; skos:definition "Ein Ding zum Lesen"@de, "no language" ; skos:notation "1.10" ; skos:related :b .
+:b skos:prefLabel "Heft"@de-CH ; skos:notation "1.2" . :c skos:prefLabel "ספר"@he ; skos:related :b .`
+	publishTurtle(t, n, "m", doc)
+	const arabic, hebrew, german = ` lang="ar" dir="rtl">كتاب<`, ` lang="he" dir="rtl">ספר<`, ` lang="de-ch" dir="ltr">Heft<`
+	a := string(n.MustGet(served.TopicPath("m", "http://x/a") + pages.Ending).Bytes)
+	for _, want := range []string{
+		`<h1 lang="ar" dir="rtl"><span class="notation">1.10</span> كتاب</h1>`, `<bdi class="text"` + arabic, `<bdi class="text" lang="en" dir="ltr">Kitab<`,
+		`<bdi class="text" lang="de" dir="ltr">Ein Ding`, `<bdi class="text">no language<`, `<span class="notation">1.2</span> <bdi` + german, `lang="de-ch">Heft</text>`,
+	} {
+		assert.Contains(t, a, want)
+	}
+	b := string(n.MustGet(served.TopicPath("m", "http://x/b") + pages.Ending).Bytes)
+	assert.Contains(t, b, "<bdi"+arabic)
+	assert.Contains(t, b, "<bdi"+hebrew)
+	found := string(n.MustGet("/topicmaps/m/search.html?q=Kitab").Bytes)
+	assert.Contains(t, found, "<bdi"+arabic)
+	assert.Contains(t, found, `<bdi class="text" lang="en" dir="ltr">Kitab<`)
+	publishTurtle(t, n, "m", strings.ReplaceAll(doc, "Ein Ding", "Etwas"))
+	e := n.Feed("/topicmaps/m/fragments").Entries[0]
+	changed := string(n.MustGet(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending).Bytes)
+	assert.Contains(t, changed, `<bdi class="text" lang="de" dir="ltr">Etwas zum Lesen<`)
+	assert.Contains(t, changed, `<bdi class="text" lang="de" dir="ltr">Ein Ding zum Lesen<`)
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/words"
@@ -20,6 +22,7 @@ import (
 // Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
 type Page struct {
 	Title string
+	Self  Link   // what the title has besides: a language, a notation
 	Path  []Link // from the first page to here
 	Style string // URL of the style sheet
 	Of    any    // what the page is about
@@ -30,6 +33,7 @@ type Link struct {
 	Title string
 	URL   string
 	Whole string // the locator that a shortened title stands for; "": the title is all
+	Lang  string // the tag of the language of the title; "": it is not known, or that of the page
 
 	Notation string // of a concept (SKOS): where there is one, it counts for the order, and then the title
 }
@@ -59,6 +63,7 @@ func Parse(files ...string) *template.Template {
 var funcs = template.FuncMap{
 	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
 	"time":   timeOf, "at": timeOf, "count": Count, "cut": Cut, "message": Message,
+	"dir":     direction,
 	"short":   func(iri string) string { return Cut(words.Short(iri)) },
 	"seconds": plot.Seconds.Text,
 	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
@@ -73,6 +78,16 @@ var funcs = template.FuncMap{
 }
 
 func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// direction returns that in which a language is written.
+func direction(tag string) string {
+	script, _ := language.Make(tag).Script()
+	switch script.String() {
+	case "Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
+		return "rtl"
+	}
+	return "ltr"
+}
 
 // Count returns a number that people can read.
 func Count(n int) string {
