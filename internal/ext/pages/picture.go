@@ -14,8 +14,8 @@ type picture struct {
 type box struct {
 	Title      string
 	Lang       string // of the title
-	X, Y, W, H int // of the upper left corner, and the size
-	TextX      int // of the middle of the title
+	X, Y, W, H int    // of the upper left corner, and the size
+	TextX      int    // of the middle of the title
 	TextY      int
 }
 

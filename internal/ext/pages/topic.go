@@ -305,7 +305,8 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			if err != nil {
 				return err
 			}
-			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value, variantOf.Scope), d.by[variantKey(n, &variantOf)], scope})
+			shown.Variants = append(shown.Variants, variant{valueOf(variantOf.Value, variantOf.Scope),
+				d.by[variantKey(n, &variantOf)], scope})
 		}
 		names = append(names, shown)
 	}
