@@ -79,16 +79,19 @@ func (n *Names) expect(refs []Ref) error {
 	return nil
 }
 
+// LabelProperties are the properties that lead to labels which are resources.
+var LabelProperties = []Ref{titles.XLPrefLabel, titles.XLAltLabel}
+
 // HaveLabels reports whether the map has labels that are resources: whether it knows the property that leads to them.
 func (n *Names) HaveLabels() (bool, error) {
 	if n.known || n.In == nil {
 		return len(n.types) > 0, nil
 	}
-	types, properties := map[Ref]string{}, []Ref{titles.XLPrefLabel, titles.XLAltLabel}
-	if err := n.expect(properties); err != nil {
+	types := map[Ref]string{}
+	if err := n.expect(LabelProperties); err != nil {
 		return false, err
 	}
-	for _, property := range properties {
+	for _, property := range LabelProperties {
 		t, err := n.In.Topic(property)
 		if err != nil {
 			return false, err

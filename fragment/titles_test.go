@@ -1,10 +1,14 @@
 package fragment
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -40,6 +44,79 @@ func simpleTitle(record []byte) string {
 		}
 	}
 	return string(title)
+}
+
+// star is a map of a topic in the middle that plays in many associations, the last of which leads to its label.
+type star struct {
+	many, read int
+	broken     Ref // cannot be read
+}
+
+var errBroken = errors.New("broken")
+
+func (s *star) Topic(si Ref) (*Topic, error) {
+	t := &Topic{Identity: Identity{SubjectIdentifiers: []Ref{si}}}
+	switch si {
+	case s.broken:
+		return nil, errBroken
+	case "http://x/label":
+		t.Occurrences = []Occurrence{{Value: "its label", Type: titles.LiteralForm}}
+	case titles.XLPrefLabel:
+		t.SubjectIdentifiers = []Ref{"http://other.example.org/label", si} // a map may call it so
+	case titles.XLAltLabel:
+		return nil, nil
+	}
+	return t, nil
+}
+
+func (s *star) AssociationsOf(player Ref, _ Part) iter.Seq2[*Association, error] {
+	return func(yield func(*Association, error) bool) {
+		for s.read = range s.many {
+			a := &Association{Type: "http://x/narrower", Roles: []Role{{Type: rdfObject, Player: Ref(fmt.Sprint("http://x/", s.read))}, {Type: "http://x/subject", Player: player}}}
+			if s.read == s.many-1 {
+				a.Type, a.Roles[0].Player = "http://other.example.org/label", "http://x/label"
+			}
+			var err error
+			if Ref(fmt.Sprint("http://x/", s.read)) == s.broken {
+				err = errBroken
+			}
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
+}
+
+// A title takes a bounded number of reads, says what cannot be read, and asks nothing of a map without labels, or of a
+// topic that has a preferred label of SKOS.
+func TestTitlesOfLabelsAreBounded(t *testing.T) {
+	t.Parallel()
+	concept := &Topic{Identity: Identity{SubjectIdentifiers: []Ref{"http://x/concept"}}}
+	for many, want := range map[int]string{1: "its label", mostPlayed: "its label", mostPlayed + 1: "http://x/concept", 100 * mostPlayed: "http://x/concept"} {
+		in := &star{many: many}
+		names := Names{In: in}
+		title, err := names.Title(concept)
+		require.NoError(t, err)
+		assert.Equal(t, want, title, many)
+		assert.Less(t, in.read, mostPlayed)
+		stored, err := names.Stored(MarshalTopic(concept))
+		require.NoError(t, err)
+		assert.Equal(t, want, stored, many)
+	}
+	for _, broken := range []Ref{titles.XLPrefLabel, titles.XLAltLabel, "http://x/label", "http://x/7"} {
+		names := Names{In: &star{many: 10, broken: broken}}
+		_, err := names.Title(concept)
+		require.ErrorIs(t, err, errBroken, broken)
+		_, err = names.Stored(MarshalTopic(concept))
+		require.ErrorIs(t, err, errBroken, broken)
+	}
+	for typ, in := range map[Ref]Lookup{titles.PrefLabel: &star{many: 1, broken: titles.XLPrefLabel}, tmdm.PSIDefaultNameType: unlabelled{}} {
+		named := &Topic{Identity: concept.Identity, Names: []Name{{Value: "its name", Type: typ}}}
+		names := Names{In: in}
+		title, err := names.Title(named)
+		require.NoError(t, err)
+		assert.Equal(t, "its name", title)
+	}
 }
 
 // unlabelled is a map that does not know labels that are resources.

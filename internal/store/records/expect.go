@@ -29,6 +29,7 @@ func (s State) Expect(sis []fragment.Ref, sls []tmdm.Locator) error {
 	}
 	// the node says which others a change is about
 	others := append(s.locatorKeys(sls, keys.TableLocator), nodeKey(s.id, nil))
+	others = append(others, s.locatorKeys(fragment.LabelProperties, keys.TableTopic, keys.TableIdentifier)...) // of titles
 	if s.along != nil {
 		for _, si := range sis {
 			others = append(others, s.along(si))
@@ -61,7 +62,7 @@ func (s State) ExpectNames(sis []fragment.Ref) error {
 	if !s.tx.Distant() {
 		return nil
 	}
-	for some := range slices.Chunk(sis, txn.AtOnce) {
+	for some := range slices.Chunk(slices.Concat(sis, fragment.LabelProperties), txn.AtOnce) {
 		if err := s.tx.Expect(s.locatorKeys(some, keys.TableTopic, keys.TableIdentifier), nil); err != nil {
 			return err
 		}
