@@ -146,6 +146,18 @@ var shortCodes = sync.OnceValue(func() map[[3]byte]string {
 	return codes
 })
 
+// Identifiers returns the IRIs by which a language may be identified, of which a tag is given in lower case.
+func Identifiers(tag string) (all []string) {
+	primary, rest, _ := strings.Cut(tag, "-")
+	for _, namespace := range words.LanguageNamespaces {
+		all = append(all, namespace+tag)
+		if base, err := language.ParseBase(primary); err == nil && rest == "" && base.ISO3() != tag {
+			all = append(all, namespace+base.ISO3(), namespace+strings.ToUpper(base.ISO3()))
+		}
+	}
+	return all
+}
+
 // ParseLanguage returns a language tag in the form of [Languages].
 func ParseLanguage(tag string) (string, error) {
 	_, err := language.Parse(tag)

@@ -55,6 +55,26 @@ var (
 	})
 )
 
+// terms are the IRIs that words stand for, by the words in lower case.
+var terms = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for name, word := range words() {
+		prefix, local, _ := strings.Cut(name, ":")
+		for namespace, of := range prefixes() {
+			if of == prefix {
+				all[strings.ToLower(word)] = append(all[strings.ToLower(word)], namespace+local)
+			}
+		}
+	}
+	for _, iris := range all {
+		slices.Sort(iris)
+	}
+	return all
+})
+
+// IRIs returns the terms of vocabularies that people call so.
+func IRIs(word string) []string { return terms()[strings.ToLower(word)] }
+
 // Namespaces returns those that writers of RDF declare with these prefixes of the table, by prefix.
 func Namespaces(chosen ...string) map[string]string {
 	all := map[string]string{}

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
@@ -15,6 +14,9 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -28,6 +30,7 @@ type applying struct {
 	reader *publish.Reader
 	sp     string
 	prior  fragment.Published
+	state  records.State // in which topics are found by what people call them
 
 	self    fragment.Ref
 	topic   fragment.Topic // as it becomes
@@ -37,8 +40,10 @@ type applying struct {
 }
 
 // begin returns what a draft is applied to: a topic as it is, or one that is new where it is nil.
-func (e *editor) begin(ctx context.Context, sp string, prior fragment.Published, self fragment.Ref) (*applying, error) {
-	a := &applying{ctx: ctx, reader: e.Reader, sp: sp, prior: prior, self: self, stubs: map[fragment.Ref]bool{}}
+func (e *editor) begin(ctx context.Context, c *store.Collection, prior merge.State, self fragment.Ref) (*applying,
+	error) {
+	a := &applying{ctx: ctx, reader: e.Reader, sp: c.SP, prior: prior, state: e.Store.ViewOf(*c, prior).State(),
+		self: self, stubs: map[fragment.Ref]bool{}}
 	t, err := prior.Topic(self)
 	if err != nil {
 		return nil, err
@@ -73,38 +78,6 @@ func (a *applying) change(d *draft) (*fragment.Change, error) {
 	return fragment.Exchange(a.prior, nil, topics, a.removed, a.added)
 }
 
-// ref returns the reference to the topic that a person has named by one of its subject identifiers.
-func (a *applying) ref(text string) (fragment.Ref, wrong, error) {
-	normal, err := iri.Normalize(strings.TrimSpace(text))
-	if err != nil || len(normal) > fragment.MaxLocator {
-		return "", wrong{Kind: "identifier", Text: text}, nil
-	}
-	si := fragment.Ref(normal)
-	t, err := a.prior.Topic(si)
-	if t != nil {
-		si = t.TopicSI()
-	} else if err == nil && si != a.self {
-		a.stubs[si] = true
-	}
-	return si, wrong{}, err
-}
-
-// scope returns the themes that a person has named, one on each line.
-func (a *applying) scope(text string) (scope []fragment.Ref, w wrong, err error) {
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' }) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		theme, w, err := a.ref(line)
-		if w.Kind != "" || err != nil {
-			return nil, w.at("scope"), err
-		}
-		scope = append(scope, theme)
-	}
-	slices.Sort(scope)
-	return slices.Compact(scope), wrong{}, nil
-}
-
 // name returns the name that a row says, with nothing that the row does not show.
 func (a *applying) name(r *nameRow) (n fragment.Name, w wrong, err error) {
 	n.Value = r.Value
@@ -112,10 +85,17 @@ func (a *applying) name(r *nameRow) (n fragment.Name, w wrong, err error) {
 	if typ == "" {
 		typ = string(tmdm.PSIDefaultNameType)
 	}
-	if n.Type, w, err = a.ref(typ); w.Kind != "" || err != nil {
+	n.Type, w, err = a.ref(typ)
+	labels := slices.DeleteFunc(slices.Clone(w.Choices), func(c fragment.Ref) bool {
+		return !slices.Contains(titles.Labels, string(c))
+	})
+	if w.Kind == "which" && len(labels) == 1 { // the others are no types of names
+		n.Type, w, err = a.identified(labels[0])
+	}
+	if w.Kind != "" || err != nil {
 		return n, w.at("type"), err
 	}
-	n.Scope, w, err = a.scope(r.Scope)
+	n.Scope, w, err = a.scope(r.themes)
 	return n, w, err
 }
 
@@ -127,18 +107,18 @@ func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong,
 	o.Value, o.Datatype = r.Value, tmdm.XSDString
 	if r.Datatype != "" {
 		if o.Datatype, err = iri.Normalize(r.Datatype); err != nil {
-			return o, wrong{"datatype", r.Datatype, "datatype"}, nil
+			return o, wrong{Kind: "datatype", Text: r.Datatype, Field: "datatype"}, nil
 		}
 	}
 	if o.Datatype == tmdm.XSDAnyURI { // records have the normal form
 		if o.Value, err = iri.Normalize(r.Value); err != nil {
-			return o, wrong{"address", layout.Cut(r.Value), "value"}, nil
+			return o, wrong{Kind: "address", Text: layout.Cut(r.Value), Field: "value"}, nil
 		}
 	}
 	if o.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
 		return o, w.at("type"), err
 	}
-	o.Scope, w, err = a.scope(r.Scope)
+	o.Scope, w, err = a.scope(r.themes)
 	return o, w, err
 }
 
@@ -150,18 +130,18 @@ func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, erro
 	}
 	var doc bytes.Buffer
 	if err := fragment.Write(&doc, &m, statement.TopicSI(), fragment.Form{Version: xtm.V21, SP: a.sp}); err != nil {
-		return nil, wrong{"refused", err.Error(), "value"}, nil // it has what XML cannot carry
+		return nil, wrong{Kind: "refused", Text: err.Error(), Field: "value"}, nil // it has what XML cannot carry
 	}
 	tm, _, err := a.reader.Read(a.ctx, &doc, formats.Default, texts.TheForm, a.sp)
 	if a.ctx.Err() != nil {
 		return nil, wrong{}, context.Cause(a.ctx)
 	}
 	if err != nil {
-		return nil, wrong{"refused", err.Error(), "value"}, nil
+		return nil, wrong{Kind: "refused", Text: err.Error(), Field: "value"}, nil
 	}
 	said, err := fragment.NewMap(tm, a.sp)
 	if err != nil {
-		return nil, wrong{"refused", err.Error(), "value"}, nil
+		return nil, wrong{Kind: "refused", Text: err.Error(), Field: "value"}, nil
 	}
 	return said, wrong{}, nil
 }
@@ -179,7 +159,7 @@ func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) 
 		return nil, wrong{}, err
 	}
 	if is == nil || len(is.Names) != len(t.Names) || len(is.Occurrences) != len(t.Occurrences) {
-		return nil, wrong{"refused", fmt.Sprintf("%.80q", a.self), "value"}, nil
+		return nil, wrong{Kind: "refused", Text: fmt.Sprintf("%.80q", a.self), Field: "value"}, nil
 	}
 	return is, wrong{}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -119,7 +120,7 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	if err := merge.Apply(&was.then, said); err != nil {
 		return err
 	}
-	a, err := e.begin(r.Context(), v.SP, was, self)
+	a, err := e.begin(r.Context(), &v.Collection, was, self)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func since[T any](before, now []T, of func(*T) (is, value string)) (values []str
 
 // pastTopic is a state in which one topic is what it was.
 type pastTopic struct {
-	merge.State
+	records.State
 	self fragment.Ref
 	then merge.Memory
 }

@@ -150,7 +150,11 @@ func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 	if d.WrongLine = e.checkAttribution(r, d); d.WrongLine.Kind != "" {
 		return e.refused(w, r, fragment.Ref(d.Identifier), d)
 	}
-	switch do := r.PostForm.Get("do"); do {
+	do := r.PostForm.Get("do")
+	if choose(r.PostForm, do) {
+		d, do = read(r.PostForm), "show"
+	}
+	switch do {
 	case "", "preview":
 		return e.carryOut(w, r, d, true)
 	case "publish":
@@ -213,7 +217,7 @@ func (e *editor) checkAttribution(r *http.Request, d *draft) wrong {
 	}{{"author", d.Author, publish.MaxAuthor}, {"note", d.Note, publish.MaxNote}} {
 		odd := func(c rune) bool { return unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF }
 		if len(line.text) > line.most || !utf8.ValidString(line.text) || strings.ContainsFunc(line.text, odd) {
-			return wrong{"line", strconv.Itoa(line.most), line.field}
+			return wrong{Kind: "line", Text: strconv.Itoa(line.most), Field: line.field}
 		}
 	}
 	return wrong{}
@@ -243,7 +247,7 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	if err != nil {
 		return err
 	}
-	a, err := e.begin(r.Context(), v.SP, v.State(), t.self)
+	a, err := e.begin(r.Context(), &v.Collection, v.State(), t.self)
 	if err != nil {
 		return err
 	}

@@ -267,7 +267,7 @@ func TestHostileForms(t *testing.T) {
 	empty := f.Row(t, "occurrence", "value", "")
 	as := f.Row(t, "association", "type", "")
 	for why, fields := range map[string][]string{
-		"No subject identifier":          {"name-0-type", "no identifier"},
+		"No topic is called nobody":      {"name-0-type", "nobody"},
 		"No subject identifier: x\u0001": {"type-0-type", "x\u0001"},
 		"The name is empty":              {"name-0-value", ""},
 		"The type is missing":            {empty + "value", "x"},

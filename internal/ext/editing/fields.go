@@ -2,11 +2,15 @@ package editing
 
 import (
 	"fmt"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // input is a field as a page shows it: with what is wrong in it, and where that stands.
 type input struct {
 	ID, Label, Value string
+	Is               string // which topics the value names; "": it names none, or by their identifiers
 	List             string // of proposals; "": none
 	Most             int    // characters; 0: as many as fit into the form
 	Wrong            *wrong // nil: nothing is
@@ -30,15 +34,32 @@ func (r *row) Field(kind string, i int, name, label, value string) input {
 	return f
 }
 
+// Topics is for templates: it returns a field of topics, by their titles.
+func (r *row) Topics(kind string, i int, name, label, value string) input {
+	f := r.Field(kind, i, name, label, value)
+	f.Value, f.Is = titled(value, func(si string) string { return r.titles[si] })
+	return f
+}
+
+// LanguageField is for templates: it returns the field of a language, by its tag.
+func (r *row) LanguageField(kind string, i int, value string) input {
+	f := r.Field(kind, i, "language", texts.Language, value)
+	f.Value, f.Is = titled(value, func(si string) string {
+		tag, _ := titles.LanguageOf(si)
+		return tag.String()
+	})
+	return f
+}
+
 // From is for templates: it returns the field with a list of proposals.
 func (f input) From(list string) input {
 	f.List = list
 	return f
 }
 
-// OtherField does so for a field of another role.
-func (r *row) OtherField(kind string, i, j int, name, label, value string) input {
-	return r.Field(kind, i, otherRole(j)+name, label, value)
+// OtherTopic does so for a field of another role.
+func (r *row) OtherTopic(kind string, i, j int, name, label, value string) input {
+	return r.Topics(kind, i, otherRole(j)+name, label, value)
 }
 
 // problems returns the fields in which something is wrong, in the order of the form.

@@ -114,7 +114,7 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 					return nil, cmp.Or(err, errWrong)
 				}
 			}
-			a, err := e.begin(ctx, c.SP, prior, self)
+			a, err := e.begin(ctx, c, prior, self)
 			if err != nil {
 				return nil, err
 			}

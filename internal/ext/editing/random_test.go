@@ -60,6 +60,21 @@ func (p *pair) rows(kind string) (all []string) {
 
 func (p *pair) get(field string) string { return p.form.Fields.Get(field) }
 
+// topics returns the identifiers of the topics that a field shows by their titles.
+func (p *pair) topics(field string) string {
+	known := map[string]string{}
+	for _, line := range strings.Split(p.get(field+"-is"), "\r\n") {
+		if si, title, ok := strings.Cut(line, " "); ok {
+			known[title] = si
+		}
+	}
+	all := strings.Split(p.get(field), "\r\n")
+	for i := range all {
+		all[i] = cmp.Or(known[all[i]], all[i])
+	}
+	return strings.Join(all, "\r\n")
+}
+
 func (p *pair) themes() (fields string, topics []*tmdm.Topic) {
 	var some []string
 	for _, theme := range []string{served.PSI + "de", served.PSI + "en", served.PSI + "new-theme-" + p.pick("1", "2")} {
@@ -89,7 +104,7 @@ func typeOf(t *tmdm.Topic) string {
 // nameOf returns the name that a row shows.
 func (p *pair) nameOf(row string) *tmdm.TopicName {
 	for _, n := range p.topic.Names() {
-		if n.Value() == p.get(row+"value") && typeOf(n.Type()) == p.get(row+"type") && scoped(n.Scope().Themes()) == p.get(row+"scope") {
+		if n.Value() == p.get(row+"value") && typeOf(n.Type()) == p.topics(row+"type") && scoped(n.Scope().Themes()) == p.topics(row+"scope") {
 			return n
 		}
 	}
@@ -99,7 +114,7 @@ func (p *pair) nameOf(row string) *tmdm.TopicName {
 
 func (p *pair) occurrenceOf(row string) *tmdm.Occurrence {
 	for _, o := range p.topic.Occurrences() {
-		if o.Value() == p.get(row+"value") && typeOf(o.Type()) == p.get(row+"type") && scoped(o.Scope().Themes()) == p.get(row+"scope") &&
+		if o.Value() == p.get(row+"value") && typeOf(o.Type()) == p.topics(row+"type") && scoped(o.Scope().Themes()) == p.topics(row+"scope") &&
 			cmp.Or(p.get(row+"datatype"), tmdm.XSDString) == o.Datatype() {
 			return o
 		}
@@ -164,7 +179,7 @@ func (p *pair) edit(step int) {
 			return
 		}
 		at := rows[p.rnd.IntN(len(rows))]
-		if p.form.Fields.Has(at+"remove") || p.get(at+"type") != served.PSI+"note" {
+		if p.form.Fields.Has(at+"remove") || p.topics(at+"type") != served.PSI+"note" {
 			return
 		}
 		old := p.occurrenceOf(at)

@@ -44,14 +44,19 @@ type row struct {
 	Wrong  wrong
 
 	// What is shown of the statement beside the fields.
-	Shown    string       // the beginning of its value, where that is not in a field
-	Variants []string     // of a name
-	Reifier  *pages.Link  // nil: it has none
-	Names    []pages.Link // of the topics that the row names
+	Shown    string            // the beginning of its value, where that is not in a field
+	Variants []string          // of a name
+	Reifier  *pages.Link       // nil: it has none
+	Names    []pages.Link      // of the topics that the row names
+	titles   map[string]string // of the topics that fields name, by their identifiers
 }
 
 // wrong is why a field cannot be taken.
-type wrong struct{ Kind, Text, Field string }
+type wrong struct {
+	Kind, Text, Field string
+	Choices           []fragment.Ref // topics that may be meant
+	Meant             []pages.Link   // these, as a page shows them
+}
 
 // at says in which field of a row something is wrong.
 func (w wrong) at(field string) wrong {
@@ -61,12 +66,14 @@ func (w wrong) at(field string) wrong {
 
 type nameRow struct {
 	row
-	Value, Type, Scope string
+	themes
+	Value, Type string
 }
 
 type occurrenceRow struct {
 	row
-	Value, Type, Datatype, Scope string
+	themes
+	Value, Type, Datatype string
 }
 
 type typeRow struct {
@@ -105,24 +112,25 @@ func read(f url.Values) *draft {
 		Author: strings.TrimSpace(f.Get("author")), Note: strings.TrimSpace(f.Get("note")),
 	}
 	for of := range rowsOf(f, ofName) {
-		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.line("type"),
-			Scope: of.text("scope")})
+		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.topics("type"),
+			themes: of.themes()})
 	}
 	for of := range rowsOf(f, ofOccurrence) {
-		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.line("type"),
-			Datatype: of.line("datatype"), Scope: of.text("scope")})
+		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.topics("type"),
+			Datatype: of.line("datatype"), themes: of.themes()})
 	}
 	for of := range rowsOf(f, ofType) {
-		d.Types = append(d.Types, typeRow{row: of.row(), Type: of.line("type")})
+		d.Types = append(d.Types, typeRow{row: of.row(), Type: of.topics("type")})
 	}
 	for of := range rowsOf(f, ofAssociation) {
-		made := associationRow{row: of.row(), Type: of.line("type"), Role: of.line("role"), Scope: of.text("scope")}
+		made := associationRow{row: of.row(), Type: of.topics("type"), Role: of.topics("role"),
+			Scope: of.topics("scope")}
 		for i := range mostRoles {
 			at := otherRole(i)
 			if !of.has(at + "type") {
 				break
 			}
-			made.Others = append(made.Others, roleRow{of.line(at + "type"), of.line(at + "player")})
+			made.Others = append(made.Others, roleRow{of.topics(at + "type"), of.topics(at + "player")})
 		}
 		d.Associations = append(d.Associations, made)
 	}
@@ -155,6 +163,8 @@ func (f fields) line(name string) string { return strings.TrimSpace(f.values.Get
 
 // text returns a value with the ends of lines that XML has: browsers send others.
 func (f fields) text(name string) string { return lines(f.values.Get(f.prefix + name)) }
+
+func (f fields) themes() themes { return themes{f.topics("language"), f.topics("scope")} }
 
 func (f fields) row() row {
 	return row{Is: f.line("is"), Remove: f.has("remove"), Long: f.has("long")}
@@ -193,10 +203,12 @@ func keyOf(is string) (key fragment.AssociationKey, ok bool) {
 }
 
 // blank reports whether nothing is filled in but what forms have of themselves.
-func (r *nameRow) blank() bool { return r.Is == "" && r.Value == "" && r.Type == "" && r.Scope == "" }
+func (r *nameRow) blank() bool {
+	return r.Is == "" && r.Value == "" && r.Type == "" && r.themes == themes{}
+}
 
 func (r *occurrenceRow) blank() bool {
-	return r.Is == "" && r.Value == "" && r.Type == "" && r.Datatype == "" && r.Scope == ""
+	return r.Is == "" && r.Value == "" && r.Type == "" && r.Datatype == "" && r.themes == themes{}
 }
 
 func (r *typeRow) blank() bool { return r.Is == "" && r.Type == "" }

@@ -96,7 +96,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 		return err
 	}
 	for _, n := range t.topic.Names[from:to] {
-		row := nameRow{row: row{Is: nameIs(t.self, &n)}, Value: n.Value, Type: string(n.Type), Scope: linesOf(n.Scope)}
+		row := nameRow{row: row{Is: nameIs(t.self, &n)}, Value: n.Value, Type: string(n.Type), themes: themesOf(n.Scope)}
 		if usual != nil && n.Type == usual.TopicSI() {
 			row.Type = ""
 		}
@@ -110,7 +110,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	}
 	for _, o := range t.topic.Occurrences[from:to] {
 		row := occurrenceRow{row: row{Is: occurrenceIs(t.self, &o)}, Value: o.Value, Type: string(o.Type),
-			Datatype: o.Datatype, Scope: linesOf(o.Scope)}
+			Datatype: o.Datatype, themes: themesOf(o.Scope)}
 		if o.Datatype == tmdm.XSDString {
 			row.Datatype = ""
 		}
@@ -239,12 +239,15 @@ func (d *decorator) propose(ref fragment.Ref) error {
 	return err
 }
 
-// names adds the topics that fields name, as far as they are there.
+// names finds the titles of the topics that fields name, as far as they are there, and proposes them.
 func (d *decorator) names(r *row, fields ...string) error {
+	if r.titles == nil {
+		r.titles = map[string]string{}
+	}
 	for _, text := range fields {
 		for line := range strings.SplitSeq(text, "\n") {
-			normal, err := iri.Normalize(strings.TrimSpace(line))
-			if err != nil || len(r.Names) >= mostRoles {
+			normal, err := iri.Normalize(line)
+			if err != nil {
 				continue
 			}
 			t, err := d.v.Source().Topic(fragment.Ref(normal))
@@ -254,15 +257,20 @@ func (d *decorator) names(r *row, fields ...string) error {
 			if t == nil {
 				continue
 			}
-			l, err := d.name(t.TopicSI())
-			if err != nil {
-				return err
-			}
-			r.Names = append(r.Names, l)
 			if err := d.propose(t.TopicSI()); err != nil {
 				return err
 			}
+			r.titles[line] = d.known[t.TopicSI()]
 		}
+	}
+	r.Wrong.Meant = nil
+	for _, ref := range r.Wrong.Choices {
+		l, err := d.name(ref)
+		if err != nil {
+			return err
+		}
+		l.Whole = string(ref)
+		r.Wrong.Meant = append(r.Wrong.Meant, l)
 	}
 	return nil
 }
@@ -297,7 +305,7 @@ func (d *decorator) decorate(of *draft) error {
 				return err
 			}
 		}
-		if err := d.names(&r.row, r.Type, r.Scope); err != nil {
+		if err := d.names(&r.row, r.Type, r.Language, r.Scope); err != nil {
 			return err
 		}
 	}
@@ -309,7 +317,7 @@ func (d *decorator) decorate(of *draft) error {
 				return err
 			}
 		}
-		if err := d.names(&r.row, r.Type, r.Scope); err != nil {
+		if err := d.names(&r.row, r.Type, r.Language, r.Scope); err != nil {
 			return err
 		}
 	}
@@ -325,6 +333,13 @@ func (d *decorator) decorate(of *draft) error {
 		}
 		if err := d.names(&r.row, r.Type); err != nil {
 			return err
+		}
+		if a != nil {
+			l, err := d.name(fragment.Ref(r.Type))
+			if err != nil {
+				return err
+			}
+			r.Names = append(r.Names, l)
 		}
 	}
 	for i := range of.Associations {

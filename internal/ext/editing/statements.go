@@ -260,7 +260,7 @@ func (a *applying) association(r *associationRow) (made *fragment.Association, w
 	if made.Type, w, err = a.ref(r.Type); w.Kind != "" || err != nil {
 		return nil, w.at("type"), err
 	}
-	if made.Scope, w, err = a.scope(r.Scope); w.Kind != "" || err != nil {
+	if made.Scope, w, err = a.scope(themes{Scope: r.Scope}); w.Kind != "" || err != nil {
 		return nil, w, err
 	}
 	own := fragment.Role{Player: a.self}

@@ -48,6 +48,7 @@ const (
 	Identifier = "Subject identifier"
 	Author     = "By"
 	Note       = "Note: why"
+	Language   = "Language"
 
 	// What a page has more of than it shows.
 	MoreNames        = "names"

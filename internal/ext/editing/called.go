@@ -1,0 +1,214 @@
+package editing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/titles"
+	terms "github.com/tmshare/tmshare/internal/words"
+)
+
+// The limits of a search for what a person calls a topic.
+const (
+	mostProposed = 20
+	searchWithin = 300 * time.Millisecond // publications wait meanwhile
+)
+
+// ref returns the reference to the topic that a person has named: by one of its subject identifiers, or by a name that
+// no other topic has.
+func (a *applying) ref(text string) (fragment.Ref, wrong, error) {
+	text = strings.TrimSpace(text)
+	normal, err := iri.Normalize(text)
+	switch {
+	case err != nil:
+		return a.called(text)
+	case len(normal) > fragment.MaxLocator:
+		return "", wrong{Kind: "identifier", Text: text}, nil
+	}
+	return a.identified(fragment.Ref(normal))
+}
+
+// identified returns the reference to the topic with a subject identifier. One that is not there yet becomes a new one.
+func (a *applying) identified(si fragment.Ref) (fragment.Ref, wrong, error) {
+	t, err := a.prior.Topic(si)
+	if t != nil {
+		si = t.TopicSI()
+	} else if err == nil && si != a.self {
+		a.stubs[si] = true
+	}
+	return si, wrong{}, err
+}
+
+// called returns the reference to the topic that a person calls so: by a name of it, whatever its case and accents are,
+// or by the word for a term that the map does not name. What is not certain is wrong, with what may be meant.
+func (a *applying) called(text string) (fragment.Ref, wrong, error) {
+	w := wrong{Kind: "unknown", Text: text}
+	query := words.Parse(text)
+	if len(query.Words) == 0 || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", wrong{Kind: "identifier", Text: text}, nil
+	}
+	found, err := words.Find(a.state, query, "", mostProposed, searchWithin)
+	if err != nil {
+		return "", w, err
+	}
+	var exact, near []fragment.Ref
+	for _, h := range found.Hits {
+		same := slices.ContainsFunc(h.Topic.Names, func(n fragment.Name) bool {
+			return words.Fold(strings.TrimSpace(n.Value)) == words.Fold(text)
+		})
+		if same {
+			exact = append(exact, h.Topic.TopicSI())
+		} else {
+			near = append(near, h.Topic.TopicSI())
+		}
+	}
+	var foreign []fragment.Ref // terms that the map does not mention
+	for _, term := range terms.IRIs(text) {
+		switch t, err := a.state.Topic(fragment.Ref(term)); {
+		case err != nil:
+			return "", w, err
+		case t == nil:
+			foreign = append(foreign, fragment.Ref(term))
+		case !slices.Contains(exact, t.TopicSI()):
+			exact = append(exact, t.TopicSI())
+		}
+	}
+	if len(exact) == 0 {
+		exact = foreign
+	}
+	switch len(exact) {
+	case 0:
+		w.Choices = near
+		return "", w, nil
+	case 1:
+		return a.identified(exact[0])
+	}
+	w.Kind, w.Choices = "which", exact
+	return "", w, nil
+}
+
+// language returns the theme of a language that a person has given by its tag (BCP 47) or its name: the one of the
+// identifiers of that language which the map has.
+func (a *applying) language(text string) (fragment.Ref, wrong, error) {
+	if normal, err := iri.Normalize(text); err == nil {
+		return a.identified(fragment.Ref(normal))
+	}
+	tag, err := titles.ParseLanguage(text)
+	if err != nil {
+		theme, w, err := a.called(text)
+		if _, ok := titles.LanguageOf(theme); err == nil && w.Kind == "" && ok {
+			return theme, w, nil
+		}
+		return "", wrong{Kind: "language", Text: text}, err
+	}
+	for _, theme := range titles.Identifiers(tag) {
+		if t, err := a.prior.Topic(fragment.Ref(theme)); t != nil || err != nil {
+			return cmp.Or(refOf(t), fragment.Ref(theme)), wrong{}, err
+		}
+	}
+	return a.identified(fragment.Ref(terms.LanguageNamespace + text))
+}
+
+func refOf(t *fragment.Topic) fragment.Ref {
+	if t == nil {
+		return ""
+	}
+	return t.TopicSI()
+}
+
+// themes are the scope of a statement as a form has it: its language, and the other themes, one on each line.
+type themes struct{ Language, Scope string }
+
+func themesOf(scope []fragment.Ref) (of themes) {
+	var others []fragment.Ref
+	for _, theme := range scope {
+		if _, ok := titles.LanguageOf(theme); ok && of.Language == "" {
+			of.Language = string(theme)
+			continue
+		}
+		others = append(others, theme)
+	}
+	of.Scope = linesOf(others)
+	return of
+}
+
+// scope returns the themes that a person has named.
+func (a *applying) scope(of themes) (scope []fragment.Ref, w wrong, err error) {
+	if of.Language != "" {
+		theme, w, err := a.language(of.Language)
+		if w.Kind != "" || err != nil {
+			return nil, w.at("language"), err
+		}
+		scope = append(scope, theme)
+	}
+	for line := range strings.FieldsFuncSeq(of.Scope, func(r rune) bool { return r == '\n' }) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		theme, w, err := a.ref(line)
+		if w.Kind != "" || err != nil {
+			return nil, w.at("scope"), err
+		}
+		scope = append(scope, theme)
+	}
+	slices.Sort(scope)
+	return slices.Compact(scope), wrong{}, nil
+}
+
+// Fields show topics by their titles. Beside a field stands which topic each title is, in a hidden one: a line for each,
+// with its identifier, a space, and the title. So a field that a person leaves alone names the same topic, whatever it
+// and others are called by then.
+
+// topics returns what a field names, a topic on each line: by its identifier, or as a person has called it.
+func (f fields) topics(name string) string {
+	known := map[string]string{}
+	for line := range strings.SplitSeq(f.text(name+"-is"), "\n") {
+		if si, title, ok := strings.Cut(line, " "); ok {
+			known[title] = si
+		}
+	}
+	all := strings.Split(f.text(name), "\n")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+		all[i] = cmp.Or(known[all[i]], all[i])
+	}
+	return strings.TrimSpace(strings.Join(all, "\n"))
+}
+
+// titled returns how a field shows the topics that its lines name, and what stands beside it.
+func titled(text string, title func(si string) string) (shown, is string) {
+	given := map[string]bool{}
+	all := strings.Split(text, "\n")
+	var known []string
+	for i, si := range all {
+		name := title(si)
+		_, err := iri.Normalize(name)
+		if name == "" || err == nil || strings.ContainsAny(name, "\r\n") || strings.TrimSpace(name) != name || given[name] {
+			continue // it could be taken for something else
+		}
+		given[name], all[i] = true, name
+		known = append(known, si+" "+name)
+	}
+	return strings.Join(all, "\n"), strings.Join(known, "\n")
+}
+
+// choose puts a topic in the place of the name of it in a field, as the button says by which the form was sent: "use",
+// the id of the field, the identifier, and the name.
+func choose(form map[string][]string, do string) bool {
+	parts := strings.SplitN(do, " ", 4)
+	if len(parts) != 4 || parts[0] != "use" || len(form[parts[1]]) != 1 {
+		return false
+	}
+	all := strings.Split(lines(form[parts[1]][0]), "\n")
+	if i := slices.IndexFunc(all, func(l string) bool { return strings.TrimSpace(l) == parts[3] }); i >= 0 {
+		all[i] = parts[2]
+	}
+	form[parts[1]] = []string{strings.Join(all, "\n")}
+	return true
+}
