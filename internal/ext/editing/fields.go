@@ -41,6 +41,9 @@ func (r *row) Topics(kind string, i int, name, label, value string) input {
 	return f
 }
 
+// TypeTitle is for templates: it returns what the type of an occurrence is called.
+func (r *occurrenceRow) TypeTitle() string { return r.titles[r.Type] }
+
 // LanguageField is for templates: it returns the field of a language, by its tag.
 func (r *row) LanguageField(kind string, i int, value string) input {
 	f := r.Field(kind, i, "language", texts.Language, value)

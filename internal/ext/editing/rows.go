@@ -42,6 +42,7 @@ type row struct {
 	Remove bool
 	Long   bool // the statement is not shown in fields: it can only stay or go
 	Wrong  wrong
+	Open   bool // its fields are seen at once
 
 	// What is shown of the statement beside the fields.
 	Shown    string            // the beginning of its value, where that is not in a field

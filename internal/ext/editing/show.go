@@ -91,15 +91,12 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	if err != nil {
 		return err
 	}
-	usual, err := v.Source().Topic(tmdm.PSIDefaultNameType)
+	usual, err := usualType(v)
 	if err != nil {
 		return err
 	}
 	for _, n := range t.topic.Names[from:to] {
-		row := nameRow{row: row{Is: nameIs(t.self, &n)}, Value: n.Value, Type: string(n.Type), themes: themesOf(n.Scope)}
-		if usual != nil && n.Type == usual.TopicSI() {
-			row.Type = ""
-		}
+		row := rowOfName(t.self, usual, &n)
 		if row.Long = !fits(n.Value + row.Scope); row.Long {
 			row.Value = ""
 		}
@@ -109,11 +106,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 		return err
 	}
 	for _, o := range t.topic.Occurrences[from:to] {
-		row := occurrenceRow{row: row{Is: occurrenceIs(t.self, &o)}, Value: o.Value, Type: string(o.Type),
-			Datatype: o.Datatype, themes: themesOf(o.Scope)}
-		if o.Datatype == tmdm.XSDString {
-			row.Datatype = ""
-		}
+		row := rowOfOccurrence(t.self, &o)
 		if row.Long = !fits(o.Value + row.Scope); row.Long {
 			row.Value = ""
 		}
@@ -129,6 +122,31 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	}
 	slices.SortFunc(s.more, func(a, b part) int { return strings.Compare(a.What, b.What) })
 	return nil
+}
+
+// usualType returns the reference to the type of names that have none in a form, "" where the map does not have it.
+func usualType(v *store.View) (fragment.Ref, error) {
+	t, err := v.Source().Topic(tmdm.PSIDefaultNameType)
+	return refOf(t), err
+}
+
+// rowOfName and rowOfOccurrence return rows that say what there is.
+
+func rowOfName(self, usual fragment.Ref, n *fragment.Name) nameRow {
+	r := nameRow{row: row{Is: nameIs(self, n)}, Value: n.Value, Type: string(n.Type), themes: themesOf(n.Scope)}
+	if n.Type == usual {
+		r.Type = ""
+	}
+	return r
+}
+
+func rowOfOccurrence(self fragment.Ref, o *fragment.Occurrence) occurrenceRow {
+	r := occurrenceRow{row: row{Is: occurrenceIs(self, o)}, Value: o.Value, Type: string(o.Type), Datatype: o.Datatype,
+		themes: themesOf(o.Scope)}
+	if o.Datatype == tmdm.XSDString {
+		r.Datatype = ""
+	}
+	return r
 }
 
 func linesOf(refs []fragment.Ref) string {
@@ -294,9 +312,16 @@ func (d *decorator) decorate(of *draft) error {
 			occurrences[occurrenceIs(d.t.self, &d.t.topic.Occurrences[i])] = &d.t.topic.Occurrences[i]
 		}
 	}
+	usual, err := usualType(d.v)
+	if err != nil {
+		return err
+	}
 	for i := range of.Names {
 		r := &of.Names[i]
+		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		if n := names[r.Is]; n != nil {
+			is := rowOfName(d.t.self, usual, n)
+			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.themes != is.themes)
 			r.Shown = layout.Cut(n.Value)
 			for _, variant := range n.Variants[:min(len(n.Variants), mostRoles)] {
 				r.Variants = append(r.Variants, layout.Cut(variant.Value))
@@ -311,7 +336,11 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Occurrences {
 		r := &of.Occurrences[i]
+		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		if o := occurrences[r.Is]; o != nil {
+			is := rowOfOccurrence(d.t.self, o)
+			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.Datatype != is.Datatype ||
+				r.themes != is.themes)
 			r.Shown = layout.Cut(o.Value)
 			if err := d.reifier(&r.row, o.Reifier); err != nil {
 				return err
@@ -323,6 +352,7 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Types {
 		r := &of.Types[i]
+		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		a, err := d.association(&r.row, fragment.AsInstance)
 		if err != nil {
 			return err
@@ -344,6 +374,7 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Associations {
 		r := &of.Associations[i]
+		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		a, err := d.association(&r.row, fragment.AsPlayer)
 		if err == nil && a != nil {
 			err = d.relation(r, a)
@@ -359,6 +390,9 @@ func (d *decorator) decorate(of *draft) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(of.Names) > 0 && d.t.topic == nil {
+		of.Names[0].Open = true // a new topic begins with its name
 	}
 	return nil
 }

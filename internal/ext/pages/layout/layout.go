@@ -62,6 +62,7 @@ func Parse(files ...string) *template.Template {
 // funcs are what templates call.
 var funcs = template.FuncMap{
 	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
+	"number": func(i int) int { return i + 1 },
 	"time":   timeOf, "at": timeOf, "count": Count, "cut": Cut, "message": Message,
 	"dir":     direction,
 	"short":   func(iri string) string { return Cut(words.Short(iri)) },
