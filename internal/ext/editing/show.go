@@ -42,10 +42,14 @@ func (e *editor) shown(r *http.Request, v *store.View, t *target) (*shown, error
 	if err != nil {
 		return nil, err
 	}
-	if t.topic != nil {
-		if err := e.fill(s, v, t, only, given); err != nil {
-			return nil, err
-		}
+	switch under := r.URL.Query().Get("under"); {
+	case t.topic != nil:
+		err = e.fill(s, v, t, only, given)
+	case under != "":
+		err = s.draft.beneath(v, under)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for range emptyRows {
 		for _, kind := range []string{ofName, ofOccurrence, ofType, ofAssociation} {

@@ -83,15 +83,16 @@ const (
 	superordinate = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#superordinate-role-type")
 	subordinate   = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#subordinate-role-type")
 
-	skos       = "http://www.w3.org/2004/02/skos/core#"
-	rdfSubject = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#subject")
-	rdfObject  = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#object")
+	skos = texts.SKOS
+	// RDFSubject and RDFObject are the roles of what RDF says of two resources.
+	RDFSubject = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#subject")
+	RDFObject  = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#object")
 )
 
 // orderings returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func (d *describer) orderings() (all []relation, err error) {
 	if err := d.v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
-		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", rdfSubject, rdfObject,
+		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", RDFSubject, RDFObject,
 		tmdm.PSISupertypeSubtype}); err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (d *describer) orderings() (all []relation, err error) {
 	marked := instances(hierarchical)
 	delete(marked, types) // which have a page of their own
 	concepts := relation{tops: map[fragment.Ref]fragment.Ref{}, skos: true}
-	subject, object := ref(rdfSubject), ref(rdfObject)
+	subject, object := ref(RDFSubject), ref(RDFObject)
 	subjects, objects := map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}
 	for _, p := range []pairing{{skos + "broader", objects, subjects}, {skos + "narrower", subjects, objects}} {
 		if p.typ = ref(p.typ); p.typ == "" {

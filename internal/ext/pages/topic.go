@@ -42,6 +42,7 @@ type topic struct {
 
 	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
 	Edit   string     // the form to edit it; "": who asks may not
+	Add    string     // the form of a narrower concept; "": it is none, or who asks may not
 	At     *time.Time // nil: now
 	When   string     // the time of the state that the page shows, for a field of a form
 	Now    string     // page of the topic as it is
@@ -195,6 +196,13 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		}
 		of.Picture, of.When = pictureOf(self, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
+		types, err := d.typesOf(last.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		if add := p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"); add != "" && slices.Contains(types, skos+"Concept") {
+			of.Add = add + "?under=" + web.Var(r, "key")
+		}
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}

@@ -8,8 +8,11 @@ type Relation struct {
 	Of              string
 }
 
+// SKOS is the namespace of the vocabulary.
+const SKOS = "http://www.w3.org/2004/02/skos/core#"
+
 const (
-	skos    = "http://www.w3.org/2004/02/skos/core#"
+	skos    = SKOS
 	dcterms = "http://purl.org/dc/terms/"
 	rdfs    = "http://www.w3.org/2000/01/rdf-schema#"
 	owl     = "http://www.w3.org/2002/07/owl#"
