@@ -193,7 +193,7 @@ func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 // reachesAll presses the tabulator: all that can be clicked is reached, in the order in which it is read, and shows
 // that it is.
 func reachesAll(t *testing.T, b *browser.Browser, name string) {
-	const all = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]`
+	const all = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter(e => e.checkVisibility())`
 	n := browser.Eval[int](b, all+".length")
 	require.Positive(t, n, name)
 	for last := -1; last+1 < min(n, 40); {

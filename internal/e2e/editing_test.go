@@ -42,7 +42,7 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 		t.Helper()
 		require.True(t, browser.Eval[bool](b, `(() => {
 			const label = [...document.querySelectorAll("label")].find(e => e.textContent.trim() === `+strconv.Quote(label)+`)
-			if (label) { label.control.focus(); label.control.select() }
+			if (label) { label.closest("details:not([open])")?.querySelector("summary").click(); label.control.focus(); label.control.select() }
 			return !!label
 		})()`), "%s has no field %q", b.URL(), label)
 		b.Keys(text)

@@ -200,10 +200,13 @@ func (b *Browser) Fill(label, text string) {
 	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3)` +
 		`.map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
 	require.True(b.t, Eval[bool](b, "!!("+field+")"), "%s has no field %q", b.URL(), label)
-	require.True(b.t, Eval[bool](b, "(f => { f.focus(); f.select(); return document.activeElement === f })("+field+")"),
+	require.True(b.t, Eval[bool](b, "(f => { "+unfold+"; f.focus(); f.select(); return document.activeElement === f })("+field+")"),
 		"the field %q cannot be written into", label)
 	b.Keys(text)
 }
+
+// unfold opens what a field f is folded in.
+const unfold = `f.closest("details:not([open])")?.querySelector("summary").click()`
 
 // Keys presses keys, wherever the focus is.
 func (b *Browser) Keys(keys string) {
