@@ -189,7 +189,8 @@ func titled(text string, title func(si string) string) (shown, is string) {
 	for i, si := range all {
 		name := title(si)
 		_, err := iri.Normalize(name)
-		if name == "" || err == nil || strings.ContainsAny(name, "\r\n") || strings.TrimSpace(name) != name || given[name] {
+		odd := strings.ContainsAny(name, "\r\n") || strings.TrimSpace(name) != name
+		if name == "" || err == nil || odd || given[name] {
 			continue // it could be taken for something else
 		}
 		given[name], all[i] = true, name

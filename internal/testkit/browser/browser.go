@@ -200,7 +200,8 @@ func (b *Browser) Fill(label, text string) {
 	field := `[...document.querySelectorAll("label")].filter(e => [...e.childNodes].filter(n => n.nodeType === 3)` +
 		`.map(n => n.textContent).join("").trim() === ` + quoted(label) + `).map(e => e.control)[0]`
 	require.True(b.t, Eval[bool](b, "!!("+field+")"), "%s has no field %q", b.URL(), label)
-	require.True(b.t, Eval[bool](b, "(f => { "+unfold+"; f.focus(); f.select(); return document.activeElement === f })("+field+")"),
+	require.True(b.t,
+		Eval[bool](b, "(f => { "+unfold+"; f.focus(); f.select(); return document.activeElement === f })("+field+")"),
 		"the field %q cannot be written into", label)
 	b.Keys(text)
 }
