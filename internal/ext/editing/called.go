@@ -161,8 +161,8 @@ func (a *applying) scope(of themes) (scope []fragment.Ref, w wrong, err error) {
 	return slices.Compact(scope), wrong{}, nil
 }
 
-// Fields show topics by their titles. Beside a field stands which topic each title is, in a hidden one: a line for each,
-// with its identifier, a space, and the title. So a field that a person leaves alone names the same topic, whatever it
+// Fields show topics by their titles. A hidden field beside each says which topic every title is: on a line for each
+// stand its identifier, a space, and the title. So a field that a person leaves alone names the same topic, whatever it
 // and others are called by then.
 
 // topics returns what a field names, a topic on each line: by its identifier, or as a person has called it.
