@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/jsontext"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -132,6 +133,9 @@ func (s *Server) readSettings(w http.ResponseWriter, r *http.Request) (*given, e
 	case !json.Valid(body):
 		return nil, web.Problemf(http.StatusBadRequest,
 			"the request body is not JSON: a collection is made of settings such as {\"title\": \"…\"}")
+	}
+	if _, reason := jsontext.Changed(body); reason != "" {
+		return nil, web.Problemf(http.StatusUnprocessableEntity, "request body: %s", reason)
 	}
 	g := &given{all: s.Store.Settings()}
 	var wrong *json.UnmarshalTypeError

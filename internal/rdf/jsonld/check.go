@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
 
+	"github.com/tmshare/tmshare/internal/jsontext"
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
@@ -45,15 +45,8 @@ func readDocument(r io.Reader, uri string, size int) (*document, error) {
 
 // decode returns the value that the document is, if its arrays and objects are not deeper than that.
 func (d *document) decode(depth int) (any, error) {
-	if !utf8.Valid(d.data) {
-		offset := 0
-		for {
-			r, n := utf8.DecodeRune(d.data[offset:])
-			if r == utf8.RuneError && n == 1 {
-				return nil, d.fail(offset, "the bytes are not UTF-8; save the file in that encoding")
-			}
-			offset += n
-		}
+	if offset, reason := jsontext.Changed(d.data); reason != "" {
+		return nil, d.fail(offset, "%s", reason)
 	}
 	if offset, tooMany := d.excess(depth); tooMany {
 		return nil, d.fail(offset,
