@@ -22,7 +22,8 @@ import (
 type between struct {
 	v             *store.View
 	before, after records.State
-	later         bool // the state after is known
+	later         bool              // the state after is known
+	names         [2]fragment.Names // before and after
 }
 
 // commit compares the states before and after the commit of an entry.
@@ -40,6 +41,9 @@ func states(v *store.View, from, to Moment) (b between, err error) {
 	b.v, b.later = v, true
 	if b.before, err = v.Past(from.Seq); err == nil {
 		b.after, err = v.Past(to.Seq)
+	}
+	for i, in := range []fragment.Lookup{b.before, b.after} {
+		b.names[i] = fragment.Names{In: in, Languages: v.Languages()}
 	}
 	return b, err
 }
@@ -249,9 +253,9 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 			c.Kind, c.Topic = Moved, string(owner.TopicSI())
 		}
 	}
-	names, of := fragment.Names{In: b.after, Languages: b.v.Languages()}, after
+	names, of := &b.names[1], after
 	if after == nil {
-		names.In, of = b.before, before
+		names, of = &b.names[0], before
 	}
 	if c.Title, err = names.Title(of.Topic); err != nil {
 		return c, err

@@ -107,11 +107,8 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 // entitle is [collections.Collection.Entitle] where that may change titles: where the map has a language, or labels
 // that are resources.
 func entitle(c *Collection, entries []fragment.Entry, deleting bool, state records.State) error {
-	has, err := len(c.Languages()) > 0, error(nil)
-	if !has {
-		has, err = (&fragment.Names{In: state}).HaveLabels()
-	}
-	if !has || err != nil {
+	labels, err := (&fragment.Names{In: state}).HaveLabels()
+	if err != nil || !labels && len(c.Languages()) == 0 {
 		return err
 	}
 	return c.Entitle(entries, deleting, state.Title)
