@@ -107,7 +107,7 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 		assert.True(t, verdict.Equal)
 	}
 	b.Follow("gcl")
-	b.Follow("Broader/Narrower")
+	b.Follow("Hierarchy of concepts")
 	assert.Regexp(t, `(?s)Culture and creativity\s.*Libraries and archives\s.*Visual arts`, b.Text(), "the narrower ones")
 	b.Audit(browser.Axe(t))
 	b.Follow("gcl")

@@ -49,6 +49,41 @@ func TestErrorsArePagesForBrowsers(t *testing.T) {
 	assert.NotContains(t, string(a.Bytes), "<script>")
 }
 
+// What is not there is said in a sentence, with links to where to look: those of the map for who may read it.
+func TestWhatIsNotThereLeadsOn(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Small())
+	for path, says := range map[string]string{
+		"/topicmaps/m/topics/aaaaaaaaaaaaaaaaaaaaaaaaaa.html":              "There is no topic with the key aaaaaaaaaaaaaaaaaaaaaaaaaa in m.",
+		"/topicmaps/m/topics.html?si=http://x/none":                        "No topic of m has the subject identifier http://x/none",
+		"/topicmaps/m/hierarchies/aaaaaaaaaaaaaaaaaaaaaaaaaa.html":         "m shows no such hierarchy: the page of the map lists those that it has.",
+		"/topicmaps/m/fragments/4b7cbbd8-7f0c-4f3e-8f3e-000000000000.html": "There is no ",
+	} {
+		a := n.Get(path, chromium...)
+		require.Equal(t, http.StatusNotFound, a.StatusCode, path)
+		text := shown(a)
+		assert.Contains(t, text, says, path)
+		assert.NotContains(t, text, "tmshare-", "no commands")
+		for _, at := range []string{`<a href="` + n.URL("/topicmaps/m/search.html") + `">Search in m</a>`, `<a href="` + n.URL("/topicmaps/m.html") + `">its front page</a>`, `<input id="q"`} {
+			assert.Contains(t, string(a.Bytes), at, path)
+		}
+	}
+	a := n.Get("/topicmaps/nope.html", chromium...)
+	assert.NotContains(t, string(a.Bytes), "Search in")
+}
+
+// A table of changes has a column for authors and notes where there is one of them.
+func TestColumnsWithoutContentAreNotShown(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Small())
+	assert.NotContains(t, string(n.MustGet("/topicmaps/m/fragments.html").Bytes), `<th scope="col">By</th>`)
+	require.Equal(t, http.StatusOK, n.Put("m", served.Small("Oslo", "Kristiania"), "TMShare-Note", "as it was").StatusCode)
+	assert.Contains(t, shown(n.MustGet("/topicmaps/m/fragments.html")), "By")
+	assert.Contains(t, string(n.MustGet("/topicmaps/m/fragments.html").Bytes), `<th scope="col">By</th>`)
+}
+
 // The feed of SDShare 2012, and its further pages, lead browsers to the changes that it lists, and to no others.
 func TestChangesSinceATimeInABrowser(t *testing.T) {
 	t.Parallel()

@@ -5,11 +5,13 @@ package pages
 
 import (
 	"bytes"
+	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -218,15 +220,57 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		Origin  address // of a map that is written elsewhere
 		Missing bool
 		Maps    string
+		Map     *link // the map that was asked; nil: none, or who asks may not read it
+		Search  string
 	}{
 		Problem: problem, Origin: addressOf(problem.Origin), Missing: problem.Status == http.StatusNotFound,
-		Maps:   p.URLs.Overview() + Ending,
-		Detail: strings.TrimPrefix(problem.Detail, store.ErrNotFound.Error()+": "), // the title says that it is not there
+		Maps: p.URLs.Overview() + Ending,
 	}
+	name, detail := web.Var(r, "map"), problem.Detail
+	if what, ok := strings.CutPrefix(detail, store.ErrNotFound.Error()+": "); ok {
+		detail = fmt.Sprintf(texts.ThereIsNo, what)
+	}
+	shown.Detail = sentence(detail, name)
+	made := &page{Title: problem.Title, Path: p.Trail(nil)}
+	if c := p.mapFor(r, name); c != nil && shown.Missing {
+		made.Path, made.Search = p.Trail(c), p.searchField(c, "")
+		shown.Map, shown.Search = &link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, made.Search.Action
+	}
+	made.Of = shown
 	head(w)
 	w.WriteHeader(problem.Status)
 	if r.Method != http.MethodHead {
-		_ = p.execute(w, "problem", &page{Title: problem.Title, Path: p.Trail(nil), Of: shown}) // the client has gone
+		_ = p.execute(w, "problem", made) // the client has gone
 	}
 	return true
+}
+
+// mapFor returns the map with a name, nil where there is none that who asks may read.
+func (p *Pages) mapFor(r *http.Request, name string) *store.Collection {
+	if name == "" {
+		return nil
+	}
+	all, err := p.Visible(r)
+	if err != nil {
+		return nil // the problem is what is to be said
+	}
+	if i := slices.IndexFunc(all, func(c store.Collection) bool { return c.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// sentence makes a sentence of what an error says. The name of a map at its beginning, and an address at its end, stay
+// as they are.
+func sentence(text, name string) string {
+	first, _, _ := strings.Cut(text, " ")
+	if isWord := !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }); isWord && first != "" &&
+		first != name {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if last := text[strings.LastIndexByte(text, ' ')+1:]; last == "" || strings.Contains(last, "://") ||
+		strings.ContainsAny(last[len(last)-1:], ".!?:…") {
+		return text
+	}
+	return text + "."
 }

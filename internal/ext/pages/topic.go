@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -450,7 +451,7 @@ func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
 		all = append(all, l)
 	}
 	if more := len(refs) - len(all); more > 0 {
-		all = append(all, link{Title: fmt.Sprintf(texts.AndMore, layout.Count(more))})
+		all = append(all, link{Title: fmt.Sprintf(texts.AndMore, plot.Number(more))})
 	}
 	return all, nil
 }

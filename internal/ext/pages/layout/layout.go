@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strconv"
 	"time"
 
 	"golang.org/x/text/language"
@@ -63,7 +62,7 @@ func Parse(files ...string) *template.Template {
 var funcs = template.FuncMap{
 	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
 	"number": func(i int) int { return i + 1 },
-	"time":   timeOf, "at": timeOf, "count": Count, "cut": Cut, "message": Message,
+	"time":   timeOf, "at": timeOf, "count": plot.Number, "cut": Cut, "message": Message,
 	"dir":     direction,
 	"short":   func(iri string) string { return Cut(words.Short(iri)) },
 	"seconds": plot.Seconds.Text,
@@ -88,15 +87,6 @@ func direction(tag string) string {
 		return "rtl"
 	}
 	return "ltr"
-}
-
-// Count returns a number that people can read.
-func Count(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }
 
 // Style is the style sheet.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
@@ -41,10 +42,11 @@ type Bars struct {
 	Period time.Duration // default: a day
 }
 
-// The plot in units of its own: a style sheet gives the size on the screen. Figures stand at the left, times below.
+// The plot in units of its own: a style sheet gives the size on the screen. Figures stand at the left, times below. The
+// left side is as wide as the figures need, and half of a time has room at the right.
 const (
 	width, height           = 440, 170
-	left, right, top, below = 66, 430, 10, 142
+	left, right, top, below = 66, 408, 10, 142
 )
 
 var drawn = template.Must(template.New("plot").Parse(texts.Plot))
@@ -99,12 +101,12 @@ func (b Bars) HTML() (template.HTML, error) {
 	a := axesOf(b.Points, b.From, b.To, period, b.Unit)
 	d := a.drawing(b.ID, b.Title)
 	for _, p := range a.thinned() {
-		from, to := max(a.x(p.Time), left), min(a.x(p.Time.Add(period)), right)
+		from, to := max(a.x(p.Time), a.left), min(a.x(p.Time.Add(period)), right)
 		zero, y := a.y(0), a.y(p.Value)
 		if wide := to - from; wide > 0 {
-			space := min(1, wide/5)
+			between := min(1, wide/5)
 			d.Bars = append(d.Bars,
-				bar{round(from + space/2), round(min(zero, y)), round(wide - space), round(math.Abs(zero - y))})
+				bar{round(from + between/2), round(min(zero, y)), round(wide - between), round(math.Abs(zero - y))})
 		}
 	}
 	return d.html()
@@ -124,7 +126,11 @@ type axes struct {
 	low      float64
 	high     float64
 	step     float64 // between two ticks
+	left     float64 // where the lines begin
 }
+
+// letter is how wide a figure is, at most, and space what is between it and the lines.
+const letter, space = 7, 8
 
 // most bounds values. Those beyond it, and what is no number, are not shown.
 const most = 1e18
@@ -155,11 +161,15 @@ func axesOf(points []Point, from, to time.Time, period time.Duration, unit Unit)
 		a.low, a.high = min(a.low, p.Value), max(a.high, p.Value)
 	}
 	a.scale()
+	a.left = left
+	for _, t := range a.values() {
+		a.left = max(a.left, float64(letter*utf8.RuneCountInString(t.Text)+space))
+	}
 	return a
 }
 
 func (a *axes) x(t time.Time) float64 {
-	return left + (right-left)*(seconds(a.from, t)/seconds(a.from, a.to))
+	return a.left + (right-a.left)*(seconds(a.from, t)/seconds(a.from, a.to))
 }
 
 // seconds returns those between two times, which may be more than a [time.Duration] has.
@@ -209,7 +219,7 @@ func telling(points []Point) []Point {
 const maxRows = 24
 
 func (a *axes) drawing(id, title string) *drawing {
-	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: left, Right: right, Top: top,
+	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: int(a.left), Right: right, Top: top,
 		Below: below}
 	if len(a.points) == 0 {
 		return d

@@ -51,12 +51,12 @@ func TestFewPoints(t *testing.T) {
 	assert.NotContains(t, none, "<svg")
 
 	one := drawnBy(t, line(90))
-	assert.Contains(t, one, `d="M248 10h0"`, "a dot in the middle")
+	assert.Contains(t, one, `d="M243 10h0"`, "a dot in the middle")
 	assert.Contains(t, one, "last 1 min 30 s")
 	assert.Contains(t, one, `role="img" aria-labelledby="lag-title lag-text"`)
 
 	two := drawnBy(t, line(0, 60))
-	assert.Contains(t, two, `d="M66 142h0L430 10"`)
+	assert.Contains(t, two, `d="M66 142h0L408 10"`)
 	assert.Contains(t, two, "<td>2026-03-29 12:05 UTC</td><td>1 min</td>")
 }
 
@@ -109,6 +109,7 @@ func TestTicks(t *testing.T) {
 			for _, tick := range all {
 				assert.False(t, seen[tick.Text], "%v: %v", v, all)
 				seen[tick.Text] = true
+				assert.LessOrEqual(t, float64(5+6.7*float64(len(tick.Text))), a.left, "%q is cut", tick.Text)
 			}
 		}
 	}
@@ -118,6 +119,7 @@ func TestTicks(t *testing.T) {
 		assert.LessOrEqual(t, len(all), maxTimes+1, "%v", span)
 		for _, tick := range all {
 			assert.True(t, tick.At >= left && tick.At <= right, "%v: %v", span, tick)
+			assert.LessOrEqual(t, tick.At+6.7/2*float64(len(tick.Text)), float64(width), "%q is cut", tick.Text)
 		}
 	}
 	texts := []string{}
@@ -129,9 +131,9 @@ func TestTicks(t *testing.T) {
 
 func TestValuesForPeople(t *testing.T) {
 	for want, got := range map[string]string{
-		"0": Count.Text(0), "999": Count.Text(999), "1 k": Count.Text(1000), "1.23 M": Count.Text(1_234_567), "−12": Count.Text(-12), "0.5": Count.Text(0.5),
+		"0": Count.Text(0), "999": Count.Text(999), "1,000": Count.Text(1000), "1,234,567": Count.Text(1_234_567), "−12": Count.Text(-12), "0.5": Count.Text(0.5),
 		"1.5 kB": Bytes.Text(1500), "12 B": Bytes.Text(12), "0.25 s": Seconds.Text(0.25), "0.545 ms": Seconds.Text(0.000545), "0 s": Seconds.Text(0), "1 min": Seconds.Text(60), "3 h 5 min": Seconds.Text(3*3600 + 299),
-		"2 d": Seconds.Text(2 * day), "10 d 1 h": Seconds.Text(10*day + 3600), "12.3 k": Count.Text(12_345), "1 M": Count.Text(999_600),
+		"2 d": Seconds.Text(2 * day), "10 d 1 h": Seconds.Text(10*day + 3600), "12,345": Count.Text(12_345), "−999,600": Count.Text(-999_600), "1,000,000": Number(uint64(1e6)), "-123": Number(-123), "12": Number(12),
 	} {
 		assert.Equal(t, want, got)
 	}

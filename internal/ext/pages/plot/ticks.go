@@ -31,7 +31,20 @@ func (u Unit) Text(v float64) string {
 	case Bytes:
 		return sign + scaled(v, " B", " kB", " MB", " GB", " TB", " PB")
 	}
-	return sign + scaled(v, "", " k", " M", " G", " T")
+	if v >= 999.5 {
+		return sign + Number(int64(math.Round(v)))
+	}
+	return sign + number(v)
+}
+
+// Number returns a whole number as pages have it, in English: with a comma between thousands.
+func Number(n any) string {
+	text := fmt.Sprint(n)
+	least := len(text) - len(strings.TrimLeft(text, "-"))
+	for at := len(text) - 3; at > least; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 func scaled(v float64, units ...string) string {

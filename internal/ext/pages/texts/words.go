@@ -74,6 +74,7 @@ const (
 	TheForm    = "what the form says"
 
 	// What code says of a page that was asked for, or a form that was sent, in vain.
+	ThereIsNo      = "there is no %s"
 	NoPage         = "There is no such page."
 	NoSubscription = "There is no subscription %q here. The page of the node lists all."
 	FolderUnread   = "The data folder cannot be read. The log says why."
