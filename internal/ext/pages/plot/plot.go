@@ -219,8 +219,8 @@ func telling(points []Point) []Point {
 const maxRows = 24
 
 func (a *axes) drawing(id, title string) *drawing {
-	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: int(a.left), Right: right, Top: top,
-		Below: below}
+	d := &drawing{ID: cmp.Or(id, "plot"), Title: title, Width: width, Height: height, Left: int(a.left), Right: right,
+		Top: top, Below: below}
 	if len(a.points) == 0 {
 		return d
 	}
