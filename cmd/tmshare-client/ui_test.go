@@ -94,6 +94,7 @@ func TestUI(t *testing.T) {
 	n.run("subscribe", o.collection("egov"))
 	n.run("subscribe", o.collection("libraries"))
 	n.run("sync")
+	n.run("edit", "add", "name", "http://psi.example.org/a", "A eins", "--scope", "http://www.topicmaps.org/xtm/1.0/language.xtm#de", "--sp", "http://node.example.org/")
 	b, p := n.browse()
 	for _, held := range []bool{false, true} {
 		var daemon *process
@@ -110,6 +111,11 @@ func TestUI(t *testing.T) {
 		topic := b.page("/topic.html?si=http://psi.example.org/a")
 		assert.Equal(t, "A 1", topic.Title)
 		assert.Contains(t, topic.Text, "A 1 said by egov, libraries")
+		inGerman, err := http.NewRequest(http.MethodGet, b.root+"/topic.html?si=http://psi.example.org/a", nil)
+		require.NoError(t, err)
+		inGerman.Header.Set("Accept-Language", "de-CH, en;q=0.5, *;q=0.1")
+		_, called := b.answer(b.http.Do(inGerman))
+		assert.Equal(t, "A eins", called.Title)
 		topic = b.press(topic, "source", "egov", "kind", "name")
 		assert.Contains(t, topic.Text, "Rejected: it no longer shows, unless another source says so too.")
 		assert.Contains(t, topic.Text, "A 1 said by libraries")
