@@ -20,6 +20,7 @@ type comparison struct {
 	FromField, ToField string
 	Entries            int // that lie between the states
 	Changes            []compared
+	TooMany            bool // for a page
 
 	Topic         link   // the only one that is compared; its URL is "" where all are
 	Before, After string // pages of the topic in both states; "": it was not there
@@ -27,8 +28,13 @@ type comparison struct {
 	Next          string // the page with the topics behind these
 }
 
-// mostCompared is how many topics a page compares: each may have many statements.
-const mostCompared = 20
+// The limits of a page that compares two states of a map: topics, statements of each kind of one, and entries between
+// the states, which all are sorted.
+const (
+	mostCompared = 20
+	mostOfEach   = 10
+	mostEntries  = 20_000
+)
 
 // compared is how a topic differs.
 type compared struct {
@@ -73,6 +79,10 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 	return p.write(w, r, c, "compare", func() (*page, error) {
 		d := p.describer(v, r)
 		d.around = of.To.Seq
+		made := &page{Title: texts.Compared + titleOf(c), Path: p.Trail(c), Of: of}
+		if of.TooMany = of.Entries > mostEntries; of.TooMany {
+			return made, nil
+		}
 		last := ""
 		behind := fragment.Ref(r.URL.Query().Get("behind"))
 		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind) {
@@ -86,7 +96,7 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 				break
 			}
 			last = change.TopicSI
-			one, err := d.compared(&change)
+			one, err := d.compared(&change, mostOfEach)
 			if err != nil {
 				return nil, err
 			}
@@ -94,7 +104,7 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 			of.Changes = append(of.Changes, one)
 		}
 		slices.SortStableFunc(of.Changes, func(a, b compared) int { return d.order.text(a.Title, b.Title) })
-		return &page{Title: texts.Compared + titleOf(c), Path: p.Trail(c), Of: of}, nil
+		return made, nil
 	})
 }
 
@@ -103,8 +113,8 @@ func (c *comparison) query() string {
 	return url.Values{"from": {feeds.FormatTime(c.From.Updated)}, "to": {feeds.FormatTime(c.To.Updated)}}.Encode()
 }
 
-// compared puts how a topic differs into words. A topic that is gone is called what it was called.
-func (d *describer) compared(c *history.Change) (of compared, err error) {
+// compared puts how a topic differs into words: so many statements of each kind. A topic that is gone is called what it was called.
+func (d *describer) compared(c *history.Change, most int) (of compared, err error) {
 	ref := fragment.Ref(c.TopicSI)
 	if of.link, err = d.link(ref); err != nil {
 		return of, err
@@ -143,7 +153,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 		}
 		title := of.Topic.Title
 		if change.Kind != "" {
-			one, err := d.compared(&change)
+			one, err := d.compared(&change, most)
 			if err != nil {
 				return nil, err
 			}

@@ -90,3 +90,15 @@ func TestComparingAnEmptyMap(t *testing.T) {
 	n.Publish("m", served.TopicMap())
 	assert.Contains(t, n.Page("/topicmaps/m/compare.html").Text, "Nothing differs.")
 }
+
+// What has too many changes for a page is not sorted for one: the page says so at once.
+func TestComparingWholeMaps(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Cities(20_001, "city"))
+	assert.Contains(t, n.Page("/topicmaps/m/compare.html").Text, "too much for a page")
+	n.Publish("small", served.Cities(30, "city"))
+	a := n.MustGet("/topicmaps/small/compare.html")
+	assert.NotContains(t, string(a.Bytes), "too much for a page")
+	assert.Less(t, len(a.Bytes), 64<<10)
+}
