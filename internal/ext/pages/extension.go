@@ -86,6 +86,7 @@ func (p *Pages) routes(get func(path string, h web.Handler)) {
 	of("/topics"+Ending, p.Find)
 	of("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
 	of("/index"+Ending, p.Listing)
+	of("/api"+Ending, p.API)
 	of("/compare"+Ending, p.Compare)
 	of("/topics/{key:[a-z2-7]{26}}/compare"+Ending, p.CompareTopic)
 }

@@ -14,7 +14,7 @@ import (
 type aboutMap struct {
 	listed
 	SP, Types, Changes, AllSnapshots     string
-	Compare, Listing                     string
+	Compare, Listing, API                string
 	Current                              []link // the map as of now
 	Feed, FeedOfChanges, FeedOfSnapshots string
 	New                                  string // form of a new topic; "": who asks may not fill it in
@@ -52,6 +52,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c),
 			Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
 			Compare: p.URLs.Map(c) + "/compare" + Ending, Listing: p.URLs.Map(c) + "/index" + Ending,
+			API:     p.URLs.Map(c) + "/api" + Ending,
 			Current: p.data(p.URLs.Current(c), "", c.InRDF()), AllSnapshots: p.URLs.Snapshots(c) + Ending,
 			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
