@@ -113,7 +113,8 @@ func (c *comparison) query() string {
 	return url.Values{"from": {feeds.FormatTime(c.From.Updated)}, "to": {feeds.FormatTime(c.To.Updated)}}.Encode()
 }
 
-// compared puts how a topic differs into words: so many statements of each kind. A topic that is gone is called what it was called.
+// compared puts how a topic differs into words: so many statements of each kind. A topic that is gone is called what it
+// was called.
 func (d *describer) compared(c *history.Change, most int) (of compared, err error) {
 	ref := fragment.Ref(c.TopicSI)
 	if of.link, err = d.link(ref); err != nil {
