@@ -1,13 +1,16 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -190,4 +193,53 @@ func TestReplicasTakeNoLabelForAName(t *testing.T) {
 		}
 	})
 	assert.Equal(t, 1, named)
+}
+
+// BenchmarkTitles compares what an entry of the first version takes to read in a map of topics with names and in one
+// whose topics have labels that are resources. These have entries, too, which cost less.
+func BenchmarkTitles(b *testing.B) {
+	db, n := openAt(b, time.Now), MapSize()
+	names, labels := network(b, n), network(b, n)
+	for _, property := range []fragment.Ref{titles.XLPrefLabel, titles.LiteralForm} {
+		require.NoError(b, labels.PutTopic(&fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{property}}}))
+	}
+	for i := range n {
+		concept := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(i)}}}
+		label := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref(n + i)}}, Occurrences: []fragment.Occurrence{
+			{Value: fmt.Sprint("Topic ", i), Datatype: tmdm.XSDString, Type: titles.LiteralForm},
+		}}
+		require.NoError(b, labels.PutTopic(concept))
+		require.NoError(b, labels.PutTopic(label))
+		leads := &fragment.Association{Type: titles.XLPrefLabel, Roles: []fragment.Role{
+			{Type: "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject", Player: ref(i)}, {Type: "http://www.w3.org/1999/02/22-rdf-syntax-ns#object", Player: ref(n + i)},
+		}}
+		leads.Canonical()
+		require.NoError(b, labels.PutAssociation(leads))
+	}
+	collectionOf(b, db, "names", names)
+	collectionOf(b, db, "labels", labels)
+	read := func(name string) time.Duration {
+		least := time.Hour
+		for range 5 {
+			view(b, db, name, func(v *View) {
+				begin, named := testenv.CPUTime(), 0
+				for e, err := range v.Entries(1) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					if e.Named() {
+						named++
+					}
+				}
+				least = min(least, (testenv.CPUTime()-begin)/time.Duration(named))
+				require.Equal(b, n*map[string]int{"names": 1, "labels": 2}[name], named)
+			})
+		}
+		return least
+	}
+	for b.Loop() {
+		byName, byLabel := read("names"), read("labels")
+		b.ReportMetric(float64(byLabel)/float64(byName), "ratio")
+		b.ReportMetric(byName.Seconds()*1e6, "µs/name")
+	}
 }
