@@ -32,10 +32,9 @@ type Status struct {
 	Applied int     `json:"applied"` // since the clean start
 
 	// InStep is a time at which nothing was known to be missing: that of the last
-	// round, or, if that has failed, the mark; but not later than when the first of
-	// what is in quarantine was published.
-	InStep      *time.Time `json:"inStep,omitempty"`
-	fromReplica bool       // it is that of a replica that is followed in place of the first address
+	// round, or, if that has failed, of the last good one or the last proof; but not
+	// later than when the first of what is in quarantine was published.
+	InStep *time.Time `json:"inStep,omitempty"`
 	// Lag is the time since then, in seconds: the copy is not older than that.
 	Lag *float64 `json:"lagSeconds,omitempty"`
 
@@ -141,31 +140,16 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
 			st.Ahead = ahead.Seconds()
 		}
-		at, byReplica := s.LastInStep(quarantine)
-		st.InStep, st.fromReplica = known(at), byReplica
-		st.lagAt(now)
+		if st.InStep = known(s.LastInStep(quarantine)); st.InStep != nil {
+			seconds := max(0, now.Sub(*st.InStep).Seconds())
+			st.Lag = &seconds
+		}
 	}
 	return st
 }
 
 // maxAhead is how far the clocks of two computers may differ.
 const maxAhead = 5 * time.Minute
-
-// AdvanceInStep makes InStep a later time at which nothing was known to be missing. A subscription
-// that has no such time keeps none.
-func (st *Status) AdvanceInStep(at, now time.Time) {
-	if st.InStep != nil && at.After(*st.InStep) && !st.fromReplica {
-		st.InStep = &at
-		st.lagAt(now)
-	}
-}
-
-func (st *Status) lagAt(now time.Time) {
-	if st.InStep != nil {
-		seconds := max(0, now.Sub(*st.InStep).Seconds())
-		st.Lag = &seconds
-	}
-}
 
 func known(t time.Time) *time.Time {
 	if t.IsZero() {

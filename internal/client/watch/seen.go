@@ -20,8 +20,7 @@ type seen struct {
 	mu      sync.Mutex
 	s       status.Seen
 	started time.Time
-	cancel  func()    // of the round that is under way, or of the last one
-	ok      time.Time // when the last round that did not fail ended
+	cancel  func() // of the round that is under way, or of the last one
 }
 
 func (s *seen) begin(cancel func()) {
@@ -61,7 +60,7 @@ func (s *seen) end(r *client.Round, err error, stopped bool) {
 		s.s.InARow++
 		return
 	}
-	s.s.InARow, s.ok = 0, time.Now()
+	s.s.InARow = 0
 }
 
 func (s *seen) next(at time.Time) {
@@ -84,12 +83,6 @@ func (s *seen) all() status.Seen {
 	now := s.s
 	now.Fetched = s.fetched.Load()
 	return now
-}
-
-func (s *seen) inStep() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ok
 }
 
 // observed returns a client that does the same as c and lets the watcher see it.

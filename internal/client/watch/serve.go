@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -93,17 +92,16 @@ func (w *Watcher) AddStatus(routes *http.ServeMux, parts ...*Part) {
 	routes.Handle("GET /status.json", plain(asJSON))
 }
 
-// Watched returns what was seen of a subscription, nil where it is none of those that are followed, and when its last
-// good round ended.
-func (w *Watcher) Watched(name string) (*status.Seen, time.Time) {
+// Watched returns what was seen of a subscription, nil where it is none of those that are followed.
+func (w *Watcher) Watched(name string) *status.Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.followers[name]
 	if f == nil {
-		return nil, time.Time{}
+		return nil
 	}
 	seen := f.all()
-	return &seen, f.inStep()
+	return &seen
 }
 
 // plain lets h answer with what is as of now, and is what it says it is.

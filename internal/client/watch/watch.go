@@ -388,7 +388,6 @@ func (w *Watcher) Status(ctx context.Context) ([]Status, error) {
 			continue
 		}
 		list[i].Watched, list[i].Seen = true, f.all()
-		list[i].AdvanceInStep(f.inStep(), now)
 	}
 	return list, nil
 }

@@ -79,7 +79,7 @@ func (sample *Sample) compare(s *Subscription, inQuarantine []Quarantined) {
 	if s.State == nil {
 		return
 	}
-	at, _ := s.LastInStep(inQuarantine)
+	at := s.LastInStep(inQuarantine)
 	end := RoundEnd{InStep: at, Generation: s.State.Generation, Applied: s.State.Applied}
 	before := s.Before
 	s.Before = &end
@@ -136,26 +136,32 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 }
 
 // LastInStep returns a time at which nothing was known to be missing: that of the last round, or, if that has failed,
-// the mark; but not later than when the first of what is in quarantine was published. It is zero while nothing is held.
-// byReplica says that it is that of a replica that is followed in place of the first address.
-func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time, byReplica bool) {
+// of the last good one, of the last proof, or the mark, whichever is the latest. It is not later than when the first of
+// what is in quarantine was published. It is zero while nothing is held.
+func (s *Subscription) LastInStep(quarantine []Quarantined) (at time.Time) {
 	if s.State == nil {
-		return time.Time{}, false
+		return time.Time{}
 	}
 	if at = s.LastCheck; s.LastError != "" {
 		at = s.State.Mark.Updated
+		if p := s.State.Proof; p != nil && p.Equal && p.At.After(at) {
+			at = p.At
+		}
+		if b := s.Before; b != nil && b.Generation == s.State.Generation && b.InStep.After(at) {
+			at = b.InStep
+		}
 	}
 	if at.IsZero() {
-		return at, false
+		return at
 	}
 	// What a replica has is as old as its own last round, by the clock of the origin.
 	if c := s.Checked; s.FragmentsFeed != s.Authority() && !c.IsZero() && c.Before(at) {
-		at, byReplica = c, true
+		at = c
 	}
 	for i := range quarantine {
 		if q := quarantine[i].Updated; q.Before(at) {
 			at = q
 		}
 	}
-	return at, byReplica
+	return at
 }

@@ -70,9 +70,6 @@ func (s *Stored) Node(ctx context.Context) (*status.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range n.Follows {
-		s.advance(&n.Follows[i])
-	}
 	return n, status.AddHistory(ctx, s.DB, n.Follows[:min(len(n.Follows), mostPlots)])
 }
 
@@ -82,7 +79,6 @@ func (s *Stored) Subscription(ctx context.Context, name string) (*status.Status,
 	if len(list) == 0 || err != nil {
 		return nil, err
 	}
-	s.advance(&list[0])
 	return &list[0], status.AddHistory(ctx, s.DB, list)
 }
 
@@ -102,15 +98,7 @@ func (s *Stored) Seen(name string) *status.Seen {
 	if s.Watcher == nil {
 		return nil
 	}
-	seen, _ := s.Watcher.Watched(name)
-	return seen
-}
-
-func (s *Stored) advance(st *status.Status) {
-	if s.Watcher != nil {
-		_, inStep := s.Watcher.Watched(st.Name)
-		st.AdvanceInStep(inStep, s.Now())
-	}
+	return s.Watcher.Watched(name)
 }
 
 // Retry implements [Actions].

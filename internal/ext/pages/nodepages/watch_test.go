@@ -52,7 +52,7 @@ func TestPagesOfAWatcher(t *testing.T) {
 	}
 	h := w.Handler(nodepages.Part(held))
 	rounds := func(n int64) func() bool {
-		return func() bool { seen, _ := w.Watched("egov"); return seen != nil && seen.Rounds == n && !seen.Running }
+		return func() bool { seen := w.Watched("egov"); return seen != nil && seen.Rounds == n && !seen.Running }
 	}
 	testenv.Eventually(t, rounds(1), "loaded")
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
