@@ -1,8 +1,10 @@
 package nodepages
 
 import (
+	"cmp"
+	"math"
 	"net/http"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/client/status"
@@ -27,15 +29,33 @@ type followed struct {
 	From   layout.Link // the feed that was followed last
 	Seen   *status.Seen
 	Error  string
-	Trying bool       // a round is under way
-	Lag    *plot.Line // nil: it is on the page of the subscription only
+	Trying bool // a round is under way
 }
 
-// most is how many subscriptions the page of a node shows with their plots, and how many items of a list any page has.
-const (
-	mostPlots = 20
-	most      = 100
-)
+// worse orders subscriptions: first those that somebody must look after, the one whose copy is oldest before the
+// others.
+func worse(a, b followed) int {
+	oldest := func(f followed) float64 {
+		if f.Status.Lag == nil {
+			return math.Inf(1)
+		}
+		return *f.Status.Lag
+	}
+	return cmp.Or(cmp.Compare(a.concern(), b.concern()), cmp.Compare(oldest(b), oldest(a)), cmp.Compare(a.Name, b.Name))
+}
+
+// concern says how much somebody must look after a subscription: the least number is the most urgent one.
+func (f *followed) concern() int {
+	concerns := []bool{f.Refused, f.Missing != "" || f.LastError != "", f.Doubt != nil, f.Quarantined > 0, f.Differs,
+		f.Unproven != ""}
+	if first := slices.Index(concerns, true); first >= 0 {
+		return first
+	}
+	return len(concerns)
+}
+
+// most is how many items of a list any page has.
+const most = 100
 
 // node answers with the page of the node.
 func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
@@ -56,12 +76,9 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 		of.Publishes = append(of.Publishes, s.published(&n.Publishes[i], pages))
 	}
 	for i := range n.Follows {
-		f := s.followed(&n.Follows[i])
-		if i < mostPlots && len(f.History) > 0 {
-			f.Lag = s.lag(f.Status, "lag-"+strconv.Itoa(i))
-		}
-		of.Follows = append(of.Follows, f)
+		of.Follows = append(of.Follows, s.followed(&n.Follows[i]))
 	}
+	slices.SortFunc(of.Follows, worse)
 	return s.Write(w, http.StatusOK, nodeTemplate, texts.Node, s.Path, of)
 }
 

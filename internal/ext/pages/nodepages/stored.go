@@ -66,11 +66,7 @@ func OnServer(h *extension.Holding, root string, token func(*http.Request) strin
 
 // Node implements [Source].
 func (s *Stored) Node(ctx context.Context) (*status.Node, error) {
-	n, err := status.OfNode(ctx, s.DB, s.Now())
-	if err != nil {
-		return nil, err
-	}
-	return n, status.AddHistory(ctx, s.DB, n.Follows[:min(len(n.Follows), mostPlots)])
+	return status.OfNode(ctx, s.DB, s.Now())
 }
 
 // Subscription implements [Source].

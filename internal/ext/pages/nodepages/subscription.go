@@ -34,7 +34,7 @@ type subscription struct {
 	followed
 	Addresses          []layout.Link
 	Derived            []layout.Link
-	Proof              *plot.Line
+	Lag, Proof         *plot.Line
 	Applied            *plot.Bars
 	Rounds             []store.Sample // the newest first
 	Quarantine         []quarantined

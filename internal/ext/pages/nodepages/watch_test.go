@@ -64,7 +64,7 @@ func TestPagesOfAWatcher(t *testing.T) {
 		assert.Equal(t, want, get(h, "/status", accept).Header().Get("Content-Type"), "Accept: %s", accept)
 	}
 	page := get(h, "/status", browser).Body.String()
-	assert.Contains(t, page, `<a href="/node/egov.html"><bdi>egov</bdi></a></h3>`)
+	assert.Contains(t, page, `<a href="/node/egov.html"><bdi>egov</bdi></a></td>`)
 	assert.Contains(t, page, "in step")
 	assert.NotContains(t, page, "Last error")
 	assert.Contains(t, get(h, "/node.json", "").Body.String(), `"name": "egov"`)
