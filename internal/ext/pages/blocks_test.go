@@ -189,3 +189,59 @@ func TestBlocksOfConceptsFollowFromTheTriples(t *testing.T) {
 		}
 	})
 }
+
+// The tree of concepts has each edge once, whichever of two concepts states it, below each concept that is above, and the
+// top concepts that are above nothing.
+func TestTreesOfConceptsFollowFromTheTriples(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	concepts := []string{"a", "b", "c", "d", "e"}
+	round := 0
+	testenv.Check(t, 25, 250, func(t *rapid.T) {
+		round++
+		name, doc := fmt.Sprint("m", round), skosPrefixes
+		below, isBelow, there := map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}
+		for _, c := range concepts {
+			doc += fmt.Sprintf(":%[1]s skos:prefLabel \"Concept %[1]s\" .\n", c)
+			below[c] = map[string]bool{}
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "triples") {
+			i := rapid.IntRange(0, len(concepts)-2).Draw(t, "above") // no circles
+			j := rapid.IntRange(i+1, len(concepts)-1).Draw(t, "below")
+			above, under := concepts[i], concepts[j]
+			switch rapid.IntRange(0, 3).Draw(t, "said by") {
+			case 0:
+				doc += fmt.Sprintf(":%s skos:broader :%s .\n", under, above)
+			case 1:
+				doc += fmt.Sprintf(":%s skos:narrower :%s .\n", above, under)
+			default:
+				doc += fmt.Sprintf(":scheme skos:hasTopConcept :%s . :%s skos:topConceptOf :scheme .\n", above, above)
+				there[above] = true
+				continue
+			}
+			below[above][under], isBelow[under], there[above], there[under] = true, true, true, true
+		}
+		var want []string
+		var add func(c, indent string)
+		add = func(c, indent string) {
+			want = append(want, indent+"Concept "+c)
+			for _, under := range slices.Sorted(maps.Keys(below[c])) {
+				add(under, indent+" ")
+			}
+		}
+		for _, c := range slices.Sorted(maps.Keys(there)) {
+			if !isBelow[c] {
+				add(c, "")
+			}
+		}
+		publishTurtle(n.T, n, name, doc)
+		links := n.Page("/topicmaps/" + name + ".html").Links
+		at := slices.IndexFunc(links, func(l string) bool { return strings.Contains(l, "/hierarchies/") })
+		if at < 0 {
+			t.Fatalf("no hierarchy for\n%s", doc)
+		}
+		if tree := lists(n.T.(*testing.T), bytes.NewReader(n.MustGet(links[at]).Bytes)); !slices.Equal(want, tree) {
+			t.Fatalf("the tree is %q, and not %q, for\n%s", tree, want, doc)
+		}
+	})
+}

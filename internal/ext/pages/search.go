@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
@@ -224,21 +225,24 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 	if h.Scope, err = d.links(text.Scope); err != nil {
 		return h, err
 	}
-	types, err := d.typesOf(t.TopicSI())
+	types, err := d.typesOf(t.TopicSI(), someOf+1)
 	if err == nil {
-		h.Types, err = d.links(types)
+		h.Types, err = d.links(types[:min(len(types), someOf)])
+	}
+	if len(types) > someOf {
+		h.Types = append(h.Types, link{Title: nodes.More})
 	}
 	return h, err
 }
 
-// typesOf returns some types of a topic.
-func (d *describer) typesOf(ref fragment.Ref) (types []fragment.Ref, err error) {
+// typesOf returns as many types of a topic as are asked for at most.
+func (d *describer) typesOf(ref fragment.Ref, most int) (types []fragment.Ref, err error) {
 	for a, err := range d.v.Source().AssociationsOf(ref, fragment.AsInstance) {
 		if err != nil {
 			return nil, err
 		}
 		class, _, _ := a.TypeInstance()
-		if types = append(types, class); len(types) == someOf {
+		if types = append(types, class); len(types) == most {
 			break
 		}
 	}
@@ -297,7 +301,7 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 	m := &result.Match
 	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type),
 		named(text.Scope)
-	types, failed := d.typesOf(t.TopicSI())
+	types, failed := d.typesOf(t.TopicSI(), someOf)
 	result.Types = named(types)
 	return result, errors.Join(err, failed)
 }

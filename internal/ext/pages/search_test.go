@@ -259,3 +259,29 @@ func TestASearchThatIsEndedSaysSo(t *testing.T) {
 	site().SearchWithin = 0
 	assert.Empty(t, searched(n, "/topicmaps/m/search?q=oslo+0").Ended)
 }
+
+// A topic that is found has five of its types, and a sign where it has others.
+func TestTypesOfWhatIsFound(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	doc := `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`
+	for _, topic := range []struct {
+		name  string
+		types int
+	}{{"five", 5}, {"six", 6}} {
+		doc += `<topic id="` + topic.name + `">`
+		for i := range topic.types {
+			doc += fmt.Sprintf(`<instanceOf><topicRef href="#kind%d"/></instanceOf>`, i)
+		}
+		doc += `<name><value>` + topic.name + `</value></name></topic>`
+	}
+	for i := range 6 {
+		doc += fmt.Sprintf(`<topic id="kind%[1]d"><name><value>kind %[1]d</value></name></topic>`, i)
+	}
+	n.Publish("m", []byte(doc+`</topicMap>`))
+	for query, more := range map[string]bool{"five": false, "six": true} {
+		text := shown(n.MustGet("/topicmaps/m/search.html?q=" + query))
+		assert.Equal(t, 5, strings.Count(text, "kind "), query)
+		assert.Equal(t, more, strings.Contains(text, "…"), query)
+	}
+}

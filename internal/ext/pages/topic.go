@@ -197,7 +197,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		}
 		of.Picture, of.When = pictureOf(self, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
-		types, err := d.typesOf(last.TopicSI)
+		types, err := d.typesOf(last.TopicSI, someOf)
 		if err != nil {
 			return nil, err
 		}
