@@ -56,11 +56,11 @@ anew, a warning says so.`,
 		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		toldHow, err := checkFormats(nil)
+		asked, err := checkFormats(nil)
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		doc, done, err := openMap(ctx, args[1], root, a.Formats(), toldHow)
+		doc, done, err := openMap(ctx, args[1], root, a.Formats(), asked)
 		if err != nil {
 			return err
 		}

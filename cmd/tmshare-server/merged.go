@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 
 	"github.com/tmshare/tmshare/internal/admin"
@@ -13,17 +14,20 @@ import (
 
 // openMap opens the file that is sent as a whole map. The server does not open what
 // a mergeMap names, so a file that may have one is merged here, with files below
-// root ("": its own folder). So is a file that flags say how to read.
+// root ("": its own folder). asked says how a document in RDF is read, which merges nothing.
 func openMap(ctx context.Context, path, root string, known formats.Registry,
-	how bool) (*admin.Document, func(), error) {
-	merges := root != "" || how
+	asked url.Values) (*admin.Document, func(), error) {
+	if f, ok := known.OfFile(path); ok && len(f.Asks) > 0 {
+		return openXTM(known, path, asked)
+	}
+	merges := root != ""
 	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
 		if merges, err = formats.MayMerge(path); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if !merges {
-		return openXTM(known, path)
+		return openXTM(known, path, asked)
 	}
 	r, w := io.Pipe()
 	return admin.Merged(func(sp string) (*admin.Document, error) {

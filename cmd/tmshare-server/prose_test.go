@@ -76,7 +76,7 @@ var (
 
 	inlineCode = regexp.MustCompile("`[^`]*`")
 	link       = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	url        = regexp.MustCompile(`<?https?://[^\s>]+>?`)
+	webAddress = regexp.MustCompile(`<?https?://[^\s>]+>?`)
 	listItem   = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
 )
 
@@ -88,7 +88,7 @@ type paragraph struct {
 
 func sentencesOf(path string, paragraphs []paragraph, end *regexp.Regexp) (all []sentence) {
 	for _, p := range paragraphs {
-		text := url.ReplaceAllString(link.ReplaceAllString(inlineCode.ReplaceAllString(p.text, "'code'"), "$1"), "'URL'")
+		text := webAddress.ReplaceAllString(link.ReplaceAllString(inlineCode.ReplaceAllString(p.text, "'code'"), "$1"), "'URL'")
 		for _, s := range end.Split(text, -1) {
 			if words := strings.Fields(s); len(words) > 0 {
 				all = append(all, sentence{path + ":" + strconv.Itoa(p.line), words})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -191,8 +192,9 @@ func listedChanges(p *publish.Published) string {
 	return b.String()
 }
 
-// openXTM opens the file that is sent; "-" is standard input. The ending of its name may say that it is RDF.
-func openXTM(known formats.Registry, path string) (*admin.Document, func(), error) {
+// openXTM opens the file that is sent; "-" is standard input. The ending of its name may say that it is RDF; then asked
+// says how it is read.
+func openXTM(known formats.Registry, path string, asked url.Values) (*admin.Document, func(), error) {
 	if path == "-" {
 		r := &counted{r: os.Stdin}
 		return admin.XTM(r, 0), reporting(uploads(), formats.Stdin, r), nil
@@ -208,7 +210,11 @@ func openXTM(known formats.Registry, path string) (*admin.Document, func(), erro
 	}
 	r := &counted{r: f, size: size}
 	reported := reporting(uploads(), path, r)
-	return admin.InFormat(format, r, size), func() { reported(); done() }, nil
+	doc := admin.InFormat(format, r, size)
+	if len(format.Asks) > 0 {
+		doc.Asked = asked
+	}
+	return doc, func() { reported(); done() }, nil
 }
 
 // uploads returns what shows how far an upload is.

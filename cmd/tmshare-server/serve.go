@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -38,7 +39,7 @@ type serveFlags struct {
 	interval               time.Duration
 	confirmAfter           time.Duration
 	hosts                  []string
-	checkFormats           func(maps map[string]string) (bool, error)
+	checkFormats           func(maps map[string]string) (url.Values, error)
 }
 
 func serveCommand(a *extension.App) *cobra.Command {

@@ -20,19 +20,19 @@ func topicsCommand(a *extension.App) *cobra.Command {
 		Args:  cli.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(putTopics(a.Formats()), deleteTopic(), getTopic(a.Formats()))
+	cmd.AddCommand(putTopics(a), deleteTopic(), getTopic(a.Formats()))
 	return cmd
 }
 
-func putTopics(known formats.Registry) *cobra.Command {
+func putTopics(a *extension.App) *cobra.Command {
 	var r remote
 	var topics []string
 	var w admin.Write
 	cmd := &cobra.Command{
 		Use:   "put NAME FILE",
 		Short: "Publish what a file says of some topics",
-		Long: `Publish what FILE (XTM 1.0, 2.0 or 2.1, gzipped or not; "-" is standard input)
-says of some topics of the collection NAME. All other topics stay as they are.
+		Long: `Publish what FILE (XTM or RDF, gzipped or not; "-" is standard input, in XTM) says
+of some topics of the collection NAME. All other topics stay as they are.
 
 Each topic of which the file has a name, an occurrence or a type is replaced by
 what the file says of it. That includes the associations in which it plays. The other
@@ -44,9 +44,14 @@ they are replaced as well, by nothing but their identifiers and associations.`,
 	}
 	cmd.Flags().StringArrayVar(&topics, "topic", nil,
 		"`subject identifier` of a topic to replace in any case (repeatable)")
+	checkFormats := a.FormatFlags(cmd.Flags(), formats.Use{Reads: true})
 	writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		doc, done, err := openXTM(known, args[1])
+		asked, err := checkFormats(nil)
+		if err != nil {
+			return cli.UsageError(err)
+		}
+		doc, done, err := openXTM(a.Formats(), args[1], asked)
 		if err != nil {
 			return err
 		}

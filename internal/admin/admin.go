@@ -13,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/problems"
 )
 
@@ -70,6 +72,9 @@ func (r *Refusal) Error() string {
 			}
 		}
 	}
+	if strings.HasSuffix(s, formats.ChooseGraph) {
+		s += "; here: --graph IRI"
+	}
 	if r.HeldBack != nil {
 		s += "; here: --max-delete " + r.HeldBack.MaxDelete
 	}
@@ -90,7 +95,7 @@ func (r *Refusal) Error() string {
 type request struct {
 	method string
 	path   string // below the server's address, escaped
-	query  string // with its question mark
+	query  url.Values
 	accept string
 	body   *Document
 	Write
@@ -114,7 +119,16 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.DryRun {
 		r.path += "/dry-run"
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path+r.query, body)
+	query := url.Values{}
+	if r.body != nil {
+		maps.Copy(query, r.body.Asked)
+	}
+	maps.Copy(query, r.query)
+	at := c.base + r.path
+	if len(query) > 0 {
+		at += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, at, body)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*history.Li
 		}
 		var page history.List
 		if _, err := c.ask(ctx,
-			request{method: http.MethodGet, path: mapPath(name) + "/history", query: "?" + query.Encode()}, &page); err != nil {
+			request{method: http.MethodGet, path: mapPath(name) + "/history", query: query}, &page); err != nil {
 			return nil, err
 		}
 		page.Changes = append(all.Changes, page.Changes...)
@@ -59,7 +59,7 @@ func (c *Client) Differences(ctx context.Context, name string, from, to time.Tim
 	}
 	var d server.Differences
 	_, err := c.ask(ctx,
-		request{method: http.MethodGet, path: mapPath(name) + "/differences", query: "?" + query.Encode()}, &d)
+		request{method: http.MethodGet, path: mapPath(name) + "/differences", query: query}, &d)
 	return &d, err
 }
 
@@ -85,17 +85,14 @@ func (c *Client) copy(ctx context.Context, r request, w io.Writer) error {
 }
 
 // atQuery returns a query that asks for what was at a time, unless that is zero.
-func atQuery(query url.Values, at time.Time) string {
+func atQuery(query url.Values, at time.Time) url.Values {
 	if !at.IsZero() {
 		if query == nil {
 			query = url.Values{}
 		}
 		query.Set("at", at.Format(time.RFC3339Nano))
 	}
-	if len(query) == 0 {
-		return ""
-	}
-	return "?" + query.Encode()
+	return query
 }
 
 // RevertTopic makes a topic what it was at a time.
@@ -115,5 +112,5 @@ func (c *Client) RevertCommit(ctx context.Context, name string, commit uint64, f
 
 func (c *Client) revert(ctx context.Context, name string, query url.Values, w Write) (*publish.Published, error) {
 	return c.publish(ctx,
-		request{method: http.MethodPost, path: mapPath(name) + "/revert", query: "?" + query.Encode(), Write: w})
+		request{method: http.MethodPost, path: mapPath(name) + "/revert", query: query, Write: w})
 }

@@ -21,6 +21,8 @@ type Document struct {
 	Reader io.Reader
 	Size   int64 // in bytes; 0: not known
 
+	Asked url.Values // how it is read: formats.Format.Asks
+
 	mediaType string
 	gzipped   bool
 	merged    func(sp string) (*Document, error)
@@ -112,7 +114,7 @@ func (c *Client) previewNew(ctx context.Context, im Import, doc *Document) (*Imp
 	preview := func(body *Document) (*publish.Published, error) {
 		r := request{method: http.MethodPut, path: mapPath(im.Name), body: body, Write: im.Write}
 		if im.SP != "" {
-			r.query = "?" + url.Values{"sp": {im.SP}}.Encode()
+			r.query = url.Values{"sp": {im.SP}}
 		}
 		return c.publish(ctx, r)
 	}
@@ -186,7 +188,7 @@ func (c *Client) PutTopics(ctx context.Context, name string, topics []string, do
 	w Write) (*publish.Published, error) {
 	r := request{method: http.MethodPost, path: mapPath(name) + "/topics", body: doc, Write: w}
 	if len(topics) > 0 {
-		r.query = "?" + url.Values{"topic": topics}.Encode()
+		r.query = url.Values{"topic": topics}
 	}
 	return c.publish(ctx, r)
 }
@@ -221,7 +223,7 @@ func (c *Client) Topic(ctx context.Context, name, si string, form TopicForm, w i
 	}
 	query := atQuery(nil, form.At)
 	if form.Claims {
-		query = "?claims="
+		query = url.Values{"claims": {""}}
 	}
 	return c.copy(ctx, request{method: http.MethodGet, path: path + form.Extension, query: query, accept: "*/*"}, w)
 }

@@ -1,6 +1,7 @@
 package ext_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -226,4 +227,36 @@ func TestRDFMayBeMissing(t *testing.T) {
 	round, err = following(ext.Formats()).Sync(t.Context(), "rdf")
 	require.NoError(t, err)
 	assert.Equal(t, 5, round.Applied)
+}
+
+// What is wrong in a document is the fault of who sends it, and the answer says what: of whole maps, of topics, and of
+// what would be published.
+func TestWhatIsWrongInADocumentIsTheFaultOfWhoSendsIt(t *testing.T) {
+	t.Parallel()
+	o := node.Publishing(t, version("v1"))
+	const ours = `@prefix t: <https://github.com/tmshare/tmshare/ns/1/> . @prefix r: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix : <http://e/> . `
+	const statement = `[ a t:Statement ; r:subject :a ; r:predicate :p ; r:object "%s" ; %s ] . :a :p "%[1]s" . `
+	for _, c := range []struct{ mediaType, document, says string }{
+		{"application/n-quads", "<x:a> <x:p> <x:b> <x:g> .\n<x:a> <x:p> <x:b> .", "several graphs"},
+		{"application/trig", "<x:g> { <x:a> <x:p> <x:b> } { <x:a> <x:p> <x:b> }", "several graphs"},
+		{"application/ld+json", `[{"@id": "x:g", "@graph": [{"@id": "x:a", "x:p": 1}]}, {"@id": "x:a", "x:p": 1}]`, "several graphs"},
+		{"application/ld+json", `{"@id": "x:a", "x:p": "\ud800"}`, "half of a surrogate pair"},
+		{"application/ld+json", `{"@context": "http://e/", "@id": "x:a"}`, "is not fetched"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "1", "t:reifier :r") + fmt.Sprintf(statement, "2", "t:reifier :r"), "let it be the reifier of one statement only"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "1", `t:itemIdentifier <http://e/i>`) + fmt.Sprintf(statement, "2", `t:itemIdentifier <http://e/i>`), "let it be the item identifier of one thing only"},
+		{"text/turtle", `<x:a> <x:p>`, "request body:1:"},
+		{"application/rdf+xml", `<a/>`, "request body:1:"},
+		{"application/xml", `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"/><topic id="b"/><association reifier="#a"/></topicMap>`, "request body:1:"},
+		{"application/xml", "\xff", "request body:1:"},
+	} {
+		for _, path := range []string{"/topicmaps/egov", "/topicmaps/egov/dry-run", "/topicmaps/egov/topics", "/topicmaps/egov/topics/dry-run"} {
+			method := http.MethodPut
+			if strings.Contains(path, "egov/topics") {
+				method = http.MethodPost
+			}
+			a := o.Ask(method, path, c.mediaType, c.document)
+			assert.Equal(t, http.StatusUnprocessableEntity, a.Code, "%s %s: %s", path, c.document, a.Body)
+			assert.Contains(t, a.Body.String(), c.says, "%s %s", path, c.document)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/url"
 	"os/signal"
 	"syscall"
 	"time"
@@ -82,19 +84,21 @@ func (a *App) Commands() (all []*cobra.Command) {
 func (a *App) Formats() formats.Registry { return Formats(a.Extensions) }
 
 // FormatFlags adds the flags of these formats to a command, as [formats.Flags] does.
-func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) func(files map[string]string) (given bool, err error) {
-	var checks []func(map[string]string) (bool, error)
+func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) func(files map[string]string) (url.Values, error) {
+	var checks []func(map[string]string) (url.Values, error)
 	for _, e := range a.Extensions {
 		if e.FormatFlags != nil {
 			checks = append(checks, e.FormatFlags(to, use))
 		}
 	}
-	return func(files map[string]string) (given bool, err error) {
+	return func(files map[string]string) (asked url.Values, err error) {
+		asked = url.Values{}
 		for _, check := range checks {
 			one, failed := check(files)
-			given, err = given || one, cmp.Or(err, failed)
+			maps.Copy(asked, one)
+			err = cmp.Or(err, failed)
 		}
-		return given, err
+		return asked, err
 	}
 }
 

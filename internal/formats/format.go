@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"net/url"
 
 	"github.com/spf13/pflag"
 
@@ -42,6 +43,8 @@ type Format struct {
 	// Straight returns what reads a document in this format to write it in another one, where that needs no map. Nil,
 	// also what it returns: it does.
 	Straight func(to *Format) Straight
+	// Asks are the parameters by which a request says how a document is read.
+	Asks []string
 	// Claims says that statements keep the item identifiers that tell which sources assert them.
 	Claims bool
 
@@ -88,8 +91,12 @@ type Shown struct {
 // ReadOptions say how a map is read.
 type ReadOptions struct {
 	xtm.Options
-	Collection string // which the document is a file of; "": none
+	Collection string     // which the document is a file of; "": none
+	Asked      url.Values // what a request says of how it is read: those of Format.Asks. Nil: it came in none
 }
+
+// ChooseGraph is the parameter by which a request chooses one of several graphs, as messages have it.
+const ChooseGraph = "?graph=IRI"
 
 // WriteOptions say how a map is written.
 type WriteOptions struct {
@@ -97,9 +104,9 @@ type WriteOptions struct {
 	NameTypes xtm.NameTypes // applies to XTM 1.0
 }
 
-// Flags adds flags to a command that say how formats are read and written. check says, once they are parsed, whether
-// any was given, and what is wrong with them. It takes the files of a command that reads several, by name.
-type Flags func(*pflag.FlagSet, Use) (check func(files map[string]string) (given bool, err error))
+// Flags adds flags to a command that say how formats are read and written. check says, once they are parsed, what a
+// request asks for the same, and what is wrong with them. It takes the files of a command that reads several, by name.
+type Flags func(*pflag.FlagSet, Use) (check func(files map[string]string) (asked url.Values, err error))
 
 // Use is what a command does with files.
 type Use struct{ Reads, Several, Writes bool }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,7 @@ type Source struct {
 	MaxSize int64 // bytes of all that is read, unpacked; default DefaultMaxSize
 
 	Collection  string                 // as in ReadOptions
+	Asked       url.Values             // as in ReadOptions
 	Lenient     bool                   // as in xtm.Options
 	DropClashes bool                   // as in xtm.Options
 	Limits      xtm.Limits             // as in xtm.Options
@@ -156,7 +158,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		}()
 	}
 	d.Format = s.format()
-	reading := ReadOptions{Options: o, Collection: s.Collection}
+	reading := ReadOptions{Options: o, Collection: s.Collection, Asked: s.Asked}
 	if straight := s.straight(d.Format); straight != nil {
 		d.Copy, err = straight(ctx, content, reading)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/url"
 
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
@@ -41,12 +42,22 @@ func (d *Reader) Read(ctx context.Context, r io.Reader, f *formats.Format, name,
 	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: f}, sp)
 }
 
-// ReadTyped is Read of a document that came with a Content-Type: that tells its format, and its charset.
-func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType, name,
+// ReadTyped is Read of a document that came with a Content-Type, which tells its format and its charset. asked says how
+// it is read. An error that is the document's is a *[DocumentError].
+func (d *Reader) ReadTyped(ctx context.Context, r io.Reader, contentType string, asked url.Values, name,
 	sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
-	return d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name, Format: d.Formats.ToRead(contentType),
-		ContentType: contentType}, sp)
+	tm, tolerated, err := d.readAlone(ctx, formats.Source{Path: "-", Stdin: r, Name: name,
+		Format: d.Formats.ToRead(contentType), ContentType: contentType, Asked: asked}, sp)
+	if err != nil && ctx.Err() == nil {
+		err = &DocumentError{err}
+	}
+	return tm, tolerated, err
 }
+
+// DocumentError says why a document cannot be read.
+type DocumentError struct{ error }
+
+func (e *DocumentError) Unwrap() error { return e.error }
 
 func (d *Reader) readAlone(ctx context.Context, src formats.Source, sp string) (*tmdm.TopicMap, *xtm.Tally, error) {
 	tolerated := &xtm.Tally{}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,7 +64,16 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 		if err := s.checkContent(w, r); err != nil {
 			return nil, nil, err
 		}
-		return s.Reader.ReadTyped(r.Context(), r.Body, r.Header.Get("Content-Type"), requestBody, sp)
+		asked, kind := r.URL.Query(), r.Header.Get("Content-Type")
+		for _, f := range s.Formats {
+			for _, name := range f.Asks {
+				if of := s.Formats.ToRead(kind); asked.Has(name) && !slices.Contains(of.Asks, name) {
+					return nil, nil, web.Problemf(http.StatusBadRequest,
+						"?%s= says how a document in %s is read, and this one is in %s: leave it out", name, f, of)
+				}
+			}
+		}
+		return s.Reader.ReadTyped(r.Context(), r.Body, kind, asked, requestBody, sp)
 	}
 }
 

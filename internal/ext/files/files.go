@@ -4,6 +4,7 @@ package files
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ type fileFlags struct {
 	maxSize          int64
 	noMerge          bool
 	format           *formats.Format // that from names; nil: by the ending
-	checkFormats     func(map[string]string) (bool, error)
+	checkFormats     func(map[string]string) (url.Values, error)
 }
 
 func (f *fileFlags) add(c *commands, cmd *cobra.Command, use formats.Use) {

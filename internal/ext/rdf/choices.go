@@ -1,6 +1,10 @@
 package rdf
 
 import (
+	"cmp"
+	"net/url"
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
@@ -17,41 +21,66 @@ type choices struct {
 	outputs map[*formats.Format]output
 }
 
-// reading returns how a document is read that is a file of a collection, or of none.
-func (c *choices) reading(collection string) mapping.Options {
+// What a request may ask, by the names of the flags that say the same.
+const (
+	graphFlag = "graph"
+	mergeFlag = "merge-same-as"
+	labelFlag = "label"
+)
+
+var asks = []string{graphFlag, labelFlag, mergeFlag}
+
+// reading returns how a document is read: as the command says, and the request in which it came.
+func (c *choices) reading(r *formats.ReadOptions) (mapping.Options, error) {
 	o := c.Options
-	if graph := c.graphs[collection]; graph != "" {
-		o.Graph = graph
+	o.Graph = cmp.Or(r.Asked.Get(graphFlag), c.graphs[r.Collection], o.Graph)
+	o.Labels = slices.Concat(o.Labels, r.Asked[labelFlag])
+	o.MergeSameAs = o.MergeSameAs || r.Asked.Has(mergeFlag)
+	return o, o.Validate()
+}
+
+// wayOf returns by what a graph is chosen.
+func wayOf(r *formats.ReadOptions) string {
+	switch {
+	case r.Asked != nil:
+		return formats.ChooseGraph
+	case r.Collection != "":
+		return "--" + graphFlag + " " + r.Collection + "=IRI"
 	}
-	return o
+	return "--" + graphFlag + " IRI"
 }
 
 // flags implements [formats.Flags].
-func (c *choices) flags(fl *pflag.FlagSet, use formats.Use) func(map[string]string) (bool, error) {
+func (c *choices) flags(fl *pflag.FlagSet, use formats.Use) func(map[string]string) (url.Values, error) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if use.Reads {
 		if use.Several {
-			own.StringArrayVar(&c.given, "graph", nil,
+			own.StringArrayVar(&c.given, graphFlag, nil,
 				"`NAME=IRI` of the graph that is read of a --map in RDF with several, or NAME=default for the one without a name")
 		} else {
-			own.StringVar(&c.Graph, "graph", "",
+			own.StringVar(&c.Graph, graphFlag, "",
 				"`IRI` of the graph that is read of a document in RDF with several, or \"default\" for the one without a name")
 		}
-		own.BoolVar(&c.MergeSameAs, "merge-same-as", false, "make one topic of the resources of RDF that owl:sameAs joins")
+		own.BoolVar(&c.MergeSameAs, mergeFlag, false, "make one topic of the resources of RDF that owl:sameAs joins")
 	}
 	if use.Writes {
 		own.BoolVar(&c.Plain, "plain", false,
 			"write RDF without statements of the vocabulary of tmshare; what needs them is left out")
 	}
-	own.StringArrayVar(&c.Labels, "label", nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
+	own.StringArrayVar(&c.Labels, labelFlag, nil, "`IRI` of a further property of RDF whose texts are names (repeatable)")
 	fl.AddFlagSet(own)
-	return func(files map[string]string) (given bool, err error) {
-		own.VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+	return func(files map[string]string) (asked url.Values, err error) {
+		asked = url.Values{}
+		for name, values := range map[string][]string{graphFlag: {c.Graph}, labelFlag: c.Labels, mergeFlag: {""}} {
+			if f := own.Lookup(name); f != nil && f.Changed && !use.Several {
+				asked[name] = values
+			}
+		}
 		if err = c.Validate(); err == nil && use.Several {
-			c.graphs, err = cli.PairsOf("graph", c.given, files, func(graph string) error {
+			c.graphs, err = cli.PairsOf(graphFlag, c.given, files, func(graph string) error {
 				return (&mapping.Options{Graph: graph}).Validate()
 			})
 		}
-		return given, err
+		return asked, err
 	}
 }

@@ -101,8 +101,9 @@ func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 }
 
 func (c *choices) notation(f formats.Format, read reader, out output) *formats.Format {
-	f.Cannot = "associations without roles"
-	toMap := func(ctx context.Context, r io.Reader, o xtm.Options, options mapping.Options) (*tmdm.TopicMap, error) {
+	f.Cannot, f.Asks = "associations without roles", asks
+	toMap := func(ctx context.Context, r io.Reader, o formats.ReadOptions, options mapping.Options) (*tmdm.TopicMap,
+		error) {
 		b := mapping.NewBuilder(o.Base, o.Limits.Memory, options)
 		var m *tmdm.TopicMap
 		err := document(&f, read, r, &o, b.Add, func() (name string, err error) {
@@ -119,7 +120,11 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 		return to.Close()
 	}
 	f.Read = func(ctx context.Context, r io.Reader, o formats.ReadOptions) (*tmdm.TopicMap, error) {
-		return toMap(ctx, r, o.Options, c.reading(o.Collection))
+		options, err := c.reading(&o)
+		if err != nil {
+			return nil, err
+		}
+		return toMap(ctx, r, o, options)
 	}
 	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ formats.WriteOptions) (xtm.Losses, error) {
 		all, losses := mapping.Graph(m, c.Options)
@@ -138,7 +143,7 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 			return written(w, sp, func(to *mapping.Records) error { return to.All(records) })
 		},
 		ReadFragment: func(ctx context.Context, r io.Reader, o xtm.Options, topics []string) ([]*fragment.Fragment, error) {
-			m, err := toMap(ctx, r, o, mapping.Options{Fragment: true})
+			m, err := toMap(ctx, r, formats.ReadOptions{Options: o}, mapping.Options{Fragment: true})
 			if err != nil {
 				return nil, err
 			}
@@ -147,7 +152,7 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 		Apply: apply,
 		ReadSnapshot: func(ctx context.Context, r io.Reader, o xtm.Options) iter.Seq2[fragment.Record, error] {
 			return func(yield func(fragment.Record, error) bool) {
-				m, err := toMap(ctx, r, o, mapping.Options{})
+				m, err := toMap(ctx, r, formats.ReadOptions{Options: o}, mapping.Options{})
 				if err != nil {
 					yield(fragment.Record{}, err)
 					return
@@ -164,15 +169,15 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 }
 
 // document reads a document to its end, and then has it used. The use returns the name of the graph that nobody chose.
-func document(f *formats.Format, read reader, r io.Reader, o *xtm.Options, each func(rdf.Quad) error,
+func document(f *formats.Format, read reader, r io.Reader, o *formats.ReadOptions, each func(rdf.Quad) error,
 	use func() (string, error)) error {
 	if o.URI == "" {
 		o.URI = string(o.Base)
 	}
 	start, r := otherformat.Start(r)
-	err := explained(read(r, *o, each), f, o.URI, start)
+	err := explained(read(r, o.Options, each), f, o.URI, start)
 	if err != nil {
-		return inDocument(err, o.URI)
+		return inDocument(err, o)
 	}
 	name, err := use()
 	if err == nil && name != "" && o.Tolerated != nil {
@@ -181,7 +186,7 @@ func document(f *formats.Format, read reader, r io.Reader, o *xtm.Options, each 
 			Reason: "the statements are the graph " + name + ", and its name is left out",
 		})
 	}
-	return inDocument(err, o.URI)
+	return inDocument(err, o)
 }
 
 // explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:
@@ -200,10 +205,11 @@ func explained(err error, f *formats.Format, uri string, start []byte) error {
 	return err
 }
 
-// inDocument returns an error with the name of the document.
-func inDocument(err error, uri string) error {
+// inDocument returns an error with the name of the document, and by what one of its graphs is chosen.
+func inDocument(err error, o *formats.ReadOptions) error {
 	if graphs := (*mapping.GraphsError)(nil); errors.As(err, &graphs) {
-		return fmt.Errorf("%s: %w", uri, err)
+		graphs.Way = wayOf(o)
+		return fmt.Errorf("%s: %w", o.URI, err)
 	}
 	return err
 }

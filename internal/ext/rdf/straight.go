@@ -25,9 +25,13 @@ func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format)
 			return nil
 		}
 		return func(_ context.Context, r io.Reader, o formats.ReadOptions) (formats.Copy, error) {
-			graphs := mapping.NewGraphs(c.reading(o.Collection).Graph)
+			options, err := c.reading(&o)
+			if err != nil {
+				return nil, err
+			}
+			graphs := mapping.NewGraphs(options.Graph)
 			g := newGraph(out.brackets)
-			err := document(f, read, r, &o.Options, func(q rdf.Quad) error {
+			err = document(f, read, r, &o, func(q rdf.Quad) error {
 				if !graphs.Take(q.Graph) {
 					return nil
 				}

@@ -120,6 +120,7 @@ func asProblem(err error) web.Described {
 		future   *history.FutureError
 		unread   *formats.InputError
 		large    *publish.LimitError
+		unfit    *publish.DocumentError
 		tooBig   *http.MaxBytesError
 		readOnly *store.ReadOnlyError
 		refuses  interface{ HTTPStatus() int }
@@ -172,6 +173,8 @@ func asProblem(err error) web.Described {
 			"%s; publish it in parts, or raise the limit of the server (--max-body)", err)
 	case errors.Is(err, store.ErrGone):
 		return web.Problemf(http.StatusGone, "%s", err)
+	case errors.As(err, &unfit):
+		return web.Problemf(http.StatusUnprocessableEntity, "%s", unfit)
 	}
 	return nil
 }

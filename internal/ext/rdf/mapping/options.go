@@ -69,6 +69,7 @@ type GraphsError struct {
 	Graph string   // the one that was chosen; "": none
 	Names []string // some of those that there are
 	More  int      // how many others there are
+	Way   string   // by what one is chosen
 }
 
 func (e *GraphsError) Error() string {
@@ -77,9 +78,9 @@ func (e *GraphsError) Error() string {
 		names += fmt.Sprintf(" and %d more", e.More)
 	}
 	if e.Graph != "" {
-		return fmt.Sprintf("the document has no graph %s; it has %s. Choose one of these with --graph", e.Graph, names)
+		return fmt.Sprintf("the document has no graph %s; it has %s. Choose one of these with %s", e.Graph, names, e.Way)
 	}
-	return fmt.Sprintf("the document has several graphs, and a topic map is one: %s. Choose one with --graph", names)
+	return fmt.Sprintf("the document has several graphs, and a topic map is one: %s. Choose one with %s", names, e.Way)
 }
 
 // Graphs are the names of the graphs of a document, of which one is read.
