@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -39,7 +38,7 @@ type serveFlags struct {
 	interval               time.Duration
 	confirmAfter           time.Duration
 	hosts                  []string
-	checkFormats           func(maps map[string]string) (url.Values, error)
+	checkFormats           formats.Check
 }
 
 func serveCommand(a *extension.App) *cobra.Command {

@@ -84,8 +84,8 @@ func (a *App) Commands() (all []*cobra.Command) {
 func (a *App) Formats() formats.Registry { return Formats(a.Extensions) }
 
 // FormatFlags adds the flags of these formats to a command, as [formats.Flags] does.
-func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) func(files map[string]string) (url.Values, error) {
-	var checks []func(map[string]string) (url.Values, error)
+func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) formats.Check {
+	var checks []formats.Check
 	for _, e := range a.Extensions {
 		if e.FormatFlags != nil {
 			checks = append(checks, e.FormatFlags(to, use))

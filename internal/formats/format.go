@@ -104,9 +104,12 @@ type WriteOptions struct {
 	NameTypes xtm.NameTypes // applies to XTM 1.0
 }
 
-// Flags adds flags to a command that say how formats are read and written. check says, once they are parsed, what a
-// request asks for the same, and what is wrong with them. It takes the files of a command that reads several, by name.
-type Flags func(*pflag.FlagSet, Use) (check func(files map[string]string) (asked url.Values, err error))
+// Flags adds flags to a command that say how formats are read and written.
+type Flags func(*pflag.FlagSet, Use) Check
+
+// Check says, once flags are parsed, what a request asks for the same, and what is wrong with them. It takes the files
+// of a command that reads several, by name.
+type Check func(files map[string]string) (asked url.Values, err error)
 
 // Use is what a command does with files.
 type Use struct{ Reads, Several, Writes bool }

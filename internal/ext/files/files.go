@@ -4,7 +4,6 @@ package files
 
 import (
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +39,7 @@ type fileFlags struct {
 	maxSize          int64
 	noMerge          bool
 	format           *formats.Format // that from names; nil: by the ending
-	checkFormats     func(map[string]string) (url.Values, error)
+	checkFormats     formats.Check
 }
 
 func (f *fileFlags) add(c *commands, cmd *cobra.Command, use formats.Use) {

@@ -51,7 +51,7 @@ func wayOf(r *formats.ReadOptions) string {
 }
 
 // flags implements [formats.Flags].
-func (c *choices) flags(fl *pflag.FlagSet, use formats.Use) func(map[string]string) (url.Values, error) {
+func (c *choices) flags(fl *pflag.FlagSet, use formats.Use) formats.Check {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if use.Reads {
 		if use.Several {
