@@ -230,7 +230,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	if what, ok := strings.CutPrefix(detail, store.ErrNotFound.Error()+": "); ok {
 		detail = fmt.Sprintf(texts.ThereIsNo, what)
 	}
-	shown.Detail = sentence(detail, name)
+	shown.Detail = layout.Sentence(detail, name)
 	made := &page{Title: problem.Title, Path: p.Trail(nil)}
 	if c := p.mapFor(r, name); c != nil && shown.Missing {
 		made.Path, made.Search = p.Trail(c), p.searchField(c, "")
@@ -258,19 +258,4 @@ func (p *Pages) mapFor(r *http.Request, name string) *store.Collection {
 		return &all[i]
 	}
 	return nil
-}
-
-// sentence makes a sentence of what an error says. The name of a map at its beginning, and an address at its end, stay
-// as they are.
-func sentence(text, name string) string {
-	first, _, _ := strings.Cut(text, " ")
-	if isWord := !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }); isWord && first != "" &&
-		first != name {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	if last := text[strings.LastIndexByte(text, ' ')+1:]; last == "" || strings.Contains(last, "://") ||
-		strings.ContainsAny(last[len(last)-1:], ".!?:…") {
-		return text
-	}
-	return text + "."
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // Longest is how many bytes of a text are shown.
@@ -41,4 +42,20 @@ func LinkTo(raw string) Link {
 		return Link{Title: Cut(u.String())}
 	}
 	return Link{Title: Cut(u.String()), URL: u.String()}
+}
+
+// Sentence makes a sentence of what an error says. The name of a map at its beginning, and an address at its end, stay
+// as they are.
+func Sentence(text, name string) string {
+	first, _, _ := strings.Cut(text, " ")
+	if isWord := !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }); isWord && first != "" &&
+		first != name {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	end, _ := utf8.DecodeLastRuneInString(text)
+	if last := text[strings.LastIndexByte(text, ' ')+1:]; last == "" || strings.Contains(last, "://") ||
+		strings.ContainsRune(".!?:…", end) {
+		return text
+	}
+	return text + "."
 }

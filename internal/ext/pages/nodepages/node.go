@@ -121,6 +121,7 @@ func (s *Site) followed(st *status.Status) followed {
 	} else if st.Doubt != nil {
 		f.Error = layout.Message(st.Doubt.String())
 	}
+	f.Error = layout.Sentence(f.Error, st.Name)
 	f.Trying = f.Seen != nil && f.Seen.Running
 	return f
 }

@@ -155,7 +155,7 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 		p = &Problem{http.StatusServiceUnavailable, texts.FolderUnread}
 	}
 	title := http.StatusText(p.Status)
-	if err := s.Write(w, p.Status, problemTemplate, title, s.Path, layout.Cut(p.Text)); err != nil {
+	if err := s.Write(w, p.Status, problemTemplate, title, s.Path, layout.Sentence(layout.Cut(p.Text), "")); err != nil {
 		s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
 		http.Error(w, p.Text, p.Status)
 	}

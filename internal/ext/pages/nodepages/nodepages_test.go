@@ -275,6 +275,6 @@ func TestButtons(t *testing.T) {
 	body, err := io.ReadAll(a.Body)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusConflict, a.StatusCode)
-	assert.Contains(t, webpage.Read(t, n.url, a.Header, body).Text, "it cannot be")
+	assert.Contains(t, webpage.Read(t, n.url, a.Header, body).Text, "It cannot be")
 	assert.Len(t, did.asked, 4)
 }

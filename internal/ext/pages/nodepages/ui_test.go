@@ -199,8 +199,8 @@ func TestFailures(t *testing.T) {
 	assert.Contains(t, p.Text, "The log says why.")
 	s.fails = &nodepages.CommandError{Text: "the folder is damaged; run check"}
 	p, _ = s.get("/node.html", http.StatusServiceUnavailable)
-	assert.Contains(t, p.Text, "the folder is damaged; run check")
+	assert.Contains(t, p.Text, "The folder is damaged; run check")
 	s.get("/topic.html", http.StatusBadRequest)
 	p, _ = s.get("/topic.html?si=x", http.StatusNotFound)
-	assert.Contains(t, p.Text, "the folder is damaged; run check")
+	assert.Contains(t, p.Text, "The folder is damaged; run check")
 }
