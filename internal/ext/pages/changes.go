@@ -46,15 +46,7 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 	}
 	made := change{
 		link: to, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
-		Kind: texts.Added, Updated: e.Updated, Author: e.Author, Note: e.Note,
-	}
-	switch {
-	case e.Deleted:
-		made.Kind = texts.Deleted
-	case e.Topic != "":
-		made.Kind = texts.Moved
-	case e.Modified:
-		made.Kind = texts.Changed
+		Kind: kindOfEntry(e), Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
@@ -62,6 +54,18 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
 	made.Forms = append(p.data(p.URLs.Fragment(c, e), "", c.OffersRDF(e.Seq)),
 		link{Title: texts.Atom, URL: p.URLs.Fragment(c, e) + ".atom"})
 	return made, nil
+}
+
+func kindOfEntry(e *store.Entry) string {
+	switch {
+	case e.Deleted:
+		return texts.Deleted
+	case e.Topic != "":
+		return texts.Moved
+	case e.Modified:
+		return texts.Changed
+	}
+	return texts.Added
 }
 
 // linkTo leads to the page of an entry. Its title is what the topic is called.

@@ -120,7 +120,11 @@ func (d *describer) compared(c *history.Change, most int) (of compared, err erro
 	if of.link, err = d.link(ref); err != nil {
 		return of, err
 	}
-	if c.Kind == history.Deleted || c.Kind == history.Moved {
+	is, err := d.v.Source().Topic(ref)
+	if err != nil {
+		return of, err
+	}
+	if is == nil && c.Title != "" || c.Kind == history.Deleted || c.Kind == history.Moved {
 		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
 	}
 	of.Kind = map[history.Kind]string{history.Added: texts.Added, history.Updated: texts.Changed,

@@ -23,6 +23,7 @@ type listing struct {
 	Letters   []choice
 	Type      *link // the topics are its instances; nil: they are all
 	All       string
+	Without   string // the language in which the topics have no name; "": they are all
 	Topics    []link
 	Count     int // of topics under the letter
 	Pager     *pager
@@ -47,14 +48,14 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 	}
 	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
 		d := p.describer(v, r)
-		of := &listing{All: "?" + without(r, "type", "page")}
+		of := &listing{All: "?" + without(r, "type", "without", "page"), Without: titleOfLanguage(r.URL.Query().Get("without"))}
 		in, err := d.listedIn(r, of)
 		if err != nil {
 			return nil, listingProblem(err)
 		}
 		letters, err := words.Letters(v.State(), in)
 		if err != nil {
-			return nil, listingProblem(err)
+			return nil, err
 		}
 		letter := ""
 		if len(letters) > 0 {
@@ -67,7 +68,12 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 		if err != nil {
 			return nil, err
 		}
-		if err := d.under(of, in, letter, instances, int(max(min(number, 1<<30), 1))); err != nil {
+		named, err := d.namedIn(r)
+		if err != nil {
+			return nil, err
+		}
+		chosen := func(ref fragment.Ref) bool { return (instances == nil || instances[ref]) && !named[ref] }
+		if err := d.under(of, in, letter, chosen, int(max(min(number, 1<<30), 1))); err != nil {
 			return nil, err
 		}
 		of.Pager = pagerOf(int(number), most, of.Count, func(n int) string {
@@ -88,7 +94,28 @@ func listingProblem(err error) error {
 	return err
 }
 
-// listedIn returns the language of a listing, and says which ones there are.
+// titleOfLanguage returns what people call a language, "" for none.
+func titleOfLanguage(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return cmp.Or(terms.Word(terms.LanguageNamespace+tag), tag)
+}
+
+// letters returns links to the letters under which topics are listed, for the page of the map.
+func (d *describer) letters(r *http.Request, listing string) (all []choice, err error) {
+	in, err := d.listedIn(r, nil)
+	if err != nil {
+		return nil, withoutIndex(err)
+	}
+	letters, err := words.Letters(d.v.State(), in)
+	for _, l := range letters {
+		all = append(all, choice{Title: l, URL: listing + "?" + url.Values{"in": {in}, "letter": {l}}.Encode()})
+	}
+	return all, err
+}
+
+// listedIn returns the language of a listing, and says in that which ones there are; nil: there is none.
 func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error) {
 	all, err := words.Languages(d.v.State())
 	if err != nil || len(all) == 0 {
@@ -105,13 +132,28 @@ func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error
 		in = all[0] // names without a language, where there are any
 	}
 	for _, tag := range all {
-		title := texts.NoLanguage
-		if tag != "" {
-			title = cmp.Or(terms.Word(terms.LanguageNamespace+tag), tag)
+		if of == nil {
+			break
 		}
-		of.Languages = append(of.Languages, choice{title, "?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
+		of.Languages = append(of.Languages, choice{cmp.Or(titleOfLanguage(tag), texts.NoLanguage), "?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
 	}
 	return in, nil
+}
+
+// namedIn returns the topics that have a name in the language ?without=, which are to be left out.
+func (d *describer) namedIn(r *http.Request) (map[fragment.Ref]bool, error) {
+	tag := r.URL.Query().Get("without")
+	if tag == "" {
+		return nil, nil
+	}
+	all := map[fragment.Ref]bool{}
+	for ref, err := range words.Listed(d.v.State(), tag) {
+		if err != nil {
+			return nil, err
+		}
+		all[ref] = true
+	}
+	return all, nil
 }
 
 // instancesOf returns the instances of the type that is asked for; nil: all topics are.
@@ -149,13 +191,13 @@ func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]
 }
 
 // under adds the topics of a page of those under a letter, and counts all of these.
-func (d *describer) under(of *listing, in, letter string, only map[fragment.Ref]bool, number int) error {
+func (d *describer) under(of *listing, in, letter string, chosen func(fragment.Ref) bool, number int) error {
 	var refs []fragment.Ref
 	for ref, err := range words.UnderLetter(d.v.State(), in, letter) {
 		if err != nil {
 			return err
 		}
-		if only != nil && !only[ref] {
+		if !chosen(ref) {
 			continue
 		}
 		if of.Count >= (number-1)*most && len(refs) < most {

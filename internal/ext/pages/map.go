@@ -23,7 +23,9 @@ type aboutMap struct {
 	Replica                              bool      // they are the origin, else what the map is derived from
 	Hierarchies                          []link    // their pages
 	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
-	Newest                               []change
+	Commits                              []commit  // the newest first
+	Letters                              []choice
+	Languages                            []inLanguage
 	Snapshots                            []snapshot
 	Timelines                            timelines
 }
@@ -58,7 +60,13 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
 		var err error
-		if of.Newest, err = p.changes(v, v.Horizon, v.Head, newest); err != nil {
+		if of.Commits, err = p.commits(r, v); err != nil {
+			return nil, err
+		}
+		if of.Languages, err = p.languagesOf(v); err != nil {
+			return nil, err
+		}
+		if of.Letters, err = p.describer(v, r).letters(r, of.Listing); err != nil {
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {

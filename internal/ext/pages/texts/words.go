@@ -25,10 +25,11 @@ const (
 	Derived = "derived"
 
 	// Kinds of changes.
-	Added   = "added"
-	Changed = "changed"
-	Deleted = "deleted"
-	Moved   = "goes on under another identifier"
+	Added     = "added"
+	Changed   = "changed"
+	Deleted   = "deleted"
+	ChangesOf = "changes of topics" // of several kinds
+	Moved     = "goes on under another identifier"
 
 	XTM         = "XTM "
 	Atom        = "Atom"

@@ -266,6 +266,17 @@ func Letters(s records.State, tag string) (all []string, err error) {
 	return all, nil
 }
 
+// Listed iterates over all topics of a source that are listed in a language, in its order.
+func Listed(s records.State, tag string) iter.Seq2[fragment.Ref, error] {
+	return func(yield func(fragment.Ref, error) bool) {
+		for entry, err := range entriesWith(s.Tx(), s.ID(), append([]byte{byte(listed)}, tag+behindLanguage...), nil) {
+			if !yield(topicOf(entry), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // UnderLetter iterates over the topics of a source that are listed in a language under a heading, in the order of the
 // language.
 func UnderLetter(s records.State, tag, heading string) iter.Seq2[fragment.Ref, error] {
