@@ -48,7 +48,8 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 	}
 	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
 		d := p.describer(v, r)
-		of := &listing{All: "?" + without(r, "type", "without", "page"), Without: titleOfLanguage(r.URL.Query().Get("without"))}
+		of := &listing{All: "?" + without(r, "type", "without", "page"),
+			Without: titleOfLanguage(r.URL.Query().Get("without"))}
 		in, err := d.listedIn(r, of)
 		if err != nil {
 			return nil, listingProblem(err)
@@ -135,7 +136,8 @@ func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error
 		if of == nil {
 			break
 		}
-		of.Languages = append(of.Languages, choice{cmp.Or(titleOfLanguage(tag), texts.NoLanguage), "?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
+		of.Languages = append(of.Languages, choice{cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
+			"?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
 	}
 	return in, nil
 }
