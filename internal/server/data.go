@@ -141,12 +141,13 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		to := s.URLs.Topic(&v.Collection, ref)
-		switch {
-		case at != nil:
-			to += "?at=" + feeds.FormatTime(*at)
-		case r.URL.Query().Has("claims"):
-			to += "?claims="
+		to, query := s.URLs.Topic(&v.Collection, ref), r.URL.Query()
+		query.Del("si")
+		if at != nil {
+			query.Set("at", feeds.FormatTime(*at))
+		}
+		if len(query) > 0 { // such as ?claims=, or the language of a page
+			to += "?" + query.Encode()
 		}
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusSeeOther)

@@ -8,8 +8,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/text/language"
 
@@ -22,11 +24,12 @@ type Languages []string
 // A range fits a tag as its lookup says (RFC 4647 §3.4): the closer the better. Where no tag is so close, one does that
 // is more special than the range, or has the same language.
 const (
-	same      = iota
-	shorter   // the tag is the beginning of the range
-	longer    // the range is the beginning of the tag
-	related   // both are of one language
-	closeness // how many there are
+	same       = iota
+	equivalent // both have the same canonical form
+	shorter    // the tag is the beginning of the range
+	longer     // the range is the beginning of the tag
+	related    // both are of one language
+	closeness  // how many there are
 )
 
 // place returns the place of a language in the order of the reader. None comes behind all that the reader understands,
@@ -34,8 +37,15 @@ const (
 func (l Languages) place(tag *Tag) int {
 	if tag.n > 0 {
 		text := tag.text[:tag.n]
+		form := ""
 		for i, r := range l {
-			if c := fits(r, text); c < closeness {
+			if r == string(text) {
+				return i * closeness
+			}
+			if form == "" {
+				form = canonical(text)
+			}
+			if c := fits(canonical(r), form); c < closeness {
 				return i*closeness + c
 			}
 		}
@@ -47,20 +57,61 @@ func (l Languages) place(tag *Tag) int {
 // none is the place of no language.
 func (l Languages) none() int { return len(l) * closeness }
 
-func fits(r string, tag []byte) int {
+// Best returns the tag that the reader understands best, and whether there is one.
+func (l Languages) Best(tags []string) (best string, ok bool) {
+	least := l.none()
+	for _, t := range tags {
+		if tag, is := LanguageOf(words.LanguageNamespace + t); is && l.place(&tag) < least {
+			best, least, ok = t, l.place(&tag), true
+		}
+	}
+	return best, ok
+}
+
+// fits compares the canonical forms of a range and of a tag.
+func fits(r, tag string) int {
 	switch {
-	case r == string(tag):
-		return same
-	case len(r) > len(tag) && r[len(tag)] == '-' && r[:len(tag)] == string(tag):
+	case r == tag:
+		return equivalent
+	case len(r) > len(tag) && r[len(tag)] == '-' && r[:len(tag)] == tag:
 		return shorter
-	case len(tag) > len(r) && tag[len(r)] == '-' && string(tag[:len(r)]) == r:
+	case len(tag) > len(r) && tag[len(r)] == '-' && tag[:len(r)] == r:
 		return longer
 	}
-	primary, _, _ := bytes.Cut(tag, []byte{'-'})
-	if len(r) > len(primary) && r[len(primary)] == '-' && r[:len(primary)] == string(primary) {
+	primary, _, _ := strings.Cut(tag, "-")
+	if len(r) > len(primary) && r[len(primary)] == '-' && r[:len(primary)] == primary {
 		return related
 	}
 	return closeness
+}
+
+// forms are the canonical forms of tags that were asked for: a map that is replaced, so that reading it takes no lock.
+var forms atomic.Pointer[map[string]string]
+
+// maxForms is how many are kept.
+const maxForms = 1000
+
+// canonical returns the canonical form of a tag in lower case (RFC 5646 §4.5): the one in use of tags that mean the
+// same. As in CLDR, a macrolanguage is one with the language that nearly all mean by it, such as zh and cmn.
+func canonical[T string | []byte](tag T) string {
+	known := forms.Load()
+	if known != nil {
+		if form, ok := (*known)[string(tag)]; ok {
+			return form
+		}
+	}
+	form := string(tag)
+	if parsed, err := language.All.Parse(form); err == nil {
+		form = strings.ToLower(parsed.String())
+	}
+	if known == nil || len(*known) < maxForms {
+		next := map[string]string{string(tag): form}
+		if known != nil {
+			maps.Copy(next, *known)
+		}
+		forms.CompareAndSwap(known, &next) // else somebody else was quicker, and this one is found the next time
+	}
+	return form
 }
 
 // Tag is a language tag (BCP 47) in lower case. The zero one is none.
@@ -139,8 +190,8 @@ var shortCodes = sync.OnceValue(func() map[[3]byte]string {
 	}
 	for _, bibliographic := range strings.Fields(
 		"alb:sq arm:hy baq:eu bur:my chi:zh cze:cs dut:nl fre:fr geo:ka ger:de gre:el ice:is mac:mk mao:mi may:ms per:fa " +
-			"rum:ro slo:sk tib:bo wel:cy",
-	) { // ISO 639-2/B
+			"rum:ro scc:sr scr:hr slo:sk tib:bo wel:cy",
+	) { // ISO 639-2/B, with two that it had before
 		codes[[3]byte([]byte(bibliographic[:3]))] = bibliographic[4:]
 	}
 	return codes
@@ -169,23 +220,30 @@ func ParseLanguage(tag string) (string, error) {
 	return known.String(), nil
 }
 
-// mostAccepted is how many languages of a reader are looked at.
-const mostAccepted = 10
+// These are how many languages of a reader are looked at, and how many are read to find the best.
+const (
+	mostAccepted = 10
+	mostRead     = 100
+)
 
 // Accepted returns the languages of a field Accept-Language (RFC 9110 §12.5.4), or of a single tag. What it cannot read
 // it leaves out.
 func Accepted(field string) (all Languages) {
-	tags, weights, err := language.ParseAcceptLanguage(field)
-	if err != nil {
-		return nil
-	}
-	for i, tag := range tags {
-		text, err := ParseLanguage(tag.String())
-		if err == nil && weights[i] > 0 && tag != language.Und && text != "mul" && len(all) < mostAccepted {
-			all = append(all, text)
+	weights := map[string]float64{}
+	for _, each := range strings.SplitN(field, ",", mostRead) {
+		tag, params, _ := strings.Cut(each, ";")
+		weight := 1.0
+		if q, ok := strings.CutPrefix(strings.TrimSpace(params), "q="); ok {
+			weight, _ = strconv.ParseFloat(strings.TrimSpace(q), 64)
+		}
+		text, err := ParseLanguage(strings.TrimSpace(tag))
+		_, before := weights[text]
+		if err == nil && !before && weight > 0 && weight <= 1 && text != "und" && text != "mul" {
+			weights[text], all = weight, append(all, text)
 		}
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(weights[b], weights[a]) })
+	return all[:min(len(all), mostAccepted)]
 }
 
 // Set implements pflag.Value: it takes tags with commas between them, the best first.

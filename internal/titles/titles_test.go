@@ -131,7 +131,15 @@ func TestIdentifiersOfLanguages(t *testing.T) {
 
 func TestLanguagesOfReaders(t *testing.T) {
 	assert.Equal(t, titles.Languages{"fi", "de-at", "en"}, titles.Accepted("en;q=0.5, fi, de-AT;q=0.8, fr;q=0, *;q=0.1"))
+	assert.Equal(t, titles.Languages{"iw", "fi", "x-foo", "i-default"}, titles.Accepted(" fi ; q=0.9 ,IW,x-foo;q=0.3,i-default;q=0.2 , und, mul, *, en_US, de;q=2, sv;q=x, no;q=-1, b@d, ,"))
 	assert.Empty(t, titles.Accepted("?"))
+	assert.Equal(t, titles.Languages{"en"}, titles.Accepted(strings.Repeat("en,", 1000)))
+	assert.Len(t, titles.Accepted("aa,ab,af,ak,am,an,ar,as,av,ay,az,ba,be"), 10)
+	best, ok := titles.Languages{"nb", "iw-il", "de"}.Best([]string{"", "de", "he", "zh"})
+	assert.True(t, ok)
+	assert.Equal(t, "he", best)
+	_, ok = titles.Languages{"nb"}.Best([]string{"", "de"})
+	assert.False(t, ok)
 	var given titles.Languages
 	require.NoError(t, given.Set("pt-BR, eng"))
 	assert.Equal(t, "pt-br,en", given.String())
@@ -164,6 +172,40 @@ func TestTheLanguageOfMostNames(t *testing.T) {
 }
 
 func long(n int) string { return "en-x-" + strings.Repeat("a", n-5) }
+
+// A label is found by its own tag, whether that is in use or not, and by each tag that means the same (BCP 47). The tag
+// that is asked for comes first, and its equivalents before other languages.
+func TestLabelsAreFoundByTheirOwnTag(t *testing.T) {
+	all := strings.Fields(`iw in ji mo sh no tl cmn yue zh-cmn zh-min-nan i-klingon art-lojban sgn-BE-FR en-GB-oed jw scc scr ger deu de-DD hbs
+		sr-Latn ara arb fil nor x-foo i-default i-enochian i-lux no-bok no-nyn zh-guoyu zh-yue sgn-ase de-1901 de-x-a en-Latn cel-gaulish eng-us`)
+	for _, tag := range all {
+		both := []name{{"found", titles.PrefLabel, in(strings.ToLower(tag))}, {"another", titles.PrefLabel, in("aa")}}
+		assert.Equal(t, "found", called(titles.Accepted(tag+";q=0.8, aa;q=0.5"), both...), "Accept-Language: %s", tag)
+		var given titles.Languages
+		require.NoError(t, given.Set(tag))
+		assert.Equal(t, "found", called(given, both...), "--lang %s", tag)
+		assert.Equal(t, "another", called(titles.Languages{"aa"}, both...), tag)
+	}
+	for _, same := range [][]string{
+		{"he", "iw"}, {"id", "in"}, {"yi", "ji"}, {"jv", "jw"}, {"fil", "tl"}, {"zh", "cmn", "zh-cmn", "zh-guoyu"}, {"nb", "no", "nor", "no-bok"}, {"nn", "no-nyn"},
+		{"nan", "zh-min-nan"}, {"tlh", "i-klingon"}, {"jbo", "art-lojban"}, {"sfb", "sgn-be-fr"}, {"yue", "zh-yue"}, {"lb", "i-lux"}, {"ar", "arb", "ara"},
+		{"sr-latn", "sh", "hbs"}, {"sr", "scc"}, {"hr", "scr"}, {"de-de", "de-dd"}, {"ro-md", "mo"}, {"he-il", "iw-il"}, {"zh-hant", "cmn-hant"}, {"en", "en-latn"},
+	} {
+		for _, tag := range same {
+			asked, err := titles.ParseLanguage(tag)
+			require.NoError(t, err)
+			for _, has := range same {
+				assert.Equal(t, "found", called(titles.Languages{asked, "aa"}, name{"found", titles.PrefLabel, in(has)}, name{"another", titles.PrefLabel, in("aa")}), "%s for %s", has, asked)
+				assert.Equal(t, "own", called(titles.Languages{asked}, name{"own", titles.PrefLabel, in(asked)}, name{"equal", titles.PrefLabel, in(has + "-x-other")}), "%s for %s", has, asked)
+			}
+		}
+	}
+	for _, closer := range []struct{ asked, better, worse string }{
+		{"iw", "iw", "he"}, {"he", "he", "iw"}, {"he", "iw", "he-il"}, {"iw-il", "he", "yi"}, {"zh-tw", "cmn", "ja"}, {"nb", "no", "nn"}, {"zh", "cmn", "zh-tw"},
+	} {
+		assert.Equal(t, "b", called(titles.Languages{closer.asked}, name{"a", titles.PrefLabel, in(closer.worse)}, name{"b", titles.PrefLabel, in(closer.better)}), closer)
+	}
+}
 
 // Whatever names a topic has, their order does not count, and no hidden label is its title.
 func TestTheOrderOfNamesDoesNotCount(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -115,4 +116,36 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 	}
 	assert.Equal(t, "dog", deleted["http://example.org/dog"], "a concept that goes with its labels")
 	assert.Equal(t, "newest", deleted["http://example.org/new"])
+}
+
+// Who is led from one address to another reads there in the language of the first. What else it says is kept where the
+// other one understands it.
+func TestTheLanguageOfAReaderStaysOnTheWay(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	require.Equal(t, http.StatusCreated, n.PutSettings("voc", "{}").StatusCode)
+	const si = "http://example.org/dog"
+	require.Equal(t, http.StatusOK, n.Put("voc", []byte(`@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<`+si+`> a skos:Concept ; skos:prefLabel "Dog"@en, "Kelev"@iw .`), "Content-Type", "text/turtle").StatusCode)
+	at := n.Feed("/topicmaps/voc/fragments").Entries[0].Updated()
+	query := "si=" + url.QueryEscape(si)
+	for _, path := range []string{
+		"/topicmaps/voc/topics?" + query, "/topicmaps/voc/topics.html?" + query, "/topicmaps/voc/history?" + query, "/topicmaps/voc/search.html?q=" + url.QueryEscape(si),
+		"/topicmaps/voc/topics?" + query + "&at=" + url.QueryEscape(at), "/topicmaps/voc/topics.html?" + query + "&at=" + url.QueryEscape(at),
+		served.TopicPath("voc", si),
+	} {
+		for _, language := range []string{"he", "iw"} {
+			to, steps := path+map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]+"lang="+language, 0
+			a := n.Get(to, firefox...)
+			for ; a.StatusCode/100 == 3 && steps < 5; steps++ {
+				to = a.Header.Get("Location")
+				a = n.Get(to, firefox...)
+			}
+			require.Equal(t, http.StatusOK, a.StatusCode, path)
+			assert.NotZero(t, steps, path)
+			assert.Contains(t, string(a.Bytes), "Kelev</h1>", "%s led to %s", path, to)
+			assert.Equal(t, strings.Contains(path, "at="), strings.Contains(to, "at="), to)
+		}
+	}
+	assert.Contains(t, n.Get("/topicmaps/voc/topics?lang=he&claims=&"+query).Header.Get("Location"), "claims=&lang=he")
 }

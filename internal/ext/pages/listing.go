@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
@@ -124,10 +123,8 @@ func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error
 	}
 	query := r.URL.Query()
 	in, chosen := query.Get("in"), query.Has("in")
-	for _, l := range d.languages {
-		if primary, _, _ := strings.Cut(l, "-"); !chosen && slices.Contains(all, primary) {
-			in, chosen = primary, true
-		}
+	if !chosen {
+		in, chosen = d.languages.Best(all)
 	}
 	if !chosen {
 		in = all[0] // names without a language, where there are any

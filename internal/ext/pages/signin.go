@@ -189,9 +189,18 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	return SeeOther(w, r, s.URLs.Overview()+Ending)
 }
 
-// SeeOther leads to another page. Nothing is kept of that: the answer may be another one for somebody else.
+// SeeOther leads to another page, in the language that was asked for. Nothing is kept of that: the answer may be
+// another one for somebody else.
 func SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 	w.Header().Set("Cache-Control", "no-store")
+	if lang := r.URL.Query().Get("lang"); lang != "" {
+		if at, err := url.Parse(to); err == nil && !at.Query().Has("lang") {
+			query := at.Query()
+			query.Set("lang", lang)
+			at.RawQuery = query.Encode()
+			to = at.String()
+		}
+	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
