@@ -67,7 +67,7 @@ func (db *DB) publish(ctx context.Context, update func(context.Context, string, 
 		if err != nil || change == nil || change.Empty() {
 			return err
 		}
-		if c.Head == 0 && c.Language == "" { // the first version
+		if c.Language == "" && 2*len(change.PutTopics) >= c.Topics { // such as the first version
 			count := titles.Count{}
 			for _, topic := range change.PutTopics {
 				topic.CountLanguages(count)

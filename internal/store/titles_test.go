@@ -113,6 +113,32 @@ func TestTitlesAreInTheLanguageOfTheMap(t *testing.T) {
 	assert.ErrorContains(t, err, `language (--language): "English!" is no language tag: give one of BCP 47, such as en or pt-BR`)
 }
 
+// A map that has no language yet gets that of a commit which writes at least half of as many topics as it has. What it
+// has then, or what its owner has chosen, no commit changes.
+func TestALanguageIsFoundInLaterVersions(t *testing.T) {
+	db := openAt(t, tick())
+	write := func(name string, topics ...*fragment.Topic) string {
+		c := &fragment.Change{PutTopics: topics}
+		for _, topic := range topics {
+			c.Entries = append(c.Entries, fragment.Entry{TopicSI: topic.TopicSI(), Topic: topic.TopicSI(), Title: topic.Title()})
+		}
+		return publish(t, db, name, c).Language
+	}
+	bare := &merge.Memory{}
+	for i := range 4 {
+		require.NoError(t, bare.PutTopic(labelled(i, "", "")))
+	}
+	collectionOf(t, db, "bare", bare)
+	assert.Empty(t, write("bare", labelled(1, "one", "")), "one topic of four")
+	assert.Equal(t, "de", write("bare", labelled(0, "zero", "null"), labelled(2, "", "zwei")), "two of four")
+	assert.Equal(t, []string{"A", "A", "A", "A", "one", "null", "zwei"}, titlesOf(t, db, "bare"), "from this commit on")
+	assert.Equal(t, "de", write("bare", labelled(0, "zero", ""), labelled(1, "one", ""), labelled(2, "two", "")), "it stays")
+
+	collectionOf(t, db, "chosen", bare)
+	set(t, db, "chosen", func(s *Settings) { s.Language = "fr" })
+	assert.Equal(t, "fr", write("chosen", labelled(0, "zero", "null"), labelled(2, "", "zwei")))
+}
+
 // A topic without names is called by its labels that are resources, also where nothing has a language.
 func TestTitlesAreLabelsThatAreResources(t *testing.T) {
 	const subject, object = "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject", "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"

@@ -38,8 +38,8 @@ func Core() []Setting {
 	return []Setting{
 		{Name: "title", Usage: "`title`", Field: func(s *Settings) any { return &s.Title }},
 		{Name: "summary", Usage: "`text` that describes the collection", Field: func(s *Settings) any { return &s.Summary }},
-		{Name: "language", Usage: "`tag` of the language of titles (default: that of most names of the first version)",
-			Field: func(s *Settings) any { return &s.Language }},
+		{Name: "language", Field: func(s *Settings) any { return &s.Language },
+			Usage: "`tag` of the language of titles (default: that of most names of the first version that has any)"},
 		{Name: "documentSize", Usage: "`number` of entries in an archive document",
 			Most: 10_000, Field: func(s *Settings) any { return &s.DocumentSize }}, // every reader gets documents of this size
 		{Name: "omitInstances", Usage: "leave the instances out of the fragments of classes",

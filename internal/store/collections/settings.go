@@ -23,7 +23,7 @@ type Settings struct {
 	Summary string `json:",omitempty"`
 
 	// Language is that of the titles of topics, a tag (BCP 47): of their names those in it come first. ""
-	// becomes that of most names of the first version; none of them may have one.
+	// becomes that of most names of the first version that has any in a language.
 	Language string `json:",omitempty"`
 
 	// DocumentSize is the number of entries in an archive document of the
