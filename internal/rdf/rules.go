@@ -1,6 +1,10 @@
 package rdf
 
-import "github.com/tmshare/tmshare/xtm"
+import (
+	"fmt"
+
+	"github.com/tmshare/tmshare/xtm"
+)
 
 // The rules by which readers count what they leave out, and what they change. An error with one of them is given to
 // Tolerated of their options.
@@ -19,6 +23,11 @@ var (
 		Broken: "a language tag is not well-formed (BCP 47)",
 		Read:   "it is read with hyphens in place of underscores",
 		Advice: "Write the tag as in en-US", Loses: true,
+	})
+	TextsWithoutLanguage = xtm.NewRule("texts-without-language", xtm.RuleText{
+		Broken: "a text has the type rdf:langString, and no language",
+		Read:   "it is read as a plain text",
+		Advice: "Give the text a language tag, or no type", Loses: true,
 	})
 	RelativeIRIs = xtm.NewRule("relative-iris", xtm.RuleText{
 		Broken: "an IRI is relative, and there is no base",
@@ -46,3 +55,12 @@ var (
 		Advice: "Make it the value of a property, or remove it", Loses: true,
 	})
 )
+
+// Untagged returns how a literal breaks [TextsWithoutLanguage], nil where it does not. It has no place yet.
+func Untagged(value, datatype string) *SyntaxError {
+	if datatype != LangStr {
+		return nil
+	}
+	return &SyntaxError{Rule: TextsWithoutLanguage, Of: fmt.Sprintf("%.60q", value),
+		Reason: fmt.Sprintf("the text %.60q of the type rdf:langString has no language, and is read as a plain text", value)}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	extrdf "github.com/tmshare/tmshare/internal/ext/rdf"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -71,6 +72,39 @@ func TestLanguagesAreTheSameInAllNotations(t *testing.T) {
 		got := writtenAs(t, notation("ntriples"), readAs(t, c.format, c.document))
 		assert.Contains(t, got, c.want, c.document)
 		assert.NotContains(t, got, "/ns/1/", c.document)
+	}
+}
+
+// A text of the type rdf:langString without a tag is counted as a loss in each notation, at its place.
+func TestATextWithoutItsLanguageIsCounted(t *testing.T) {
+	const langString = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+	const xml = `<rdf:RDF xmlns:e="x:" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><e:a rdf:about="x:s">`
+	line := "<x:s> <x:p> \"é\" .\n<x:s> <x:p> \"c\"^^<" + langString + "> .\n<x:s> <x:p> \"d\"@en, \"e\"^^<x:t> .\n"
+	lines := strings.ReplaceAll(line, `"d"@en, `, "\"d\"@en .\n<x:s> <x:p> ")
+	for name, document := range map[string]string{
+		"turtle":   line,
+		"trig":     "{\n" + strings.TrimPrefix(line, "<x:s> <x:p> \"é\" .\n") + "}",
+		"ntriples": lines,
+		"nquads":   lines,
+		"rdfxml":   xml + "\n<e:p rdf:datatype=\"" + langString + "\">c</e:p><e:p xml:lang=\"en\">d</e:p></e:a></rdf:RDF>",
+		"jsonld":   "[1,\n{\"@id\": \"x:s\", \"x:p\": [{\"@value\": \"c\", \"@type\": \"" + langString + "\"}, {\"@value\": \"d\", \"@language\": \"en\"}]}]",
+	} {
+		var told []xtm.SyntaxError
+		var tally xtm.Tally
+		o := xtm.Options{Base: "http://example.org/doc", Tolerated: func(e *xtm.SyntaxError) {
+			if e.Rule == rdf.TextsWithoutLanguage {
+				told = append(told, *e)
+				tally.Add(e)
+			}
+		}}
+		_, err := notation(name).Read(t.Context(), strings.NewReader(document), formats.ReadOptions{Options: o})
+		require.NoError(t, err, name)
+		require.Len(t, told, 1, name)
+		assert.Equal(t, 2, told[0].Line, name)
+		assert.Positive(t, told[0].Column, name)
+		assert.Equal(t, `"c"`, told[0].Of, name)
+		assert.Equal(t, "http://example.org/doc", told[0].URI, name)
+		assert.Len(t, tally.Losses(), 1, name)
 	}
 }
 

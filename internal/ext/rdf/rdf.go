@@ -82,7 +82,8 @@ func readTurtle(n turtle.Notation) reader {
 	return func(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 		return turtle.Read(r, n,
 			turtle.Options{URI: o.URI, Base: string(o.Base),
-				Limits: turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)}}, each)
+				Limits:    turtle.Limits{Term: o.Limits.Token, Depth: o.Limits.Depth, Growth: int(o.Limits.Growth)},
+				Tolerated: o.Tolerated}, each)
 	}
 }
 

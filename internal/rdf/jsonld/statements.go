@@ -248,6 +248,9 @@ func (m *maker) literal(v map[string]any, content any) rdf.Term {
 	if datatype != "" {
 		typ = datatype
 	}
+	if e := rdf.Untagged(lexical, typ); e != nil {
+		m.lose(e.Rule, e.Of, e.Reason)
+	}
 	return rdf.NewLiteral(lexical, typ)
 }
 

@@ -102,6 +102,9 @@ func (p *parser) content(s scope, e propertyElement) (object rdf.Term) {
 		case scan.EndElement:
 			switch {
 			case object.Kind == rdf.None && e.datatype != "":
+				if untagged := rdf.Untagged(string(text), e.datatype); untagged != nil {
+					p.tolerate(untagged)
+				}
 				return rdf.NewLiteral(string(text), e.datatype)
 			case object.Kind == rdf.None:
 				return rdf.NewText(string(text), s.language)

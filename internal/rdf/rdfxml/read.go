@@ -189,14 +189,21 @@ func (p *parser) language(tag string) string {
 	if err != nil {
 		p.fail("%v", err)
 	}
-	if normal != tag && p.tolerated != nil {
-		line, column := p.xml.Position()
-		p.tolerated(&rdf.SyntaxError{
-			URI: p.uri, Line: line, Column: column, Rule: rdf.LanguageTags, Of: strconv.Quote(tag),
-			Reason: fmt.Sprintf("the language tag %q is read as %q", tag, normal),
+	if normal != tag {
+		p.tolerate(&rdf.SyntaxError{
+			Rule: rdf.LanguageTags, Of: strconv.Quote(tag), Reason: fmt.Sprintf("the language tag %q is read as %q", tag, normal),
 		})
 	}
 	return normal
+}
+
+// tolerate tells of what is changed, at the present position.
+func (p *parser) tolerate(e *rdf.SyntaxError) {
+	if p.tolerated != nil {
+		e.URI = p.uri
+		e.Line, e.Column = p.xml.Position()
+		p.tolerated(e)
+	}
 }
 
 // resolve returns an absolute IRI.

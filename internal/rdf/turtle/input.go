@@ -28,9 +28,11 @@ type broken struct{ err error }
 
 // fail ends parsing with an error at the present position.
 func (in *input) fail(format string, args ...any) {
-	column := int(in.before+int64(in.pos)-in.lineStart) + 1
-	panic(broken{&rdf.SyntaxError{URI: in.uri, Line: in.line, Column: column, Reason: fmt.Sprintf(format, args...)}})
+	panic(broken{&rdf.SyntaxError{URI: in.uri, Line: in.line, Column: in.column(), Reason: fmt.Sprintf(format, args...)}})
 }
+
+// column returns that of the present position.
+func (in *input) column() int { return int(in.before+int64(in.pos)-in.lineStart) + 1 }
 
 // more reads on, and reports whether there was anything. What is not used yet stays.
 func (in *input) more() bool {

@@ -70,7 +70,7 @@ func (p *parser) lineLiteral() rdf.Term {
 		if p.at(0) != '<' {
 			p.fail("a datatype is an IRI in <>; there is %s", p.next())
 		}
-		return rdf.NewLiteral(value, p.absolute().Value)
+		return p.typed(value, p.absolute().Value)
 	}
 	return rdf.NewLiteral(value, "")
 }

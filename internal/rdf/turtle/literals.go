@@ -26,9 +26,18 @@ func (p *parser) literal() rdf.Term {
 		return rdf.NewText(value, p.language())
 	case p.at(0) == '^' && p.at(1) == '^':
 		p.pos += 2
-		return rdf.NewLiteral(value, p.named("a datatype").Value)
+		return p.typed(value, p.named("a datatype").Value)
 	}
 	return rdf.NewLiteral(value, "")
+}
+
+// typed returns the literal of a datatype, which has just been read.
+func (p *parser) typed(value, datatype string) rdf.Term {
+	if e := rdf.Untagged(value, datatype); e != nil && p.tolerated != nil {
+		e.URI, e.Line, e.Column = p.uri, p.line, p.column()
+		p.tolerated(e)
+	}
+	return rdf.NewLiteral(value, datatype)
 }
 
 // number reads an integer, a decimal or a double.

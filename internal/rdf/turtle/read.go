@@ -32,13 +32,16 @@ type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
 	Limits Limits
+
+	// Tolerated, if not nil, is called for each thing that is changed, with the Rule of that.
+	Tolerated func(*rdf.SyntaxError)
 }
 
 // Read calls each with the statements of a document, in their order, until it returns an error. An
 // error of the document is a *[rdf.SyntaxError]. The labels of blank nodes are those of the document; those
 // of nodes without one begin with a dot, which no label does.
 func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) (err error) {
-	p := &parser{each: each, notation: notation, base: cmp.Or(o.Base, o.URI), prefixes: map[string]string{}}
+	p := &parser{each: each, tolerated: o.Tolerated, notation: notation, base: cmp.Or(o.Base, o.URI), prefixes: map[string]string{}}
 	p.input = input{r: r, uri: o.URI, line: 1}
 	p.known = map[string]string{}
 	p.limits = o.Limits
@@ -72,15 +75,16 @@ func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) 
 // parser reads a document.
 type parser struct {
 	lexer
-	each     func(rdf.Quad) error
-	notation Notation
-	base     string
-	prefixes map[string]string
-	graph    rdf.Term // of the statements that are being read
-	depth    int
-	nodes    int  // blank nodes without a label
-	list     bool // the subject was a list
-	said     int64
+	each      func(rdf.Quad) error
+	tolerated func(*rdf.SyntaxError)
+	notation  Notation
+	base      string
+	prefixes  map[string]string
+	graph     rdf.Term // of the statements that are being read
+	depth     int
+	nodes     int  // blank nodes without a label
+	list      bool // the subject was a list
+	said      int64
 }
 
 // say hands a statement on.
