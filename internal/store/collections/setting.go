@@ -39,7 +39,7 @@ func Core() []Setting {
 		{Name: "title", Usage: "`title`", Field: func(s *Settings) any { return &s.Title }},
 		{Name: "summary", Usage: "`text` that describes the collection", Field: func(s *Settings) any { return &s.Summary }},
 		{Name: "language", Field: func(s *Settings) any { return &s.Language },
-			Usage: "`tag` of the language of titles (default: that of most names of the first version that has any)"},
+			Usage: "`tag` of the language of titles (default: that of most names of the first version with any)"},
 		{Name: "documentSize", Usage: "`number` of entries in an archive document",
 			Most: 10_000, Field: func(s *Settings) any { return &s.DocumentSize }}, // every reader gets documents of this size
 		{Name: "omitInstances", Usage: "leave the instances out of the fragments of classes",
