@@ -191,7 +191,8 @@ func (p *parser) language(tag string) string {
 	}
 	if normal != tag {
 		p.tolerate(&rdf.SyntaxError{
-			Rule: rdf.LanguageTags, Of: strconv.Quote(tag), Reason: fmt.Sprintf("the language tag %q is read as %q", tag, normal),
+			Rule: rdf.LanguageTags, Of: strconv.Quote(tag),
+			Reason: fmt.Sprintf("the language tag %q is read as %q", tag, normal),
 		})
 	}
 	return normal

@@ -41,7 +41,8 @@ type Options struct {
 // error of the document is a *[rdf.SyntaxError]. The labels of blank nodes are those of the document; those
 // of nodes without one begin with a dot, which no label does.
 func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) (err error) {
-	p := &parser{each: each, tolerated: o.Tolerated, notation: notation, base: cmp.Or(o.Base, o.URI), prefixes: map[string]string{}}
+	p := &parser{each: each, tolerated: o.Tolerated, notation: notation, base: cmp.Or(o.Base, o.URI),
+		prefixes: map[string]string{}}
 	p.input = input{r: r, uri: o.URI, line: 1}
 	p.known = map[string]string{}
 	p.limits = o.Limits
