@@ -122,7 +122,7 @@ func (d *Decoder) notTopicMap() {
 		return
 	case d.root == "":
 		if isSyntax {
-			syntax.Reason = otherformat.Explain("XTM", syntax.Reason, "", d.xml.Unread())
+			syntax.Reason = otherformat.Explain("XTM", syntax.Reason, "", d.xml.Unread(), d.o.ReadAs)
 		}
 	case d.root == "topicMap":
 		e := d.errorAt(d.pos(),
@@ -134,7 +134,7 @@ func (d *Decoder) notTopicMap() {
 		if isSyntax {
 			e.Line, e.Column, e.Err = syntax.Line, syntax.Column, d.err
 		}
-		e.Reason = otherformat.Explain("XTM", e.Reason, d.root, nil)
+		e.Reason = otherformat.Explain("XTM", e.Reason, d.root, nil, d.o.ReadAs)
 		d.err = e
 	}
 }

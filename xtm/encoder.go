@@ -269,7 +269,8 @@ func (e *Encoder) checkText(value string, construct func() string) {
 			}
 		}
 		if !scan.IsChar(r) {
-			e.fail(construct(), "XML cannot carry the character %U", r)
+			e.fail(construct(), "XML cannot carry the character %U: choose a notation that can, such as Turtle, N-Triples "+
+				"or JSON-LD", r)
 			return
 		}
 	}

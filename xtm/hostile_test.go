@@ -67,7 +67,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		return "this looks like " + format + ", not XTM: convert it to XTM first, with Wandora or Ontopia for example (" + reason + ")"
 	}
 	nameIt := func(format, reason string) string {
-		return "this looks like " + format + ", not XTM: say so by the ending of its name (.xtm, .ttl, .nt, .rdf, .jsonld), by --from or by its media type; a program without the extension rdf does not read it (" + reason + ")"
+		return "this looks like " + format + ", not XTM: read it as " + format + " (" + reason + ")"
 	}
 	tag := func(found string) string { return "a document begins with a tag, not '" + found + "'" }
 	for _, c := range []struct {

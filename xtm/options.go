@@ -15,6 +15,8 @@ type Options struct {
 	Base tmdm.Locator
 	// URI names the document in errors; the default is Base.
 	URI string
+	// ReadAs, if not nil, says in errors what to do with a document in another format, such as "Turtle".
+	ReadAs func(format string) string
 	// ContentType is that with which the document came. Its charset counts before what the
 	// document declares (RFC 7303 §3.2).
 	ContentType string

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // Measure counts what is lost from one state of a map to the next, topic by topic. A count of deleted topics would not
@@ -88,7 +89,11 @@ func (m *Measure) Lose(before fragment.StatementCounts, after *fragment.Statemen
 	}
 	if len(m.First) < MostNamed {
 		t := topic()
-		m.First = append(m.First, Loss{t.TopicSI(), clip(t.Title()), kind})
+		title := t.Title()
+		if words.IsOpaque(title) {
+			title = words.Unnamed
+		}
+		m.First = append(m.First, Loss{t.TopicSI(), clip(title), kind})
 	}
 }
 
@@ -145,6 +150,9 @@ func clip(text string) string {
 
 func (l Loss) String() string {
 	name := clip(string(l.TopicSI))
+	if words.IsOpaque(name) {
+		name = l.Title
+	}
 	if l.Title != name {
 		name += fmt.Sprintf(" %q", l.Title)
 	}

@@ -75,6 +75,9 @@ func (r *Refusal) Error() string {
 	if strings.HasSuffix(s, formats.ChooseGraph) {
 		s += "; here: --graph IRI"
 	}
+	if strings.Contains(s, formats.SendAs) {
+		s += "; here: by the ending of the file's name"
+	}
 	if r.HeldBack != nil {
 		s += "; here: --max-delete " + r.HeldBack.MaxDelete
 	}

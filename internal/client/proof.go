@@ -20,7 +20,7 @@ func (u *fragments) prove(ctx context.Context) (*store.Proof, error) {
 		return &store.Proof{At: u.Now().UTC(),
 			Reason: fmt.Sprintf(
 				"the copy has what %s carries, which was asked for, and no more: scopes that are no language, variants and "+
-					"reifiers are left out", u.format)}, nil
+					"reifiers are left out, and each resource has a blank node of its own where several led to one", u.format)}, nil
 	}
 	text := u.stated()
 	if text == "" {

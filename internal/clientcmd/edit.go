@@ -44,8 +44,8 @@ func (a *app) importLocal() *cobra.Command {
 	var limit losses.Limit
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make local statements of an XTM file",
-		Long: `Make local statements of an XTM file ("-" is standard input; gzip is unpacked).
+		Short: "Make local statements of a file",
+		Long: `Make local statements of a file (XTM or RDF; "-" is standard input, in XTM; gzip is unpacked).
 Each topic that it describes, with a name, an occurrence or a type, is replaced by
 what it says; other local statements stay. With --all they go, unless these are more
 than half of 20 topics or more: then --max-delete must say so.
@@ -57,7 +57,7 @@ than half of 20 topics or more: then --max-delete must say so.
 			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
 					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir,
-					Lenient: a.ReadsLeniently(),
+					Lenient: a.ReadsLeniently(), Formats: a.Formats(),
 				}.Read(ctx)
 				if err != nil {
 					return nil, err

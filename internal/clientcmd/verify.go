@@ -140,8 +140,8 @@ func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 		}
 	}
 	if inRDF {
-		a.Printf("%s: RDF carries no more, and was asked for: \"unsubscribe %[1]s\", then subscribe without --format, "+
-			"to have all\n", v.Name)
+		a.Printf("%s: fragments in RDF carry no more, and were asked for: \"unsubscribe %[1]s\", then subscribe "+
+			"without --format, to have all\n", v.Name)
 		return
 	}
 	a.Printf("%s: \"replace %[1]s\" starts afresh from the server's newest snapshot\n", v.Name)

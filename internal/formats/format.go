@@ -156,7 +156,7 @@ func version(v xtm.Version, f Format) *Format {
 		if otherformat.IsCXTM(start) {
 			const reason = "the root element <topicMap> is in no namespace"
 			return nil, &xtm.SyntaxError{URI: cmp.Or(o.URI, string(o.Base)), Line: 1, Column: 1,
-				Reason: otherformat.Explain("XTM", reason, "", start)}
+				Reason: otherformat.Explain("XTM", reason, "", start, o.ReadAs)}
 		}
 		return xtm.Read(ctx, r, o.Options)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/tmdm"
@@ -23,6 +24,7 @@ type Source struct {
 	Name  string    // of the document, for messages; default Path, or "standard input"
 
 	Format  *Format  // default: the one of Formats that the ending of Path tells
+	From    bool     // a flag --from gives it
 	Formats Registry // the formats of the program
 	To      *Format  // in which the document is to be written; nil: the map is needed
 
@@ -132,9 +134,10 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return &InputError{d.Name, err}
 	}
 	o := xtm.Options{
-		Base: d.Base, URI: d.Name, ContentType: s.ContentType, Lenient: s.Lenient, DropClashes: s.DropClashes,
-		Limits:    s.Limits,
-		Tolerated: s.tolerated(d), Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
+		Base: d.Base, URI: d.Name, ReadAs: s.readAs, ContentType: s.ContentType, Lenient: s.Lenient,
+		DropClashes: s.DropClashes,
+		Limits:      s.Limits,
+		Tolerated:   s.tolerated(d), Problem: s.Problem, FoundVersion: func(v xtm.Version) { d.Version = v },
 	}
 	switch {
 	case s.Unmerged != nil:
@@ -173,6 +176,26 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 	}
 	return err
 }
+
+// readAs says how a document is read in the format with a title, or what its title begins with.
+func (s Source) readAs(title string) string {
+	readable := s.Formats.Readable()
+	i := slices.IndexFunc(readable, func(f *Format) bool { return strings.HasPrefix(f.Title, title) })
+	if i < 0 {
+		return `convert it to XTM first, with "tmshare-client convert" for example`
+	}
+	switch f := readable[i]; {
+	case s.Asked != nil:
+		return SendAs + f.MediaType()
+	case s.From:
+		return "say --from " + f.Name + ", or give its name the ending " + f.Endings[0]
+	default:
+		return "give its name the ending " + f.Endings[0]
+	}
+}
+
+// SendAs is what messages say of a document in a request, before the media type.
+const SendAs = "send it with the Content-Type "
 
 // straight returns what reads a document without a map, nil where a map is needed.
 func (s Source) straight(f *Format) Straight {

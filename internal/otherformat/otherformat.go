@@ -3,6 +3,7 @@ package otherformat
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ const page = "an HTML page"
 // other is a format of documents that are given where another is expected.
 type other struct {
 	name   string
-	remedy string
+	remedy string         // "": it may be read
 	starts *regexp.Regexp // what documents begin with, comments of one line passed over; nil if not told by that
 	root   string         // name of the root element; "" if it is not XML
 	not    []string       // the formats that are expected whose own documents may begin so, too
@@ -28,8 +29,6 @@ type other struct {
 
 const (
 	convertFirst = "convert it to XTM first, with Wandora or Ontopia for example"
-	nameFormat   = "say so by the ending of its name (.xtm, .ttl, .nt, .rdf, .jsonld), by --from or by its media type"
-	readRDF      = nameFormat + "; a program without the extension rdf does not read it"
 	mapItself    = "give the address or the file of the map itself"
 )
 
@@ -43,17 +42,17 @@ var (
 // others are looked through in this order.
 var others = []other{
 	{name: "CXTM", remedy: "that form is for comparing maps only; give the map that it was made of", starts: cxtm},
-	{name: "XTM", remedy: nameFormat, root: "topicMap", not: []string{"XTM"}},
-	{name: "RDF/XML", remedy: readRDF, root: "RDF", not: []string{"RDF/XML"}},
+	{name: "XTM", root: "topicMap", not: []string{"XTM"}},
+	{name: "RDF/XML", root: "RDF", not: []string{"RDF/XML"}},
 	{name: page, remedy: mapItself, root: "html", starts: regexp.MustCompile(`^(?i)<!doctype html\b`)},
 	{name: Feed, remedy: `give the address or the file of a map, or follow the feed with "tmshare-client subscribe"`,
 		root: "feed", not: []string{Feed}},
-	{name: "JSON-LD", remedy: readRDF, starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`),
+	{name: "JSON-LD", starts: regexp.MustCompile(`^(\[\s*)?\{\s*"@(context|id|graph|type)"`),
 		not: []string{"JSON-LD"}},
 	{name: "JSON", remedy: convertFirst, starts: regexp.MustCompile(`^(\{\s*["}]|\[\s*(["{\[\]]|-?[0-9]))`), not: texts},
-	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`),
+	{name: "Turtle", starts: regexp.MustCompile(`^(@(prefix|base)\s|(?i)(prefix\s+[\w.-]*:|base)\s*<)`),
 		not: turtles},
-	{name: "Turtle", remedy: readRDF, starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`),
+	{name: "Turtle", starts: regexp.MustCompile(`^<[a-z][a-z0-9+.-]*://`),
 		not: slices.Concat(lines, turtles)},
 	{name: "LTM", remedy: convertFirst,
 		starts: regexp.MustCompile(`^(@"|#(VERSION|TOPICMAP|PREFIX|BASEURI|INCLUDE|MERGEMAP)\b|\[[^\s\]]+(\s*[:=]|\s*\]))`),
@@ -92,8 +91,8 @@ func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // Explain begins reason, why a document is not in the format in which it was expected, with what the document looks
 // like, if that can be told. It takes the name of the root element, or what the document begins with where that was not
-// found.
-func Explain(expected, reason, root string, start []byte) string {
+// found. readAs says what to do with a document in another format that may be read; nil: nobody knows.
+func Explain(expected, reason, root string, start []byte, readAs func(format string) string) string {
 	start = withoutComments(bytes.TrimPrefix(start[:min(len(start), startSize)], []byte("\xEF\xBB\xBF")))
 	if root == "" {
 		root = rootOf(start)
@@ -103,21 +102,24 @@ func Explain(expected, reason, root string, start []byte) string {
 			continue
 		}
 		if root != "" && strings.EqualFold(o.root, root) || o.starts != nil && o.starts.Match(start) {
-			return "this looks like " + o.name + ", not " + expected + ": " + o.remedyFor(expected) + " (" + reason + ")"
+			return "this looks like " + o.name + ", not " + expected + ": " + o.remedyFor(expected, readAs) +
+				" (" + reason + ")"
 		}
 	}
 	return reason
 }
 
 // remedyFor says what to do where something else is expected.
-func (o *other) remedyFor(expected string) string {
-	switch {
-	case expected != Feed && expected != Sitemap:
-		return o.remedy
-	case o.name == page:
+func (o *other) remedyFor(expected string, readAs func(string) string) string {
+	switch feed := expected == Feed || expected == Sitemap; {
+	case feed && o.name == page:
 		return "open the address in a browser to see what the server says"
+	case feed:
+		return "give the address of " + expected
+	case o.remedy == "" && readAs != nil:
+		return readAs(o.name)
 	}
-	return "give the address of " + expected
+	return cmp.Or(o.remedy, "read it as "+o.name)
 }
 
 // IsCXTM reports whether a document that begins so is in canonical form. Without a namespace, it might be taken for

@@ -83,7 +83,7 @@ func (c *commands) check(f *fileFlags) error {
 // source returns how to read a file.
 func (c *commands) source(f *fileFlags, path string) (formats.Source, error) {
 	s := formats.Source{
-		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, Root: f.root, MaxSize: f.maxSize,
+		Path: path, Stdin: c.Command.InOrStdin(), Format: f.format, From: true, Root: f.root, MaxSize: f.maxSize,
 		Lenient: c.ReadsLeniently(), Formats: c.Formats(),
 	}
 	if f.noMerge {

@@ -21,8 +21,8 @@ import (
 // problem is one thing that is wrong in a file.
 type problem struct {
 	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
 	Problem string `json:"problem"`
 	Warning bool   `json:"warning,omitempty"` // it is read as it is meant, unless with --strict
 

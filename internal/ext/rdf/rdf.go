@@ -176,7 +176,7 @@ func document(f *formats.Format, read reader, r io.Reader, o *formats.ReadOption
 		o.URI = string(o.Base)
 	}
 	start, r := otherformat.Start(r)
-	err := explained(read(r, o.Options, each), f, o.URI, start)
+	err := explained(read(r, o.Options, each), f, o, start)
 	if err != nil {
 		return inDocument(err, o)
 	}
@@ -192,16 +192,16 @@ func document(f *formats.Format, read reader, r io.Reader, o *formats.ReadOption
 
 // explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:
 // what looks like something else and does not know the namespace of RDF is refused.
-func explained(err error, f *formats.Format, uri string, start []byte) error {
+func explained(err error, f *formats.Format, o *formats.ReadOptions, start []byte) error {
 	var syntax *rdf.SyntaxError
 	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {
 		const reason = "the namespace of RDF is not in it"
-		if said := otherformat.Explain(f.Title, reason, "", start); said != reason {
-			return &rdf.SyntaxError{URI: uri, Line: 1, Column: 1, Reason: said}
+		if said := otherformat.Explain(f.Title, reason, "", start, o.ReadAs); said != reason {
+			return &rdf.SyntaxError{URI: o.URI, Line: 1, Column: 1, Reason: said}
 		}
 	}
 	if errors.As(err, &syntax) {
-		syntax.Reason = otherformat.Explain(f.Title, syntax.Reason, "", start)
+		syntax.Reason = otherformat.Explain(f.Title, syntax.Reason, "", start, o.ReadAs)
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func TestNothingIsLeftOutSilently(t *testing.T) {
 			[]string{`1:1 rounded-numbers 1234567890123456789012345 in the node "x:a"`, `1:1 rounded-numbers 1E400 in the node "x:a"`}},
 		{`["text", {"@value": 1}, {"@id": "x:a", "x:p": 1}, {"@list": [1]}, null]`, 1,
 			[]string{`1:2 free-values  in the top of the document`, `1:10 free-values  in the top of the document`, `1:51 free-values  in the top of the document`}},
-		{`{"@id": "x:a", "x:p": {"@value": "v", "@language": "en_US"}}`, 1, []string{`1:1 language-tags "en_us" in the node "x:a"`}},
+		{`{"@id": "x:a", "x:p": {"@value": "v", "@language": "en_US"}}`, 1, []string{`1:1 language-tags "en_US" in the node "x:a"`}},
 		{`{"@id": "x:a", "x:p": {"@value": "v", "@language": "en-US", "@index": "i"}, "x:q": null}`, 1, nil},
 		{`{"@context": {"p": {"@id": "x:p", "@type": "@json"}}, "@id": "x:a", "p": {"name": {"@foo": 1}}}`, 1, nil},
 	} {

@@ -288,7 +288,11 @@ func (m *maker) language(tag string) string {
 	if err != nil {
 		m.fail(canonical(tag), "%v", err)
 	} else if !strings.EqualFold(normal, tag) {
-		m.lose(rdf.LanguageTags, fmt.Sprintf("%q", tag), fmt.Sprintf("the language tag %q is read as %q", tag, normal))
+		if at := m.d.find(canonical(tag), 0); at >= 0 { // the library has made it lower case
+			tag = string(m.d.data[at+1 : at+1+len(tag)])
+		}
+		m.lose(rdf.LanguageTags, fmt.Sprintf("%q", tag), fmt.Sprintf("the language tag %q is read as %q", tag,
+			strings.ReplaceAll(tag, "_", "-")))
 	}
 	return normal
 }

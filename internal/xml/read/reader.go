@@ -76,7 +76,7 @@ func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 	var syntax *scan.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		syntax.Reason = otherformat.Explain(expected, syntax.Reason, "", r.Unread())
+		syntax.Reason = otherformat.Explain(expected, syntax.Reason, "", r.Unread(), nil)
 		return r.translated(err)
 	case err != nil:
 		return r.translated(err)
@@ -86,7 +86,7 @@ func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 		return nil
 	}
 	reason := "root element is " + Clip(root.Local)
-	if told := otherformat.Explain(expected, reason, root.Local, nil); told != reason {
+	if told := otherformat.Explain(expected, reason, root.Local, nil, nil); told != reason {
 		return r.Errorf("%s", told)
 	}
 	return r.Errorf("%s of the namespace %q, not %s", reason, Clip(root.Space), expected)
