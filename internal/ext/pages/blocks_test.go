@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,13 +52,13 @@ func blocksOf(t testing.TB, n *served.Node, name, si string) (titles []string, i
 	}
 	items = map[string][]string{}
 	for node := range root.Descendants() {
-		if node.Data == "h3" {
+		switch {
+		case node.Type != html.ElementNode:
+		case node.Data == "dt" && served.Attr(node.Parent, "class") == "rows":
 			titles = append(titles, text(node))
-		}
-		if node.Type == html.ElementNode && node.Data == "li" && len(titles) > 0 && strings.Contains(served.Attr(node.Parent, "class"), "many") {
-			if last := titles[len(titles)-1]; items[last] == nil || node.Parent.PrevSibling != nil {
-				items[last] = append(items[last], text(node))
-			}
+		case node.Data == "li" && served.Attr(node.Parent, "class") == "many" && node.Parent.Parent.Data == "dd":
+			last := titles[len(titles)-1]
+			items[last] = append(items[last], text(node))
 		}
 	}
 	return titles, items
@@ -244,4 +245,30 @@ func TestTreesOfConceptsFollowFromTheTriples(t *testing.T) {
 			t.Fatalf("the tree is %q, and not %q, for\n%s", tree, want, doc)
 		}
 	})
+}
+
+// What a topic is stands below its title: its definition, or else its description, in the language of who reads. The
+// others stay among the occurrences.
+func TestWhatATopicIsComesFirst(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	publishTurtle(t, n, "voc", `@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix dct: <http://purl.org/dc/terms/> . @prefix : <http://x/> .
+		:dog skos:prefLabel "dog"@en, "Hund"@de ; skos:definition "A pet."@en, "Ein Haustier."@de ; dct:description "It barks."@en ; skos:broader :pet .
+		:cat skos:prefLabel "cat"@en ; dct:description "It purrs."@en . :pet skos:prefLabel "pet"@en .`)
+	lead := func(si, query string) string {
+		page := string(n.MustGet(served.TopicPath("voc", si) + pages.Ending + query).Bytes)
+		_, text, found := strings.Cut(page, `<p class="lead">`)
+		if !found {
+			return ""
+		}
+		text, _, _ = strings.Cut(text, "</p>")
+		assert.Equal(t, 1, strings.Count(page, text), "it stands there once")
+		return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, "")
+	}
+	assert.Equal(t, "A pet.", lead("http://x/dog", ""))
+	assert.Equal(t, "Ein Haustier.", lead("http://x/dog", "?lang=de"))
+	assert.Equal(t, "It purrs.", lead("http://x/cat", "?lang=de"))
+	assert.Empty(t, lead("http://x/pet", ""))
+	text := strings.Join(strings.Fields(n.Page(served.TopicPath("voc", "http://x/dog")+pages.Ending).Text), " ")
+	assert.Regexp(t, `A pet\. .*Broader ?pet.*Names.*Occurrences.*Ein Haustier\..*It barks\..*History.*Identifiers`, text, "the most important comes first")
 }

@@ -107,5 +107,5 @@ func TestDatatypesThatSayNothingAreNotShown(t *testing.T) {
 	require.Equal(t, http.StatusOK, n.Put("voc", []byte(`@prefix : <http://example.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 :x :a "in a language"@en ; :b "plain" ; :c "http://example.com/link"^^xsd:anyURI ; :d "urn:no:link"^^xsd:anyURI ; :e "2026-01-01"^^xsd:date .`), "Content-Type", "text/turtle").StatusCode)
 	a := n.MustGet(served.TopicPath("voc", "http://example.org/x") + pages.Ending)
-	assert.Contains(t, shown(a), "a (example.org) in a language ( English ) b (example.org) plain c (example.org) http://example.com/link d (example.org) urn:no:link xsd:anyURI e (example.org) 2026-01-01 xsd:date Identifiers")
+	assert.Contains(t, shown(a), "a (example.org) in a language ( English ) b (example.org) plain c (example.org) http://example.com/link d (example.org) urn:no:link xsd:anyURI e (example.org) 2026-01-01 xsd:date History")
 }

@@ -31,6 +31,7 @@ type topic struct {
 	SubjectIdentifiers []identifying
 	SubjectLocators    []identifying
 	Types              []typed
+	Lead               *value // what says what it is; nil: nothing does
 	Names              []name
 	Occurrences        []occurrences
 	Associations       []associations
@@ -333,7 +334,13 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 		occurrence
 	}
 	var all []ofType
-	for _, o := range t.Occurrences {
+	lead := d.lead(t)
+	for i, o := range t.Occurrences {
+		if i == lead && d.list == "" {
+			of.Lead = new(value)
+			*of.Lead = valueOf(o.Value, o.Scope)
+			continue
+		}
 		typ, err := d.link(o.Type)
 		if err != nil {
 			return err
@@ -365,6 +372,36 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 		group.Items = append(group.Items, o.occurrence)
 	}
 	return nil
+}
+
+// leads are the types of texts that say what a topic is, the best first.
+var leads = []fragment.Ref{skos + "definition", "http://purl.org/dc/terms/description",
+	"http://purl.org/dc/elements/1.1/description", "http://www.w3.org/2000/01/rdf-schema#comment",
+	"https://schema.org/description", "http://schema.org/description"}
+
+// lead returns which of the occurrences of a topic says what it is, in the first language of who reads in which one
+// does; -1: none, or there is more to say of it.
+func (d *describer) lead(t *fragment.Topic) int {
+	best, rank := -1, 0
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		kind := slices.Index(leads, o.Type)
+		if kind < 0 || o.Reifier != "" || len(d.by[occurrenceKey(o)]) > 0 || !words.IsText(o.Datatype) {
+			continue
+		}
+		language := slices.IndexFunc(d.languages, func(l string) bool {
+			tag, _, _ := strings.Cut(valueOf("", o.Scope).Lang, "-")
+			primary, _, _ := strings.Cut(l, "-")
+			return tag == primary
+		})
+		if language < 0 {
+			language = len(d.languages)
+		}
+		if r := language*len(leads) + kind; best < 0 || r < rank {
+			best, rank = i, r
+		}
+	}
+	return best
 }
 
 // shownType returns the type of a name that is shown: not the default one.
