@@ -135,6 +135,18 @@ func TestLongNamesOfLossesAreCut(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf(`http://example.org/%s… "%s…": deleted`, long[:162], long[:200]), e.Lines()[0])
 }
 
+// The label of a blank node is for programs: people see that it has no name.
+func TestLossesWithoutANameAreNotNamedByLabels(t *testing.T) {
+	node := tmdm.Locator("http://example.org/.well-known/genid/b0")
+	e := lost(t, func(m draft) {
+		m.CreateTopicBySubjectIdentifier(si("a"))
+		m.CreateTopicBySubjectIdentifier(node)
+	}, func(m draft) { m.CreateTopicBySubjectIdentifier(si("a")) })
+	require.Len(t, e.First, 1)
+	assert.Equal(t, losses.Loss{TopicSI: node, Title: "something without a name", Kind: losses.Deleted}, e.First[0])
+	assert.Equal(t, []string{"something without a name: deleted"}, e.Lines())
+}
+
 // concepts is a map of so many topics with so many occurrences each.
 func concepts(topics, occurrences int, typed bool) func(draft) {
 	return func(m draft) {
