@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
@@ -90,8 +91,8 @@ func locatorOf(s string) tmdm.Locator {
 
 // plainLocator returns the locator of an IRI that need not be kept apart.
 func plainLocator(s string) (tmdm.Locator, bool) {
-	if l := unhex(s, locatorNS); l != "" && written(l) == s {
-		return tmdm.Locator(l), true
+	if l := unescaped(s); l != "" {
+		return l, true
 	}
 	normal, err := iri.Normalize(s)
 	if err != nil || written(normal) != s || strings.HasPrefix(s, iriNS) || strings.HasPrefix(s, datatypeNS) ||
@@ -99,6 +100,16 @@ func plainLocator(s string) (tmdm.Locator, bool) {
 		return "", false
 	}
 	return tmdm.Locator(normal), true
+}
+
+// unescaped returns the locator that an IRI has in hexadecimal digits, or "": it must be in normal form, so that it can
+// be written and read again, and must give the same IRI when it is written.
+func unescaped(s string) tmdm.Locator {
+	l := unhex(s, locatorNS)
+	if normal, err := iri.Normalize(l); err != nil || normal != l || written(l) != s {
+		return ""
+	}
+	return tmdm.Locator(l)
 }
 
 // unhex returns what stands in hexadecimal digits behind a prefix, or "".
@@ -111,9 +122,11 @@ func unhex(s, prefix string) string {
 	return string(decoded)
 }
 
-// iriOf undoes locatorOf.
+// iriOf undoes locatorOf. Digits of what readers of RDF would refuse stay as they are: locatorOf did not make them.
 func iriOf(l tmdm.Locator) string {
-	if s := unhex(string(l), iriNS); s != "" && locatorOf(s) == l {
+	s := unhex(string(l), iriNS)
+	_, bad := rdf.BadInIRI(s)
+	if !bad && iri.IsAbsolute(s) && utf8.ValidString(s) && locatorOf(s) == l {
 		return s
 	}
 	return written(string(l))
