@@ -67,3 +67,20 @@ func TestEscapesOfAnyBytesAreKept(t *testing.T) {
 		check(t, rapid.SampledFrom([]string{"locator/", "iri/"}).Draw(t, "namespace"), bytesOf.Draw(t, "content"))
 	})
 }
+
+// A locator that looks as if it was written in digits is another one than that of the digits, after it was RDF too.
+func TestLocatorsInDigitsAreKeptApart(t *testing.T) {
+	const strange = "foo:<"
+	digits := mapping.NS + "locator/" + hex.EncodeToString([]byte(strange))
+	twice := mapping.NS + "locator/" + hex.EncodeToString([]byte(digits))
+	m := tmdm.New()
+	for _, l := range []string{strange, digits, twice} {
+		m.CreateTopicBySubjectIdentifier(tmdm.Locator(l))
+	}
+	graph, losses := mapping.Graph(m, mapping.Options{})
+	require.Zero(t, losses.Total())
+	again := build(t, graph)
+	for _, l := range []string{strange, digits, twice} {
+		require.NotNil(t, again.TopicBySubjectIdentifier(tmdm.Locator(l)), "%s of %s", l, text(graph))
+	}
+}

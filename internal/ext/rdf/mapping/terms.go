@@ -133,9 +133,9 @@ func iriOf(l tmdm.Locator) string {
 }
 
 // written returns the IRI of a locator: a space is escaped, and what has other characters that no IRI has (RDF 1.1
-// Turtle §6.5, IRIREF) is given in hexadecimal digits.
+// Turtle §6.5, IRIREF) is given in hexadecimal digits. So is what would be read as the locator of its digits.
 func written(l string) string {
-	if strings.ContainsAny(l, "<>\"{}|^`\\") {
+	if strings.ContainsAny(l, "<>\"{}|^`\\") || unescaped(l) != "" {
 		return locatorNS + hex.EncodeToString([]byte(l))
 	}
 	return iri.Escape(l)
