@@ -55,7 +55,8 @@ func TestEscapesOfAnyBytesAreKept(t *testing.T) {
 		require.True(t, rdf.Isomorphic(written, read), escaped)
 	}
 	for _, namespace := range []string{"locator/", "iri/"} {
-		for _, content := range []string{"", "<", "foo:<", "FOO:<", "foo:%7e<", "foo:a b", "foo:\x01<", "\xff<", "foo:%7E", "%7E"} {
+		for _, content := range []string{"", "<", "foo:<", "FOO:<", "foo:%7e<", "foo:a b", "foo:\x01<", "\xff<", "foo:%7E", "%7E",
+			"foo:\uFFFE<", "foo:\uFFFF<"} {
 			check(t, namespace, []byte(content))
 		}
 	}

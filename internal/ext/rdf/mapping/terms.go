@@ -106,7 +106,8 @@ func plainLocator(s string) (tmdm.Locator, bool) {
 // be written and read again, and must give the same IRI when it is written.
 func unescaped(s string) tmdm.Locator {
 	l := unhex(s, locatorNS)
-	if normal, err := iri.Normalize(l); err != nil || normal != l || written(l) != s {
+	normal, err := iri.Normalize(l)
+	if err != nil || normal != l || written(l) != s || strings.ContainsAny(l, "\uFFFE\uFFFF") { // XML has neither
 		return ""
 	}
 	return tmdm.Locator(l)
