@@ -41,14 +41,14 @@ func (p *Pages) API(w http.ResponseWriter, r *http.Request, v *store.View) error
 			if si == "" && strings.Contains(a.Path, "{") { // there is no topic to ask for
 				continue
 			}
-			command := []string{"curl -L"}
+			command := []string{texts.Curl}
 			if a.Method == http.MethodGet {
-				command = append(command, "-H 'Accept: "+a.Type+"'")
+				command = append(command, fmt.Sprintf(texts.CurlAccept, a.Type))
 			} else {
 				if a.Send == "" || a.Method == http.MethodPost {
 					command = append(command, "-X "+a.Method)
 				}
-				command = append(command, a.Send, "-H 'Authorization: Bearer TOKEN'")
+				command = append(command, a.Send, texts.CurlToken)
 			}
 			command = append(command, "'"+p.URLs.Map(c)+fill.Replace(a.Path)+"'")
 			shown = append(shown, example{a, strings.Join(strings.Fields(strings.Join(command, " ")), " ")})

@@ -34,6 +34,13 @@ var API = []Address{
 	{"POST", "/revert?si={si}&to={time}", "application/json", "", "Make a topic again what it was at a time"},
 }
 
+// Parts of the commands of examples.
+const (
+	Curl       = "curl -L"
+	CurlAccept = "-H 'Accept: %s'"
+	CurlToken  = "-H 'Authorization: Bearer TOKEN'"
+)
+
 // Graphs describes the addresses of the whole map in notations of RDF.
 const Graphs = "The whole map as it is now, in %s"
 
