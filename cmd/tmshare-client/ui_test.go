@@ -126,7 +126,7 @@ func TestUI(t *testing.T) {
 
 		a, page := b.answer(b.http.Get(b.root + "/topic.html?si=http://psi.example.org/nobody"))
 		assert.Equal(t, http.StatusNotFound, a.StatusCode)
-		assert.Contains(t, page.Text, "no source says anything of http://psi.example.org/nobody")
+		assert.Contains(t, page.Text, "No source says anything of http://psi.example.org/nobody")
 		a, _ = b.answer(b.http.Get(b.root + "/node/nope.html"))
 		assert.Equal(t, http.StatusNotFound, a.StatusCode)
 		if held {

@@ -192,7 +192,7 @@ func TestWatchBringsChanges(t *testing.T) {
 	n.run("unsubscribe", "egov")
 	code, page := fetch(t, url+"/status", "text/html")
 	assert.Equal(t, http.StatusOK, code)
-	assert.Contains(t, page, "<bdi>libraries</bdi></a></h3>")
+	assert.Contains(t, page, "<bdi>libraries</bdi></a></td>")
 	assert.NotContains(t, page, "egov")
 	_, text := fetch(t, url+"/status", "application/json")
 	assert.True(t, json.Valid([]byte(text)), text)

@@ -29,61 +29,72 @@ type counted struct {
 // The limits of what the page of a map says of the newest commits.
 const (
 	mostCommits = 10
-	mostCounted = 2000 // entries of all of them that are told apart
-	fewTopics   = 3    // of a commit that are named
+	mostCounted = 500 // entries of all of them that are told apart
+	fewTopics   = 3   // of a commit that are named
 )
 
-// commits returns the newest commits, the newest first.
+// commits returns the newest commits, the newest first, as far as the newest entries tell of them.
 func (p *Pages) commits(r *http.Request, v *store.View) (all []commit, err error) {
-	c, left := &v.Collection, mostCounted
-	for seq := v.Head; seq > v.Horizon && len(all) < mostCommits; {
-		before, err := history.BeforeCommit(v, seq)
-		if errors.Is(err, store.ErrGone) { // the log is pruned within it
-			return all, nil
-		}
+	window := max(v.Horizon, v.Head-min(v.Head, mostCounted))
+	var entries []store.Entry
+	for e, err := range v.Entries(window + 1) {
 		if err != nil {
 			return nil, err
 		}
-		last, err := v.Entry(seq)
+		entries = append(entries, e)
+	}
+	if err := v.SetCommits(entries); err != nil {
+		return nil, err
+	}
+	for end := len(entries); end > 0 && len(all) < mostCommits; {
+		first := end - 1
+		for first > 0 && entries[first-1].Commit == entries[end-1].Commit {
+			first--
+		}
+		before := history.Moment{Seq: window + uint64(first)}
+		if first > 0 {
+			before.Updated = entries[first-1].Updated
+		} else if window == 0 {
+			before.Updated = v.Created
+		} else if before, err = history.BeforeCommit(v, entries[0].Seq); err != nil {
+			if errors.Is(err, store.ErrGone) { // the log is pruned within it
+				err = nil
+			}
+			return all, err
+		}
+		made, err := p.commit(r, v, before, entries[first:end])
 		if err != nil {
 			return nil, err
 		}
-		made := commit{Updated: last.Updated, Author: last.Author, Note: last.Note,
-			Undo: p.toEdit(r, c, p.URLs.Fragment(c, last)+"/undo")}
-		made.Look = p.URLs.Map(c) + "/compare" + Ending + "?" +
-			(&comparison{From: before, To: history.Moment{Seq: seq, Updated: last.Updated}}).query()
-		n := int(seq - before.Seq)
-		if left -= n; left < 0 {
-			made.Counts = []counted{{n, texts.ChangesOf}}
-		} else if err := p.count(v, &made, before.Seq, seq); err != nil {
-			return nil, err
-		}
-		all = append(all, made)
-		seq = before.Seq
+		all, end = append(all, made), first
 	}
 	return all, nil
 }
 
-// count counts the entries of a commit by what they are, and names the topics where they are few.
-func (p *Pages) count(v *store.View, made *commit, behind, upTo uint64) error {
+// commit tells of a commit by its last entries, which may be all.
+func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, entries []store.Entry) (commit, error) {
+	c, last := &v.Collection, &entries[len(entries)-1]
+	after := history.Moment{Seq: last.Seq, Updated: last.Updated}
+	made := commit{Updated: last.Updated, Author: last.Author, Note: last.Note,
+		Look: p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query(),
+		Undo: p.toEdit(r, c, p.URLs.Fragment(c, last)+"/undo")}
+	if n := int(last.Seq - before.Seq); n > len(entries) {
+		made.Counts = []counted{{n, texts.ChangesOf}}
+		return made, nil
+	}
 	kinds := map[string]int{}
-	for e, err := range v.Entries(behind + 1) {
-		if err != nil {
-			return err
-		}
-		if e.Seq > upTo {
-			break
-		}
-		kinds[kindOfEntry(&e)]++
-		if upTo-behind > fewTopics {
+	for i := range entries {
+		e := &entries[i]
+		kinds[kindOfEntry(e)]++
+		if len(entries) > fewTopics {
 			continue
 		}
-		if err := v.SetTitle(&e); err != nil {
-			return err
+		if err := v.SetTitle(e); err != nil {
+			return made, err
 		}
-		l, err := p.linkTo(v, &e)
+		l, err := p.linkTo(v, e)
 		if err != nil {
-			return err
+			return made, err
 		}
 		made.Topics = append(made.Topics, l)
 	}
@@ -92,7 +103,7 @@ func (p *Pages) count(v *store.View, made *commit, behind, upTo uint64) error {
 			made.Counts = append(made.Counts, counted{n, kind})
 		}
 	}
-	return nil
+	return made, nil
 }
 
 // inLanguage says how many topics have names in a language.
@@ -105,12 +116,11 @@ type inLanguage struct {
 // mostListed is how many names the page of a map counts.
 const mostListed = 200_000
 
-// languagesOf returns in which languages topics have names, the one of most first. There are none where a map has no
+// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map has no
 // languages, or too many names to be counted for a page.
-func (p *Pages) languagesOf(v *store.View) (all []inLanguage, err error) {
-	tags, err := words.Languages(v.State())
-	if err != nil || len(tags) < 2 || len(tags)*v.Topics > mostListed {
-		return nil, withoutIndex(err)
+func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err error) {
+	if len(tags) < 2 || len(tags)*v.Topics > mostListed {
+		return nil, nil
 	}
 	most, mostIn := 0, ""
 	for _, tag := range tags {
@@ -133,12 +143,4 @@ func (p *Pages) languagesOf(v *store.View) (all []inLanguage, err error) {
 		}
 	}
 	return all, nil
-}
-
-// withoutIndex passes over the error that there is no index.
-func withoutIndex(err error) error {
-	if errors.Is(err, words.ErrLeftBehind) {
-		return nil
-	}
-	return err
 }

@@ -49,10 +49,11 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 		d := p.describer(v, r)
 		of := &listing{All: "?" + without(r, "type", "without", "page"),
 			Without: titleOfLanguage(r.URL.Query().Get("without"))}
-		in, err := d.listedIn(r, of)
+		tags, err := words.Languages(v.State())
 		if err != nil {
 			return nil, listingProblem(err)
 		}
+		in := d.listedIn(r, of, tags)
 		letters, err := words.Letters(v.State(), in)
 		if err != nil {
 			return nil, err
@@ -102,12 +103,10 @@ func titleOfLanguage(tag string) string {
 	return cmp.Or(terms.Word(terms.LanguageNamespace+tag), tag)
 }
 
-// letters returns links to the letters under which topics are listed, for the page of the map.
-func (d *describer) letters(r *http.Request, listing string) (all []choice, err error) {
-	in, err := d.listedIn(r, nil)
-	if err != nil {
-		return nil, withoutIndex(err)
-	}
+// letters returns links to the letters under which topics are listed, for the page of the map. There are none in a
+// store without the index. tags are the languages in which there are lists.
+func (d *describer) letters(r *http.Request, listing string, tags []string) (all []choice, err error) {
+	in := d.listedIn(r, nil, tags)
 	letters, err := words.Letters(d.v.State(), in)
 	for _, l := range letters {
 		all = append(all, choice{Title: l, URL: listing + "?" + url.Values{"in": {in}, "letter": {l}}.Encode()})
@@ -115,11 +114,11 @@ func (d *describer) letters(r *http.Request, listing string) (all []choice, err 
 	return all, err
 }
 
-// listedIn returns the language of a listing, and says in that which ones there are; nil: there is none.
-func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error) {
-	all, err := words.Languages(d.v.State())
-	if err != nil || len(all) == 0 {
-		return "", err
+// listedIn returns in which of some languages topics are to be listed. A listing is told which ones there are; nil:
+// there is none.
+func (d *describer) listedIn(r *http.Request, of *listing, all []string) (in string) {
+	if len(all) == 0 {
+		return ""
 	}
 	query := r.URL.Query()
 	in, chosen := query.Get("in"), query.Has("in")
@@ -136,7 +135,7 @@ func (d *describer) listedIn(r *http.Request, of *listing) (in string, err error
 		of.Languages = append(of.Languages, choice{cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
 			"?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
 	}
-	return in, nil
+	return in
 }
 
 // namedIn returns the topics that have a name in the language ?without=, which are to be left out.

@@ -1,11 +1,13 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -63,10 +65,14 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if of.Commits, err = p.commits(r, v); err != nil {
 			return nil, err
 		}
-		if of.Languages, err = p.languagesOf(v); err != nil {
+		tags, err := words.Languages(v.State())
+		if err != nil && !errors.Is(err, words.ErrLeftBehind) {
 			return nil, err
 		}
-		if of.Letters, err = p.describer(v, r).letters(r, of.Listing); err != nil {
+		if of.Languages, err = p.languagesOf(v, tags); err != nil {
+			return nil, err
+		}
+		if of.Letters, err = p.describer(v, r).letters(r, of.Listing, tags); err != nil {
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {

@@ -27,7 +27,7 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		types = append(types, typed{l, d.by[associationKey(a)]})
+		types = append(types, typed{l, d.by[associationKey(a)], class})
 	}
 	var instances []link
 	for a, err := range d.window(of, fragment.AsType, self) {

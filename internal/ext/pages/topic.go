@@ -63,6 +63,8 @@ type identifying struct {
 type typed struct {
 	link
 	By []string
+
+	ref fragment.Ref
 }
 
 type name struct {
@@ -198,18 +200,22 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		}
 		of.Picture, of.When = pictureOf(self, of), forField(v.Updated)
 		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
-		types, err := d.typesOf(last.TopicSI, someOf)
-		if err != nil {
-			return nil, err
-		}
-		if add := p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"); add != "" && slices.Contains(types, skos+"Concept") {
-			of.Add = add + "?under=" + web.Var(r, "key")
-		}
+		of.Add = d.toAdd(r, of)
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
 		return &page{Title: self.Title, Self: self, Path: p.Trail(c), Of: of}, d.missing()
 	})
+}
+
+// toAdd returns the address of the form of a narrower concept; "" where a topic is none, or who asks may not.
+func (d *describer) toAdd(r *http.Request, of *topic) string {
+	c := &d.v.Collection
+	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")
+	if form == "" || !slices.ContainsFunc(of.Types, func(t typed) bool { return t.ref == skos+"Concept" }) {
+		return ""
+	}
+	return form + "?under=" + web.Var(r, "key")
 }
 
 // describer describes topics of a view. It remembers what they are called.

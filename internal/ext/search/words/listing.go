@@ -155,6 +155,23 @@ const (
 	Digits  = "0–9"
 )
 
+// headingOf returns the heading of what is sorted by a key, "" where that does not tell: the letter is none of the
+// alphabet of English.
+func (a *alphabet) headingOf(key string) string {
+	switch {
+	case key < a.ascii['0']:
+		return Symbols
+	case key <= a.ascii['9'] || strings.HasPrefix(key, a.ascii['9']):
+		return Digits
+	}
+	for letter := 'a'; letter <= 'z'; letter++ {
+		if strings.HasPrefix(key, a.ascii[letter]) { // without its accent, where that makes no other letter
+			return string(unicode.ToUpper(letter))
+		}
+	}
+	return ""
+}
+
 // heading returns the letter under which a name is listed.
 func (a *alphabet) heading(name string) string {
 	a.headings.Lock()
@@ -164,17 +181,13 @@ func (a *alphabet) heading(name string) string {
 		switch {
 		case w == "" || unicode.IsSpace(r):
 			continue
-		case w < a.ascii['0']:
-			return Symbols
-		case w <= a.ascii['9']:
-			return Digits
+		}
+		if known := a.headingOf(w); known != "" {
+			return known
 		}
 		base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
-		for _, letter := range append([]rune("abcdefghijklmnopqrstuvwxyz"), base) {
-			// its accent makes no other letter, or it is sorted as several
-			if letter != r && strings.HasPrefix(w, a.rune(letter)) {
-				return string(unicode.ToUpper(letter))
-			}
+		if base != r && strings.HasPrefix(w, a.rune(base)) { // its accent makes no other letter
+			return string(unicode.ToUpper(base))
 		}
 		first := unicode.ToLower(r)
 		for _, letter := range "åäæöøñ" { // of two that are one letter in the language, the one that it writes itself
@@ -236,6 +249,10 @@ func Letters(s records.State, tag string) (all []string, err error) {
 		for entry, err := range entriesWith(s.Tx(), s.ID(), prefix, after) {
 			if err != nil {
 				return nil, err
+			}
+			word, _, _ := split(entry)
+			if heading = a.headingOf(string(word[len(prefix):])); heading != "" {
+				break
 			}
 			t, err := s.Topic(topicOf(entry))
 			if err != nil {
