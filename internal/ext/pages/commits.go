@@ -116,8 +116,8 @@ type inLanguage struct {
 // mostListed is how many names the page of a map counts.
 const mostListed = 200_000
 
-// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map has no
-// languages, or too many names to be counted for a page.
+// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
+// has no languages, or too many names to be counted for a page.
 func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err error) {
 	if len(tags) < 2 || len(tags)*v.Topics > mostListed {
 		return nil, nil
