@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/xml/scan"
@@ -260,19 +259,8 @@ func (e *Encoder) endText(name, text string) {
 // checkText fails where value has a character that XML cannot carry (XML 1.0
 // §2.2, Characters).
 func (e *Encoder) checkText(value string, construct func() string) {
-	from := write.Plain(value, write.NonASCII)
-	for i, r := range value[from:] {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(value[from+i:]); size == 1 {
-				e.fail(construct(), "the value is not valid UTF-8")
-				return
-			}
-		}
-		if !scan.IsChar(r) {
-			e.fail(construct(), "XML cannot carry the character %U: choose a notation that can, such as Turtle, N-Triples "+
-				"or JSON-LD", r)
-			return
-		}
+	if why := uncarried(value); why != "" {
+		e.fail(construct(), "%s", why)
 	}
 }
 

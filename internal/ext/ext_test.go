@@ -248,6 +248,10 @@ func TestWhatIsWrongInADocumentIsTheFaultOfWhoSendsIt(t *testing.T) {
 		{"application/rdf+xml", `<a/>`, "request body:1:"},
 		{"application/xml", `<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><topic id="a"/><topic id="b"/><association reifier="#a"/></topicMap>`, "request body:1:"},
 		{"application/xml", "\xff", "request body:1:"},
+		{"text/turtle", `<x:a> <http://www.w3.org/2000/01/rdf-schema#label> "a\u0001b" .`, "XML cannot carry the character U+0001"},
+		{"text/turtle", `<x:a> <x:p> "a\uFFFE"@en .`, "XML cannot carry the character U+FFFE"},
+		{"application/n-triples", "<x:a> <x:p> <x:b\uffff> .", "XML cannot carry the character U+FFFF"},
+		{"application/ld+json", `{"@id": "x:a", "http://schema.org/name": "a\u0000"}`, "XML cannot carry the character U+0000"},
 	} {
 		for _, path := range []string{"/topicmaps/egov", "/topicmaps/egov/dry-run", "/topicmaps/egov/topics", "/topicmaps/egov/topics/dry-run"} {
 			method := http.MethodPut
