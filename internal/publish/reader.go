@@ -116,7 +116,8 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
 	}
 	if document.Version == "" { // not XTM: what cannot be written as XTM cannot be published
 		if err := xtm.CheckCharacters(document.Map); err != nil {
-			return nil, fmt.Errorf("%s: %w. A map that is published has to be written in XTM, too: take the character out", name, err)
+			return nil, fmt.Errorf("%s: %w. A map that is published has to be written in XTM, too: take the character out",
+				name, err)
 		}
 	}
 	tallyVariants(document.Map, name, tolerated)
