@@ -17,7 +17,7 @@ var (
 	GraphNames = xtm.NewRule("graph-names", xtm.RuleText{
 		Broken: "the statements are a graph with a name",
 		Read:   "the statements are read, and the name is left out",
-		Advice: "Say that this graph is meant, with --graph, or over HTTP with ?graph=", Loses: true,
+		Advice: `A topic map has no place for it; "convert" to N-Quads or TriG keeps it`, Loses: true,
 	})
 	LanguageTags = xtm.NewRule("language-tags", xtm.RuleText{
 		Broken: "a language tag is not well-formed (BCP 47)",

@@ -34,9 +34,13 @@ const titleRDFXML = "RDF/XML"
 
 // formats returns the notations. TriG and N-Quads have several graphs; a topic map is one of them.
 func (c *choices) formats() formats.Registry {
-	inTurtle := output{turtle.Write, func(w io.Writer) statements { return turtle.NewWriter(w) }, true, true}
-	inLines := output{turtle.WriteNTriples, func(w io.Writer) statements { return turtle.NewLineWriter(w) }, true, false}
+	inTurtle := output{write: turtle.Write, stream: func(w io.Writer) statements { return turtle.NewWriter(w) },
+		ordered: true, brackets: true}
+	inLines := output{write: turtle.WriteNTriples, ordered: true,
+		stream: func(w io.Writer) statements { return turtle.NewLineWriter(w) }}
 	inXML := output{write: rdfxml.Write, stream: func(w io.Writer) statements { return rdfxml.NewWriter(w) }}
+	inTriG, inQuads := inTurtle, inLines
+	inTriG.named, inQuads.named = true, true
 	return formats.Registry{
 		c.notation(formats.Format{
 			Name: "turtle", Aliases: []string{"ttl"}, Title: "Turtle", MediaTypes: []string{"text/turtle"},
@@ -55,11 +59,11 @@ func (c *choices) formats() formats.Registry {
 		}, readJSON, output{write: jsonld.Write}),
 		c.notation(formats.Format{
 			Name: "trig", Title: "TriG", MediaTypes: []string{"application/trig"}, Endings: []string{".trig"},
-		}, readTurtle(turtle.TriG), inTurtle),
+		}, readTurtle(turtle.TriG), inTriG),
 		c.notation(formats.Format{
 			Name: "nquads", Aliases: []string{"nq"}, Title: "N-Quads", MediaTypes: []string{"application/n-quads"},
 			Endings: []string{".nq"},
-		}, readTurtle(turtle.NQuads), inLines),
+		}, readTurtle(turtle.NQuads), inQuads),
 	}
 }
 
@@ -76,6 +80,7 @@ type output struct {
 	write             func(io.Writer, []rdf.Quad) error
 	stream            func(io.Writer) statements // nil: its document needs all statements
 	ordered, brackets bool                       // statements in order make it as write does; with brackets
+	named             bool                       // a graph has its name there, where no map is made
 }
 
 func readTurtle(n turtle.Notation) reader {
@@ -169,7 +174,7 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 	return &f
 }
 
-// document reads a document to its end, and then has it used. The use returns the name of the graph that nobody chose.
+// document reads a document to its end, and then has it used. The use returns the name of the graph that is lost.
 func document(f *formats.Format, read reader, r io.Reader, o *formats.ReadOptions, each func(rdf.Quad) error,
 	use func() (string, error)) error {
 	if o.URI == "" {

@@ -30,13 +30,18 @@ func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format)
 				return nil, err
 			}
 			graphs := mapping.NewGraphs(options.Graph)
-			g := newGraph(out.brackets)
+			g := newGraph(out)
 			err = document(f, read, r, &o, func(q rdf.Quad) error {
 				if !graphs.Take(q.Graph) {
 					return nil
 				}
 				return g.add(q)
-			}, func() (string, error) { return graphs.Unchosen(), graphs.Check() })
+			}, func() (string, error) {
+				if out.named {
+					return "", graphs.Check()
+				}
+				return graphs.Name(), graphs.Check()
+			})
 			if err != nil {
 				_ = g.Close() // the error of reading is what counts
 				return nil, err
@@ -53,6 +58,8 @@ type graph struct {
 	short  *rdf.Shortener // nil: in N-Triples
 	blanks []rdf.Quad     // statements with blank nodes, as long as these are to be in brackets
 	flat   bool           // there are too many of these
+	named  bool           // the document to write has the name of the graph
+	name   rdf.Term
 	count  int
 }
 
@@ -63,16 +70,20 @@ const (
 	maxBlanks    = 50_000
 )
 
-func newGraph(brackets bool) *graph {
-	g := &graph{flat: !brackets}
+func newGraph(out output) *graph {
+	g := &graph{flat: !out.brackets, named: out.named}
 	g.rows = extsort.Sorter{Path: filepath.Join(os.TempDir(), "tmshare-"+rand.Text()), Most: sortedMemory, Unnamed: true}
-	if brackets {
+	if out.brackets {
 		g.short = &rdf.Shortener{}
 	}
 	return g
 }
 
 func (g *graph) add(q rdf.Quad) error {
+	if g.named {
+		g.name = q.Graph
+		g.flat = g.flat || g.name.Kind == rdf.Blank // its label must not be lost in brackets
+	}
 	q.Graph = rdf.Term{}
 	q.Object.Language = strings.ToLower(q.Object.Language)
 	if g.short != nil {
@@ -126,7 +137,7 @@ func (g *graph) Write(w io.Writer) error {
 		}
 		last = row.Key
 		g.count++
-		if err := to.Write(statementOf(string(row.Key))); err != nil {
+		if err := to.Write(g.statementOf(string(row.Key))); err != nil {
 			return err
 		}
 	}
@@ -135,6 +146,7 @@ func (g *graph) Write(w io.Writer) error {
 			continue
 		}
 		g.count++
+		q.Graph = g.name
 		if err := to.Write(q); err != nil {
 			return err
 		}
@@ -171,7 +183,8 @@ func appendText(key []byte, s string) []byte {
 }
 
 // statementOf returns the statement that has a key.
-func statementOf(key string) (q rdf.Quad) {
+func (g *graph) statementOf(key string) rdf.Quad {
+	q := rdf.Quad{Graph: g.name}
 	for _, t := range []*rdf.Term{&q.Subject, &q.Predicate, &q.Object} {
 		t.Kind = rdf.Kind(key[0])
 		t.Value, key = textOf(key[1:])

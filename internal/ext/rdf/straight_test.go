@@ -94,6 +94,102 @@ func TestDocumentsAreWrittenInOrder(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(straight(t, "turtle", "ntriples", `[] <x:p> 1 . _:_1_ <x:p> 1 . _:__1_ <x:p> 1 .`), "\n"))
 }
 
+// TriG and N-Quads keep the name of the graph, whether it was chosen or is the only one. All other notations lose it,
+// and so does each way through a map: that is counted.
+func TestNamesOfGraphsAreKeptOrCounted(t *testing.T) {
+	documents := map[string]string{
+		"nquads": "<x:b> <x:p> <x:c> <x:g> .\n<x:a> <x:p> _:l <x:g> .\n_:l <x:q> \"1\" <x:g> .\n",
+		"trig":   `<x:g> { <x:b> <x:p> <x:c> . <x:a> <x:p> [ <x:q> "1" ] }`,
+		"jsonld": `{"@id": "x:g", "@graph": [{"@id": "x:b", "x:p": {"@id": "x:c"}}, {"@id": "x:a", "x:p": {"x:q": "1"}}]}`,
+	}
+	const other = "\n<x:o> <x:p> <x:c> <x:h> .\n<x:o> <x:p> <x:d> .\n"
+	read := func(from, to, document string, flags ...string) (string, []string) {
+		var lost []string
+		all := with(t, flags...).All()
+		f, err := all.Named(from)
+		require.NoError(t, err)
+		into, err := all.Named(to)
+		require.NoError(t, err)
+		o := formats.ReadOptions{Options: xtm.Options{Base: "http://example.org/doc", Tolerated: func(e *xtm.SyntaxError) {
+			lost = append(lost, string(e.Rule)+" "+e.Of)
+		}}}
+		var b bytes.Buffer
+		if straight := f.Straight(into); straight != nil {
+			copied, err := straight(t.Context(), strings.NewReader(document), o)
+			require.NoError(t, err)
+			require.NoError(t, copied.Write(&b))
+			require.NoError(t, copied.Close())
+			return b.String(), lost
+		}
+		m, err := f.Read(t.Context(), strings.NewReader(document), o)
+		require.NoError(t, err)
+		_, err = into.Write(&b, m, formats.WriteOptions{})
+		require.NoError(t, err)
+		return b.String(), lost
+	}
+	counted := []string{string(rdf.GraphNames) + " x:g"}
+	for from, document := range documents {
+		for _, flags := range [][]string{nil, {"--graph", "x:g"}} {
+			written, lost := read(from, "trig", document, flags...)
+			assert.Equal(t, "\nGRAPH <x:g> {\n<x:a> <x:p> [ <x:q> \"1\" ] .\n\n<x:b> <x:p> <x:c> .\n}\n", written, from)
+			assert.Empty(t, lost, from)
+			written, lost = read(from, "nquads", document, flags...)
+			assert.Regexp(t, `^<x:a> <x:p> (_:\w+) <x:g> \.\n<x:b> <x:p> <x:c> <x:g> \.\n_:\w+ <x:q> "1" <x:g> \.\n$`, written, from)
+			assert.Empty(t, lost, from)
+			for _, to := range []string{"turtle", "ntriples", "rdfxml", "jsonld", "xtm2.1"} {
+				written, lost = read(from, to, document, flags...)
+				assert.Equal(t, counted, lost, "%s to %s, %s", from, to, flags)
+				assert.NotContains(t, written, "x:g")
+			}
+			written, lost = read(from, "nquads", document, append(flags, "--plain")...)
+			assert.Equal(t, counted, lost)
+			assert.NotContains(t, written, "x:g")
+		}
+	}
+	written, lost := read("nquads", "trig", documents["nquads"]+other, "--graph", "x:h")
+	assert.Equal(t, "\nGRAPH <x:h> {\n<x:o> <x:p> <x:c> .\n}\n", written)
+	assert.Empty(t, lost)
+	for _, to := range []string{"trig", "nquads", "turtle", "xtm2.1"} {
+		written, lost = read("nquads", to, documents["nquads"]+other, "--graph", "default")
+		assert.NotContains(t, written, "GRAPH")
+		assert.NotContains(t, written, "x:h")
+		assert.Empty(t, lost)
+	}
+	// A blank node that is the name of the graph, and of a statement too, is one: it keeps its label.
+	written, _ = read("trig", "trig", `_:g { <x:a> <x:p> _:g . _:g <x:q> [ <x:r> 1 ] }`)
+	assert.True(t, rdf.Isomorphic(statementsOf(t, "nquads", "<x:a> <x:p> _:g _:g .\n_:g <x:q> _:b _:g .\n_:b <x:r> \"1\"^^<"+rdf.XSD+"integer> _:g .\n"),
+		statementsOf(t, "trig", written)), written)
+}
+
+// The documents of the W3C with one graph come back with its name.
+func TestDocumentsKeepTheNamesOfTheirGraphs(t *testing.T) {
+	kept := 0
+	for suite, from := range map[string]string{"rdf-trig": "trig", "rdf-n-quads": "nquads"} {
+		s := w3c.Open(t, "../../../../shared/conformance/w3c-rdf11.tar.gz", suite)
+		for _, c := range s.Cases {
+			if c.Negative() {
+				continue
+			}
+			var want []rdf.Quad
+			document, graphs := string(s.File(c.Action)), map[rdf.Term]bool{}
+			of := map[string]turtle.Notation{"trig": turtle.TriG, "nquads": turtle.NQuads}[from]
+			require.NoError(t, turtle.Read(strings.NewReader(document), of, turtle.Options{Base: "http://example.org/doc"}, func(q rdf.Quad) error {
+				graphs[q.Graph] = true
+				want = append(want, q)
+				return nil
+			}), c.Name)
+			if len(graphs) != 1 || graphs[rdf.Term{}] {
+				continue
+			}
+			kept++
+			for _, to := range []string{"trig", "nquads"} {
+				assert.True(t, rdf.Isomorphic(want, statementsOf(t, to, straight(t, from, to, document))), "%s to %s", c.Name, to)
+			}
+		}
+	}
+	require.Greater(t, kept, 20)
+}
+
 // A document whose statements are more than fit into memory, or whose blank nodes are too many for brackets, is written
 // as a small one is. No file is left.
 func TestLargeDocumentsAreWrittenStraight(t *testing.T) {

@@ -52,7 +52,8 @@ func (w *Writer) Close() error {
 	return w.out.Flush()
 }
 
-// LineWriter writes statements as they come, in N-Triples. The first error ends it.
+// LineWriter writes statements as they come, in N-Triples, or in N-Quads where their graph has
+// a name. The first error ends it.
 type LineWriter struct{ out *bufio.Writer }
 
 // NewLineWriter returns a LineWriter of a document.

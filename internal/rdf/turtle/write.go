@@ -22,6 +22,10 @@ func writeLine(out *bufio.Writer, q rdf.Quad) {
 		writeTerm(out, *t, nil)
 		out.WriteByte(' ')
 	}
+	if q.Graph.Kind != rdf.None {
+		writeTerm(out, q.Graph, nil)
+		out.WriteByte(' ')
+	}
 	out.WriteString(".\n")
 }
 
@@ -39,8 +43,8 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	return to.Close()
 }
 
-// Ordered writes statements that come in the order of [rdf.Sorted], each once, as Write does. Its memory does not grow
-// with the graph. The first error ends it.
+// Ordered writes statements that come in the order of [rdf.Sorted], each once, as Write does. The graph that they have
+// may have a name: that is TriG. Its memory does not grow with the graph. The first error ends it.
 type Ordered struct {
 	writer
 	last   rdf.Quad
@@ -67,6 +71,11 @@ func (w *writer) declare(name string) {
 
 // Write writes a statement.
 func (w *Ordered) Write(q rdf.Quad) error {
+	if q.Graph != w.last.Graph {
+		w.WriteString("\nGRAPH ")
+		writeTerm(w.Writer, q.Graph, nil)
+		w.WriteString(" {")
+	}
 	if q.Subject != w.last.Subject {
 		w.end()
 		w.nested = q.Subject.Kind == rdf.Blank && w.nesting.nested(q.Subject.Value)
@@ -107,6 +116,9 @@ func (w *Ordered) end() {
 // Close writes what is left.
 func (w *Ordered) Close() error {
 	w.end()
+	if w.last.Graph.Kind != rdf.None {
+		w.WriteString("}\n")
+	}
 	return w.Flush()
 }
 

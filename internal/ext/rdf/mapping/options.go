@@ -87,6 +87,7 @@ func (e *GraphsError) Error() string {
 type Graphs struct {
 	wanted string // "": there is one
 	last   rdf.Term
+	read   rdf.Term // the name of the one that is read
 	seen   map[rdf.Term]bool
 	more   int // beyond maxGraphs
 }
@@ -109,10 +110,11 @@ func (g *Graphs) Take(name rdf.Term) bool {
 			g.more++
 		}
 	}
-	if g.wanted == "" {
-		return len(g.seen) == 1
+	taken := g.wanted == "" && len(g.seen) == 1 || nameOf(name) == g.wanted
+	if taken {
+		g.read = name
 	}
-	return nameOf(name) == g.wanted
+	return taken
 }
 
 func nameOf(g rdf.Term) string {
@@ -125,13 +127,12 @@ func nameOf(g rdf.Term) string {
 	return "_:" + g.Value
 }
 
-// Unchosen returns the name of the graph that was read where it has one that nobody chose: no topic map has a place for
-// it. Else it returns "".
-func (g *Graphs) Unchosen() string {
-	if g.wanted != "" || g.last.Kind == rdf.None {
+// Name returns the name of the graph that was read, "" for the default graph.
+func (g *Graphs) Name() string {
+	if g.read.Kind == rdf.None {
 		return ""
 	}
-	return nameOf(g.last)
+	return nameOf(g.read)
 }
 
 // Check returns an error, a *[GraphsError], where there is no graph to read. A document without statements has the

@@ -96,8 +96,8 @@ func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 	return b.m, b.m.Normalize(ctx)
 }
 
-// GraphName is [Graphs.Unchosen] of the document.
-func (b *Builder) GraphName() string { return b.graphs.Unchosen() }
+// GraphName is [Graphs.Name] of the document.
+func (b *Builder) GraphName() string { return b.graphs.Name() }
 
 // reading is the second look at the statements.
 type reading struct {
