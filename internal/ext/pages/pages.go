@@ -162,10 +162,13 @@ func forReaders(r *http.Request) bool {
 }
 
 // beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
-// others by h.
+// others by h: an address that names a form, and one that asks for the data, as the links of pages do.
 func (p *Pages) beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if web.Var(r, web.EndingVar) != "" || strings.HasSuffix(r.URL.Path, Ending) { // a form that was asked for
+			return h(w, r)
+		}
+		if r.URL.Query().Get(layout.As) == layout.Data {
 			return h(w, r)
 		}
 		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs

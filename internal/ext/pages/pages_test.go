@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 		}
 		seen[at] = true
 		if path, _, _ := strings.Cut(at, "?"); !strings.HasSuffix(path, pages.Ending) {
+			opensAsItSays(t, n, at)
 			a := n.Get(at)
 			if a.StatusCode == http.StatusSeeOther { // an identifier that was given here
 				todo = append(todo, a.Header.Get("Location"))
@@ -65,6 +67,22 @@ func TestAllPagesAreLinked(t *testing.T) {
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib/fragments", "/topicmaps/lib/types.html"} {
 		assert.True(t, seen[n.URL(path)], path)
 	}
+}
+
+// opensAsItSays follows a link as a browser does: one that names a form, or asks for data, opens that, and any other one
+// a page.
+func opensAsItSays(t *testing.T, n *served.Node, link string) {
+	t.Helper()
+	u, err := url.Parse(link)
+	require.NoError(t, err)
+	form := path.Ext(u.Path)
+	data := u.Query().Get("as") == "data" || form != "" && len(form) < 7 || strings.HasPrefix(u.Path, "/.well-known/")
+	a := n.Get(link, firefox...)
+	for hops := 0; a.StatusCode == http.StatusSeeOther && hops < 5; hops++ {
+		a = n.Get(a.Header.Get("Location"), firefox...)
+	}
+	assert.Equal(t, http.StatusOK, a.StatusCode, link)
+	assert.Equal(t, data, a.MediaType() != "text/html", "%s is %s", link, a.MediaType())
 }
 
 // Browsers are led to pages, programs get what they got before.

@@ -276,7 +276,7 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	if d.past == nil {
 		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()
 		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
-			link{Title: texts.JSONChanges, URL: changes})
+			link{Title: texts.JSONChanges, URL: layout.ToData(changes)})
 	}
 	if d.after == nil && d.before == 0 {
 		if err := d.expect(t.Mentions); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/text/language"
@@ -37,6 +38,22 @@ type Link struct {
 	Notation string // of a concept (SKOS): where there is one, it counts for the order, and then the title
 }
 
+// As is the parameter by which a link of a page leads a browser to a document itself, and not to its page, and Data its
+// value.
+const (
+	As   = "as"
+	Data = "data"
+)
+
+// ToData returns the address of a document for a link that a browser follows.
+func ToData(address string) string {
+	separator := "?"
+	if strings.Contains(address, separator) {
+		separator = "&"
+	}
+	return address + separator + As + "=" + Data
+}
+
 // MediaType is that of pages.
 const MediaType = "text/html; charset=utf-8"
 
@@ -61,6 +78,7 @@ func Parse(files ...string) *template.Template {
 // funcs are what templates call.
 var funcs = template.FuncMap{
 	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
+	"data":   ToData,
 	"number": func(i int) int { return i + 1 },
 	"time":   timeOf, "at": timeOf, "count": plot.Number, "cut": Cut, "message": Message,
 	"dir":     direction,
