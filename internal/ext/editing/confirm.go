@@ -138,11 +138,11 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	switch refused := of.refused(err); {
 	case refused:
 	case errors.Is(err, errGone):
-		return pages.SeeOther(w, r, e.page(t)) // which says so
+		return e.SeeOther(w, r, e.page(t)) // which says so
 	case err != nil && !other:
 		return err
 	case sent && !other && t.state == d.State:
-		return pages.SeeOther(w, r, e.page(t))
+		return e.SeeOther(w, r, e.page(t))
 	}
 	of.resent, of.plan, of.Author, of.Note, of.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
 	of.Topic = pages.Link{Title: t.title, URL: e.page(t)}

@@ -130,7 +130,7 @@ func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, "")
 		if errors.Is(err, errGone) {
-			return pages.SeeOther(w, r, e.page(t)) // which says so
+			return e.SeeOther(w, r, e.page(t)) // which says so
 		}
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 		return e.View(r, func(v *store.View) error {
 			t, err := find(r, v, fragment.Ref(d.Identifier))
 			if errors.Is(err, errGone) {
-				return pages.SeeOther(w, r, e.page(t))
+				return e.SeeOther(w, r, e.page(t))
 			}
 			if err != nil {
 				return err

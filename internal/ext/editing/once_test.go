@@ -60,18 +60,3 @@ func TestFormsWithNothingInThem(t *testing.T) {
 		assert.Contains(t, served.TextOf(t, a), "The name is empty")
 	}
 }
-
-// A person who signs in by another name of the machine is led to the one of the pages: cookies are of one name.
-func TestSigningInByAnotherNameOfTheMachine(t *testing.T) {
-	t.Parallel()
-	n, b := served.Editor(t, served.Small())
-	port := n.BaseURL[len("http://127.0.0.1:"):]
-	a := served.Record(n.Server, "/sign-in.html?to=%2Ftopicmaps%2Fm.html", "Host", "localhost:"+port)
-	assert.Equal(t, http.StatusSeeOther, a.Code)
-	assert.Equal(t, n.URL("/sign-in.html?to=%2Ftopicmaps%2Fm.html"), a.Header().Get("Location"))
-	for _, host := range []string{"maps.example.org", "localhost:1", "localhost"} {
-		assert.Equal(t, http.StatusOK, served.Record(n.Server, "/sign-in.html", "Host", host).Code, host)
-	}
-	assert.Contains(t, served.TextOf(t, b.Do("/topicmaps.html", nil)), "You are signed in")
-	assert.NotContains(t, n.Page("/topicmaps.html").Text, "You are signed in")
-}

@@ -139,7 +139,7 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 		return e.preview(w, r, t, p, d, false)
 	}
 	d.published = e.page(t)
-	return pages.SeeOther(w, r, d.published)
+	return e.SeeOther(w, r, d.published)
 }
 
 // refused shows the form again, with what is wrong.
@@ -147,7 +147,7 @@ func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.R
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, self)
 		if errors.Is(err, errGone) {
-			return pages.SeeOther(w, r, e.page(t))
+			return e.SeeOther(w, r, e.page(t))
 		}
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func (e *editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
 		return r.Context().Err()
 	}
 	if of.page != "" {
-		return pages.SeeOther(w, r, of.page)
+		return e.SeeOther(w, r, of.page)
 	}
 	return e.carryOut(w, r, d, false)
 }

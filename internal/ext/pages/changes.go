@@ -169,7 +169,7 @@ func (p *Pages) Document(w http.ResponseWriter, r *http.Request, v *store.View) 
 		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", c.OpenDocument())
 	}
 	first, size := c.Document(n)
-	return SeeOther(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10))
+	return p.SeeOther(w, r, p.URLs.Fragments(c)+Ending+"?before="+strconv.FormatUint(first+size, 10))
 }
 
 // History leads from the page of a history to that of the changes, or, with ?si=, to that of the topic, which has its
@@ -187,7 +187,7 @@ func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) e
 	if len(given) > 0 {
 		to += "?" + given.Encode()
 	}
-	return SeeOther(w, r, to)
+	return p.SeeOther(w, r, to)
 }
 
 // newestOf leads from a page of older changes to the first one.

@@ -20,7 +20,7 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 	if path == nil {
 		path = p.Trail(nil)
 	}
-	if err := p.execute(&b, name, &page{Title: title, Path: path, Of: of}); err != nil {
+	if err := p.execute(&b, r, name, &page{Title: title, Path: path, Of: of}); err != nil {
 		return err
 	}
 	head(w)

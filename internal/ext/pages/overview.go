@@ -92,5 +92,5 @@ func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) erro
 	if at := r.URL.Query().Get("at"); at != "" {
 		to += "?" + url.Values{"at": {at}}.Encode()
 	}
-	return SeeOther(w, r, to)
+	return p.SeeOther(w, r, to)
 }

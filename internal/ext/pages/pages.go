@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -42,7 +43,8 @@ type Pages struct {
 
 // tag returns one for what is made of a state of a collection in answer to a request, in the languages of who asks.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
-	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(languages(r, c), ","))
+	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(languages(r, c), ",")+"\x00"+
+		p.root(r))
 }
 
 // templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
@@ -101,7 +103,7 @@ func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Col
 			made.Search = p.searchField(c, "")
 		}
 		var b bytes.Buffer
-		err = p.execute(&b, name, made)
+		err = p.execute(&b, r, name, made)
 		return b.Bytes(), err
 	})
 }
@@ -109,7 +111,9 @@ func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Col
 // writeEachTime answers with a page that depends on more than the state of a collection. Its ETag is made of its bytes.
 func (p *Pages) writeEachTime(w http.ResponseWriter, r *http.Request, name string, made *page) error {
 	head(w)
-	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error { return p.execute(w, name, made) })
+	return p.Answers.WriteSmall(w, r, MediaType, "no-cache", func(w io.Writer) error {
+		return p.execute(w, r, name, made)
+	})
 }
 
 func head(w http.ResponseWriter) {
@@ -117,9 +121,36 @@ func head(w http.ResponseWriter) {
 	w.Header().Set("Vary", "Accept-Encoding, Accept-Language")
 }
 
-func (p *Pages) execute(w io.Writer, name string, made *page) error {
+func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
 	made.Style = p.styleURL()
-	return templates()[name].Execute(w, made)
+	root := p.root(r)
+	if root == "" {
+		return templates()[name].Execute(w, made)
+	}
+	var b bytes.Buffer
+	if err := templates()[name].Execute(&b, made); err != nil {
+		return err
+	}
+	own := b.Bytes()
+	for _, attribute := range []string{` href="`, ` action="`} {
+		own = bytes.ReplaceAll(own, []byte(attribute+string(p.URLs)+"/"), []byte(attribute+root))
+	}
+	_, err := w.Write(own)
+	return err
+}
+
+// root returns what relative references from a page to others begin with, "" for a request that was sent to the public
+// URL of the server. Elsewhere, such as behind a tunnel, links and forms stay with the host that was asked.
+func (p *Pages) root(r *http.Request) string {
+	base, err := url.Parse(string(p.URLs))
+	if err != nil || r.Host == base.Host {
+		return ""
+	}
+	path := strings.TrimPrefix(r.URL.EscapedPath(), base.EscapedPath())
+	if depth := strings.Count(path, "/") - 1; depth > 0 {
+		return strings.Repeat("../", depth)
+	}
+	return "./"
 }
 
 func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + layout.StyleName }
@@ -141,7 +172,7 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 	if !forReaders(r) {
 		to += Ending
 	}
-	return SeeOther(w, r, to)
+	return p.SeeOther(w, r, to)
 }
 
 // Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
@@ -151,7 +182,7 @@ func (p *Pages) Alone(h web.Handler) web.Handler {
 		if !forReaders(r) {
 			return h(w, r)
 		}
-		return SeeOther(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending))
+		return p.SeeOther(w, r, string(p.URLs)+strings.TrimSuffix(r.URL.EscapedPath(), Ending))
 	}
 }
 
@@ -179,7 +210,7 @@ func (p *Pages) beside(h web.Handler) web.Handler {
 		if r.URL.RawQuery != "" {
 			to += "?" + r.URL.RawQuery
 		}
-		return SeeOther(w, r, to)
+		return p.SeeOther(w, r, to)
 	}
 }
 
@@ -243,7 +274,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	head(w)
 	w.WriteHeader(problem.Status)
 	if r.Method != http.MethodHead {
-		_ = p.execute(w, "problem", made) // the client has gone
+		_ = p.execute(w, r, "problem", made) // the client has gone
 	}
 	return true
 }

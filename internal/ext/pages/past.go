@@ -37,7 +37,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	var moved *history.MovedError
 	was, err := history.Was(v, last.TopicSI, moment)
 	if errors.As(err, &moved) {
-		return SeeOther(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at))
+		return p.SeeOther(w, r, p.URLs.Topic(&v.Collection, moved.Topic)+Ending+"?at="+url.QueryEscape(at))
 	}
 	if err != nil {
 		return err

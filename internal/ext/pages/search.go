@@ -149,7 +149,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		return err
 	}
 	if to != "" {
-		return SeeOther(w, r, p.URLs.Topic(c, to)+Ending)
+		return p.SeeOther(w, r, p.URLs.Topic(c, to)+Ending)
 	}
 	return p.write(w, r, c, "search", func() (*page, error) {
 		found, err := p.find(v, a)

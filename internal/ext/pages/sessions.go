@@ -166,16 +166,16 @@ func foreign(base addresses.Base) error {
 		"the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
 }
 
-// isOwn reports whether an origin is that of this server. One on this machine alone has several names.
+// isOwn reports whether an origin is that of this server: of its public URL, or of the host that was asked. What leads a
+// browser to this server by a name of its own has neither a session here nor the code of one.
 func (s *Sessions) isOwn(origin, host string) bool {
 	base, err := url.Parse(string(s.URLs))
 	if err != nil {
 		return false
 	}
-	if iri.SameDocument(origin, base.Scheme+"://"+base.Host) {
-		return true
-	}
-	return web.IsLoopback(base.Host) && web.IsLoopback(host) && origin == base.Scheme+"://"+host
+	from, err := url.Parse(origin)
+	named := err == nil && from.Host == host && (len(s.Writers) > 0 || from.Scheme == base.Scheme)
+	return named || iri.SameDocument(origin, base.Scheme+"://"+base.Host)
 }
 
 // MayEdit says why a request may not use forms: they take the session of a token that may write, or a browser on this

@@ -24,8 +24,8 @@ const challenge = `Bearer realm="tmshare"`
 // routes adds the page to sign in.
 func (s *Sessions) routes(handle func(path string, h web.Handler, methods ...string)) {
 	anybody := func(*http.Request) error { return nil }
-	handle(Address, s.private(anybody, s.here(s.page)), "GET", "HEAD")
-	handle(Address, s.private(anybody, s.here(s.sent)), "POST")
+	handle(Address, s.private(anybody, s.page), "GET", "HEAD")
+	handle(Address, s.private(anybody, s.sent), "POST")
 }
 
 // Form makes a handler of a page with a form. may says why a request may not use it. What is sent is there in PostForm,
@@ -42,24 +42,6 @@ func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handle
 		}
 		return h(w, r)
 	})
-}
-
-// here makes a handler that leads from another name of this machine, such as localhost, to the one that all pages lead
-// to: a cookie is of one name. Where a proxy may have changed the name, nobody is led, as that could go on for ever.
-func (s *Sessions) here(h web.Handler) web.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		base, err := url.Parse(string(s.URLs))
-		if err != nil || r.Host == base.Host || !web.IsLoopback(base.Host) || !web.IsLoopback(r.Host) ||
-			portOf(r.Host) != base.Port() || web.PassedOn(r) != "" {
-			return h(w, r)
-		}
-		return SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.Query().Get("to")))
-	}
-}
-
-func portOf(host string) string {
-	_, port, _ := strings.Cut(host[strings.LastIndex(host, "]")+1:], ":")
-	return port
 }
 
 // private makes a handler whose answers are for one person.
@@ -107,7 +89,7 @@ func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
 	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	return SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI())) == nil
+	return s.SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI())) == nil
 }
 
 // backTo returns where a page leads that has led to the page to sign in: an address of this server, whatever it is.
@@ -176,7 +158,7 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if len(of.Kept) > 0 {
 		return s.again(w, r, of, code)
 	}
-	return SeeOther(w, r, s.backTo(of.To))
+	return s.SeeOther(w, r, s.backTo(of.To))
 }
 
 func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
@@ -186,12 +168,12 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	gone := s.cookieOf("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
-	return SeeOther(w, r, s.URLs.Overview()+Ending)
+	return s.SeeOther(w, r, s.URLs.Overview()+Ending)
 }
 
-// SeeOther leads to another page, in the language that was asked for. Nothing is kept of that: the answer may be
-// another one for somebody else.
-func SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
+// SeeOther leads to another page, in the language that was asked for, of the host that was asked. Nothing is kept of
+// that: the answer may be another one for somebody else.
+func (p *Pages) SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	if lang := r.URL.Query().Get("lang"); lang != "" {
 		if at, err := url.Parse(to); err == nil && !at.Query().Has("lang") {
@@ -201,7 +183,13 @@ func SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 			to = at.String()
 		}
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	if root := p.root(r); root != "" {
+		if own, ok := strings.CutPrefix(to, string(p.URLs)+"/"); ok {
+			to = root + own
+		}
+	}
+	w.Header().Set("Location", to) // net/http would resolve it in the path that it sees, which a proxy may have cut
+	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 

@@ -158,7 +158,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		return err
 	}
 	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
-		return SeeOther(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending)
+		return p.SeeOther(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending)
 	}
 	c, d := &v.Collection, p.describer(v, r)
 	d.self = p.URLs.Topic(c, last.TopicSI) + Ending
