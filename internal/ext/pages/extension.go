@@ -66,6 +66,7 @@ func (p *Pages) routes(get func(path string, h web.Handler)) {
 	get("/", p.Home)
 	get("/about", p.Home)
 	get("/pages/{name}", p.Style)
+	get("/favicon.ico", noIcon)
 	get("/topicmaps"+Ending, p.Alone(p.Overview))
 
 	of := func(path string, h func(http.ResponseWriter, *http.Request, *store.View) error) {

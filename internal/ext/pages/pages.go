@@ -166,6 +166,13 @@ func (p *Pages) Style(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// noIcon answers browsers that ask for an icon without being told of one: there is none, which is no error.
+func noIcon(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // Home leads from the root of the server to the overview.
 func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 	to := p.URLs.Overview()

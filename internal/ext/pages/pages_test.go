@@ -432,3 +432,9 @@ func TestPagesOfThePast(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, n.Get(now+"?at=yesterday").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.Get(now+"?at=2001-01-01").StatusCode)
 }
+
+// Browsers ask for an icon, which is no error.
+func TestThereIsNoIcon(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, http.StatusNoContent, served.Start(t).Get("/favicon.ico", firefox...).StatusCode)
+}

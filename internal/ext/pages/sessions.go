@@ -166,8 +166,8 @@ func foreign(base addresses.Base) error {
 		"the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
 }
 
-// isOwn reports whether an origin is that of this server: of its public URL, or of the host that was asked. What leads a
-// browser to this server by a name of its own has neither a session here nor the code of one.
+// isOwn reports whether an origin is that of this server: of its public URL, or of the host that was asked. What leads
+// a browser to this server by a name of its own has neither a session here nor the code of one.
 func (s *Sessions) isOwn(origin, host string) bool {
 	base, err := url.Parse(string(s.URLs))
 	if err != nil {
