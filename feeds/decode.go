@@ -1,6 +1,7 @@
 package feeds
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/otherformat"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/xml/read"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
@@ -78,7 +80,7 @@ func (d *decoder) readFeed() error {
 	if err != nil {
 		return err
 	}
-	f.Rendering = d.number(attrRendering)
+	f.Language, f.Rendering = d.language(""), d.number(attrRendering)
 	var updated, prefix string
 	err = d.children(func(n name) (err error) {
 		switch n {
@@ -87,9 +89,9 @@ func (d *decoder) readFeed() error {
 		case name{NamespaceAtom, "updated"}:
 			return d.once(&updated, "updated")
 		case name{NamespaceAtom, "title"}:
-			f.Title, err = d.textConstruct()
+			f.Title, f.TitleLanguage, err = d.textConstruct(f.Language)
 		case name{NamespaceAtom, "subtitle"}:
-			f.Subtitle, err = d.textConstruct()
+			f.Subtitle, f.SubtitleLanguage, err = d.textConstruct(f.Language)
 		case name{NamespaceAtom, "generator"}:
 			f.Generator, err = d.lineOfText()
 		case name{NamespaceAtom, "author"}:
@@ -108,8 +110,8 @@ func (d *decoder) readFeed() error {
 			switch n.meaning() {
 			case elemPrefix:
 				return d.once(&prefix, n.local)
-			case elemCheckpoint:
-				f.Checkpoint, err = d.lines(elemCheckpoint)
+			case elemCheckpoint: // its line breaks matter
+				f.Checkpoint, err = d.bounded(elemCheckpoint, func(s string) string { return strings.Trim(s, whiteSpace) })
 				return err
 			case elemKey:
 				return d.once(&f.Key, elemKey)
@@ -154,7 +156,7 @@ func (d *decoder) entry(base string) error {
 	d.fault = nil
 
 	e := Entry{Commit: d.number(attrCommit), Omits: d.states(attrOmits, omitsInstances),
-		Rendering: cmp.Or(d.number(attrRendering), d.feed.Rendering)}
+		Rendering: cmp.Or(d.number(attrRendering), d.feed.Rendering), Language: d.language(d.feed.Language)}
 	var updated, state string
 	var tmshare, sdshare bool // an element of that dialect names the topic
 	base, err := d.base(base)
@@ -168,10 +170,10 @@ func (d *decoder) entry(base string) error {
 		case name{NamespaceAtom, "updated"}:
 			return d.once(&updated, "updated")
 		case name{NamespaceAtom, "title"}:
-			e.Title, err = d.textConstruct()
+			e.Title, _, err = d.textConstruct(e.Language)
 			return err
 		case name{NamespaceAtom, "summary"}:
-			e.Summary, err = d.textConstruct()
+			e.Summary, e.SummaryLanguage, err = d.textConstruct(e.Language)
 			return err
 		case name{NamespaceAtom, "author"}:
 			return d.author(&e.Author)
@@ -335,24 +337,15 @@ func (d *decoder) once(dst *string, element string) error {
 
 // identifier reads the text of an element that has no children, joined where
 // it is wrapped.
-func (d *decoder) identifier(element string) (string, error) {
-	s, nested, err := d.text()
-	if nested {
-		d.invalid(element, "has child elements")
-	}
-	if s = unwrap(s); err == nil && len(s) > d.limits.MaxLocator {
-		err = d.TooMany("MaxLocator", d.limits.MaxLocator)
-	}
-	return s, err
-}
+func (d *decoder) identifier(element string) (string, error) { return d.bounded(element, unwrap) }
 
-// lines reads the text of an element that has no children, whose line breaks matter.
-func (d *decoder) lines(element string) (string, error) {
+// bounded reads what trim leaves of the text of an element that has no children.
+func (d *decoder) bounded(element string, trim func(string) string) (string, error) {
 	s, nested, err := d.text()
 	if nested {
 		d.invalid(element, "has child elements")
 	}
-	if s = strings.Trim(s, whiteSpace); err == nil && len(s) > d.limits.MaxLocator {
+	if s = trim(s); err == nil && len(s) > d.limits.MaxLocator {
 		err = d.TooMany("MaxLocator", d.limits.MaxLocator)
 	}
 	return s, err
@@ -363,14 +356,28 @@ func (d *decoder) lineOfText() (string, error) {
 	return line(s), err
 }
 
-// textConstruct reads a text construct (RFC 4287 §3.1) of any type as text.
-func (d *decoder) textConstruct() (string, error) {
+// textConstruct reads a text construct (RFC 4287 §3.1) of any type as text, and its language, if that is not the one
+// around.
+func (d *decoder) textConstruct(around string) (text, language string, err error) {
 	kind := d.attr("type")
+	if language = d.language(around); language == around {
+		language = ""
+	}
 	s, _, err := d.text()
 	if strings.EqualFold(kind, "html") {
 		s = plain(s)
 	}
-	return line(s), err
+	return line(s), language, err
+}
+
+// language returns the language of the element that started. Where it states none that is well-formed, it is that of
+// its parent.
+func (d *decoder) language(parent string) string {
+	value, _ := d.Attr(namespaceXML, "lang")
+	if tag, err := titles.ParseLanguage(string(bytes.Trim(value, whiteSpace))); err == nil {
+		return tag
+	}
+	return parent
 }
 
 func (d *decoder) time(s string) time.Time {

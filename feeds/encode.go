@@ -55,10 +55,11 @@ func (f *Feed) EncodeWith(w io.Writer, entries iter.Seq2[Entry, error]) error {
 func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	e := newEncoder(w)
 	e.root("feed")
+	e.raw(language(f.Language, ""))
 	e.number(attrRendering, f.Rendering)
 	e.raw(">\n")
-	e.line(1, "title", f.Title)
-	e.line(1, "subtitle", f.Subtitle)
+	e.text(1, "title", language(f.TitleLanguage, f.Language), line(f.Title))
+	e.text(1, "subtitle", language(f.SubtitleLanguage, f.Language), line(f.Subtitle))
 	e.element(1, "id", f.ID)
 	e.element(1, "updated", FormatTime(f.Updated))
 	e.author(1, f.Author)
@@ -78,7 +79,7 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 			return err
 		}
 		e.raw("  <entry")
-		e.entry(2, entry, f.Rendering)
+		e.entry(2, entry, f)
 		e.raw("  </entry>\n")
 	}
 	e.raw("</feed>\n")
@@ -94,7 +95,7 @@ func (e *Entry) Encode(w io.Writer) error {
 	}
 	enc := newEncoder(w)
 	enc.root("entry")
-	enc.entry(1, e, 0)
+	enc.entry(1, e, new(Feed))
 	enc.raw("</entry>\n")
 	return enc.w.Flush()
 }
@@ -115,10 +116,11 @@ func (e encoder) root(local string) {
 		"\n  " + `xmlns:own="` + NamespaceOwn + `"`)
 }
 
-// entry writes the rest of an entry, whose start tag lacks its end. It is in a feed that states a rendering, or 0.
-func (e encoder) entry(indent int, entry *Entry, rendering uint64) {
+// entry writes the rest of an entry, whose start tag lacks its end. What the feed states of it is not repeated.
+func (e encoder) entry(indent int, entry *Entry, in *Feed) {
+	e.raw(language(entry.Language, in.Language))
 	e.number(attrCommit, entry.Commit)
-	if entry.Rendering != rendering {
+	if entry.Rendering != in.Rendering {
 		e.number(attrRendering, entry.Rendering)
 	}
 	if entry.Omits {
@@ -129,7 +131,7 @@ func (e encoder) entry(indent int, entry *Entry, rendering uint64) {
 	e.element(indent, "id", entry.ID)
 	e.element(indent, "updated", FormatTime(entry.Updated))
 	e.author(indent, entry.Author)
-	e.line(indent, "summary", entry.Summary)
+	e.text(indent, "summary", language(entry.SummaryLanguage, entry.Language), line(entry.Summary))
 	e.links(indent, entry.Links)
 	for _, si := range entry.TopicSI {
 		e.element(indent, "tmshare:"+elemTopicSI, iri.Escape(si))
@@ -201,14 +203,26 @@ func (e encoder) mark(name string, present bool) {
 // line writes an element with text for people, if there is any.
 func (e encoder) line(indent int, name, text string) { e.element(indent, name, line(text)) }
 
+// language returns the attribute that states a language, or "" where it is that of what is around.
+func language(tag, around string) string {
+	if tag == "" || tag == around {
+		return ""
+	}
+	return ` xml:lang="` + tag + `"`
+}
+
 // element writes an element with text, if there is any.
-func (e encoder) element(indent int, name, text string) {
+func (e encoder) element(indent int, name, text string) { e.text(indent, name, "", text) }
+
+// text writes an element with text, if there is any, and with an attribute.
+func (e encoder) text(indent int, name, attribute, text string) {
 	if text == "" {
 		return
 	}
 	e.indent(indent)
 	e.raw("<")
 	e.raw(name)
+	e.raw(attribute)
 	e.raw(">")
 	e.escape(text)
 	e.raw("</")

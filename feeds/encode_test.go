@@ -2,6 +2,7 @@ package feeds
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -240,7 +241,7 @@ func TestRoundTrip(t *testing.T) {
 func drawFeed(t *rapid.T) *Feed {
 	text := rapid.Map(rapid.String(), line)
 	nonEmpty := func(s string) bool { return s != "" }
-	title := text.Filter(nonEmpty)
+	title, language := text.Filter(nonEmpty), rapid.SampledFrom([]string{"", "fi", "sv-fi", "i-klingon"})
 	locator := rapid.Custom(func(t *rapid.T) string {
 		return normalized(rapid.SampledFrom([]string{"http://a/", "urn:x:", "HTTP://b.example/c?"}).Draw(t, "scheme") +
 			rapid.StringOf(rapid.SampledFrom([]rune("ab/#?&;<>\"'%20~+7é\U0001F600"))).Draw(t, "rest"))
@@ -264,7 +265,13 @@ func drawFeed(t *rapid.T) *Feed {
 		ID: url.Draw(t, "id"), Title: title.Draw(t, "title"), Subtitle: text.Draw(t, "subtitle"),
 		Author: title.Draw(t, "author"), Generator: text.Draw(t, "generator"), Updated: when.Draw(t, "updated"),
 		Links:   links(Link{Rel: "self", Href: url.Draw(t, "self")}, Link{Rel: "current", Href: url.Draw(t, "current")}),
-		Archive: rapid.Bool().Draw(t, "archive"),
+		Archive: rapid.Bool().Draw(t, "archive"), Language: language.Draw(t, "language"),
+	}
+	another := func(around string) string { // "" where it is the same
+		return strings.TrimPrefix(language.Draw(t, "another"), around)
+	}
+	if f.TitleLanguage = another(f.Language); f.Subtitle != "" {
+		f.SubtitleLanguage = another(f.Language)
 	}
 	if rapid.Bool().Draw(t, "prefixed") {
 		f.ServerSrcLocatorPrefix = normalized(locator.Draw(t, "prefix") + "/")
@@ -273,7 +280,10 @@ func drawFeed(t *rapid.T) *Feed {
 		e := Entry{
 			ID: url.Draw(t, "id"), Title: title.Draw(t, "title"), Summary: text.Draw(t, "summary"),
 			Author: text.Draw(t, "author"), Updated: when.Draw(t, "updated"),
-			Links: links(Link{Rel: "alternate", Href: url.Draw(t, "alternate")}),
+			Links: links(Link{Rel: "alternate", Href: url.Draw(t, "alternate")}), Language: cmp.Or(language.Draw(t, "language"), f.Language),
+		}
+		if e.Summary != "" {
+			e.SummaryLanguage = another(e.Language)
 		}
 		if rapid.Bool().Draw(t, "fragment") {
 			e.TopicSI = []string{locator.Draw(t, "TopicSI")}
@@ -382,7 +392,11 @@ func TestEncodedDocumentsSatisfyTheSchemas(t *testing.T) {
 			{Rel: RelCWACollectionFeed, Type: MediaTypeAtom, Href: "http://a/topicmaps/ö 1?x=<&>"},
 		}
 	}
+	maps.Entries[0].Language, maps.Entries[0].SummaryLanguage = "sv-fi", "en"
 	feeds["maps"] = maps
+	inLanguages := fragmentsFeed()
+	inLanguages.Language, inLanguages.TitleLanguage, inLanguages.SubtitleLanguage = "fi", "en", "x-own"
+	feeds["languages"] = inLanguages
 
 	documents := map[string]string{}
 	for name, f := range feeds {

@@ -33,6 +33,9 @@ type Feed struct {
 	// Author is the name of the first author.
 	Author    string
 	Generator string
+	// Language is that of the texts of the feed and its entries: a tag of BCP 47 in lower case, or "" where none is
+	// stated. TitleLanguage and SubtitleLanguage are "" unless these texts are in another one.
+	Language, TitleLanguage, SubtitleLanguage string
 	// Updated is zero where a decoded feed does not say.
 	Updated time.Time
 	Links   []Link
@@ -66,6 +69,9 @@ type Entry struct {
 	ID             string // as Feed.ID; decoded entries always have one
 	Title, Summary string
 	Author         string // "" where the feed's author is the entry's
+	// Language is that of the feed, unless the entry states its own. SummaryLanguage is "" unless the summary is in
+	// another one.
+	Language, SummaryLanguage string
 	// Updated orders the entries of a feed. It is written with six fractional
 	// digits; finer fractions that another server sends are kept when read.
 	Updated time.Time

@@ -28,6 +28,7 @@ func FuzzDecode(f *testing.F) {
 	for _, document := range []string{
 		"", "<", "<feed/>", "\uFEFF" + inFeed(""),
 		inEntry(entryBasics + `<link rel="http://www.iana.org/assignments/relation/Self" href="%%2041"/><t:TopicSI>urn:%7e %</t:TopicSI>`),
+		inFeed(`<subtitle xml:lang="FIN"/><summary xml:lang="x-a">a</summary>`), inEntry(entryBasics + `<summary xml:lang="pt-BR">a</summary>`),
 		inFeed(`<title type="html">&lt;!-- &amp;#1; --&gt;&amp;#x10FFFF;&amp;#xFFFF;</title>`),
 		inFeed(`<link xml:base="//b" href="../?#"/><updated>2016-12-31T23:59:60.9999999999-23:59</updated>`),
 		"\xFE\xFF\x00<\x00f\x00e\x00e\x00d\x00/\x00>", "<?xml version='1.0' encoding='ISO-8859-1'?>" + inFeed("<title>\xDF</title>"),

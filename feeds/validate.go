@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/xml/read"
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
@@ -17,7 +18,8 @@ func (f *Feed) validate() error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{"feed/" + element, fmt.Sprintf(format, args...)}
 	}
-	if err := checkMetadata("feed", f.ID, f.Title, f.Updated); err != nil {
+	if err := checkMetadata("feed", f.ID, f.Title, f.Updated,
+		f.Language, f.TitleLanguage, f.SubtitleLanguage); err != nil {
 		return err
 	}
 	if err := checkLinks("feed", f.Links); err != nil {
@@ -64,7 +66,7 @@ func (e *Entry) validate(label string, authored bool) error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{label + "/" + element, fmt.Sprintf(format, args...)}
 	}
-	if err := checkMetadata(label, e.ID, e.Title, e.Updated); err != nil {
+	if err := checkMetadata(label, e.ID, e.Title, e.Updated, e.Language, e.SummaryLanguage); err != nil {
 		return err
 	}
 	if !authored && line(e.Author) == "" {
@@ -110,8 +112,8 @@ func (e *Entry) validate(label string, authored bool) error {
 	return nil
 }
 
-// checkMetadata checks what feeds and entries both must have.
-func checkMetadata(label, id, title string, updated time.Time) error {
+// checkMetadata checks what feeds and entries both must have, and their languages.
+func checkMetadata(label, id, title string, updated time.Time, languages ...string) error {
 	rule := checkLocator(id)
 	if rule == "" && strings.Contains(id, " ") {
 		// Ids are compared as they stand, so an escape would change it.
@@ -128,6 +130,11 @@ func checkMetadata(label, id, title string, updated time.Time) error {
 	}
 	if year := updated.UTC().Year(); year < 1 || year > 9999 {
 		return &InvalidError{label + "/updated", fmt.Sprintf("the year %d has not four digits", year)}
+	}
+	for _, tag := range languages {
+		if known, _ := titles.ParseLanguage(tag); known != tag {
+			return &InvalidError{label + "/xml:lang", fmt.Sprintf("%q is no language tag in lower case", read.Clip(tag))}
+		}
 	}
 	return nil
 }

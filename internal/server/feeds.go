@@ -131,6 +131,15 @@ func Title(c *store.Collection) string {
 	return c.Name
 }
 
+// Languages returns the language in which feeds call the topics of a collection, and that of the words that the server
+// adds. Both are "" where the collection has none.
+func Languages(c *store.Collection) (titles, words string) {
+	if of := c.Languages(); len(of) > 0 {
+		return of[0], "en"
+	}
+	return "", ""
+}
+
 // DerivedID returns the Atom id of something about the collection, from its epoch.
 func DerivedID(c *store.Collection, what string) string {
 	return uuid.NewSHA1(c.Epoch, []byte(what)).URN()

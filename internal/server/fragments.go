@@ -53,6 +53,7 @@ func (s *Server) recentDocument(v *store.View, l *store.Latest, from []feeds.Lin
 		return nil, err
 	}
 	feed.Title = Title(c) + ": Fragments"
+	feed.Language, feed.TitleLanguage = Languages(c)
 	feed.Links = slices.Concat(feed.Links, []feeds.Link{AtomLink("self", s.URLs.Fragments(c)), AtomLink("via", via),
 		bundleLink(s.URLs.Fragments(c))}, s.FragmentsLinks(c), replicaLinks(c), from)
 	if feed.Openings = l.Openings; len(l.Openings) > 0 {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"net/http"
 	"strconv"
@@ -63,6 +62,7 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 		var advice string
 		if e.Condition, advice = inputs.Condition(node, &all[i]); e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice
+			_, e.SummaryLanguage = Languages(&all[i])
 		}
 		feed.Entries = append(feed.Entries, e)
 		if all[i].Updated.After(feed.Updated) {
@@ -75,11 +75,15 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Map(c)
 	summary := c.Summary
+	language, words := Languages(c)
 	if strings.TrimSpace(summary) == "" {
 		summary = strconv.Itoa(c.Topics) + " topics"
+	} else {
+		words = ""
 	}
 	return feeds.Entry{
 		ID: DerivedID(c, "topicmap"), Title: Title(c), Updated: c.Updated, Summary: summary,
+		Language: language, SummaryLanguage: words,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
 			atomLinks(href, collectionFeedRels...)...),
 	}
@@ -110,10 +114,16 @@ func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
 }
 
 func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
+	subtitle := strings.TrimSpace(c.Summary)
+	language, words := Languages(c)
+	if subtitle == "" {
+		subtitle = "Feeds around the " + Title(c)
+	} else {
+		words = ""
+	}
 	return &feeds.Feed{
-		ID: DerivedID(c, "topicmap"), Title: Title(c),
-		Subtitle: cmp.Or(strings.TrimSpace(c.Summary), "Feeds around the "+Title(c)),
-		Author:   Author, Updated: c.Updated, Complete: true,
+		ID: DerivedID(c, "topicmap"), Title: Title(c), Subtitle: subtitle, Language: language, SubtitleLanguage: words,
+		Author: Author, Updated: c.Updated, Complete: true,
 		Links:   append([]feeds.Link{AtomLink("self", s.URLs.Map(c)), AtomLink("up", s.URLs.Overview())}, s.feedLinks(c)...),
 		Entries: []feeds.Entry{s.fragmentsEntry(c), s.snapshotsEntry(c)},
 	}
@@ -121,8 +131,9 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Fragments(c)
+	_, words := Languages(c)
 	return feeds.Entry{
-		ID: DerivedID(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
+		Language: words, ID: DerivedID(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
 			atomLinks(href, fragmentsFeedRels...)...),
 	}
@@ -130,8 +141,9 @@ func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
 
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
 	href := s.URLs.Snapshots(c)
+	_, words := Languages(c)
 	return feeds.Entry{
-		ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
+		Language: words, ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
 			atomLinks(href, snapshotsFeedRels...)...),
 	}

@@ -25,6 +25,7 @@ func (s *Server) snapshotsFeed(w http.ResponseWriter, r *http.Request) error {
 		Links: append([]feeds.Link{AtomLink("self", s.URLs.Snapshots(c)), AtomLink("up", s.URLs.Map(c))},
 			s.CurrentLinks(c)...),
 	}
+	feed.Language, feed.TitleLanguage = Languages(c)
 	for i := range l.Snapshots {
 		feed.Entries = append(feed.Entries, s.snapshotFeedEntry(c, &l.Snapshots[i]))
 	}
@@ -48,9 +49,10 @@ func (s *Server) CurrentLinks(c *store.Collection) []feeds.Link {
 
 func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) feeds.Entry {
 	href := s.URLs.Snapshot(c, snap.ID)
+	_, words := Languages(c)
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
-		Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
+		Language: words, Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom")},
 			s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
 	}

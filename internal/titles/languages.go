@@ -211,13 +211,13 @@ func Identifiers(tag string) (all []string) {
 
 // ParseLanguage returns a language tag in the form of [Languages].
 func ParseLanguage(tag string) (string, error) {
-	_, err := language.Parse(tag)
-	var unknown language.ValueError
-	known, ok := LanguageOf(words.LanguageNamespace + tag)
-	if !ok || err != nil && !errors.As(err, &unknown) {
-		return "", fmt.Errorf("%q is no language tag: give one of BCP 47, such as en or pt-BR", tag)
+	if known, ok := LanguageOf(words.LanguageNamespace + tag); ok {
+		var unknown language.ValueError
+		if _, err := language.Parse(tag); err == nil || errors.As(err, &unknown) {
+			return known.String(), nil
+		}
 	}
-	return known.String(), nil
+	return "", fmt.Errorf("%q is no language tag: give one of BCP 47, such as en or pt-BR", tag)
 }
 
 // These are how many languages of a reader are looked at, and how many are read to find the best.

@@ -58,6 +58,7 @@ func (s pages) feed(v *store.View, p *position.Position) (*feeds.Feed, error) {
 	self.After, self.Epoch = p.After, c.Epoch
 	feed := s.FragmentsHead(c)
 	feed.Title = server.Title(c) + ": Fragments since " + feeds.FormatTime(p.From)
+	feed.Language, feed.TitleLanguage = server.Languages(c)
 	feed.Updated = c.Updated
 	feed.Links = append([]feeds.Link{
 		server.AtomLink("self", s.url(c, &self)), server.AtomLink("first", s.url(c, &first)),
