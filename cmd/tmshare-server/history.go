@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -103,10 +104,11 @@ changed when. Entries of one commit bear its number. "history" shows how they ch
 func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 	var since times
 	limit := 0
+	var languages titles.Languages
 	since.add(cmd, 1, "since", "only changes from this `time` on")
 	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most, 0: all")
-	return r.command(cmd, func(ctx context.Context, args []string) error {
-		q := admin.Query{Since: since.first(), Limit: limit, Words: words}
+	return r.reading(cmd, &languages, func(ctx context.Context, args []string) error {
+		q := admin.Query{Since: since.first(), Limit: limit, Words: words, Languages: languages}
 		if len(args) > 1 {
 			q.SI = args[1]
 		}
@@ -126,6 +128,14 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 		}
 		return w.Flush()
 	})
+}
+
+// reading is command for those that call topics in the languages of the reader. The locale sets them too.
+func (r *remote) reading(cmd *cobra.Command, languages *titles.Languages,
+	body func(ctx context.Context, args []string) error) *cobra.Command {
+	r.command(cmd, body)
+	extension.LanguageFlag(cmd.Flags(), languages) // behind those that no variable sets
+	return cmd
 }
 
 // writeChange writes a change as people read it.
@@ -234,6 +244,7 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 func diffCommand() *cobra.Command {
 	var r remote
 	var at times
+	var languages titles.Languages
 	cmd := &cobra.Command{
 		Use:   "diff NAME --at TIME [--at TIME]",
 		Short: "Compare two states of a map, topic by topic",
@@ -249,14 +260,14 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	at.add(cmd, 2, "at", "`time` of a state; the earlier one first (at most twice)")
-	return r.command(cmd, func(ctx context.Context, args []string) error {
+	return r.reading(cmd, &languages, func(ctx context.Context, args []string) error {
 		if len(at.all) == 0 {
 			return cli.UsageError(errors.New("give a time, --at, to compare with what is now, or two"))
 		}
 		if at.nth(1).Before(at.first()) && len(at.all) == 2 {
 			return cli.UsageError(errors.New("give the earlier --at first"))
 		}
-		d, err := r.server.Differences(ctx, args[0], at.first(), at.nth(1))
+		d, err := r.server.Differences(ctx, args[0], at.first(), at.nth(1), languages)
 		if err != nil {
 			return err
 		}

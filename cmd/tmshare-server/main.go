@@ -34,5 +34,5 @@ except those that say what of a running server to change.`,
 	root.AddCommand(historyCommand(), logCommand(), exportCommand(a), diffCommand(), revertCommand(), doctorCommand(a))
 	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)
-	return cli.Run(root)
+	return cli.RunWith(root, a.Request.Getenv)
 }

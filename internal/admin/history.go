@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Query says which changes of a collection are asked for.
@@ -19,6 +20,8 @@ type Query struct {
 	Since time.Time // not before this time
 	Limit int       // as many at most; 0: all
 	Words bool      // with the differences
+
+	Languages titles.Languages // in which topics are called, the best first
 }
 
 // History returns changes of a collection, the newest first.
@@ -26,6 +29,9 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*history.Li
 	query := url.Values{"words": {strconv.FormatBool(q.Words)}, "limit": {"1000"}}
 	if q.SI != "" {
 		query.Set("si", q.SI)
+	}
+	if len(q.Languages) > 0 {
+		query.Set("lang", q.Languages.String())
 	}
 	if !q.Since.IsZero() {
 		query.Set("since", q.Since.Format(time.RFC3339Nano))
@@ -49,9 +55,14 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*history.Li
 	}
 }
 
-// Differences returns the topics that differ between the states at two times; a zero time is now.
-func (c *Client) Differences(ctx context.Context, name string, from, to time.Time) (*server.Differences, error) {
+// Differences returns the topics that differ between the states at two times; a zero time is now. They are called in
+// some languages, the best first.
+func (c *Client) Differences(ctx context.Context, name string, from, to time.Time,
+	languages titles.Languages) (*server.Differences, error) {
 	query := url.Values{}
+	if len(languages) > 0 {
+		query.Set("lang", languages.String())
+	}
 	for _, t := range []time.Time{from, to} {
 		if !t.IsZero() {
 			query.Add("at", t.Format(time.RFC3339Nano))

@@ -64,7 +64,7 @@ func TestLostAnswers(t *testing.T) {
 		assert.NotContains(t, err.Error(), "or nothing", "a dry run changes nothing")
 		for _, err := range []error{
 			second(c.Settings(ctx, "m")), second(c.History(ctx, "m", admin.Query{})),
-			second(c.Differences(ctx, "m", time.Now(), time.Time{})), c.Export(ctx, "m", ".xtm21", time.Time{}, &bytes.Buffer{}),
+			second(c.Differences(ctx, "m", time.Now(), time.Time{}, nil)), c.Export(ctx, "m", ".xtm21", time.Time{}, &bytes.Buffer{}),
 		} {
 			assert.ErrorContains(t, err, read, name)
 			assert.ErrorContains(t, err, "check that the server still runs, then try again", name)

@@ -11,8 +11,10 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -20,13 +22,15 @@ func (a *app) log() *cobra.Command {
 	var topic, since string
 	var most int
 	var from time.Time
+	var languages titles.Languages
 	cmd := &cobra.Command{
 		Use:   "log [NAME]",
 		Short: "Show what was done lately, the newest first",
 		Long: `Show what was done lately with the subscription NAME, or with all, the newest first:
 changes applied, sources replaced, what came into quarantine and out of it. With
 --topic, only what concerns the topic with this subject identifier. --since takes a
-time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
+time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date. A topic that now has a name
+in a language of the reader is called by it; others have the titles of the feeds.`,
 		Example: `  tmshare-client log egov -n 5
   tmshare-client log --since 2026-11-23 -n 0
   tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
@@ -61,6 +65,9 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 			if err == nil && len(list) == 0 && len(args) > 0 {
 				_, err = a.client.Subscription(ctx, args[0]) // misspelt, perhaps
 			}
+			if err == nil && len(languages) > 0 {
+				err = a.merged().Call(ctx, list, languages...)
+			}
 			if err != nil {
 				return err
 			}
@@ -70,6 +77,7 @@ time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date.`,
 	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")
 	cmd.Flags().StringVar(&since, "since", "", "only what was done from this `time` on")
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "show this `number` at most, 0: all")
+	extension.LanguageFlag(cmd.Flags(), &languages)
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -24,11 +25,12 @@ type between struct {
 	before, after records.State
 	later         bool              // the state after is known
 	names         [2]fragment.Names // before and after
+	languages     titles.Languages  // in which topics are called: those of the reader, and then that of the map
 }
 
-// commit compares the states before and after the commit of an entry.
-func commit(v *store.View, seq uint64) (b between, err error) {
-	b.v = v
+// commit compares the states before and after the commit of an entry, for a reader of some languages.
+func commit(v *store.View, seq uint64, languages ...string) (b between, err error) {
+	b.v, b.languages = v, slices.Concat(languages, v.Languages())
 	if b.after, err = v.Past(seq); err == nil {
 		b.later = true
 		b.before, err = v.PastBefore(seq)
@@ -36,14 +38,14 @@ func commit(v *store.View, seq uint64) (b between, err error) {
 	return b, err
 }
 
-// states compares two states, the older one first.
-func states(v *store.View, from, to Moment) (b between, err error) {
-	b.v, b.later = v, true
+// states compares two states, the older one first, for a reader of some languages.
+func states(v *store.View, from, to Moment, languages []string) (b between, err error) {
+	b.v, b.later, b.languages = v, true, slices.Concat(languages, v.Languages())
 	if b.before, err = v.Past(from.Seq); err == nil {
 		b.after, err = v.Past(to.Seq)
 	}
 	for i, in := range []fragment.Lookup{b.before, b.after} {
-		b.names[i] = fragment.Names{In: in, Languages: v.Languages()}
+		b.names[i] = fragment.Names{In: in, Languages: b.languages}
 	}
 	return b, err
 }
@@ -142,11 +144,12 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 const sortMemory = 8 << 20
 
 // Differences iterates over the topics that differ between two states, the older one first, by TopicSI: over those
-// behind one, where that is not "". scratch is a folder for files.
-func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment,
-	behind fragment.Ref) iter.Seq2[Change, error] {
+// behind one, where that is not "". scratch is a folder for files. Topics are called in some languages, the best first,
+// before that of the map.
+func Differences(ctx context.Context, v *store.View, scratch string, from, to Moment, behind fragment.Ref,
+	languages ...string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := differences(ctx, v, scratch, from, to, behind,
+		if err := differences(ctx, v, scratch, from, to, behind, languages,
 			func(c Change) bool { return yield(c, nil) }); err != nil {
 			yield(Change{}, err)
 		}
@@ -154,9 +157,10 @@ func Differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 }
 
 // Difference returns how a topic differs between two states, the older one first. It is a change of no kind where the
-// topic does not.
-func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to Moment) (c Change, err error) {
-	b, err := states(v, from, to)
+// topic does not. Topics are called as in [Differences].
+func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to Moment,
+	languages ...string) (c Change, err error) {
+	b, err := states(v, from, to, languages)
 	if err != nil {
 		return c, err
 	}
@@ -191,8 +195,8 @@ func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to M
 }
 
 func differences(ctx context.Context, v *store.View, scratch string, from, to Moment, behind fragment.Ref,
-	yield func(Change) bool) (err error) {
-	b, err := states(v, from, to)
+	languages []string, yield func(Change) bool) (err error) {
+	b, err := states(v, from, to, languages)
 	if err != nil {
 		return err
 	}
@@ -282,7 +286,7 @@ func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, befo
 			states = append(states, b.before)
 		}
 	}
-	r := nodes.NewReader(nodes.SourceOf(nil, states...))
+	r := nodes.NewReader(nodes.SourceOf(b.languages, states...))
 	call := func(ref fragment.Ref) (string, error) {
 		if words.IsOpaque(string(ref)) || words.Word(string(ref)) != "" {
 			return r.Title(ref)

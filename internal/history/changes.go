@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Change is what became of a topic: with an entry, or between two states.
@@ -60,6 +61,8 @@ type Query struct {
 	Before  uint64       // sequence before which to begin; 0: with the newest
 	Limit   int          // as many at most
 	Words   bool         // with the differences
+
+	Languages titles.Languages // in which topics are called, the best first, before that of the map
 }
 
 // Changes lists changes of a collection.
@@ -80,14 +83,14 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 			l.Pruned = ""
 			break
 		}
-		c, err := changeOf(v, e)
+		c, err := changeOf(v, e, q.Languages)
 		if err != nil {
 			return nil, err
 		}
 		l.Changes = append(l.Changes, c)
 	}
 	if q.Words {
-		return l, compare(ctx, v, l.Changes)
+		return l, compare(ctx, v, l.Changes, q.Languages)
 	}
 	return l, nil
 }
@@ -127,8 +130,11 @@ func entries(v *store.View, q *Query) iter.Seq2[*store.Entry, error] {
 }
 
 // changeOf returns the change that an entry tells of.
-func changeOf(v *store.View, e *store.Entry) (Change, error) {
-	if err := v.SetTitle(e); err != nil {
+func changeOf(v *store.View, e *store.Entry, languages titles.Languages) (Change, error) {
+	if len(languages) > 0 {
+		languages = slices.Concat(languages, v.Languages())
+	}
+	if err := v.SetTitle(e, languages...); err != nil {
 		return Change{}, err
 	}
 	commit, err := v.CommitOf(e.Seq)
@@ -148,13 +154,13 @@ func changeOf(v *store.View, e *store.Entry) (Change, error) {
 }
 
 // compare adds to changes what differs. Those of one commit stand side by side.
-func compare(ctx context.Context, v *store.View, changes []Change) error {
+func compare(ctx context.Context, v *store.View, changes []Change, languages titles.Languages) error {
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && changes[n].Commit == changes[0].Commit {
 			n++
 		}
-		if err := compareCommit(ctx, v, changes[:n]); err != nil {
+		if err := compareCommit(ctx, v, changes[:n], languages); err != nil {
 			return err
 		}
 		changes = changes[n:]
@@ -163,8 +169,8 @@ func compare(ctx context.Context, v *store.View, changes []Change) error {
 }
 
 // compareCommit is compare for changes of one commit.
-func compareCommit(ctx context.Context, v *store.View, changes []Change) error {
-	b, err := commit(v, changes[0].Commit)
+func compareCommit(ctx context.Context, v *store.View, changes []Change, languages titles.Languages) error {
+	b, err := commit(v, changes[0].Commit, languages...)
 	if errors.Is(err, store.ErrGone) {
 		return b.withoutBefore(ctx, changes, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Differences are those between two states of a collection.
@@ -34,7 +35,8 @@ const (
 const jsonType = "application/json"
 
 // history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a
-// time, ?before= those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences.
+// time, ?before= those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences,
+// ?lang= in these languages.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHistory(r)
 	if err != nil {
@@ -75,7 +77,7 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	if err != nil {
 		return q, err
 	}
-	q.Words = true
+	q.Words, q.Languages = true, languagesOf(r)
 	if query.Has("words") {
 		if q.Words, err = strconv.ParseBool(query.Get("words")); err != nil {
 			return q, web.Problemf(http.StatusBadRequest, "?words= is true or false")
@@ -88,6 +90,9 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	q.Limit = int(min(limit, most))
 	return q, nil
 }
+
+// languagesOf returns those in which an answer calls topics, the best first: ?lang=.
+func languagesOf(r *http.Request) titles.Languages { return titles.Accepted(r.URL.Query().Get("lang")) }
 
 // differences streams the topics that differ between two states, those at the two times ?at=, or at one of them and
 // now.
@@ -113,7 +118,7 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 		}
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Content-Type", jsonType)
-		made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), from.Seq, to.Seq)),
+		made := web.Validator{Tag: s.StateTag(r, fmt.Sprint(StateOf(&v.Collection), from.Seq, to.Seq, languagesOf(r))),
 			Modified: web.RecorderOf(r).Settled}
 		return s.Answers.WriteRendered(w, r, made, func(out io.Writer) error {
 			return s.writeDifferences(out, r, v, from, to)
@@ -137,7 +142,7 @@ func (s *Server) writeDifferences(out io.Writer, r *http.Request, v *store.View,
 		return err
 	}
 	separator := byte('[')
-	for c, err := range history.Differences(r.Context(), v, s.Store.Scratch(), from, to, "") {
+	for c, err := range history.Differences(r.Context(), v, s.Store.Scratch(), from, to, "", languagesOf(r)...) {
 		if err == nil {
 			err = begin()
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -83,16 +84,23 @@ func (v *View) ShowsNow(e *Entry) bool {
 	return !e.Kept && (e.Late || !e.Deleted && (e.Seq <= v.Horizon || v.Replica != nil && e.Seq <= v.Remembered))
 }
 
-// SetTitle sets the title of an entry with which none is stored: that of the topic as the entry shows it.
-func (v *View) SetTitle(e *Entry) error {
-	if !e.Untitled {
+// SetTitle sets the title of an entry with which none is stored: that of the topic as the entry shows it. For a reader
+// of some languages, the best first, it sets that of each entry that tells of a topic which is there.
+func (v *View) SetTitle(e *Entry, languages ...string) error {
+	if !e.Untitled && (len(languages) == 0 || e.Kept || !e.Lives()) {
 		return nil
 	}
+	if len(languages) == 0 {
+		languages = v.FirstLanguages()
+	}
 	state, err := v.stateOf(e)
+	if errors.Is(err, ErrGone) && !e.Untitled {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	title, err := state.Title(e.TopicSI, v.FirstLanguages()...)
+	title, err := state.Title(e.TopicSI, languages...)
 	e.SetTitle(title)
 	return err
 }

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -31,11 +33,46 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	}
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		all = slices.DeleteFunc(all, func(p store.Part) bool { return len(sources) > 0 && !slices.Contains(sources, p.Name) })
-		parts := make([]merge.Part, len(all))
-		for i, p := range all {
-			parts[i] = merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own}
+		return f(partsOf(all, claims), all)
+	})
+}
+
+func partsOf(all []store.Part, claims bool) []merge.Part {
+	parts := make([]merge.Part, len(all))
+	for i, p := range all {
+		parts[i] = merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own}
+	}
+	return parts
+}
+
+// Call gives the entries of activities the titles that the merged view has in the languages of the reader, the best
+// first. Those of other topics stay.
+func (v View) Call(ctx context.Context, list []store.Activity, languages ...string) error {
+	return v.Store.ReadParts(ctx, func(all []store.Part) error {
+		view := merge.NewView(ctx, partsOf(all, false)...)
+		names := fragment.Names{In: view, Languages: languages}
+		for _, act := range list {
+			if act.Kind == sources.ActivityRejected || act.Kind == sources.ActivityUnrejected { // their titles are claims
+				continue
+			}
+			for i := range act.Entries {
+				t, err := view.Topic(fragment.Ref(act.Entries[i].TopicSI))
+				if err != nil {
+					return err
+				}
+				if t == nil {
+					continue
+				}
+				title, language, named, err := names.Best(t)
+				if err != nil {
+					return err
+				}
+				if named && language != "" {
+					act.Entries[i].Title = title
+				}
+			}
 		}
-		return f(parts, all)
+		return nil
 	})
 }
 

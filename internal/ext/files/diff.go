@@ -12,8 +12,10 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -38,6 +40,7 @@ type compared struct {
 func (c *commands) diff() *cobra.Command {
 	var f fileFlags
 	var limit int
+	var languages titles.Languages
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two files, topic by topic",
@@ -61,8 +64,11 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
   tmshare-client diff --json old.xtm.gz new.xtm.gz | jq '.differences[].topic'
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current.xtm21 | tmshare-client diff egov.xtm -`,
 		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: c.Apart(func(_ context.Context, args []string) error { return c.diffFiles(&f, args[0], args[1], limit) }),
+		RunE: c.Apart(func(_ context.Context, args []string) error {
+			return c.diffFiles(&f, args[0], args[1], limit, languages)
+		}),
 	}
+	extension.LanguageFlag(cmd.Flags(), &languages)
 	f.add(c, cmd, formats.Use{Reads: true})
 	cmd.Flags().IntVar(&limit, "limit", maxDifferences,
 		"list this `number` of topics at most, 0: all; --json lists all anyway")
@@ -75,7 +81,7 @@ Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
 	return cmd
 }
 
-func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error {
+func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int, languages titles.Languages) error {
 	inA, err := c.read(f, pathA)
 	if err != nil {
 		return err
@@ -96,7 +102,7 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	}
 	a, b := comparedOf(inA), comparedOf(inB)
 	err = c.Answer(comparison{len(differences) == 0, a, b, append([]mapdiff.Difference{}, differences...)},
-		func(w io.Writer) { writeDifferences(w, a, b, differences, limit, inA, inB) })
+		func(w io.Writer) { writeDifferences(w, a, b, called(differences, languages, inA, inB), limit) })
 	if err != nil || len(differences) == 0 {
 		return err
 	}
@@ -107,9 +113,9 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int) error
 	return exit
 }
 
-// called calls terms that neither map names by words, and topics without a name by what they say. Nothing
-// fails in memory.
-func called(differences []mapdiff.Difference, documents []*formats.Document) []mapdiff.Difference {
+// called calls topics in the languages of the reader, terms that neither map names by words, and topics without a name
+// by what they say. Nothing fails in memory.
+func called(differences []mapdiff.Difference, languages []string, documents ...*formats.Document) []mapdiff.Difference {
 	var maps []fragment.Lookup
 	for _, d := range documents {
 		// One with topics that have no subject identifier was no graph. It has no such nodes.
@@ -117,7 +123,7 @@ func called(differences []mapdiff.Difference, documents []*formats.Document) []m
 			maps = append(maps, m)
 		}
 	}
-	r := nodes.NewReader(nodes.SourceOf(nil, maps...))
+	r := nodes.NewReader(nodes.SourceOf(languages, maps...))
 	call := func(l tmdm.Locator) (string, error) {
 		if words.IsOpaque(string(l)) {
 			return r.Title(l)
@@ -132,7 +138,8 @@ func called(differences []mapdiff.Difference, documents []*formats.Document) []m
 	all := slices.Clone(differences)
 	for i := range all {
 		d := &all[i]
-		if title, _ := r.Title(tmdm.Locator(d.Topic)); d.Title == "" && title != words.Short(d.Topic) {
+		title, _ := r.Title(tmdm.Locator(d.Topic))
+		if (d.Title == "" || len(languages) > 0) && title != words.Short(d.Topic) {
 			d.Title = title
 		}
 		d.A, _ = mapdiff.Call(d.A, call)
@@ -146,7 +153,7 @@ func comparedOf(d *formats.Document) compared {
 	return compared{d.Name, topics, associations}
 }
 
-func writeDifferences(w io.Writer, a, b compared, list []mapdiff.Difference, limit int, of ...*formats.Document) {
+func writeDifferences(w io.Writer, a, b compared, list []mapdiff.Difference, limit int) {
 	if len(list) == 0 {
 		fmt.Fprintf(w, "%s and %s are equal: %d topics, %d associations\n", a.File, b.File, a.Topics, a.Associations)
 		return
@@ -156,7 +163,7 @@ func writeDifferences(w io.Writer, a, b compared, list []mapdiff.Difference, lim
 		topics = fmt.Sprintf("%d topics", len(list))
 	}
 	fmt.Fprintf(w, "%s and %s differ in %s (- only in %s, + only in %s)\n", a.File, b.File, topics, a.File, b.File)
-	for i, d := range called(list, of) {
+	for i, d := range list {
 		if i == limit && limit > 0 {
 			fmt.Fprintf(w, "… and %d more topics; --limit 0 lists them all\n", len(list)-i)
 			return

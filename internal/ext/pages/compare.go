@@ -85,7 +85,8 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 		}
 		last := ""
 		behind := fragment.Ref(r.URL.Query().Get("behind"))
-		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind) {
+		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind,
+			d.languages...) {
 			if err != nil {
 				return nil, err
 			}
@@ -152,7 +153,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 		if of.Topic, err = d.link(ref); err != nil {
 			return nil, err
 		}
-		change, err := history.Difference(r.Context(), v, ref, of.From, of.To)
+		change, err := history.Difference(r.Context(), v, ref, of.From, of.To, d.languages...)
 		if err != nil {
 			return nil, err
 		}
