@@ -72,6 +72,24 @@ var terms = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
+// languagesCalled are the tags of languages, by what they are called in English and by themselves, in lower case.
+var languagesCalled = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, tag := range display.Supported.Tags() {
+		for _, name := range []string{display.Self.Name(tag), display.English.Tags().Name(tag)} {
+			known := all[strings.ToLower(name)]
+			if name != "" && (known == "" || len(tag.String()) < len(known)) { // of German, not of that in Luxembourg
+				all[strings.ToLower(name)] = tag.String()
+			}
+		}
+	}
+	return all
+})
+
+// LanguageCalled returns the tag of the language that people call so in English, or in the language itself; "" where
+// none is known.
+func LanguageCalled(name string) string { return languagesCalled()[strings.ToLower(name)] }
+
 // IRIs returns the terms of vocabularies that people call so.
 func IRIs(word string) []string { return terms()[strings.ToLower(word)] }
 

@@ -30,6 +30,7 @@ type applying struct {
 	reader *publish.Reader
 	sp     string
 	prior  fragment.Published
+	inRDF  bool          // roles that are left out are those of RDF
 	state  records.State // in which topics are found by what people call them
 
 	self    fragment.Ref
@@ -43,7 +44,8 @@ type applying struct {
 func (e *editor) begin(ctx context.Context, c *store.Collection, prior merge.State, self fragment.Ref) (*applying,
 	error) {
 	a := &applying{ctx: ctx, reader: e.Reader, sp: c.SP, prior: prior, state: e.Store.ViewOf(*c, prior).State(),
-		self: self, stubs: map[fragment.Ref]bool{}}
+		inRDF: c.InRDF(),
+		self:  self, stubs: map[fragment.Ref]bool{}}
 	t, err := prior.Topic(self)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -69,7 +70,7 @@ func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 		}
 	}
 	var foreign []fragment.Ref // terms that the map does not mention
-	for _, term := range terms.IRIs(text) {
+	for _, term := range append(relationsCalled(text), terms.IRIs(text)...) {
 		switch t, err := a.state.Topic(fragment.Ref(term)); {
 		case err != nil:
 			return "", w, err
@@ -93,6 +94,19 @@ func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 	return "", w, nil
 }
 
+// relationsCalled returns the properties that pages call so, from the point of view of the topic that is edited.
+func relationsCalled(text string) (all []string) {
+	for _, r := range texts.Relations {
+		switch {
+		case strings.EqualFold(r.Title, text):
+			all = append(all, r.Property)
+		case strings.EqualFold(r.Of, text) && r.Inverse != "":
+			all = append(all, r.Inverse)
+		}
+	}
+	return all
+}
+
 // language returns the theme of a language that a person has given by its tag (BCP 47) or its name: the one of the
 // identifiers of that language which the map has.
 func (a *applying) language(text string) (fragment.Ref, wrong, error) {
@@ -100,6 +114,9 @@ func (a *applying) language(text string) (fragment.Ref, wrong, error) {
 		return a.identified(fragment.Ref(normal))
 	}
 	tag, err := titles.ParseLanguage(text)
+	if known := terms.LanguageCalled(text); known != "" {
+		tag, err = titles.ParseLanguage(known)
+	}
 	if err != nil {
 		theme, w, err := a.called(text)
 		if _, ok := titles.LanguageOf(theme); err == nil && w.Kind == "" && ok {
@@ -112,7 +129,7 @@ func (a *applying) language(text string) (fragment.Ref, wrong, error) {
 			return cmp.Or(refOf(t), fragment.Ref(theme)), wrong{}, err
 		}
 	}
-	return a.identified(fragment.Ref(terms.LanguageNamespace + text))
+	return a.identified(fragment.Ref(terms.LanguageNamespace + tag))
 }
 
 func refOf(t *fragment.Topic) fragment.Ref {

@@ -42,7 +42,7 @@ func TestTopicsAreNamedInForms(t *testing.T) {
 	oslo := record(n, "m", served.Oslo)
 	assert.Contains(t, oslo.Names, fragment.Name{Value: "Christiania", Type: "http://www.w3.org/2004/02/skos/core#prefLabel", Scope: []fragment.Ref{"http://psi.oasis-open.org/iso/639/#deu"}}, "the language that the map has")
 	require.Len(t, oslo.Occurrences, 1)
-	assert.Equal(t, []fragment.Ref{words.LanguageNamespace + "en-GB"}, oslo.Occurrences[0].Scope)
+	assert.Equal(t, []fragment.Ref{words.LanguageNamespace + "en-gb"}, oslo.Occurrences[0].Scope)
 	assert.Equal(t, fragment.Ref("http://www.w3.org/2004/02/skos/core#definition"), oslo.Occurrences[0].Type)
 	text := served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+".html", nil))
 	assert.Contains(t, text, "City")

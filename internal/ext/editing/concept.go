@@ -2,11 +2,13 @@ package editing
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
 )
@@ -15,7 +17,10 @@ import (
 // that is broader, and the kind and language of its first label.
 func (d *draft) beneath(v *store.View, key string) error {
 	last, err := v.Last(key)
-	if last == nil || err != nil {
+	if err == nil && last == nil {
+		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
+	}
+	if err != nil {
 		return err
 	}
 	broader, err := v.Source().Topic(last.TopicSI)

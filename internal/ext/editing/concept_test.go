@@ -35,5 +35,15 @@ func TestAddingANarrowerConcept(t *testing.T) {
 		assert.Contains(t, turtle, triple)
 	}
 	assert.Equal(t, 4, strings.Count(turtle, "<http://e/poodle> "))
+	f, _ = b.Open(served.TopicPath("voc", "http://e/poodle") + "/edit.html") // the words of the page are enough
+	as, name := f.Row(t, "association", "type", ""), f.Row(t, "name", "value", "")
+	b.Publish(f.Set(as+"type", "Related", as+"other-0-player", "Animals", name+"value", "Pudel", name+"language", "Deutsch", name+"type", "preferred label"))
+	turtle = string(n.MustGet("/topicmaps/voc/snapshots/current.nt").Bytes)
+	assert.Contains(t, turtle, `<http://e/poodle> <http://www.w3.org/2004/02/skos/core#related> <http://e/animals> .`)
+	assert.Contains(t, turtle, `<http://e/poodle> <http://www.w3.org/2004/02/skos/core#prefLabel> "Pudel"@de .`)
+	preview, _ := b.Open(served.TopicPath("voc", "http://e/dog") + "/edit.html")
+	text := served.TextOf(t, b.Do(preview.At, preview.Set(preview.Row(t, "name", "value", "")+"value", "doggy", "do", "preview").Fields, "Accept-Language", "de"))
+	assert.Contains(t, text, "Hund", "in the language of who reads")
+	assert.Equal(t, http.StatusNotFound, b.Do("/topicmaps/voc/topics/new.html?under=nothing", nil).StatusCode)
 	assert.NotContains(t, string(b.Do(served.TopicPath("voc", "http://e/animals")+".html", nil).Bytes), "Add a narrower concept")
 }

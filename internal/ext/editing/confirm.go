@@ -36,6 +36,7 @@ type confirmation struct {
 	Author     string
 	Note       string
 	AuthorKnow bool
+	Forced     bool           // what has changed since a commit stays
 	Other      bool           // it would be something else than what was shown
 	Users      []string       // why a topic cannot be deleted
 	Kept       []history.Kept // what of a commit cannot be taken back
@@ -99,7 +100,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 		}
 		entry = e
 		t := &target{collection: v.Collection, self: e.TopicSI, last: e}
-		return t, t.read(v)
+		return t, t.read(r, v)
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		_ fragment.Ref) (*fragment.Change, error) {
 		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
@@ -133,7 +134,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	} else if t, p, err = e.would(r, q); t != nil {
 		d.State = t.state
 	}
-	of := &confirmation{Title: q.title}
+	of := &confirmation{Title: q.title, Forced: r.URL.Query().Get("force") == "1"}
 	other := errors.Is(err, errOther)
 	switch refused := of.refused(err); {
 	case refused:
@@ -199,7 +200,7 @@ func (e *editor) would(r *http.Request, q question) (t *target, p *plan, err err
 		if err != nil {
 			return err
 		}
-		*p, err = e.planOf(r.Context(), &v.Collection, v.State(), change)
+		*p, err = e.planOf(r, &v.Collection, v.State(), change)
 		return err
 	})
 	return t, p, err

@@ -128,7 +128,7 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	if err != nil || change == nil {
 		return err
 	}
-	p, err := e.planOf(r.Context(), &v.Collection, was, change)
+	p, err := e.planOf(r, &v.Collection, was, change)
 	if err != nil {
 		return err
 	}

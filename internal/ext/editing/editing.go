@@ -100,7 +100,7 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 		return nil, err
 	}
 	t.self, t.last, t.state = last.TopicSI, last, v.Epoch.String()+"-"+strconv.FormatUint(last.Seq, 10)
-	if err = t.read(v); err != nil {
+	if err = t.read(r, v); err != nil {
 		return nil, err
 	}
 	if t.topic == nil || t.topic.TopicSI() != t.self {
@@ -109,13 +109,13 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 	return t, nil
 }
 
-// read reads the topic, and what it is called: as it is, or as it was last.
-func (t *target) read(v *store.View) (err error) {
+// read reads the topic, and what it is called for who asks: as it is, or as it was last.
+func (t *target) read(r *http.Request, v *store.View) (err error) {
 	if t.topic, err = v.Source().Topic(t.self); t.topic == nil || err != nil {
 		t.title = t.last.Label()
 		return err
 	}
-	names := fragment.Names{In: v.State(), Languages: v.Languages()}
+	names := fragment.Names{In: v.State(), Languages: pages.LanguagesOf(r, &v.Collection)}
 	t.title, err = pages.Name(&names, t.topic, t.self)
 	return err
 }

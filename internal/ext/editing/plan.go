@@ -3,6 +3,7 @@ package editing
 import (
 	"bytes"
 	"context"
+	"net/http"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
@@ -28,15 +29,16 @@ const (
 )
 
 // planOf puts a change of a state of a collection into words.
-func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.State,
+func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State,
 	c *fragment.Change) (p plan, err error) {
+	ctx := r.Context()
 	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
 	put := map[fragment.Ref]*fragment.Topic{}
 	for _, t := range c.PutTopics {
 		put[t.TopicSI()] = t
 	}
 	listed := c.Entries[:min(len(c.Entries), mostTopics)]
-	name := e.naming(of, prior, put)
+	name := e.naming(r, of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
 	for _, entry := range listed {
 		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI],
@@ -52,9 +54,9 @@ func (e *editor) planOf(ctx context.Context, of *store.Collection, prior merge.S
 
 // naming calls topics as a change leaves them, or as they are in the state before it. Only those of the state have
 // pages.
-func (e *editor) naming(c *store.Collection, prior merge.State,
+func (e *editor) naming(r *http.Request, c *store.Collection, prior merge.State,
 	put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
-	known, names := map[fragment.Ref]pages.Link{}, fragment.Names{In: prior}
+	known, names := map[fragment.Ref]pages.Link{}, fragment.Names{In: prior, Languages: pages.LanguagesOf(r, c)}
 	return func(ref fragment.Ref) (pages.Link, error) {
 		l, ok := known[ref]
 		if ok {
@@ -118,14 +120,12 @@ func inWords(
 ) (topicChange, error) {
 	self := entry.TopicSI
 	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
-	if entry.Title == string(self) {
-		called, err := name(self)
-		if err != nil {
-			return said, err
-		}
-		if called.Title != layout.Cut(words.Short(string(self))) {
-			said.Title = called.Title
-		}
+	called, err := name(self)
+	if err != nil {
+		return said, err
+	}
+	if called.Title != layout.Cut(words.Short(string(self))) { // it has a name, in the language of who reads
+		said.Title = called.Title
 	}
 	before, err := prior.Topic(self)
 	if err != nil {

@@ -69,7 +69,7 @@ func (e *editor) attempt(r *http.Request, find finder, tag string, d *draft, dry
 				if err != nil {
 					return nil, err
 				}
-				if *p, err = e.planOf(ctx, &c, prior, change); err != nil {
+				if *p, err = e.planOf(r, &c, prior, change); err != nil {
 					return nil, err
 				}
 				if !dry && !stale && tag != "" && p.tag != tag {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -252,6 +253,14 @@ func (a *applying) associations(d *draft) error {
 func (a *applying) association(r *associationRow) (made *fragment.Association, w wrong, err error) {
 	if r.Type == "" {
 		return nil, wrong{Kind: "roles", Field: "type"}, nil
+	}
+	if a.inRDF && r.Role == "" && !slices.ContainsFunc(r.Others, func(o roleRow) bool { return o.Type != "" }) {
+		r.Role = string(pages.RDFSubject) // the roles of what RDF says of two resources
+		for i := range r.Others {
+			if r.Others[i].Player != "" {
+				r.Others[i].Type = string(pages.RDFObject)
+			}
+		}
 	}
 	if r.Role == "" {
 		return nil, wrong{Kind: "roles", Field: "role"}, nil

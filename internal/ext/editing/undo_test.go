@@ -87,6 +87,7 @@ func TestUndoingWhatHasChangedSince(t *testing.T) {
 	assert.Equal(t, now, n.Current("m"))
 	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
 	assert.Equal(t, n.Expected("m", served.Small("Oslo", "Kristiania")), n.Current("m"))
+	assert.Contains(t, served.TextOf(t, b.Do(undo+"?force=1", nil)), "Nothing of this commit is left to be taken back")
 }
 
 // A form to undo that was shown before somebody changed what it would publish is shown again.
@@ -112,7 +113,7 @@ func TestMakingATopicWhatItWas(t *testing.T) {
 	n, b := served.Editor(t, served.Small())
 	served.Published(t, n.Put("m", served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin"), "Authorization", "Bearer "+served.Token))
 	changed := changePage(t, n, "Christiania")
-	f, a := b.Open(linkTo(t, b, changed, "Take back this change"))
+	f, a := b.Open(linkTo(t, b, changed, "Make the topic what it was before"))
 	assert.Contains(t, served.TextOf(t, a), "becomes what it was")
 	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
 	assert.Equal(t, n.Expected("m", served.Small("Bergen", "Bjørgvin")), n.Current("m"))
@@ -120,7 +121,7 @@ func TestMakingATopicWhatItWas(t *testing.T) {
 	f, _ = b.Open(served.TopicPath("m", served.Oslo) + "/delete.html")
 	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
 	deleted := changePage(t, n, "Oslo")
-	f, _ = b.Open(linkTo(t, b, deleted, "Take back this change"))
+	f, _ = b.Open(linkTo(t, b, deleted, "Make the topic what it was before"))
 	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
 	assert.Equal(t, n.Expected("m", served.Small("Bergen", "Bjørgvin")), n.Current("m"))
 

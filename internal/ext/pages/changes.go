@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -195,7 +196,7 @@ func newestOf(r *http.Request) string {
 	if r.URL.RawQuery == "" {
 		return ""
 	}
-	return r.URL.Path
+	return path.Base(r.URL.Path)
 }
 
 // Change answers with the page of a change.

@@ -43,7 +43,7 @@ type Pages struct {
 
 // tag returns one for what is made of a state of a collection in answer to a request, in the languages of who asks.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
-	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(languages(r, c), ",")+"\x00"+
+	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(LanguagesOf(r, c), ",")+"\x00"+
 		p.root(r))
 }
 

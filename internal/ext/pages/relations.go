@@ -55,7 +55,7 @@ func (o order) text(a, b string) int { return o(link{Title: a}, link{Title: b}) 
 
 // orderFor returns the language in whose order lists are for who asks.
 func orderFor(r *http.Request, c *store.Collection) string {
-	return words.OrderFor(strings.Join(languages(r, c), ","))
+	return words.OrderFor(strings.Join(LanguagesOf(r, c), ","))
 }
 
 // orderOf returns the order for who asks: by notations, where concepts have them, and by titles. It is for one page.

@@ -240,13 +240,13 @@ type describer struct {
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
-	of := languages(r, &v.Collection)
+	of := LanguagesOf(r, &v.Collection)
 	return &describer{Pages: p, v: v, languages: of, names: fragment.Names{In: v.State(), Languages: of},
 		titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
-// languages returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
-func languages(r *http.Request, c *store.Collection) titles.Languages {
+// LanguagesOf returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
+func LanguagesOf(r *http.Request, c *store.Collection) titles.Languages {
 	all := titles.Accepted(r.URL.Query().Get("lang"))
 	return slices.Concat(all, titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), c.Languages())
 }
