@@ -177,7 +177,7 @@ func withoutValues(s *mapdiff.Statement) string {
 // whatChanged compares what a topic was before an entry with what it was after it.
 func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of Differences, err error) {
 	list, err := history.Changes(r.Context(), v,
-		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true, Languages: languages(r, &v.Collection)})
+		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true, Languages: LanguagesOf(r, &v.Collection)})
 	if err != nil || len(list.Changes) == 0 {
 		return of, err
 	}
