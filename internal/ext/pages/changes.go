@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -36,8 +38,8 @@ type change struct {
 	Forms        []link
 }
 
-func (p *Pages) changeOf(v *store.View, e *store.Entry) (change, error) {
-	if err := v.SetTitle(e); err != nil {
+func (p *Pages) changeOf(v *store.View, e *store.Entry, languages ...string) (change, error) {
+	if err := v.SetTitle(e, languages...); err != nil {
 		return change{}, err
 	}
 	c := &v.Collection
@@ -96,9 +98,24 @@ func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 	return err
 }
 
+// otherLanguages returns the languages of who asks, where the first one is not that of the map: in that one are the
+// titles of entries anyway.
+func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
+	all := LanguagesOf(r, c)
+	if len(all) == 0 {
+		return nil
+	}
+	first, _, _ := strings.Cut(all[0], "-")
+	if own := c.Languages(); len(own) > 0 && (own[0] == first || strings.HasPrefix(own[0], first+"-")) {
+		return nil
+	}
+	return all
+}
+
 // changes returns the last n changes behind one sequence and up to another, the newest first.
-func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, error) {
+func (p *Pages) changes(r *http.Request, v *store.View, behind, upTo uint64, n int) ([]change, error) {
 	var all []change
+	languages := otherLanguages(r, &v.Collection)
 	if upTo > uint64(n) {
 		behind = max(behind, upTo-uint64(n))
 	}
@@ -109,7 +126,7 @@ func (p *Pages) changes(v *store.View, behind, upTo uint64, n int) ([]change, er
 		if e.Seq > upTo {
 			break
 		}
-		made, err := p.changeOf(v, &e)
+		made, err := p.changeOf(v, &e, languages...)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +161,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "changes", func() (*page, error) {
-		all, err := p.changes(v, behind, upTo, most)
+		all, err := p.changes(r, v, behind, upTo, most)
 		older := ""
 		if upTo > behind+most {
 			q := r.URL.Query()
@@ -215,7 +232,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		if err != nil {
 			return nil, err
 		}
-		made, err := p.changeOf(v, e)
+		made, err := p.changeOf(v, e, otherLanguages(r, c)...)
 		if err != nil {
 			return nil, err
 		}

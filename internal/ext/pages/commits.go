@@ -89,7 +89,7 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		if len(entries) > fewTopics {
 			continue
 		}
-		if err := v.SetTitle(e); err != nil {
+		if err := v.SetTitle(e, otherLanguages(r, c)...); err != nil {
 			return made, err
 		}
 		l, err := p.linkTo(v, e)

@@ -43,6 +43,11 @@ func TestTheMapTellsOfItsLanguages(t *testing.T) {
 	require.Equal(t, http.StatusCreated, n.PutSettings("voc", "{}").StatusCode)
 	require.Equal(t, http.StatusOK, n.Put("voc", []byte(`@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix : <http://e/> .
 		:dog skos:prefLabel "dog"@en, "Hund"@de . :cat skos:prefLabel "cat"@en . :cow skos:prefLabel "cow"@en .`), "Content-Type", "text/turtle").StatusCode)
+	german := served.TextOf(t, n.Get("/topicmaps/voc/fragments.html", "Accept-Language", "de"))
+	english := served.TextOf(t, n.Get("/topicmaps/voc/fragments.html", "Accept-Language", "en"))
+	assert.Contains(t, german, "Hund", "changes call topics in the language of who reads")
+	assert.Contains(t, english, "dog")
+	assert.NotContains(t, english, "Hund")
 	page := n.Page("/topicmaps/voc.html")
 	text := strings.Join(strings.Fields(page.Text), " ")
 	assert.Contains(t, text, "German12 fewer")
