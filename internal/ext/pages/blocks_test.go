@@ -247,6 +247,19 @@ func TestTreesOfConceptsFollowFromTheTriples(t *testing.T) {
 	})
 }
 
+// A topic that is deprecated says so first, and what replaces it.
+func TestDeprecatedTopicsSaySo(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	publishTurtle(t, n, "voc", `@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix dct: <http://purl.org/dc/terms/> . @prefix : <http://x/> .
+		:old skos:prefLabel "old"@en ; owl:deprecated true ; dct:isReplacedBy :new . :new skos:prefLabel "new"@en ; owl:deprecated false .`)
+	text := func(si string) string {
+		return strings.Join(strings.Fields(n.Page(served.TopicPath("voc", si)+pages.Ending).Text), " ")
+	}
+	assert.Regexp(t, `Deprecated: it is no longer to be used\..*Replaced by ?new`, text("http://x/old"))
+	assert.NotContains(t, text("http://x/new"), "Deprecated")
+}
+
 // What a topic is stands below its title: its definition, or else its description, in the language of who reads. The
 // others stay among the occurrences.
 func TestWhatATopicIsComesFirst(t *testing.T) {

@@ -31,6 +31,7 @@ type topic struct {
 	SubjectIdentifiers []identifying
 	SubjectLocators    []identifying
 	Types              []typed
+	Deprecated         bool   // it is no longer to be used (OWL 2, owl:deprecated)
 	Lead               *value // what says what it is; nil: nothing does
 	Names              []name
 	Occurrences        []occurrences
@@ -341,6 +342,9 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 	}
 	var all []ofType
 	lead := d.lead(t)
+	of.Deprecated = slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool {
+		return o.Type == "http://www.w3.org/2002/07/owl#deprecated" && (o.Value == "true" || o.Value == "1")
+	})
 	for i, o := range t.Occurrences {
 		if i == lead && d.list == "" {
 			of.Lead = new(value)
