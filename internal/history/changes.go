@@ -140,17 +140,25 @@ func changeOf(v *store.View, e *store.Entry, languages titles.Languages) (Change
 	commit, err := v.CommitOf(e.Seq)
 	c := Change{
 		Entry: e.Seq, Commit: commit, Updated: feeds.FormatTime(e.Updated),
-		TopicSI: string(e.TopicSI), Title: e.Title, Kind: Added, Author: e.Author, Note: e.Note,
+		TopicSI: string(e.TopicSI), Title: e.Title, Kind: KindOf(e), Author: e.Author, Note: e.Note,
 	}
-	switch {
-	case e.Deleted:
-		c.Kind = Deleted
-	case !e.Lives():
-		c.Kind, c.Topic = Moved, string(e.Topic)
-	case e.Modified:
-		c.Kind = Updated
+	if c.Kind == Moved {
+		c.Topic = string(e.Topic)
 	}
 	return c, err
+}
+
+// KindOf returns the kind of the change that an entry tells of.
+func KindOf(e *store.Entry) Kind {
+	switch {
+	case e.Deleted:
+		return Deleted
+	case !e.Lives():
+		return Moved
+	case e.Modified:
+		return Updated
+	}
+	return Added
 }
 
 // compare adds to changes what differs. Those of one commit stand side by side.

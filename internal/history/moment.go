@@ -90,11 +90,11 @@ func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 		err = cmp.Or(err, failed)
 		return of == commit
 	}))
-	m, later := Moment{}, error(nil)
-	if err == nil {
-		m, later = AfterCommit(v, first-1)
+	if err != nil {
+		return Moment{}, err
 	}
-	if err = cmp.Or(err, later); err == nil && m.Seq >= commit { // the log is pruned within the commit
+	m, err := AfterCommit(v, first-1)
+	if err == nil && m.Seq >= commit { // the log is pruned within the commit
 		err = fmt.Errorf("%w: the history of %s before %s is pruned", store.ErrGone, v.Name, feeds.FormatTime(v.HorizonTime))
 	}
 	return m, err

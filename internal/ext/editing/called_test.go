@@ -49,7 +49,7 @@ func TestTopicsAreNamedInForms(t *testing.T) {
 	assert.Contains(t, text, "Österreich")
 }
 
-// Where several topics are called so, or none is, the form says so, and proposes those that may be meant. A button takes
+// If several topics are called so, or none is, the form says so, and proposes those that may be meant. A button takes
 // one, without a script.
 func TestSeveralTopicsAreCalledSo(t *testing.T) {
 	t.Parallel()

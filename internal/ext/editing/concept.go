@@ -2,13 +2,11 @@ package editing
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
 )
@@ -16,10 +14,7 @@ import (
 // beneath fills in what a new concept has that stands beneath the one with a key: its types and schemes, the concept
 // that is broader, and the kind and language of its first label.
 func (d *draft) beneath(v *store.View, key string) error {
-	last, err := v.Last(key)
-	if err == nil && last == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
-	}
+	last, err := pages.LastOf(v, key)
 	if err != nil {
 		return err
 	}

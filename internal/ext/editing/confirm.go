@@ -24,7 +24,7 @@ type question struct {
 	page, title string
 	find        finder
 	decide      decision
-	note        string // what the log says of it, where a person says nothing
+	note        func(t *target) string // what the log says of it, where a person says nothing; nil: nothing
 }
 
 // confirmation is the page that asks whether a change is to be made.
@@ -46,16 +46,12 @@ type confirmation struct {
 
 // deletion asks whether a topic is to be deleted.
 func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
-	return e.confirm(w, r, question{page: "delete", find: e.existing(r),
+	return e.confirm(w, r, question{page: "delete",
+		find: func(v *store.View) (*target, error) { return find(r, v, "") },
 		decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 			self fragment.Ref) (*fragment.Change, error) {
 			return history.Back(ctx, c.SP, prior, self, nil)
 		}})
-}
-
-// existing finds the topic that the address of a request names.
-func (e *editor) existing(r *http.Request) finder {
-	return func(v *store.View) (*target, error) { return find(r, v, "") }
 }
 
 // restoration asks whether a topic is to be what it was at ?at=.
@@ -77,7 +73,7 @@ func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		self fragment.Ref) (*fragment.Change, error) {
 		return history.Back(ctx, c.SP, prior, self, was)
-	}, note: fmt.Sprintf(texts.Restores, r.URL.Query().Get("at"))}
+	}, note: func(*target) string { return fmt.Sprintf(texts.Restores, r.URL.Query().Get("at")) }}
 	return e.confirm(w, r, q)
 }
 
@@ -104,22 +100,13 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		_ fragment.Ref) (*fragment.Change, error) {
 		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
-	}}
-	if err := e.View(r, func(v *store.View) error {
-		t, err := q.find(v)
-		if err == nil {
-			q.note = fmt.Sprintf(texts.Undoes, feeds.FormatTime(t.last.Updated))
-		}
-		return err
-	}); err != nil {
-		return err
-	}
+	}, note: func(t *target) string { return fmt.Sprintf(texts.Undoes, feeds.FormatTime(t.last.Updated)) }}
 	return e.confirm(w, r, q)
 }
 
 // confirm shows what a change would publish, or publishes it if that was shown before.
 func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) error {
-	d, sent := &draft{Note: q.note}, r.Method == http.MethodPost
+	d, sent := &draft{}, r.Method == http.MethodPost
 	var t *target
 	var p *plan
 	var err error
@@ -132,7 +119,9 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 		}
 		t, p, err = e.attempt(r, q.find, r.PostForm.Get("plan"), d, false, q.decide)
 	} else if t, p, err = e.would(r, q); t != nil {
-		d.State = t.state
+		if d.State = t.state; q.note != nil {
+			d.Note = q.note(t)
+		}
 	}
 	of := &confirmation{Title: q.title, Forced: r.URL.Query().Get("force") == "1"}
 	other := errors.Is(err, errOther)

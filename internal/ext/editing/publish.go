@@ -105,8 +105,8 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 		}
 		r.PostForm.Set("identifier", string(self)) // so that the next form has it
 	}
-	target := func(v *store.View) (*target, error) { return find(r, v, self) }
-	t, p, err := e.attempt(r, target, r.PostForm.Get("plan"), d, dry,
+	named := func(v *store.View) (*target, error) { return find(r, v, self) }
+	t, p, err := e.attempt(r, named, r.PostForm.Get("plan"), d, dry,
 		func(ctx context.Context, c *store.Collection, prior merge.State, self fragment.Ref) (*fragment.Change, error) {
 			if isNew {
 				if there, err := prior.Topic(self); there != nil || err != nil {

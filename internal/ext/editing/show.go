@@ -320,9 +320,11 @@ func (d *decorator) decorate(of *draft) error {
 	if err != nil {
 		return err
 	}
+	for _, r := range of.rows() {
+		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank
+	}
 	for i := range of.Names {
 		r := &of.Names[i]
-		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		if n := names[r.Is]; n != nil {
 			is := rowOfName(d.t.self, usual, n)
 			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.themes != is.themes)
@@ -340,7 +342,6 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Occurrences {
 		r := &of.Occurrences[i]
-		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		if o := occurrences[r.Is]; o != nil {
 			is := rowOfOccurrence(d.t.self, o)
 			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.Datatype != is.Datatype ||
@@ -356,7 +357,6 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Types {
 		r := &of.Types[i]
-		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		a, err := d.association(&r.row, fragment.AsInstance)
 		if err != nil {
 			return err
@@ -378,7 +378,6 @@ func (d *decorator) decorate(of *draft) error {
 	}
 	for i := range of.Associations {
 		r := &of.Associations[i]
-		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank()
 		a, err := d.association(&r.row, fragment.AsPlayer)
 		if err == nil && a != nil {
 			err = d.relation(r, a)

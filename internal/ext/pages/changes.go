@@ -49,7 +49,7 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry, languages ...string) (ch
 	}
 	made := change{
 		link: to, Topic: p.URLs.Topic(c, e.Describes()) + Ending, SI: addressOf(string(e.TopicSI)),
-		Kind: kindOfEntry(e), Updated: e.Updated, Author: e.Author, Note: e.Note,
+		Kind: kinds[history.KindOf(e)], Updated: e.Updated, Author: e.Author, Note: e.Note,
 	}
 	if e.Lives() {
 		made.Then = p.URLs.Topic(c, e.TopicSI) + Ending + "?at=" + feeds.FormatTime(e.Updated)
@@ -59,17 +59,9 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry, languages ...string) (ch
 	return made, nil
 }
 
-func kindOfEntry(e *store.Entry) string {
-	switch {
-	case e.Deleted:
-		return texts.Deleted
-	case e.Topic != "":
-		return texts.Moved
-	case e.Modified:
-		return texts.Changed
-	}
-	return texts.Added
-}
+// kinds are what pages call the kinds of changes.
+var kinds = map[history.Kind]string{history.Added: texts.Added, history.Updated: texts.Changed,
+	history.Deleted: texts.Deleted, history.Moved: texts.Moved}
 
 // linkTo leads to the page of an entry. Its title is what the topic is called.
 func (p *Pages) linkTo(v *store.View, e *store.Entry) (l link, err error) {

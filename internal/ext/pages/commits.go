@@ -1,13 +1,11 @@
 package pages
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -82,14 +80,14 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		made.Counts = []counted{{n, texts.ChangesOf}}
 		return made, nil
 	}
-	kinds := map[string]int{}
+	counts, languages := map[history.Kind]int{}, otherLanguages(r, c)
 	for i := range entries {
 		e := &entries[i]
-		kinds[kindOfEntry(e)]++
+		counts[history.KindOf(e)]++
 		if len(entries) > fewTopics {
 			continue
 		}
-		if err := v.SetTitle(e, otherLanguages(r, c)...); err != nil {
+		if err := v.SetTitle(e, languages...); err != nil {
 			return made, err
 		}
 		l, err := p.linkTo(v, e)
@@ -98,49 +96,10 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		}
 		made.Topics = append(made.Topics, l)
 	}
-	for _, kind := range []string{texts.Added, texts.Changed, texts.Deleted, texts.Moved} {
-		if n := kinds[kind]; n > 0 {
-			made.Counts = append(made.Counts, counted{n, kind})
+	for _, kind := range []history.Kind{history.Added, history.Updated, history.Deleted, history.Moved} {
+		if n := counts[kind]; n > 0 {
+			made.Counts = append(made.Counts, counted{n, kinds[kind]})
 		}
 	}
 	return made, nil
-}
-
-// inLanguage says how many topics have names in a language.
-type inLanguage struct {
-	Title, URL   string
-	Count, Fewer int    // than in the language of most
-	Without      string // page of those that lack a name in it; "": it is the language of most, or none
-}
-
-// mostListed is how many names the page of a map counts.
-const mostListed = 200_000
-
-// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
-// has no languages, or too many names to be counted for a page.
-func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err error) {
-	if len(tags) < 2 || len(tags)*v.Topics > mostListed {
-		return nil, nil
-	}
-	most, mostIn := 0, ""
-	for _, tag := range tags {
-		of := inLanguage{Title: cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
-			URL: p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + tag}
-		for _, err := range words.Listed(v.State(), tag) {
-			if err != nil {
-				return nil, err
-			}
-			of.Count++
-		}
-		if of.Count > most && tag != "" {
-			most, mostIn = of.Count, tag
-		}
-		all = append(all, of)
-	}
-	for i := range all {
-		if all[i].Fewer = most - all[i].Count; tags[i] != "" && all[i].Fewer > 0 {
-			all[i].Without = p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + mostIn + "&without=" + tags[i]
-		}
-	}
-	return all, nil
 }

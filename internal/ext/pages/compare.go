@@ -128,8 +128,7 @@ func (d *describer) compared(c *history.Change, most int) (of compared, err erro
 	if is == nil && c.Title != "" || c.Kind == history.Deleted || c.Kind == history.Moved {
 		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
 	}
-	of.Kind = map[history.Kind]string{history.Added: texts.Added, history.Updated: texts.Changed,
-		history.Deleted: texts.Deleted, history.Moved: texts.Moved}[c.Kind]
+	of.Kind = kinds[c.Kind]
 	of.Differences, err = InWords(c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err

@@ -118,7 +118,7 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 	assert.Equal(t, "newest", deleted["http://example.org/new"])
 }
 
-// Who is led from one address to another reads there in the language of the first. What else it says is kept where the
+// A reader who is led from one address to another stays in the language of the first. What else it says is kept where the
 // other one understands it.
 func TestTheLanguageOfAReaderStaysOnTheWay(t *testing.T) {
 	t.Parallel()

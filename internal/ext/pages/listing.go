@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -41,13 +40,13 @@ const mostOfType = 10_000
 // instances of the topic with the key ?type=. Without ?in=, the language is the first one of who asks in which topics
 // are listed.
 func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	number, err := web.Number(r, "page", 1)
+	number, err := pageNumber(r)
 	if err != nil {
 		return err
 	}
 	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
 		d := p.describer(v, r)
-		of := &listing{All: "?" + without(r, "type", "without", "page"),
+		of := &listing{All: "?" + with(r, "type", "", "without", "", "page", ""),
 			Without: titleOfLanguage(r.URL.Query().Get("without"))}
 		tags, err := words.Languages(v.State())
 		if err != nil {
@@ -74,10 +73,10 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 			return nil, err
 		}
 		chosen := func(ref fragment.Ref) bool { return (instances == nil || instances[ref]) && !named[ref] }
-		if err := d.under(of, in, letter, chosen, int(max(min(number, 1<<30), 1))); err != nil {
+		if err := d.under(of, in, letter, chosen, number); err != nil {
 			return nil, err
 		}
-		of.Pager = pagerOf(int(number), most, of.Count, func(n int) string {
+		of.Pager = pagerOf(number, most, of.Count, func(n int) string {
 			return "?" + with(r, "page", strconv.Itoa(n))
 		})
 		title := texts.Listing
@@ -160,10 +159,7 @@ func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]
 	if key == "" {
 		return nil, nil
 	}
-	last, err := d.v.Last(key)
-	if err == nil && last == nil {
-		err = web.Problemf(http.StatusNotFound, "there is no type with the key %s in %s", key, d.v.Name)
-	}
+	last, err := LastOf(d.v, key)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +219,45 @@ func (d *describer) under(of *listing, in, letter string, chosen func(fragment.R
 	return nil
 }
 
+// inLanguage says how many topics have names in a language.
+type inLanguage struct {
+	Title, URL   string
+	Count, Fewer int    // than in the language of most
+	Without      string // page of those that lack a name in it; "": it is the language of most, or none
+}
+
+// mostListed is how many names the page of a map counts.
+const mostListed = 200_000
+
+// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
+// has no languages, or too many names to be counted for a page.
+func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err error) {
+	if len(tags) < 2 || len(tags)*v.Topics > mostListed {
+		return nil, nil
+	}
+	most, mostIn := 0, ""
+	for _, tag := range tags {
+		of := inLanguage{Title: cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
+			URL: p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + tag}
+		for _, err := range words.Listed(v.State(), tag) {
+			if err != nil {
+				return nil, err
+			}
+			of.Count++
+		}
+		if of.Count > most && tag != "" {
+			most, mostIn = of.Count, tag
+		}
+		all = append(all, of)
+	}
+	for i := range all {
+		if all[i].Fewer = most - all[i].Count; tags[i] != "" && all[i].Fewer > 0 {
+			all[i].Without = p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + mostIn + "&without=" + tags[i]
+		}
+	}
+	return all, nil
+}
+
 // with returns the query of a request with other values of some parameters, which are pairs of names and values. One
 // without a value goes, but for that of a language, which may be none.
 func with(r *http.Request, pairs ...string) string {
@@ -230,17 +265,6 @@ func with(r *http.Request, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if q.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" && pairs[i] != "in" {
 			q.Del(pairs[i])
-		}
-	}
-	return q.Encode()
-}
-
-// without returns the query of a request without some parameters.
-func without(r *http.Request, names ...string) string {
-	q := url.Values{}
-	for name, values := range r.URL.Query() {
-		if !slices.Contains(names, name) {
-			q[name] = values
 		}
 	}
 	return q.Encode()

@@ -61,6 +61,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
+		d := p.describer(v, r)
 		var err error
 		if of.Commits, err = p.commits(r, v); err != nil {
 			return nil, err
@@ -72,17 +73,17 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if of.Languages, err = p.languagesOf(v, tags); err != nil {
 			return nil, err
 		}
-		if of.Letters, err = p.describer(v, r).letters(r, of.Listing, tags); err != nil {
+		if of.Letters, err = d.letters(r, of.Listing, tags); err != nil {
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {
 			return nil, err
 		}
-		if of.Hierarchies, err = p.hierarchies(p.describer(v, r)); err != nil {
+		if of.Hierarchies, err = p.hierarchies(d); err != nil {
 			return nil, err
 		}
 		if c.Topics <= showTypesUpTo {
-			if of.Tree, err = p.describer(v, r).typeTree(); err != nil {
+			if of.Tree, err = d.typeTree(); err != nil {
 				return nil, err
 			}
 		}

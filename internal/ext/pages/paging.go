@@ -53,6 +53,12 @@ func pagerOf(number, size, of int, to func(number int) string) *pager {
 	return p
 }
 
+// pageNumber returns which page of a list a request asks for.
+func pageNumber(r *http.Request) (int, error) {
+	number, err := web.Number(r, "page", 1)
+	return int(min(number, 1<<30)), err
+}
+
 // place is what a request asks for of a topic: all that it has, or one list.
 type place struct {
 	at   string // of which time, as the request has it
@@ -68,11 +74,11 @@ type place struct {
 // asked reads from a request what it asks for of a topic.
 func (d *describer) asked(r *http.Request) error {
 	q := r.URL.Query()
-	page, err := web.Number(r, "page", 1)
+	page, err := pageNumber(r)
 	if err != nil {
 		return err
 	}
-	d.place = place{at: q.Get("at"), list: q.Get("list"), page: int(min(page, 1<<30))}
+	d.place = place{at: q.Get("at"), list: q.Get("list"), page: page}
 	if d.before, err = web.Number(r, historyList, 0); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func orderOf(r *http.Request, c *store.Collection) order {
 // notationOf returns the notation of a concept (SKOS reference, section 6), the first where there are several.
 func notationOf(t *fragment.Topic) string {
 	for i := range t.Occurrences {
-		if t.Occurrences[i].Type == "http://www.w3.org/2004/02/skos/core#notation" {
+		if t.Occurrences[i].Type == skos+"notation" {
 			return t.Occurrences[i].Value
 		}
 	}

@@ -138,13 +138,18 @@ func valueOf(text string, scope []fragment.Ref) value {
 	return v
 }
 
-// Topic answers with the page of a topic.
-func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	key := web.Var(r, "key")
+// LastOf returns the last entry of the topic with a key. Where there is none, the error is one for people.
+func LastOf(v *store.View, key string) (*store.Entry, error) {
 	last, err := v.Last(key)
 	if err == nil && last == nil {
 		err = web.Problemf(http.StatusNotFound, "there is no topic with the key %s in %s", key, v.Name)
 	}
+	return last, err
+}
+
+// Topic answers with the page of a topic.
+func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	last, err := LastOf(v, web.Var(r, "key"))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package words
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -174,12 +173,9 @@ func (a *alphabet) headingOf(key string) string {
 
 // heading returns the letter under which a name is listed.
 func (a *alphabet) heading(name string) string {
-	a.headings.Lock()
-	defer a.headings.Unlock()
 	for _, r := range norm.NFC.String(name[:min(len(name), 8*listedRunes)]) {
 		w := a.rune(r)
-		switch {
-		case w == "" || unicode.IsSpace(r):
+		if w == "" || unicode.IsSpace(r) {
 			continue
 		}
 		if known := a.headingOf(w); known != "" {
@@ -190,6 +186,8 @@ func (a *alphabet) heading(name string) string {
 			return string(unicode.ToUpper(base))
 		}
 		first := unicode.ToLower(r)
+		a.headings.Lock()
+		defer a.headings.Unlock()
 		for _, letter := range "åäæöøñ" { // of two that are one letter in the language, the one that it writes itself
 			if w == a.rune(letter) && a.compare(string(letter), string(first)) < 0 {
 				first = letter
@@ -228,12 +226,15 @@ func Languages(s records.State) (all []string, err error) {
 			}
 			tag, _, _ := bytes.Cut(entry[1:], []byte(behindLanguage))
 			all = append(all, string(tag))
-			after, found = fmt.Appendf(nil, "%c%s%s\xFF\xFF\xFF\xFF", listed, tag, behindLanguage), true
+			after, found = append(listedIn(string(tag)), "\xFF\xFF\xFF\xFF"...), true
 			break
 		}
 	}
 	return all, nil
 }
+
+// listedIn returns what the entries of a language begin with.
+func listedIn(tag string) []byte { return append([]byte{byte(listed)}, tag+behindLanguage...) }
 
 // mostLetters is how many letters a listing has at most: Chinese has one for each character.
 const mostLetters = 100
@@ -242,7 +243,7 @@ const mostLetters = 100
 // more than it returns where there are very many.
 func Letters(s records.State, tag string) (all []string, err error) {
 	a := alphabetOf(tag)
-	prefix := append([]byte{byte(listed)}, tag+behindLanguage...)
+	prefix := listedIn(tag)
 	after := prefix
 	for range mostLetters {
 		heading := ""
@@ -272,12 +273,9 @@ func Letters(s records.State, tag string) (all []string, err error) {
 			all = append(all, heading)
 		}
 		_, last := a.span(heading)
-		if heading == Symbols { // the digits themselves are not under it
-			after = append(bytes.Clone(prefix), last...)
-			after = after[:len(after)-1]
-			after = append(after, last[len(last)-1]-1, 0xFF)
-		} else {
-			after = append(append(bytes.Clone(prefix), last...), 0xFF, 0xFF)
+		after = append(bytes.Clone(prefix), last...)
+		if heading != Symbols { // what begins with the end is under this heading, too
+			after = append(after, 0xFF, 0xFF)
 		}
 	}
 	return all, nil
@@ -286,7 +284,7 @@ func Letters(s records.State, tag string) (all []string, err error) {
 // Listed iterates over all topics of a source that are listed in a language, in its order.
 func Listed(s records.State, tag string) iter.Seq2[fragment.Ref, error] {
 	return func(yield func(fragment.Ref, error) bool) {
-		for entry, err := range entriesWith(s.Tx(), s.ID(), append([]byte{byte(listed)}, tag+behindLanguage...), nil) {
+		for entry, err := range entriesWith(s.Tx(), s.ID(), listedIn(tag), nil) {
 			if !yield(topicOf(entry), err) || err != nil {
 				return
 			}
@@ -299,7 +297,7 @@ func Listed(s records.State, tag string) iter.Seq2[fragment.Ref, error] {
 func UnderLetter(s records.State, tag, heading string) iter.Seq2[fragment.Ref, error] {
 	return func(yield func(fragment.Ref, error) bool) {
 		first, last := alphabetOf(tag).span(heading)
-		prefix := append([]byte{byte(listed)}, tag+behindLanguage...)
+		prefix := listedIn(tag)
 		for entry, err := range entriesWith(s.Tx(), s.ID(), prefix, append(bytes.Clone(prefix), first...)) {
 			if err != nil {
 				yield("", err)
