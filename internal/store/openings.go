@@ -103,12 +103,21 @@ func (o *openings) BeginOpening(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var newest Opening
+	err = o.rows.View(ctx, func(t *txn.Tx) (err error) {
+		_, err = t.GetJSON(openingKey(known.Number), &newest)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	history, _, err := o.history(ctx)
 	if err != nil {
 		return err
 	}
 	if known.Number > 0 && known.History == history {
-		if lives, err := o.others.Living(ctx); lives || err != nil {
+		starting := o.rows.Now().Sub(newest.At).Abs() < o.every // the process that began it takes jobs in a moment
+		if lives, err := o.others.Living(ctx, starting); lives || err != nil {
 			return err
 		}
 	}

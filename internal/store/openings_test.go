@@ -109,6 +109,39 @@ func TestOpeningsOfProcessesThatShareAStore(t *testing.T) {
 	})
 }
 
+// Between the opening that a process begins and the first job that it does, others that start see no job held: they
+// wait for it. A process that is alone again soon after it began waits as long as it would for a dead one.
+func TestOpeningsOfProcessesThatStartTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := memory.New()
+		living, die := context.WithCancel(t.Context())
+		publish := func(p *publisher) {
+			require.NoError(t, p.BeginOpening(t.Context()))
+			time.Sleep(300 * time.Millisecond)
+			p.leases.Lease(living, "a job", func(ctx context.Context) { <-ctx.Done() })
+		}
+		first := startPublisher(t, engine, silence)
+		for i := range 3 {
+			p := first
+			if i > 0 {
+				p = startPublisher(t, engine, silence)
+			}
+			go publish(p)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * silence)
+		assert.Len(t, first.newest(), 1, "all began together")
+		die()
+		synctest.Wait()
+		for opened := 2; opened <= 3; opened++ {
+			began := time.Now()
+			require.NoError(t, startPublisher(t, engine, silence).BeginOpening(t.Context()))
+			assert.Len(t, first.newest(), opened, "nobody was there")
+			assert.Less(t, time.Since(began), 2*silence)
+		}
+	})
+}
+
 // restored is an engine whose database can be put back, and that says which history it has.
 type restored struct {
 	kv.Engine

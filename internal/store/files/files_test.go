@@ -183,6 +183,67 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	}
 }
 
+// meanwhile is an engine in which something else happens between what a writer of a row has read and what it writes.
+type meanwhile struct {
+	kv.Engine
+	happens func()
+}
+
+func (e *meanwhile) Bulk(ctx context.Context) (kv.Writer, error) {
+	if f := e.happens; f != nil {
+		e.happens = nil
+		f()
+	}
+	return e.Engine.Bulk(ctx)
+}
+
+// Of two files that are written under one name at the same time, or one while that name is removed, at most one shows,
+// and nothing of the other is left.
+func TestFilesOfOneNameThatAreWrittenAtOneTime(t *testing.T) {
+	for name, other := range map[string]func(files.Store) error{
+		"written": func(s files.Store) error { return filestest.Write(t.Context(), s, "snapshots/a", []byte("other")) },
+		"removed": func(s files.Store) error { return s.Remove(t.Context(), "snapshots/a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, before := range []bool{false, true} {
+				engine := &meanwhile{Engine: memory.New()}
+				s := files.Rows{Engine: engine, Now: time.Now}
+				if before {
+					require.NoError(t, filestest.Write(t.Context(), s, "snapshots/a", []byte("before")))
+				}
+				w, err := s.Create(t.Context(), "snapshots/a")
+				require.NoError(t, err)
+				_, err = w.Write([]byte("this"))
+				require.NoError(t, err)
+				engine.happens = func() { require.NoError(t, other(s)) }
+				require.NoError(t, w.Commit())
+				engine.happens = func() { require.NoError(t, filestest.Write(t.Context(), s, "snapshots/a", []byte("last"))) }
+				require.NoError(t, s.Remove(t.Context(), "snapshots/a"))
+				require.Nil(t, engine.happens)
+				require.NoError(t, s.Sweep(t.Context(), time.Now().Add(time.Minute)))
+				require.Zero(t, leftRows(t, s))
+			}
+		})
+	}
+}
+
+// A file that may show although its writer was told of an error keeps what it has.
+func TestFilesThatShowInSpiteOfAnError(t *testing.T) {
+	engine := &meanwhile{Engine: memory.New()}
+	s := files.Rows{Engine: engine, Now: time.Now}
+	ctx, end := context.WithCancel(t.Context())
+	w, err := s.Create(ctx, "snapshots/a")
+	require.NoError(t, err)
+	_, err = w.Write([]byte("this"))
+	require.NoError(t, err)
+	engine.happens = end
+	require.ErrorIs(t, w.Commit(), context.Canceled)
+	w.Cancel()
+	require.NotZero(t, leftRows(t, s))
+	require.NoError(t, s.Sweep(t.Context(), time.Now().Add(time.Minute)))
+	require.Zero(t, leftRows(t, s))
+}
+
 // Folders that are empty since whoever made one, or removed the last file in it, was killed go with all else that is
 // left.
 func TestSweepRemovesEmptyFolders(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 // Rows is a [Store] in the rows of an engine: a row for each file, and rows with its chunks. The
 // chunks are written first, under an identifier of their own. So a file shows as a whole, and one that
 // is removed or replaced can be read on until its chunks go, which is an hour later. A row for each file
-// that is being written, or was removed, says when its chunks go.
+// that is being written, was written not long ago, or was removed, says when its chunks go unless it shows: of several
+// that were written under one name at the same time, one shows.
 type Rows struct {
 	Engine kv.Engine
 	Now    func() time.Time
@@ -66,7 +67,7 @@ func goingKey(due time.Time, id uuid.UUID) []byte {
 	return append(binary.BigEndian.AppendUint64(keys.Once(keys.TableGoingFile), uint64(due.UnixMilli())), id[:]...)
 }
 
-// unfinishedKey is the goingKey of a file that is not committed.
+// unfinishedKey is the goingKey of a file that is begun now. It stays until the file shows when that time has come.
 func (r *row) unfinishedKey() []byte { return goingKey(r.made().Add(Unfinished), r.ID) }
 
 // removedKey is the goingKey of a file that is removed now.
@@ -151,15 +152,12 @@ func (w *rowsWriter) Commit() error {
 	if err == nil {
 		err = w.bulk.Commit()
 	}
-	if err == nil {
-		err = w.show()
-	}
 	if err != nil {
 		w.Cancel()
 		return err
 	}
-	w.done = true
-	return nil
+	w.done = true // it may show even if showing it fails: then the sweep finds out
+	return w.show()
 }
 
 // show writes the row of the file. The chunks of the one that it replaces go in time.
@@ -178,7 +176,7 @@ func (w *rowsWriter) show() error {
 				return err
 			}
 		}
-		return errors.Join(bulk.Put(nameKey(w.name), value), bulk.Delete(w.unfinishedKey()))
+		return bulk.Put(nameKey(w.name), value)
 	})
 }
 
@@ -192,12 +190,14 @@ func (w *rowsWriter) Cancel() {
 	_ = w.store.drop(context.WithoutCancel(w.ctx), w.ID, w.unfinishedKey())
 }
 
-// drop removes the chunks with an identifier, and then the row that has them removed.
+// drop removes the chunks with an identifier, and then the rows that have them removed.
 func (s Rows) drop(ctx context.Context, id uuid.UUID, going []byte) error {
 	if err := s.Engine.DeletePrefix(ctx, append(keys.Once(keys.TableChunk), id[:]...)); err != nil {
 		return err
 	}
-	return s.Engine.DeletePrefix(ctx, going)
+	return s.write(ctx, func(bulk kv.Writer) error {
+		return errors.Join(bulk.Delete((&row{ID: id}).unfinishedKey()), bulk.Delete(going))
+	})
 }
 
 // write writes a few rows. No version changes: what lists the files is committed apart.
@@ -336,7 +336,11 @@ func (s Rows) Sweep(ctx context.Context, before time.Time) error {
 		return nil
 	})
 	for key, id := range going {
-		if err == nil && !shown[id] { // a file that shows stays, whatever that row says
+		switch {
+		case err != nil:
+		case shown[id]:
+			err = s.Engine.DeletePrefix(ctx, []byte(key))
+		default:
 			err = s.drop(ctx, id, []byte(key))
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 // Living reports whether another process that shares the store does a job. It waits until one shows that it lives, at
 // most until one that takes over from the dead would have done so: it looks at every beat, and only then its silence
-// begins.
-func (l *Leases) Living(ctx context.Context) (bool, error) {
+// begins. Where no job is held it waits only if starting says that another process may be about to take one.
+func (l *Leases) Living(ctx context.Context, starting bool) (bool, error) {
 	first, err := l.others(ctx)
-	if err != nil || len(first) == 0 {
+	if err != nil || len(first) == 0 && !starting {
 		return false, err
 	}
 	for began := time.Now(); time.Since(began) < l.silence+3*l.beat(); {
