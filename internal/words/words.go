@@ -1,11 +1,11 @@
 // Package words says what people call things whose names a map does not have. The terms of the vocabularies that
 // everybody uses, and languages, have words; what else has an IRI is called by its prefixed name, or by the readable
-// part of its IRI. The words stand in en.txt, the prefixes in namespaces.txt: another language is another file.
+// part of its IRI. The words stand in a file for each language, the prefixes in namespaces.txt.
 package words
 
 import (
 	"cmp"
-	_ "embed" // of the tables
+	"embed"
 	"encoding/hex"
 	"net/url"
 	"slices"
@@ -19,8 +19,11 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-//go:embed en.txt
-var english string
+//go:embed en.txt de.txt
+var tables embed.FS
+
+// inLanguages are the languages that have words; what one lacks is said in the first one.
+var inLanguages = [...]string{"en", "de"}
 
 //go:embed namespaces.txt
 var namespaces string
@@ -46,10 +49,17 @@ var (
 		}
 		return all
 	})
-	words = sync.OnceValue(func() map[string]string {
-		all := map[string]string{}
-		for name, word := range lines(english) {
-			all[name] = word
+	words = sync.OnceValue(func() map[string]map[string]string {
+		all := map[string]map[string]string{}
+		for _, tag := range inLanguages {
+			table, err := tables.ReadFile(tag + ".txt")
+			if err != nil {
+				panic(err)
+			}
+			all[tag] = map[string]string{}
+			for name, word := range lines(string(table)) {
+				all[tag][name] = word
+			}
 		}
 		return all
 	})
@@ -58,25 +68,32 @@ var (
 // terms are the IRIs that words stand for, by the words in lower case.
 var terms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
-	for name, word := range words() {
-		prefix, local, _ := strings.Cut(name, ":")
-		for namespace, of := range prefixes() {
-			if of == prefix {
-				all[strings.ToLower(word)] = append(all[strings.ToLower(word)], namespace+local)
+	for _, in := range words() {
+		for name, word := range in {
+			prefix, local, _ := strings.Cut(name, ":")
+			for namespace, of := range prefixes() {
+				if of == prefix {
+					all[strings.ToLower(word)] = append(all[strings.ToLower(word)], namespace+local)
+				}
 			}
 		}
 	}
-	for _, iris := range all {
+	for word, iris := range all {
 		slices.Sort(iris)
+		all[word] = slices.Compact(iris)
 	}
 	return all
 })
 
-// languagesCalled are the tags of languages, by what they are called in English and by themselves, in lower case.
+// languagesCalled are the tags of languages, by what they are called in languages that have words and by themselves.
 var languagesCalled = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, tag := range display.Supported.Tags() {
-		for _, name := range []string{display.Self.Name(tag), display.English.Tags().Name(tag)} {
+		called := []string{display.Self.Name(tag)}
+		for _, in := range inLanguages {
+			called = append(called, display.Tags(language.Make(in)).Name(tag))
+		}
+		for _, name := range called {
 			known := all[strings.ToLower(name)]
 			if name != "" && (known == "" || len(tag.String()) < len(known)) { // of German, not of that in Luxembourg
 				all[strings.ToLower(name)] = tag.String()
@@ -86,8 +103,8 @@ var languagesCalled = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// LanguageCalled returns the tag of the language that people call so in English, or in the language itself; "" where
-// none is known.
+// LanguageCalled returns the tag of the language that people call so in a language that has words, or in itself; ""
+// where none is known.
 func LanguageCalled(name string) string { return languagesCalled()[strings.ToLower(name)] }
 
 // IRIs returns the terms of vocabularies that people call so.
@@ -106,13 +123,20 @@ func Namespaces(chosen ...string) map[string]string {
 
 // Word returns what people call the subject of an IRI: a term of a vocabulary that everybody uses, or a language. It is
 // "" where the tables have none.
-func Word(iri string) string { return wordOf(iri, prefixed(iri)) }
+func Word(iri string) string {
+	word, _ := WordIn(inLanguages[0], iri)
+	return word
+}
 
-func wordOf(iri, prefixed string) string {
-	if word := words()[prefixed]; word != "" {
-		return word
+// WordIn returns what [Word] does in the language with a tag, and the tag of another language that the word is in.
+func WordIn(tag, iri string) (word, lang string) { return wordOf(tag, iri, prefixed(iri)) }
+
+func wordOf(tag, iri, prefixed string) (word, lang string) {
+	if word := cmp.Or(words()[tag][prefixed], languageOf(tag, iri)); word != "" || tag == inLanguages[0] {
+		return word, ""
 	}
-	return languageOf(iri)
+	word, _ = wordOf(inLanguages[0], iri, prefixed)
+	return word, inLanguages[0]
 }
 
 // Unnamed is what [Short] calls a thing of whose IRI nothing is readable.
@@ -121,10 +145,21 @@ const Unnamed = "something without a name"
 // Short returns what people can read for any IRI: its [Word], its prefixed name, or its last part with the host in
 // brackets. It is neither cut, nor a digest that a program has made.
 func Short(iri string) string {
+	short, _ := ShortIn(inLanguages[0], iri)
+	return short
+}
+
+// ShortIn returns what [Short] does in the language with a tag, and the tag of another language that it is a word of.
+func ShortIn(tag, iri string) (short, lang string) {
 	name := prefixed(iri)
-	if word := cmp.Or(wordOf(iri, name), name); word != "" {
-		return word
+	if word, lang := wordOf(tag, iri, name); word != "" {
+		return word, lang
 	}
+	return cmp.Or(name, unknown(iri)), ""
+}
+
+// unknown returns what stands for an IRI that has neither a word nor a prefix.
+func unknown(iri string) string {
 	if rest, ok := strings.CutPrefix(iri, own); ok {
 		kind, local, _ := strings.Cut(rest, "/")
 		switch kind {
@@ -208,20 +243,20 @@ var LanguageNamespaces = [...]string{
 var countries = []string{"http://www.topicmaps.org/xtm/1.0/country.xtm#", "http://psi.oasis-open.org/iso/3166/#"}
 
 // languageOf returns the name of the language or the country that an IRI is of, or "".
-func languageOf(iri string) string {
+func languageOf(in, iri string) string {
 	for _, namespace := range LanguageNamespaces {
 		if tag, ok := strings.CutPrefix(iri, namespace); ok {
 			parsed, err := language.Raw.Parse(tag)
 			if base, _ := parsed.Base(); err != nil || parsed == language.Und || base.String() == "und" {
 				return ""
 			}
-			return cmp.Or(words()["language:"+parsed.String()], display.English.Tags().Name(parsed))
+			return cmp.Or(words()[in]["language:"+parsed.String()], display.Tags(language.Make(in)).Name(parsed))
 		}
 	}
 	for _, namespace := range countries {
 		if code, ok := strings.CutPrefix(iri, namespace); ok {
 			if region, err := language.ParseRegion(code); err == nil {
-				return display.English.Regions().Name(region)
+				return display.Regions(language.Make(in)).Name(region)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
@@ -83,27 +84,55 @@ func TestShortIsReadable(t *testing.T) {
 	}
 }
 
-// Each line of the tables is read, and each word has one meaning.
+// Each line of the tables is read, and each word has one meaning. No language has a word that English lacks.
 func TestTables(t *testing.T) {
-	known, seen := map[string]bool{}, map[string]bool{}
+	known, namespaceOf := map[string]bool{"language": true}, map[string]bool{}
 	for prefix, namespace := range lines(namespaces) {
-		assert.False(t, seen[namespace], "%s is there twice", namespace)
+		assert.False(t, namespaceOf[namespace], "%s is there twice", namespace)
 		assert.Regexp(t, `^https?://.*[/#]$`, namespace)
-		known[prefix], seen[namespace] = true, true
+		known[prefix], namespaceOf[namespace] = true, true
 	}
-	known["language"] = true
-	for name, word := range lines(english) {
-		prefix, local, ok := strings.Cut(name, ":")
-		assert.True(t, ok && known[prefix] && local != "", "%s: no prefix of namespaces.txt", name)
-		assert.False(t, seen[name], "%s is there twice", name)
-		seen[name] = true
-		assert.Regexp(t, `^[\pL0-9][\pL0-9,' -]*$`, word, name)
-		assert.NotContains(t, word, "  ", name)
-		iri := own + "language/" + local
-		if prefix != "language" {
-			iri = Namespaces(prefix)[prefix] + local
+	for _, tag := range inLanguages {
+		table, err := tables.ReadFile(tag + ".txt")
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for name, word := range lines(string(table)) {
+			prefix, local, ok := strings.Cut(name, ":")
+			assert.True(t, ok && known[prefix] && local != "", "%s: no prefix of namespaces.txt", name)
+			assert.False(t, seen[name], "%s is there twice", name)
+			seen[name] = true
+			assert.Regexp(t, `^[\pL0-9][\pL0-9,' -]*$`, word, name)
+			assert.NotContains(t, word, "  ", name)
+			assert.NotEmpty(t, words()["en"][name], "%s: only %s has a word for it", name, tag)
+			iri := own + "language/" + local
+			if prefix != "language" {
+				iri = Namespaces(prefix)[prefix] + local
+			}
+			is, other := WordIn(tag, iri)
+			assert.Equal(t, word, is, name)
+			assert.Empty(t, other, name)
+			if prefix != "language" {
+				assert.Contains(t, IRIs(word), iri)
+			}
 		}
-		assert.Equal(t, word, Word(iri), name)
 	}
 	assert.Equal(t, map[string]string{"schema": "https://schema.org/", "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#"}, Namespaces("schema", "rdf", "nosuch"))
+}
+
+// A language says what it has no word for in English, which it says. Languages and countries have their own names.
+func TestWordsOfAnotherLanguage(t *testing.T) {
+	for iri, want := range map[string][2]string{
+		"http://www.w3.org/2004/02/skos/core#broader":              {"Oberbegriff"},
+		"http://xmlns.com/foaf/0.1/tipjar":                         {"tip jar", "en"},
+		"https://github.com/tmshare/tmshare/ns/1/language/fr":      {"Französisch"},
+		"http://www.topicmaps.org/xtm/1.0/country.xtm#NO":          {"Norwegen"},
+		"http://www.w3.org/ns/dcat#Dataset":                        {"dcat:Dataset"},
+		"http://example.org/a/thing":                               {"thing (example.org)"},
+		"https://github.com/tmshare/tmshare/ns/1/language/sr-Latn": {"Serbisch in lateinischer Schrift"},
+	} {
+		short, lang := ShortIn("de", iri)
+		assert.Equal(t, want, [2]string{short, lang}, iri)
+	}
+	assert.Equal(t, "nl", LanguageCalled("niederländisch"))
+	assert.Equal(t, "nl", LanguageCalled("Dutch"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -30,7 +31,8 @@ type applying struct {
 	reader *publish.Reader
 	sp     string
 	prior  fragment.Published
-	inRDF  bool          // roles that are left out are those of RDF
+	inRDF  bool // roles that are left out are those of RDF
+	in     *texts.Language
 	state  records.State // in which topics are found by what people call them
 
 	self    fragment.Ref
@@ -41,9 +43,9 @@ type applying struct {
 }
 
 // begin returns what a draft is applied to: a topic as it is, or one that is new where it is nil.
-func (e *editor) begin(ctx context.Context, c *store.Collection, prior merge.State, self fragment.Ref) (*applying,
-	error) {
-	a := &applying{ctx: ctx, reader: e.Reader, sp: c.SP, prior: prior, state: e.Store.ViewOf(*c, prior).State(),
+func (e *editor) begin(r *http.Request, c *store.Collection, prior merge.State, self fragment.Ref) (*applying, error) {
+	a := &applying{ctx: r.Context(), in: layout.LanguageOf(r), reader: e.Reader, sp: c.SP, prior: prior,
+		state: e.Store.ViewOf(*c, prior).State(),
 		inRDF: c.InRDF(),
 		self:  self, stubs: map[fragment.Ref]bool{}}
 	t, err := prior.Topic(self)

@@ -70,7 +70,7 @@ func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 		}
 	}
 	var foreign []fragment.Ref // terms that the map does not mention
-	for _, term := range append(relationsCalled(text), terms.IRIs(text)...) {
+	for _, term := range append(relationsCalled(a.in, text), terms.IRIs(text)...) {
 		switch t, err := a.state.Topic(fragment.Ref(term)); {
 		case err != nil:
 			return "", w, err
@@ -95,12 +95,15 @@ func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 }
 
 // relationsCalled returns the properties that pages call so, from the point of view of the topic that is edited.
-func relationsCalled(text string) (all []string) {
+func relationsCalled(in *texts.Language, text string) (all []string) {
+	called := func(t texts.Text) bool {
+		return strings.EqualFold(string(t), text) || strings.EqualFold(in.Say(t), text)
+	}
 	for _, r := range texts.Relations {
 		switch {
-		case strings.EqualFold(r.Title, text):
+		case called(r.Title):
 			all = append(all, r.Property)
-		case strings.EqualFold(r.Of, text) && r.Inverse != "":
+		case called(r.Of) && r.Inverse != "":
 			all = append(all, r.Inverse)
 		}
 	}

@@ -3,7 +3,6 @@ package editing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -21,10 +20,11 @@ import (
 
 // question is a change that needs no form: who asks sees what would be published, and confirms it.
 type question struct {
-	page, title string
-	find        finder
-	decide      decision
-	note        func(t *target) string // what the log says of it, where a person says nothing; nil: nothing
+	page   string
+	title  texts.Text
+	find   finder
+	decide decision
+	note   func(t *target) string // what the log says of it, where a person says nothing; nil: nothing
 }
 
 // confirmation is the page that asks whether a change is to be made.
@@ -32,7 +32,6 @@ type confirmation struct {
 	resent
 	*plan
 	Topic      pages.Link
-	Title      string // of what is asked
 	Author     string
 	Note       string
 	AuthorKnow bool
@@ -73,7 +72,7 @@ func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		self fragment.Ref) (*fragment.Change, error) {
 		return history.Back(ctx, c.SP, prior, self, was)
-	}, note: func(*target) string { return fmt.Sprintf(texts.Restores, r.URL.Query().Get("at")) }}
+	}, note: func(*target) string { return pages.Say(r, texts.Restores, r.URL.Query().Get("at")) }}
 	return e.confirm(w, r, q)
 }
 
@@ -100,7 +99,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		_ fragment.Ref) (*fragment.Change, error) {
 		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
-	}, note: func(t *target) string { return fmt.Sprintf(texts.Undoes, feeds.FormatTime(t.last.Updated)) }}
+	}, note: func(t *target) string { return pages.Say(r, texts.Undoes, feeds.FormatTime(t.last.Updated)) }}
 	return e.confirm(w, r, q)
 }
 
@@ -123,7 +122,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 			d.Note = q.note(t)
 		}
 	}
-	of := &confirmation{Title: q.title, Forced: r.URL.Query().Get("force") == "1"}
+	of := &confirmation{Forced: r.URL.Query().Get("force") == "1"}
 	other := errors.Is(err, errOther)
 	switch refused := of.refused(err); {
 	case refused:
@@ -150,9 +149,9 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	}
 	title := of.Topic.Title
 	if q.title != "" {
-		title = q.title + ": " + title
+		title = pages.Say(r, texts.About, pages.Say(r, q.title), title)
 	}
-	return e.WriteForm(w, r, status, q.page, title, e.trail(t), of)
+	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), of)
 }
 
 // mostKept is how much of what cannot be taken back a page lists.

@@ -75,7 +75,7 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
 				return err
 			}
-			if one.Differences, err = pages.InWords(c.Added, c.Removed, mostStatements, name); err != nil {
+			if one.Differences, err = pages.InWords(layout.LanguageOf(r), c.Added, c.Removed, mostStatements, name); err != nil {
 				return err
 			}
 			one.Missing = c.Missing
@@ -85,7 +85,7 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 	}); err != nil {
 		return err
 	}
-	return e.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", texts.Conflict, e.trail(t), of)
+	return e.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", pages.Say(r, texts.Conflict), e.trail(r, t), of)
 }
 
 // baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.
@@ -120,7 +120,7 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	if err := merge.Apply(&was.then, said); err != nil {
 		return err
 	}
-	a, err := e.begin(r.Context(), &v.Collection, was, self)
+	a, err := e.begin(r, &v.Collection, was, self)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -116,7 +117,7 @@ func (t *target) read(r *http.Request, v *store.View) (err error) {
 		return err
 	}
 	names := fragment.Names{In: v.State(), Languages: pages.LanguagesOf(r, &v.Collection)}
-	t.title, err = pages.Name(&names, t.topic, t.self)
+	t.title, err = pages.Name(layout.LanguageOf(r), &names, t.topic, t.self)
 	return err
 }
 
@@ -247,7 +248,7 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	if err != nil {
 		return err
 	}
-	a, err := e.begin(r.Context(), &v.Collection, v.State(), t.self)
+	a, err := e.begin(r, &v.Collection, v.State(), t.self)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package editing
 import (
 	"fmt"
 
-	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
@@ -45,8 +44,8 @@ func (r *row) Topics(kind string, i int, name, label, value string) input {
 func (r *occurrenceRow) TypeTitle() string { return r.titles[r.Type] }
 
 // LanguageField is for templates: it returns the field of a language, by its tag.
-func (r *row) LanguageField(kind string, i int, value string) input {
-	f := r.Field(kind, i, "language", texts.Language, value)
+func (r *row) LanguageField(kind string, i int, label, value string) input {
+	f := r.Field(kind, i, "language", label, value)
 	f.Value, f.Is = titled(value, func(si string) string {
 		tag, _ := titles.LanguageOf(si)
 		return tag.String()

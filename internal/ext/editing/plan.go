@@ -8,10 +8,10 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -41,8 +41,8 @@ func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State
 	name := e.naming(r, of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
 	for _, entry := range listed {
-		said, err := inWords(ctx, of.SP, prior, name, &entry, put[entry.TopicSI], removed[entry.TopicSI],
-			added[entry.TopicSI])
+		said, err := inWords(ctx, layout.LanguageOf(r), of.SP, prior, name, &entry, put[entry.TopicSI],
+			removed[entry.TopicSI], added[entry.TopicSI])
 		if err != nil {
 			return p, err
 		}
@@ -72,7 +72,7 @@ func (e *editor) naming(r *http.Request, c *store.Collection, prior merge.State,
 		if now := put[ref]; now != nil {
 			t = now
 		}
-		l.Title, err = pages.Name(&names, t, ref)
+		l.Title, err = pages.Name(layout.LanguageOf(r), &names, t, ref)
 		known[ref] = l
 		return l, err
 	}
@@ -115,8 +115,8 @@ func tagOf(c *fragment.Change) string {
 
 // inWords compares what differs of a topic. What stays is left out before, since it may be much.
 func inWords(
-	ctx context.Context, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error), entry *fragment.Entry,
-	after *fragment.Topic, removes, adds []*fragment.Association,
+	ctx context.Context, in *texts.Language, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error),
+	entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
 	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
@@ -124,7 +124,7 @@ func inWords(
 	if err != nil {
 		return said, err
 	}
-	if called.Title != layout.Cut(words.Short(string(self))) { // it has a name, in the language of who reads
+	if short, _ := layout.Short(in, string(self)); called.Title != short { // it has a name, in the language of who reads
 		said.Title = called.Title
 	}
 	before, err := prior.Topic(self)
@@ -147,7 +147,7 @@ func inWords(
 	if err != nil {
 		return said, err
 	}
-	said.Differences, err = pages.InWords(added, removed, len(added)+len(removed), name)
+	said.Differences, err = pages.InWords(in, added, removed, len(added)+len(removed), name)
 	said.More = was.more + is.more
 	return said, err
 }

@@ -114,7 +114,7 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 					return nil, cmp.Or(err, errWrong)
 				}
 			}
-			a, err := e.begin(ctx, c, prior, self)
+			a, err := e.begin(r, c, prior, self)
 			if err != nil {
 				return nil, err
 			}
@@ -182,17 +182,17 @@ type previewPage struct {
 }
 
 func (e *editor) preview(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft, other bool) error {
-	return e.WriteForm(w, r, http.StatusOK, "preview", texts.Preview, e.trail(t), &previewPage{
+	return e.WriteForm(w, r, http.StatusOK, "preview", pages.Say(r, texts.Preview), e.trail(r, t), &previewPage{
 		resent: e.resent(r, t, p), plan: p, Author: d.Author, Note: d.Note, Other: other, Topic: e.page(t),
 	})
 }
 
 // trail leads from the overview to the topic of a form.
-func (e *editor) trail(t *target) []pages.Link {
+func (e *editor) trail(r *http.Request, t *target) []pages.Link {
 	if t.topic == nil {
-		return e.Trail(&t.collection)
+		return e.Trail(r, &t.collection)
 	}
-	return e.Trail(&t.collection, pages.Link{Title: t.title, URL: e.page(t)})
+	return e.Trail(r, &t.collection, pages.Link{Title: t.title, URL: e.page(t)})
 }
 
 // mostRemembered is how many forms that were published are remembered.

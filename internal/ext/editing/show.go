@@ -33,7 +33,14 @@ type shown struct {
 }
 
 // part leads to the form of a part.
-type part struct{ What, URL string }
+type part struct {
+	What, URL string
+	More      texts.Text // what there is
+}
+
+// moreOf says what parts have, by the kinds of rows.
+var moreOf = map[string]texts.Text{ofName: texts.MoreNames, ofOccurrence: texts.MoreOccurrences,
+	ofType: texts.MoreTypes, ofAssociation: texts.MoreAssociations}
 
 // shown returns the form of a topic as it is: of the part that the request names, or the first one of all kinds.
 func (e *editor) shown(r *http.Request, v *store.View, t *target) (*shown, error) {
@@ -82,7 +89,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 		}
 		from = min(from, all)
 		if to = min(from+mostShown, all); to < all {
-			s.more = append(s.more, part{kind, "?" + kind + "=" + strconv.Itoa(to)})
+			s.more = append(s.more, part{kind, "?" + kind + "=" + strconv.Itoa(to), moreOf[kind]})
 		}
 		return from, to, nil
 	}
@@ -178,7 +185,7 @@ func (e *editor) relations(s *shown, v *store.View, t *target, kind string, as f
 			return err
 		}
 		if n == mostShown {
-			s.more = append(s.more, part{kind, "?" + kind + "=" + hex.EncodeToString(last[:])})
+			s.more = append(s.more, part{kind, "?" + kind + "=" + hex.EncodeToString(last[:]), moreOf[kind]})
 			return nil
 		}
 		n, last = n+1, a.Key()
@@ -223,16 +230,16 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	if name := e.NameOf(r); name != "" {
 		of.AuthorKnow, of.Author = true, name
 	}
-	of.Identify = inputOf("identifier", texts.Identifier, of.Identifier, 0, &s.draft.WrongName)
-	of.By = inputOf("author", texts.Author, of.Author, publish.MaxAuthor, &s.draft.WrongLine)
-	of.Why = inputOf("note", texts.Note, of.Note, publish.MaxNote, &s.draft.WrongLine)
-	c, title := &t.collection, texts.NewTopic
-	path := e.Trail(c)
+	of.Identify = inputOf("identifier", pages.Say(r, texts.Identifier), of.Identifier, 0, &s.draft.WrongName)
+	of.By = inputOf("author", pages.Say(r, texts.Author), of.Author, publish.MaxAuthor, &s.draft.WrongLine)
+	of.Why = inputOf("note", pages.Say(r, texts.Note), of.Note, publish.MaxNote, &s.draft.WrongLine)
+	c, title := &t.collection, pages.Say(r, texts.NewTopic)
+	path := e.Trail(r, c)
 	if t.topic != nil {
 		title = t.title
 		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
 		of.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
-		path = e.Trail(c, *of.Topic)
+		path = e.Trail(r, c, *of.Topic)
 	} else if s.draft.WrongName.Kind == "taken" {
 		l, err := d.name(fragment.Ref(s.draft.Identifier))
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // example is an address of a map with a command that uses it.
 type example struct {
 	texts.Address
-	Curl string
+	Said, Curl string
 }
 
 // API answers with the addresses of a map for programs. Each has an example that can be run: with a topic of the map,
@@ -33,7 +33,7 @@ func (p *Pages) API(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if c.InRDF() {
 			for _, f := range p.Formats.Exchanged() {
 				all = append(all[:len(all):len(all)], texts.Address{Method: http.MethodGet, Type: f.MediaType(),
-					Path: "/snapshots/current" + f.URLEnding, What: fmt.Sprintf(texts.Graphs, f.Title)})
+					Path: "/snapshots/current" + f.URLEnding, What: texts.Text(Say(r, texts.Graphs, f.Title))})
 			}
 		}
 		var shown []example
@@ -51,9 +51,9 @@ func (p *Pages) API(w http.ResponseWriter, r *http.Request, v *store.View) error
 				command = append(command, a.Send, texts.CurlToken)
 			}
 			command = append(command, "'"+p.URLs.Map(c)+fill.Replace(a.Path)+"'")
-			shown = append(shown, example{a, strings.Join(strings.Fields(strings.Join(command, " ")), " ")})
+			shown = append(shown, example{a, Say(r, a.What), strings.Join(strings.Fields(strings.Join(command, " ")), " ")})
 		}
-		return &page{Title: texts.Programs, Path: p.Trail(c), Of: struct {
+		return &page{Title: Say(r, texts.Programs), Path: p.Trail(r, c), Of: struct {
 			Map      string
 			Examples []example
 			Links    []feeds.Link

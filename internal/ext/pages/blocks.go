@@ -71,11 +71,11 @@ type sides struct {
 
 // property is one with its inverses.
 type property struct {
-	first   fragment.Ref // the least of them, from whose point of view their statements are seen
-	turned  bool         // the subject of the property is the object of the first one
-	both    bool         // it is its own inverse
-	titles  [2]link      // what a subject, and what an object of the first one says
-	byWords [2]string    // the words that the table has for both
+	first   fragment.Ref  // the least of them, from whose point of view their statements are seen
+	turned  bool          // the subject of the property is the object of the first one
+	both    bool          // it is its own inverse
+	titles  [2]link       // what a subject, and what an object of the first one says
+	byWords [2]texts.Text // the words that the table has for both
 }
 
 // relationsOf are the rows of the table in which an identifier is a property or its inverse.
@@ -181,6 +181,7 @@ func (s *sides) property(ref fragment.Ref) (*property, error) {
 		p.first, p.turned = all[0], turned[ref] != turned[all[0]]
 		if turned[all[0]] {
 			p.titles[0], p.titles[1] = of.titles[1], of.titles[0]
+			p.byWords[0], p.byWords[1] = of.byWords[1], of.byWords[0]
 		}
 		s.known[ref] = &p
 	}
@@ -198,7 +199,7 @@ func (s *sides) inverses(of *property, ref fragment.Ref, turned bool) (all []fra
 	for _, id := range ids {
 		for _, i := range relationsOf()[string(id)] {
 			r := &texts.Relations[i]
-			words, other := [2]string{r.Title, cmp.Or(r.Of, r.Title)}, r.Inverse
+			words, other := [2]texts.Text{r.Title, cmp.Or(r.Of, r.Title)}, r.Inverse
 			if string(id) != r.Property {
 				other = r.Property
 			}
@@ -280,11 +281,11 @@ func (s *sides) title(of *property, all []fragment.Ref, turned map[fragment.Ref]
 			of.titles[side] = of.titles[1-side]
 			if !of.both {
 				of.titles[side].Lang = ""
-				of.titles[side].Title = fmt.Sprintf(texts.IsOf, of.titles[side].Title)
+				of.titles[side].Title = s.d.in.Say(texts.IsOf, of.titles[side].Title)
 			}
 		}
 		if words := of.byWords[side]; words != "" {
-			of.titles[side].Title, of.titles[side].Lang = words, ""
+			of.titles[side].Title, of.titles[side].Lang = s.d.in.Say(words), ""
 		}
 	}
 	return nil
@@ -390,7 +391,7 @@ func (s *sides) put(groups map[string]*associations, a *fragment.Association, se
 		if group == nil {
 			title := p.titles[side]
 			group = &associations{Type: title, key: key, others: map[fragment.Ref]int{}, rank: len(texts.FirstRelations)}
-			if at := slices.Index(texts.FirstRelations, title.Title); at >= 0 && p.byWords[0] != "" {
+			if at := slices.Index(texts.FirstRelations, p.byWords[side]); at >= 0 {
 				group.rank = at
 			}
 			groups[key] = group

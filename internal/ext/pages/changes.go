@@ -29,7 +29,7 @@ type change struct {
 	link                // to its page
 	Topic        string // page of the topic
 	SI           address
-	Kind         string
+	Kind         texts.Text
 	Updated      time.Time
 	Author, Note string
 	Then         string // page of the topic after the change, "" where it was gone
@@ -38,12 +38,12 @@ type change struct {
 	Forms        []link
 }
 
-func (p *Pages) changeOf(v *store.View, e *store.Entry, languages ...string) (change, error) {
+func (p *Pages) changeOf(in *texts.Language, v *store.View, e *store.Entry, languages ...string) (change, error) {
 	if err := v.SetTitle(e, languages...); err != nil {
 		return change{}, err
 	}
 	c := &v.Collection
-	to, err := p.linkTo(v, e)
+	to, err := p.linkTo(in, v, e)
 	if err != nil {
 		return change{}, err
 	}
@@ -60,14 +60,14 @@ func (p *Pages) changeOf(v *store.View, e *store.Entry, languages ...string) (ch
 }
 
 // kinds are what pages call the kinds of changes.
-var kinds = map[history.Kind]string{history.Added: texts.Added, history.Updated: texts.Changed,
+var kinds = map[history.Kind]texts.Text{history.Added: texts.Added, history.Updated: texts.Changed,
 	history.Deleted: texts.Deleted, history.Moved: texts.Moved}
 
 // linkTo leads to the page of an entry. Its title is what the topic is called.
-func (p *Pages) linkTo(v *store.View, e *store.Entry) (l link, err error) {
+func (p *Pages) linkTo(in *texts.Language, v *store.View, e *store.Entry) (l link, err error) {
 	l = link{Title: e.Label(), URL: p.URLs.Fragment(&v.Collection, e) + Ending}
 	if !e.Named() {
-		d := describer{Pages: p, v: v, around: e.Seq}
+		d := describer{Pages: p, v: v, in: in, around: e.Seq}
 		err = d.unnamed(&l, e.TopicSI)
 	}
 	return l, err
@@ -76,7 +76,7 @@ func (p *Pages) linkTo(v *store.View, e *store.Entry) (l link, err error) {
 // unnamed gives a link the title of a topic that has no name now: what it says, or the readable part of its identifier.
 func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 	if !words.IsOpaque(string(ref)) {
-		if l.Title = layout.Cut(words.Short(string(ref))); l.Title != string(ref) {
+		if l.Title, l.Lang = layout.Short(d.in, string(ref)); l.Title != string(ref) {
 			l.Whole = layout.Cut(string(ref))
 		}
 		return nil
@@ -86,7 +86,9 @@ func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 		return err
 	}
 	title, err := r.Title(ref)
-	l.Title = layout.Cut(title)
+	if l.Title = layout.Cut(title); title == words.Unnamed {
+		l.Title = d.in.Say(words.Unnamed)
+	}
 	return err
 }
 
@@ -107,7 +109,7 @@ func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
 // changes returns the last n changes behind one sequence and up to another, the newest first.
 func (p *Pages) changes(r *http.Request, v *store.View, behind, upTo uint64, n int) ([]change, error) {
 	var all []change
-	languages := otherLanguages(r, &v.Collection)
+	languages, in := otherLanguages(r, &v.Collection), layout.LanguageOf(r)
 	if upTo > uint64(n) {
 		behind = max(behind, upTo-uint64(n))
 	}
@@ -118,7 +120,7 @@ func (p *Pages) changes(r *http.Request, v *store.View, behind, upTo uint64, n i
 		if e.Seq > upTo {
 			break
 		}
-		made, err := p.changeOf(v, &e, languages...)
+		made, err := p.changeOf(in, v, &e, languages...)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +162,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 			q.Set("before", strconv.FormatUint(upTo-most+1, 10))
 			older = "?" + q.Encode()
 		}
-		return &page{Title: texts.Changes, Path: p.Trail(c), Of: struct {
+		return &page{Title: Say(r, texts.Changes), Path: p.Trail(r, c), Of: struct {
 			Changes []change
 			Since   *time.Time // nil: they are all
 			Older   string
@@ -224,7 +226,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		if err != nil {
 			return nil, err
 		}
-		made, err := p.changeOf(v, e, otherLanguages(r, c)...)
+		made, err := p.changeOf(layout.LanguageOf(r), v, e, otherLanguages(r, c)...)
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +248,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		if errors.Is(err, store.ErrGone) {
 			err = nil
 		}
-		return &page{Title: made.Title, Path: p.Trail(c, link{Title: texts.Changes, URL: p.URLs.Fragments(c) + Ending}),
-			Of: of}, err
+		all := link{Title: Say(r, texts.Changes), URL: p.URLs.Fragments(c) + Ending}
+		return &page{Title: made.Title, Path: p.Trail(r, c, all), Of: of}, err
 	})
 }

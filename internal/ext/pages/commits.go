@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/store"
@@ -21,7 +22,7 @@ type commit struct {
 
 type counted struct {
 	Count int
-	What  string
+	What  texts.Text
 }
 
 // The limits of what the page of a map says of the newest commits.
@@ -90,7 +91,7 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		if err := v.SetTitle(e, languages...); err != nil {
 			return made, err
 		}
-		l, err := p.linkTo(v, e)
+		l, err := p.linkTo(layout.LanguageOf(r), v, e)
 		if err != nil {
 			return made, err
 		}

@@ -40,7 +40,7 @@ const (
 type compared struct {
 	link
 	Differences
-	Kind string
+	Kind texts.Text
 }
 
 // span reads which states are to be compared: those at ?from= and ?to=. Without ?to= the later one is the present. The
@@ -79,7 +79,7 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 	return p.write(w, r, c, "compare", func() (*page, error) {
 		d := p.describer(v, r)
 		d.around = of.To.Seq
-		made := &page{Title: texts.Compared + titleOf(c), Path: p.Trail(c), Of: of}
+		made := &page{Title: Say(r, texts.Compared, titleOf(c)), Path: p.Trail(r, c), Of: of}
 		if of.TooMany = of.Entries > mostEntries; of.TooMany {
 			return made, nil
 		}
@@ -129,7 +129,7 @@ func (d *describer) compared(c *history.Change, most int) (of compared, err erro
 		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
 	}
 	of.Kind = kinds[c.Kind]
-	of.Differences, err = InWords(c.Added, c.Removed, most, d.link)
+	of.Differences, err = InWords(d.in, c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err
 }
@@ -177,7 +177,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 			return nil, err
 		}
 		of.Restore = p.toRestore(r, c, ref, of.From)
-		return &page{Title: texts.Compared + title, Path: p.Trail(c, of.Topic), Of: of}, nil
+		return &page{Title: Say(r, texts.Compared, title), Path: p.Trail(r, c, of.Topic), Of: of}, nil
 	})
 }
 

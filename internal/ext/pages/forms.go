@@ -18,7 +18,7 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 	of any) error {
 	var b bytes.Buffer
 	if path == nil {
-		path = p.Trail(nil)
+		path = p.Trail(r, nil)
 	}
 	if err := p.execute(&b, r, name, &page{Title: title, Path: path, Of: of}); err != nil {
 		return err

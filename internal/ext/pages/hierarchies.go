@@ -68,7 +68,7 @@ func (r *relation) keys() (all []string) {
 
 // link leads to the page of a hierarchy.
 func (r *relation) link(d *describer) (l link, err error) {
-	if l.Title = texts.Concepts; !r.skos {
+	if l.Title = d.in.Say(texts.Concepts); !r.skos {
 		l, err = d.link(r.types[0].typ)
 	}
 	l.URL = d.URLs.Map(&d.v.Collection) + "/hierarchies/" + r.keys()[0] + Ending
@@ -190,7 +190,7 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 					about, failed := d.link(all[i].types[0].typ)
 					of.About, err = &about, failed
 				}
-				return &page{Title: self.Title, Path: p.Trail(c), Of: of}, err
+				return &page{Title: self.Title, Path: p.Trail(r, c), Of: of}, err
 			})
 		}
 	}

@@ -47,7 +47,7 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
 		d := p.describer(v, r)
 		of := &listing{All: "?" + with(r, "type", "", "without", "", "page", ""),
-			Without: titleOfLanguage(r.URL.Query().Get("without"))}
+			Without: d.titleOfLanguage(r.URL.Query().Get("without"))}
 		tags, err := words.Languages(v.State())
 		if err != nil {
 			return nil, listingProblem(err)
@@ -79,11 +79,11 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 		of.Pager = pagerOf(number, most, of.Count, func(n int) string {
 			return "?" + with(r, "page", strconv.Itoa(n))
 		})
-		title := texts.Listing
+		title := d.in.Say(texts.Listing)
 		if of.Type != nil {
-			title = of.Type.Title + ", " + title
+			title = d.in.Say(texts.ListedOf, of.Type.Title)
 		}
-		return &page{Title: title, Path: p.Trail(&v.Collection), Of: of}, nil
+		return &page{Title: title, Path: p.Trail(r, &v.Collection), Of: of}, nil
 	})
 }
 
@@ -95,11 +95,12 @@ func listingProblem(err error) error {
 }
 
 // titleOfLanguage returns what people call a language, "" for none.
-func titleOfLanguage(tag string) string {
+func (d *describer) titleOfLanguage(tag string) string {
 	if tag == "" {
 		return ""
 	}
-	return cmp.Or(terms.Word(terms.LanguageNamespace+tag), tag)
+	word, _ := terms.WordIn(d.in.Tag, terms.LanguageNamespace+tag)
+	return cmp.Or(word, tag)
 }
 
 // letters returns links to the letters under which topics are listed, for the page of the map. There are none in a
@@ -131,7 +132,7 @@ func (d *describer) listedIn(r *http.Request, of *listing, all []string) (in str
 		if of == nil {
 			break
 		}
-		of.Languages = append(of.Languages, choice{cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
+		of.Languages = append(of.Languages, choice{cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
 			"?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
 	}
 	return in
@@ -231,15 +232,15 @@ const mostListed = 200_000
 
 // languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
 // has no languages, or too many names to be counted for a page.
-func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err error) {
-	if len(tags) < 2 || len(tags)*v.Topics > mostListed {
+func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
+	if len(tags) < 2 || len(tags)*d.v.Topics > mostListed {
 		return nil, nil
 	}
 	most, mostIn := 0, ""
 	for _, tag := range tags {
-		of := inLanguage{Title: cmp.Or(titleOfLanguage(tag), texts.NoLanguage),
-			URL: p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + tag}
-		for _, err := range words.Listed(v.State(), tag) {
+		of := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
+			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + tag}
+		for _, err := range words.Listed(d.v.State(), tag) {
 			if err != nil {
 				return nil, err
 			}
@@ -252,7 +253,7 @@ func (p *Pages) languagesOf(v *store.View, tags []string) (all []inLanguage, err
 	}
 	for i := range all {
 		if all[i].Fewer = most - all[i].Count; tags[i] != "" && all[i].Fewer > 0 {
-			all[i].Without = p.URLs.Map(&v.Collection) + "/index" + Ending + "?in=" + mostIn + "&without=" + tags[i]
+			all[i].Without = d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + mostIn + "&without=" + tags[i]
 		}
 	}
 	return all, nil

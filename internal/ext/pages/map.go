@@ -70,7 +70,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if err != nil && !errors.Is(err, words.ErrLeftBehind) {
 			return nil, err
 		}
-		if of.Languages, err = p.languagesOf(v, tags); err != nil {
+		if of.Languages, err = d.languagesOf(tags); err != nil {
 			return nil, err
 		}
 		if of.Letters, err = d.letters(r, of.Listing, tags); err != nil {
@@ -87,7 +87,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 				return nil, err
 			}
 		}
-		return &page{Title: titleOf(c), Path: p.Trail(nil), Of: of}, nil
+		return &page{Title: titleOf(c), Path: p.Trail(r, nil), Of: of}, nil
 	})
 }
 

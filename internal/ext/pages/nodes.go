@@ -2,12 +2,10 @@ package pages
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -93,7 +91,7 @@ func (d *describer) shownNode(n *nodes.Node) (shown *node, err error) {
 func (d *describer) values(of []nodes.Value) (all []nodeValue, err error) {
 	for i, v := range of {
 		if i == most {
-			all = append(all, nodeValue{Text: fmt.Sprintf(texts.AndMore, plot.Number(len(of)-most))})
+			all = append(all, nodeValue{Text: d.in.Say(texts.AndMore, d.in.Count(len(of)-most))})
 			break
 		}
 		shown := nodeValue{Text: layout.Cut(v.Text)}

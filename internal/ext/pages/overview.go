@@ -20,8 +20,8 @@ type listed struct {
 	Summary string
 	Topics  int
 	Updated time.Time
-	Kind    string // where others write it
-	Problem string // of a derived one
+	Kind    texts.Text // where others write it
+	Problem string     // of a derived one
 }
 
 // Overview answers with the page of all maps.
@@ -42,7 +42,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice
 		}
 	}
-	return p.writeEachTime(w, r, "overview", &page{Title: texts.Maps, Of: struct {
+	return p.writeEachTime(w, r, "overview", &page{Title: Say(r, texts.Maps), Of: struct {
 		Maps         []listed
 		Links        []feeds.Link
 		Feed, SignIn string
@@ -51,7 +51,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 	}{maps, p.Links(nil), p.URLs.Overview(), p.signInAt(), p.signedIn(r), p.nodeAt(r)}})
 }
 
-func kindOf(c *store.Collection) string {
+func kindOf(c *store.Collection) texts.Text {
 	switch {
 	case c.Replica != nil:
 		return texts.Replica

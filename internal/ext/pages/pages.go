@@ -5,8 +5,6 @@ package pages
 
 import (
 	"bytes"
-	"fmt"
-	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
@@ -44,13 +42,13 @@ type Pages struct {
 // tag returns one for what is made of a state of a collection in answer to a request, in the languages of who asks.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
 	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(LanguagesOf(r, c), ",")+"\x00"+
-		p.root(r))
+		layout.LanguageOf(r).Tag+"\x00"+p.root(r))
 }
 
 // templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
 // that it takes to parse them.
-var templates = sync.OnceValue(func() map[string]*template.Template {
-	all := map[string]*template.Template{}
+var templates = sync.OnceValue(func() map[string]*layout.Template {
+	all := map[string]*layout.Template{}
 	files, err := fs.Glob(texts.Pages, "server/*.html")
 	if err != nil {
 		panic(err)
@@ -73,6 +71,7 @@ type page struct {
 	Style  string
 	Search *searchField // nil: the page is of no map
 	Of     any          // what the page is about
+	Switch []layout.Choice
 }
 
 // link leads to a page.
@@ -122,18 +121,17 @@ func head(w http.ResponseWriter) {
 }
 
 func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
-	made.Style = p.styleURL()
+	made.Style, made.Switch = p.styleURL(), layout.Switch(r)
 	root := p.root(r)
-	if root == "" {
-		return templates()[name].Execute(w, made)
-	}
 	var b bytes.Buffer
-	if err := templates()[name].Execute(&b, made); err != nil {
+	if err := templates()[name].Execute(&b, layout.LanguageOf(r), made); err != nil {
 		return err
 	}
-	own := b.Bytes()
-	for _, attribute := range []string{` href="`, ` action="`} {
-		own = bytes.ReplaceAll(own, []byte(attribute+string(p.URLs)+"/"), []byte(attribute+root))
+	own := layout.Keep(r, b.Bytes(), string(p.URLs))
+	if root != "" {
+		for _, attribute := range []string{` href="`, ` action="`} {
+			own = bytes.ReplaceAll(own, []byte(attribute+string(p.URLs)+"/"), []byte(attribute+root))
+		}
 	}
 	_, err := w.Write(own)
 	return err
@@ -234,12 +232,17 @@ func ForPeople(r *http.Request) bool {
 }
 
 // Trail is the path from the overview to a page of a collection.
-func (p *Pages) Trail(c *store.Collection, more ...link) []link {
-	all := []link{{Title: texts.Maps, URL: p.URLs.Overview() + Ending}}
+func (p *Pages) Trail(r *http.Request, c *store.Collection, more ...link) []link {
+	all := []link{{Title: Say(r, texts.Maps), URL: p.URLs.Overview() + Ending}}
 	if c != nil {
 		all = append(all, link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending})
 	}
 	return append(all, more...)
+}
+
+// Say returns a text in the language of the page that answers a request.
+func Say(r *http.Request, t texts.Text, values ...any) string {
+	return layout.LanguageOf(r).Say(t, values...)
 }
 
 func titleOf(c *store.Collection) string {
@@ -269,12 +272,12 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	}
 	name, detail := web.Var(r, "map"), problem.Detail
 	if what, ok := strings.CutPrefix(detail, store.ErrNotFound.Error()+": "); ok {
-		detail = fmt.Sprintf(texts.ThereIsNo, what)
+		detail = texts.ThereIsNo + what
 	}
 	shown.Detail = layout.Sentence(detail, name)
-	made := &page{Title: problem.Title, Path: p.Trail(nil)}
+	made := &page{Title: Say(r, texts.Text(problem.Title)), Path: p.Trail(r, nil)}
 	if c := p.mapFor(r, name); c != nil && shown.Missing {
-		made.Path, made.Search = p.Trail(c), p.searchField(c, "")
+		made.Path, made.Search = p.Trail(r, c), p.searchField(c, "")
 		shown.Map, shown.Search = &link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, made.Search.Action
 	}
 	made.Of = shown

@@ -44,7 +44,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 	seen, todo, shown := map[string]bool{}, []string{n.URL("/topicmaps.html")}, 0
 	for len(todo) > 0 {
 		at, _, _ := strings.Cut(todo[0], "#")
-		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) {
+		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) || strings.Contains(at, "ui=") { // in other languages
 			continue
 		}
 		seen[at] = true

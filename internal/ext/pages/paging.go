@@ -192,7 +192,7 @@ func (d *describer) window(of *topic, part fragment.Part,
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.expected(d.associations(self, part, d.after)) {
 			if n == mostSorted {
-				of.Next = append(of.Next, link{Title: partTitles[part],
+				of.Next = append(of.Next, link{Title: d.in.Say(partTitles[part]),
 					URL: d.self + d.with(url.Values{parts[part]: {hex.EncodeToString(last[:])}})})
 				return
 			}
@@ -207,7 +207,7 @@ func (d *describer) window(of *topic, part fragment.Part,
 }
 
 // partTitles are what pages call the associations in which a topic takes part.
-var partTitles = [...]string{
+var partTitles = [...]texts.Text{
 	fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances,
 }
 
@@ -228,7 +228,7 @@ func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
 			break
 		}
 		if len(all) == mostSorted {
-			of.Next = append(of.Next, link{Title: texts.MoreHistory,
+			of.Next = append(of.Next, link{Title: d.in.Say(texts.MoreHistory),
 				URL: d.self + d.with(url.Values{historyList: {strconv.FormatUint(e.Seq, 10)}})})
 			break
 		}
@@ -237,11 +237,11 @@ func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
 			return nil, err
 		}
 	}
-	shown, pages := pageOf(d, historyList, texts.MoreHistory, newest, all)
+	shown, pages := pageOf(d, historyList, d.in.Say(texts.MoreHistory), newest, all)
 	of.Pages[historyList] = pages
 	var made []change
 	for _, e := range shown {
-		c, err := d.changeOf(d.v, e)
+		c, err := d.changeOf(d.in, d.v, e)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/history"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -75,7 +76,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 			return nil, err
 		}
 		markShown(of.History, t)
-		return &page{Title: self.Title, Self: self, Path: p.Trail(c, self), Of: of}, d.missing()
+		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c, self), Of: of}, d.missing()
 	})
 }
 
@@ -96,7 +97,7 @@ type Differences struct {
 
 // InWords prepares what a change has changed for a page: so many statements of each kind. Topics are called as the
 // function says.
-func InWords(added, removed []mapdiff.Statement, most int,
+func InWords(in *texts.Language, added, removed []mapdiff.Statement, most int,
 	name func(fragment.Ref) (Link, error)) (d Differences, err error) {
 	pairs, added, removed := pair(added, removed)
 	cut := func(list []mapdiff.Statement) []mapdiff.Statement {
@@ -104,7 +105,7 @@ func InWords(added, removed []mapdiff.Statement, most int,
 		return list[:min(len(list), most)]
 	}
 	for _, p := range pairs[:min(len(pairs), most)] {
-		both, err := Statements([]mapdiff.Statement{p.is, p.was}, name)
+		both, err := Statements(in, []mapdiff.Statement{p.is, p.was}, name)
 		if err != nil {
 			return d, err
 		}
@@ -113,8 +114,8 @@ func InWords(added, removed []mapdiff.Statement, most int,
 		}
 	}
 	d.More += max(len(pairs)-most, 0)
-	if d.Added, err = Statements(cut(added), name); err == nil {
-		d.Removed, err = Statements(cut(removed), name)
+	if d.Added, err = Statements(in, cut(added), name); err == nil {
+		d.Removed, err = Statements(in, cut(removed), name)
 	}
 	return d, err
 }
@@ -184,7 +185,7 @@ func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of 
 	c := &list.Changes[0]
 	d := p.describer(v, r)
 	d.around = e.Seq
-	of, err = InWords(c.Added, c.Removed, most, d.link)
+	of, err = InWords(d.in, c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err
 }

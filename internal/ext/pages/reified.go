@@ -7,7 +7,7 @@ import (
 
 // reified is a statement that a topic reifies (ISO 13250-2 §5.1).
 type reified struct {
-	Kind  string
+	Kind  texts.Text
 	Value *value // of a name, a variant or an occurrence; nil: it is an association or a role
 	Of    *link  // the topic that it is about; likewise
 	Type  *link  // nil: the default one
@@ -33,7 +33,7 @@ func (d *describer) reifies(of *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, texts.MoreReified, most, of.Reifies)
+	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, d.in.Say(texts.MoreReified), most, of.Reifies)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (d *describer) reifiedOf(of *topic, t *fragment.Topic, self fragment.Ref) (
 	if err != nil {
 		return err
 	}
-	add := func(kind, text string, typ fragment.Ref, scope []fragment.Ref) {
+	add := func(kind texts.Text, text string, typ fragment.Ref, scope []fragment.Ref) {
 		v := valueOf(text, scope)
 		said := reified{Kind: kind, Value: &v, Of: &about}
 		if err == nil && typ != "" {

@@ -43,8 +43,8 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 	}
 	slices.SortFunc(types, func(a, b typed) int { return d.order(a.link, b.link) })
 	slices.SortFunc(instances, d.order)
-	of.Types, of.Pages[typesList] = pageOf(d, typesList, texts.MoreTypes, most, types)
-	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, texts.MoreInstances, most, instances)
+	of.Types, of.Pages[typesList] = pageOf(d, typesList, d.in.Say(texts.MoreTypes), most, types)
+	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most, instances)
 	return d.blocks(of, self)
 }
 

@@ -118,11 +118,11 @@ func (p *Pages) find(v *store.View, a asking) (*words.Found, error) {
 func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, words.Within) }
 
 // ended says that the time was over, "" if it was not.
-func (p *Pages) ended(found *words.Found) string {
+func (p *Pages) ended(in *texts.Language, found *words.Found) string {
 	if !found.Ended {
 		return ""
 	}
-	return fmt.Sprintf(texts.SearchEnded, p.searchWithin())
+	return in.Say(texts.SearchEnded, p.searchWithin())
 }
 
 // next returns the query of the answer with more, "" if there is none.
@@ -163,19 +163,19 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 				return nil, err
 			}
 		}
-		title := texts.Search
+		title := d.in.Say(texts.Search)
 		if a.query.Text != "" {
-			title = fmt.Sprintf(texts.Found, layout.Cut(a.query.Text))
+			title = d.in.Say(texts.Found, layout.Cut(a.query.Text))
 		}
-		return &page{Title: title, Path: p.Trail(c), Search: p.searchField(c, a.query.Text), Of: struct {
+		return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: struct {
 			Query       string
 			Hits        []hit
 			Next, First string // URLs; "": none
 			Ended       string // why the search ended before it was done
 			Later       bool   // it is not the first page
 			Types       string
-		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(found), a.after != "",
-			p.URLs.Map(c) + "/types" + Ending}}, nil
+		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(d.in, found),
+			a.after != "", p.URLs.Map(c) + "/types" + Ending}}, nil
 	})
 }
 
@@ -268,7 +268,7 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 			return nil, err
 		}
 		d := p.describer(v, r)
-		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}, Ended: p.ended(found)}
+		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}, Ended: p.ended(texts.English, found)}
 		for i := range found.Hits {
 			result, err := d.result(&found.Hits[i])
 			if err != nil {
@@ -335,7 +335,7 @@ func (p *Pages) Description(w http.ResponseWriter, r *http.Request, v *store.Vie
 	w.Header().Set("Vary", "Accept-Encoding")
 	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
 		return xml.Marshal(description{
-			ShortName: string(short), Description: texts.TopicsOf + short1024(titleOf(c)), Encoding: "UTF-8",
+			ShortName: string(short), Description: fmt.Sprintf(texts.TopicsOf, short1024(titleOf(c))), Encoding: "UTF-8",
 			URLs: []searchURL{
 				{"text/html", "", p.search(c) + Ending + "?q={searchTerms}"},
 				{"application/json", "", p.search(c) + "?q={searchTerms}&limit={count?}"},

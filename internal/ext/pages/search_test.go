@@ -183,7 +183,7 @@ func TestFoundTopicsArePaged(t *testing.T) {
 					assert.False(t, seen[l], "%s is found twice", l)
 					seen[l] = true
 				}
-				if strings.Contains(l, "after=") && !strings.Contains(l, "#") {
+				if strings.Contains(l, "after=") && !strings.Contains(l, "ui=") && !strings.Contains(l, "#") {
 					path = l
 				}
 			}

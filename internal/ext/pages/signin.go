@@ -125,7 +125,7 @@ func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of f
 	of.Address = string(s.URLs) + Address
 	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
 	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.URLs), "http://"))
-	return s.WriteForm(w, r, status, "signin", texts.SignIn, nil, &of)
+	return s.WriteForm(w, r, status, "signin", Say(r, texts.SignIn), nil, &of)
 }
 
 func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {
@@ -171,18 +171,11 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	return s.SeeOther(w, r, s.URLs.Overview()+Ending)
 }
 
-// SeeOther leads to another page, in the language that was asked for, of the host that was asked. Nothing is kept of
+// SeeOther leads to another page, in the languages that were asked for, of the host that was asked. Nothing is kept of
 // that: the answer may be another one for somebody else.
 func (p *Pages) SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 	w.Header().Set("Cache-Control", "no-store")
-	if lang := r.URL.Query().Get("lang"); lang != "" {
-		if at, err := url.Parse(to); err == nil && !at.Query().Has("lang") {
-			query := at.Query()
-			query.Set("lang", lang)
-			at.RawQuery = query.Encode()
-			to = at.String()
-		}
-	}
+	to = layout.ToPage(r, to)
 	if root := p.root(r); root != "" {
 		if own, ok := strings.CutPrefix(to, string(p.URLs)+"/"); ok {
 			to = root + own

@@ -46,8 +46,8 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	return p.writeEachTime(w, r, "snapshots", &page{Title: texts.Snapshots, Path: p.Trail(c), Search: p.searchField(c, ""),
-		Of: struct {
+	return p.writeEachTime(w, r, "snapshots", &page{Title: Say(r, texts.Snapshots), Path: p.Trail(r, c),
+		Search: p.searchField(c, ""), Of: struct {
 			Snapshots []snapshot
 			Feed      string
 			Current   []link

@@ -3,6 +3,7 @@ package pages
 import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -19,7 +20,7 @@ type piece struct {
 	Was   string // the value before; "": the same
 	Whole string // the locator that the text stands for; "": it stands for itself
 	URL   string // "": it leads nowhere
-	Lang  string // of a value; "": it is not known
+	Lang  string // of the text; "": it is not known, or that of the page
 }
 
 // since marks the values that were others in an earlier form of a statement.
@@ -38,7 +39,8 @@ const mostPieces = 100
 
 // Statements prepares statements for a page. Topics are called as the function says; a link without a URL leads
 // nowhere.
-func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
+func Statements(in *texts.Language, list []mapdiff.Statement,
+	name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
 	for _, s := range list {
 		if s.Kind == mapdiff.SubjectIdentifier && words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
 			continue
@@ -52,10 +54,13 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 			}
 			p := piece{Text: layout.Cut(part.Text)}
 			switch part.Kind {
+			case mapdiff.Words:
+				p.Text = in.Phrase(p.Text)
 			case mapdiff.Value:
 				p.Value = true
 			case mapdiff.Datatype:
-				p.Text, p.Whole = layout.Cut(words.Short(part.Text)), layout.Cut(part.Text)
+				p.Text, p.Lang = layout.Short(in, part.Text)
+				p.Whole = layout.Cut(part.Text)
 			case mapdiff.Topic:
 				if part.Identifier == "" {
 					break
@@ -64,7 +69,7 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 				if err != nil {
 					return nil, err
 				}
-				p.Text, p.URL = l.Title, l.URL
+				p.Text, p.URL, p.Lang = l.Title, l.URL, l.Lang
 				if !words.IsOpaque(string(part.Identifier)) {
 					p.Whole = layout.Cut(string(part.Identifier))
 				}
@@ -86,14 +91,15 @@ func Statements(list []mapdiff.Statement, name func(fragment.Ref) (Link, error))
 
 // Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or
 // is nil.
-func Name(names *fragment.Names, t *fragment.Topic, ref fragment.Ref) (string, error) {
+func Name(in *texts.Language, names *fragment.Names, t *fragment.Topic, ref fragment.Ref) (string, error) {
 	if t != nil {
 		title, _, ok, err := names.Best(t)
 		if ok || err != nil {
 			return label(title), err
 		}
 	}
-	return layout.Cut(words.Short(string(ref))), nil
+	title, _ := layout.Short(in, string(ref))
+	return title, nil
 }
 
 // label cuts a name for titles and links.

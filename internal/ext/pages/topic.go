@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
-	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -37,11 +35,11 @@ type topic struct {
 	Occurrences        []occurrences
 	Associations       []associations
 	Instances          []link
-	Reifies            []reified // the statements that it is about
-	More               []string  // what there is more of than any page shows
-	Next               []link    // what is behind the first [mostSorted] rows
-	History            []change  // the newest first
-	Picture            *picture  // nil: it has no neighbours
+	Reifies            []reified    // the statements that it is about
+	More               []texts.Text // what there is more of than any page shows
+	Next               []link       // what is behind the first [mostSorted] rows
+	History            []change     // the newest first
+	Picture            *picture     // nil: it has no neighbours
 
 	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
 	Edit   string     // the form to edit it; "": who asks may not
@@ -177,8 +175,8 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 			if of.History, err = d.history(of, last); err != nil {
 				return nil, err
 			}
-			named, err := p.linkTo(v, last)
-			return &page{Title: named.Title, Path: p.Trail(c), Of: struct {
+			named, err := p.linkTo(d.in, v, last)
+			return &page{Title: named.Title, Path: p.Trail(r, c), Of: struct {
 				SI address
 				*topic
 			}{addressOf(string(last.TopicSI)), of}}, cmp.Or(err, d.missing())
@@ -210,7 +208,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
-		return &page{Title: self.Title, Self: self, Path: p.Trail(c), Of: of}, d.missing()
+		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c), Of: of}, d.missing()
 	})
 }
 
@@ -229,7 +227,8 @@ type describer struct {
 	*Pages
 	v         *store.View
 	languages titles.Languages
-	names     fragment.Names // of the topics as they are
+	in        *texts.Language // of the page
+	names     fragment.Names  // of the topics as they are
 	titles    map[fragment.Ref]link
 
 	by sayers // of the statements of the topic
@@ -247,7 +246,8 @@ type describer struct {
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
 	of := LanguagesOf(r, &v.Collection)
-	return &describer{Pages: p, v: v, languages: of, names: fragment.Names{In: v.State(), Languages: of},
+	return &describer{Pages: p, v: v, languages: of, in: layout.LanguageOf(r),
+		names:  fragment.Names{In: v.State(), Languages: of},
 		titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
@@ -282,7 +282,7 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 	if d.past == nil {
 		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()
 		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
-			link{Title: texts.JSONChanges, URL: layout.ToData(changes)})
+			link{Title: d.in.Say(texts.JSONChanges), URL: layout.ToData(changes)})
 	}
 	if d.after == nil && d.before == 0 {
 		if err := d.expect(t.Mentions); err != nil {
@@ -335,7 +335,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	slices.SortStableFunc(names, func(a, b name) int {
 		return cmp.Or(d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	of.Names, of.Pages[namesList] = pageOf(d, namesList, texts.MoreNames, most, names)
+	of.Names, of.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
 	return d.occurrences(of, t)
 }
 
@@ -378,7 +378,7 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 	slices.SortStableFunc(all, func(a, b ofType) int {
 		return cmp.Or(d.order(a.typ, b.typ), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, texts.MoreOccurrences, most, all)
+	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, d.in.Say(texts.MoreOccurrences), most, all)
 	for i, o := range all {
 		if i == 0 || all[i-1].typ != o.typ {
 			of.Occurrences = append(of.Occurrences, occurrences{Type: o.typ})
@@ -428,7 +428,7 @@ func shownType(typ fragment.Ref) fragment.Ref {
 }
 
 // atMost returns the first [most] items of a list.
-func atMost[T any](of *topic, what string, list []T) []T {
+func atMost[T any](of *topic, what texts.Text, list []T) []T {
 	if len(list) <= most {
 		return list
 	}
@@ -436,7 +436,7 @@ func atMost[T any](of *topic, what string, list []T) []T {
 	return list[:most]
 }
 
-func (of *topic) more(what string) {
+func (of *topic) more(what texts.Text) {
 	if !slices.Contains(of.More, what) {
 		of.More = append(of.More, what)
 	}
@@ -503,7 +503,7 @@ func (d *describer) links(refs []fragment.Ref) (all []link, err error) {
 		all = append(all, l)
 	}
 	if more := len(refs) - len(all); more > 0 {
-		all = append(all, link{Title: fmt.Sprintf(texts.AndMore, plot.Number(more))})
+		all = append(all, link{Title: d.in.Say(texts.AndMore, d.in.Count(more))})
 	}
 	return all, nil
 }

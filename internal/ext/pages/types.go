@@ -38,7 +38,7 @@ func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) err
 	c := &v.Collection
 	return p.write(w, r, c, "types", func() (*page, error) {
 		tree, err := p.describer(v, r).typeTree()
-		return &page{Title: texts.Types, Path: p.Trail(c), Of: tree}, err
+		return &page{Title: Say(r, texts.Types), Path: p.Trail(r, c), Of: tree}, err
 	})
 }
 

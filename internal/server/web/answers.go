@@ -24,14 +24,17 @@ func NewAnswers(recent, streams int, wait time.Duration) *Answers {
 	return a
 }
 
-// WriteSmall answers with a document that is made each time. Its ETag is made of its bytes.
+// WriteSmall answers with a document that is made each time. Its ETag is made of its bytes. It varies by what the
+// answer names already, or else by Accept-Encoding.
 func (a *Answers) WriteSmall(w http.ResponseWriter, r *http.Request, mediaType, cache string,
 	write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
 	}
-	w.Header().Set("Vary", "Accept-Encoding")
+	if w.Header().Get("Vary") == "" {
+		w.Header().Set("Vary", "Accept-Encoding")
+	}
 	w.Header().Set("Content-Type", mediaType)
 	return a.WriteBytes(w, r, Digest(b.Bytes()), cache, func() ([]byte, error) { return b.Bytes(), nil })
 }

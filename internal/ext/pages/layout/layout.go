@@ -8,9 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
-	"time"
+	"sync"
 
 	"golang.org/x/text/language"
 
@@ -26,6 +27,8 @@ type Page struct {
 	Path  []Link // from the first page to here
 	Style string // URL of the style sheet
 	Of    any    // what the page is about
+
+	Switch []Choice
 }
 
 // Link leads to a page.
@@ -69,33 +72,74 @@ func SetHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// Parse returns the template of a page: the frame, with what files define in it.
-func Parse(files ...string) *template.Template {
-	frame := template.Must(template.New("layout").Funcs(funcs).Parse(texts.Layout))
-	return template.Must(frame.ParseFS(texts.Pages, files...))
+// Template is that of a page: the frame, with what files define in it. It is parsed in a language once that is needed.
+type Template struct {
+	files []string
+	mu    sync.Mutex
+	in    map[*texts.Language]*template.Template
+}
+
+// Parse returns the template of a page.
+func Parse(files ...string) *Template {
+	return &Template{files: append([]string{"layout.html"}, files...), in: map[*texts.Language]*template.Template{}}
+}
+
+// In returns the template in a language.
+func (t *Template) In(l *texts.Language) (*template.Template, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.in[l] == nil {
+		made := template.New("layout").Funcs(funcs(l))
+		for _, file := range t.files {
+			source, err := l.Template(file)
+			if err == nil {
+				_, err = made.Parse(source)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		t.in[l] = made
+	}
+	return t.in[l], nil
+}
+
+// Execute writes the page in a language.
+func (t *Template) Execute(w io.Writer, l *texts.Language, page any) error {
+	made, err := t.In(l)
+	if err != nil {
+		return err
+	}
+	return made.Execute(w, page)
 }
 
 // funcs are what templates call.
-var funcs = template.FuncMap{
-	"opaque": func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
-	"data":   ToData,
-	"number": func(i int) int { return i + 1 },
-	"time":   timeOf, "at": timeOf, "count": plot.Number, "cut": Cut, "message": Message,
-	"dir":     direction,
-	"short":   func(iri string) string { return Cut(words.Short(iri)) },
-	"seconds": plot.Seconds.Text,
-	"bytes":   func(n int64) string { return plot.Bytes.Text(float64(n)) },
-	"line": func(l plot.Line, title string) (template.HTML, error) {
-		l.Title = title
-		return l.HTML()
-	},
-	"bars": func(b plot.Bars, title string) (template.HTML, error) {
-		b.Title = title
-		return b.HTML()
-	},
+func funcs(l *texts.Language) template.FuncMap {
+	return template.FuncMap{
+		"opaque":   func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
+		"data":     ToData,
+		"number":   func(i int) int { return i + 1 },
+		"language": func() string { return l.Tag },
+		"say":      func(t texts.Text) string { return l.Say(t) },
+		"word":     func(of any) string { return l.Say(texts.Text(fmt.Sprint(of))) },
+		"form":     l.Form, "time": l.Time, "count": l.Count, "cut": Cut, "message": Message,
+		"dir": direction,
+		"short": func(iri string) string {
+			short, _ := Short(l, iri)
+			return short
+		},
+		"seconds": func(v float64) string { return plot.Seconds.Text(l, v) },
+		"bytes":   func(n int64) string { return plot.Bytes.Text(l, float64(n)) },
+		"line": func(of plot.Line, title string) (template.HTML, error) {
+			of.Title = title
+			return of.HTML(l)
+		},
+		"bars": func(of plot.Bars, title string) (template.HTML, error) {
+			of.Title = title
+			return of.HTML(l)
+		},
+	}
 }
-
-func timeOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // direction returns that in which a language is written.
 func direction(tag string) string {

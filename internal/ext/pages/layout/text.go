@@ -5,7 +5,19 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/words"
 )
+
+// Short returns what people read for an IRI in a language, and the tag of another language that this is in.
+func Short(in *texts.Language, iri string) (short, lang string) {
+	short, lang = words.ShortIn(in.Tag, iri)
+	if short == words.Unnamed {
+		short = in.Say(words.Unnamed)
+	}
+	return Cut(short), lang
+}
 
 // Longest is how many bytes of a text are shown.
 const Longest = 2000

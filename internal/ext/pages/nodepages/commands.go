@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -46,7 +47,7 @@ func (f *folder) do(ctx context.Context, status int, args ...string) ([]byte, er
 	out, err := f.run(ctx, args...)
 	var failed *CommandError
 	if errors.As(err, &failed) {
-		return nil, &Problem{Status: status, Text: failed.Text}
+		return nil, &Problem{Status: status, Text: texts.Text(failed.Text)}
 	}
 	return out, err
 }

@@ -105,7 +105,7 @@ func (g *guard) named(host string) bool {
 	return port == g.port && (strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback())
 }
 
-func refused(text string) error { return &Problem{Status: http.StatusForbidden, Text: text} }
+func refused(text texts.Text) error { return &Problem{Status: http.StatusForbidden, Text: text} }
 
 // open sets the cookie for who has the key.
 func (g *guard) open(w http.ResponseWriter, r *http.Request) error {

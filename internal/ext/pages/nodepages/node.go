@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
-	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
 // published is a collection of the node.
@@ -79,7 +78,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 		of.Follows = append(of.Follows, s.followed(&n.Follows[i]))
 	}
 	slices.SortFunc(of.Follows, worse)
-	return s.Write(w, http.StatusOK, nodeTemplate, texts.Node, s.Path, of)
+	return s.Write(w, r, http.StatusOK, nodeTemplate, s.toNode(r).Title, s.path(r), of)
 }
 
 // pagesOf returns the addresses of the pages of what is published and followed, by name.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -44,7 +43,6 @@ type Site struct {
 
 	// begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
 	Root     string
-	Path     []layout.Link // that leads to the page of the node
 	Maps     bool          // the maps that are published have pages, too
 	Find     string        // address of the page that finds topics; "": there is none
 	Programs []layout.Link // the same for programs
@@ -69,7 +67,7 @@ const (
 // SubscriptionPath returns the address of the page of a subscription, behind the Root.
 func SubscriptionPath(name string) string { return sourcesPath + url.PathEscape(name) + ending }
 
-func parsed(name string) *template.Template {
+func parsed(name string) *layout.Template {
 	return layout.Parse("node/parts.html", "node/"+name+".html")
 }
 
@@ -82,10 +80,24 @@ var (
 // Problem is an error that is shown with a status.
 type Problem struct {
 	Status int
-	Text   string
+	Text   texts.Text // of pages, or what others say in English
+	Values []any      // in it
 }
 
-func (p *Problem) Error() string { return p.Text }
+func (p *Problem) Error() string { return texts.English.Say(p.Text, p.Values...) }
+
+// path leads to the page of the node, and on from there.
+func (s *Site) path(r *http.Request, more ...layout.Link) (all []layout.Link) {
+	if s.Maps {
+		all = append(all, layout.Link{Title: layout.LanguageOf(r).Say(texts.Maps), URL: s.Root + "/topicmaps.html"})
+	}
+	return append(all, more...)
+}
+
+// toNode leads to the page of the node.
+func (s *Site) toNode(r *http.Request) layout.Link {
+	return layout.Link{Title: layout.LanguageOf(r).Say(texts.Node), URL: s.Root + NodePath}
+}
 
 // Add adds the pages to routes.
 func (s *Site) Add(routes *http.ServeMux) {
@@ -152,26 +164,31 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() == nil {
 			s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
 		}
-		p = &Problem{http.StatusServiceUnavailable, texts.FolderUnread}
+		p = &Problem{Status: http.StatusServiceUnavailable, Text: texts.FolderUnread}
 	}
-	title := http.StatusText(p.Status)
-	if err := s.Write(w, p.Status, problemTemplate, title, s.Path, layout.Sentence(layout.Cut(p.Text), "")); err != nil {
+	in := layout.LanguageOf(r)
+	said := struct{ Text, Lang string }{Text: layout.Sentence(layout.Cut(in.Say(p.Text, p.Values...)), "")}
+	if !in.Has(p.Text) {
+		said.Lang = texts.English.Tag
+	}
+	if err := s.Write(w, r, p.Status, problemTemplate, in.Say(texts.Text(http.StatusText(p.Status))), s.path(r),
+		said); err != nil {
 		s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
-		http.Error(w, p.Text, p.Status)
+		http.Error(w, p.Error(), p.Status)
 	}
 }
 
 // Write answers with a page that is as of now, and for who has asked alone.
-func (s *Site) Write(w http.ResponseWriter, status int, t *template.Template, title string, path []layout.Link,
-	of any) error {
+func (s *Site) Write(w http.ResponseWriter, r *http.Request, status int, t *layout.Template, title string,
+	path []layout.Link, of any) error {
 	var b bytes.Buffer
-	if err := t.Execute(&b, &layout.Page{Title: layout.Cut(title), Path: path, Style: s.Root + StylePath(),
-		Of: of}); err != nil {
+	if err := t.Execute(&b, layout.LanguageOf(r), &layout.Page{Title: layout.Cut(title), Path: path,
+		Style: s.Root + StylePath(), Of: of, Switch: layout.Switch(r)}); err != nil {
 		return err
 	}
 	layout.SetHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who is gone need not know
+	_, _ = w.Write(layout.Keep(r, b.Bytes(), s.Root)) // who is gone need not know
 	return nil
 }

@@ -48,7 +48,7 @@ func Part(h *extension.Holding) *watch.Part {
 func OnServer(h *extension.Holding, root string, token func(*http.Request) string, log *slog.Logger) http.Handler {
 	db := &Stored{h.DB, time.Now, h.Watcher.Load()}
 	site := &Site{
-		Source: db, Root: root, Maps: true, Path: []layout.Link{{Title: texts.Maps, URL: root + "/topicmaps.html"}},
+		Source: db, Root: root, Maps: true,
 		Programs: []layout.Link{{Title: "node.json", URL: root + "/node.json"}}, Token: token, Logger: log, Now: time.Now,
 	}
 	if db.Watcher != nil {
@@ -114,5 +114,5 @@ func shown(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Problem{Status: http.StatusConflict, Text: err.Error()}
+	return &Problem{Status: http.StatusConflict, Text: texts.Text(err.Error())}
 }

@@ -2,7 +2,6 @@ package nodepages
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,11 +58,11 @@ const (
 func (s *Site) named(ctx context.Context, r *http.Request) (*status.Status, error) {
 	name, ok := strings.CutSuffix(r.PathValue("page"), ending)
 	if !ok {
-		return nil, &Problem{http.StatusNotFound, texts.NoPage}
+		return nil, &Problem{Status: http.StatusNotFound, Text: texts.NoPage}
 	}
 	st, err := s.Source.Subscription(ctx, name)
 	if st == nil && err == nil {
-		err = &Problem{http.StatusNotFound, fmt.Sprintf(texts.NoSubscription, layout.Cut(name))}
+		err = &Problem{http.StatusNotFound, texts.NoSubscription, []any{layout.Cut(name)}}
 	}
 	return st, err
 }
@@ -119,15 +118,14 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	path := append(slices.Clone(s.Path), layout.Link{Title: texts.Node, URL: s.Root + NodePath})
-	return s.Write(w, http.StatusOK, subscriptionTemplate, st.Name, path, of)
+	return s.Write(w, r, http.StatusOK, subscriptionTemplate, st.Name, s.path(r, s.toNode(r)), of)
 }
 
 // act does what a form asks for, and leads back to the page.
 func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return &Problem{http.StatusBadRequest, texts.FormUnread}
+		return &Problem{Status: http.StatusBadRequest, Text: texts.FormUnread}
 	}
 	st, err := s.named(r.Context(), r)
 	if err != nil {
@@ -136,7 +134,7 @@ func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	var topics []string
 	if r.PostForm.Get("all") == "" {
 		if topics = r.PostForm["topic"]; len(topics) == 0 || topics[0] == "" {
-			return &Problem{http.StatusBadRequest, texts.FormNoTopic}
+			return &Problem{Status: http.StatusBadRequest, Text: texts.FormNoTopic}
 		}
 	}
 	what := r.PostForm.Get("do")
@@ -146,12 +144,12 @@ func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	case "forget":
 		err = s.Actions.Forget(r.Context(), st.Name, topics...)
 	default:
-		return &Problem{http.StatusBadRequest, texts.FormNoAction}
+		return &Problem{Status: http.StatusBadRequest, Text: texts.FormNoAction}
 	}
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, s.Root+SubscriptionPath(st.Name)+"?"+url.Values{"done": {what}}.Encode()+"#quarantine",
-		http.StatusSeeOther)
+	to := s.Root + SubscriptionPath(st.Name) + "?" + url.Values{"done": {what}}.Encode() + "#quarantine"
+	http.Redirect(w, r, layout.ToPage(r, to), http.StatusSeeOther)
 	return nil
 }

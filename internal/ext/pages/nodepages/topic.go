@@ -45,8 +45,8 @@ var topicTemplate = layout.Parse("ui/topic.html")
 type topic struct {
 	Identifiers, Locators, Names, Occurrences []stated
 	Types, Associations, Rejected             []stated
-	More                                      []string // what there is more of than the page shows
-	Instances                                 string   // the same page with them
+	More                                      []texts.Text // what there is more of than the page shows
+	Instances                                 string       // the same page with them
 	Done, Undone                              bool
 	Find                                      string
 }
@@ -102,8 +102,8 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	if !instances {
 		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
-	path := append(slices.Clone(p.site.Path), layout.Link{Title: texts.Node, URL: p.site.Root + NodePath})
-	return p.site.Write(w, http.StatusOK, topicTemplate, cmp.Or(t.Title, t.TopicSI), path, of)
+	return p.site.Write(w, r, http.StatusOK, topicTemplate, cmp.Or(t.Title, t.TopicSI),
+		p.site.path(r, p.site.toNode(r)), of)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
@@ -119,26 +119,26 @@ func (d describer) topic() *topic {
 	about := func(kind rejections.Kind, value string) claim {
 		return claim{Kind: kind, Topic: t.TopicSI, Value: value}
 	}
-	for _, l := range first(of, "identifiers", t.SubjectIdentifiers) {
+	for _, l := range first(of, texts.MoreIdentifiers, t.SubjectIdentifiers) {
 		of.Identifiers = append(of.Identifiers, d.stated(about(rejections.Identifier, l.Locator), l.By))
 	}
-	for _, l := range first(of, "locators", t.SubjectLocators) {
+	for _, l := range first(of, texts.MoreLocators, t.SubjectLocators) {
 		of.Locators = append(of.Locators, d.stated(about(rejections.Locator, l.Locator), l.By))
 	}
-	for i := range first(of, "names", t.Names) {
+	for i := range first(of, texts.MoreNames, t.Names) {
 		n := &t.Names[i]
 		of.Names = append(of.Names, d.value(about(rejections.Name, n.Value), &n.ClaimedValue))
-		for _, v := range first(of, "variants", n.Variants) {
+		for _, v := range first(of, texts.MoreVariants, n.Variants) {
 			c := about(rejections.Variant, v.Value)
 			c.Of = n.Value
 			of.Names = append(of.Names, d.value(c, &v))
 		}
 	}
-	for i := range first(of, "occurrences", t.Occurrences) {
+	for i := range first(of, texts.MoreOccurrences, t.Occurrences) {
 		of.Occurrences = append(of.Occurrences,
 			d.value(about(rejections.Occurrence, t.Occurrences[i].Value), &t.Occurrences[i]))
 	}
-	for i := range first(of, "associations", t.Associations) {
+	for i := range first(of, texts.MoreAssociations, t.Associations) {
 		a := &t.Associations[i]
 		c := claim{Kind: rejections.Association, Type: a.Type, Scope: a.Scope}
 		for _, r := range a.Roles {
@@ -153,7 +153,7 @@ func (d describer) topic() *topic {
 			of.Associations = append(of.Associations, s)
 		}
 	}
-	for i := range first(of, "rejections", t.Rejected) {
+	for i := range first(of, texts.MoreRejections, t.Rejected) {
 		of.Rejected = append(of.Rejected, d.rejected(&t.Rejected[i]))
 	}
 	return of
@@ -171,7 +171,7 @@ func isType(c *claim, t *merged.Topic) bool {
 }
 
 // first returns the first [most] items of a list.
-func first[T any](of *topic, what string, list []T) []T {
+func first[T any](of *topic, what texts.Text, list []T) []T {
 	if len(list) <= most {
 		return list
 	}
@@ -256,6 +256,7 @@ func (p *Topics) reject(w http.ResponseWriter, r *http.Request) error {
 	if err := p.folder.reject(r.Context(), &c, do == "unreject", strings.TrimSpace(f.Get("reason"))); err != nil {
 		return err
 	}
-	http.Redirect(w, r, p.site.Find+"?"+url.Values{"si": {f.Get("si")}, "done": {do}}.Encode(), http.StatusSeeOther)
+	to := p.site.Find + "?" + url.Values{"si": {f.Get("si")}, "done": {do}}.Encode()
+	http.Redirect(w, r, layout.ToPage(r, to), http.StatusSeeOther)
 	return nil
 }

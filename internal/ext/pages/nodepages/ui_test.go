@@ -109,7 +109,7 @@ func TestHostileTopics(t *testing.T) {
 	assert.Less(t, size, 400<<10)
 	assert.Contains(t, p.Text, "<script>alert(1)", "as text")
 	assert.Contains(t, p.Text, "There are more names than this page shows")
-	assert.Contains(t, p.Text, "1000000 bytes")
+	assert.Contains(t, p.Text, "1,000,000 bytes")
 	assert.Contains(t, p.Text, "The source no longer says so.")
 	assert.NotContains(t, p.Text, "Reject what local says", "one's own statements are removed instead")
 	var form webpage.Form

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -49,7 +50,17 @@ const (
 	left, right, top, below = 66, 408, 10, 142
 )
 
-var drawn = template.Must(template.New("plot").Parse(texts.Plot))
+var drawn = sync.OnceValue(func() map[*texts.Language]*template.Template {
+	all := map[*texts.Language]*template.Template{}
+	for _, l := range texts.Languages() {
+		source, err := l.Template("plot.html")
+		if err != nil {
+			panic(err)
+		}
+		all[l] = template.Must(template.New("plot").Parse(source))
+	}
+	return all
+})
 
 // drawing is what the template draws.
 type drawing struct {
@@ -76,8 +87,8 @@ type tick struct {
 type row struct{ From, Value string }
 
 // HTML returns the plot as a figure: a drawing, what it shows in words, and the figures as a table.
-func (l Line) HTML() (template.HTML, error) {
-	a := axesOf(l.Points, l.From, l.To, 0, l.Unit)
+func (l Line) HTML(in *texts.Language) (template.HTML, error) {
+	a := axesOf(in, l.Points, l.From, l.To, 0, l.Unit)
 	d := a.drawing(l.ID, l.Title)
 	var path strings.Builder
 	points := a.thinned()
@@ -92,13 +103,13 @@ func (l Line) HTML() (template.HTML, error) {
 		}
 	}
 	d.Path = path.String()
-	return d.html()
+	return d.html(in)
 }
 
 // HTML returns the plot as a figure, as that of [Line] does.
-func (b Bars) HTML() (template.HTML, error) {
+func (b Bars) HTML(in *texts.Language) (template.HTML, error) {
 	period := cmp.Or(max(b.Period, 0), 24*time.Hour)
-	a := axesOf(b.Points, b.From, b.To, period, b.Unit)
+	a := axesOf(in, b.Points, b.From, b.To, period, b.Unit)
 	d := a.drawing(b.ID, b.Title)
 	for _, p := range a.thinned() {
 		from, to := max(a.x(p.Time), a.left), min(a.x(p.Time.Add(period)), right)
@@ -109,17 +120,18 @@ func (b Bars) HTML() (template.HTML, error) {
 				bar{round(from + between/2), round(min(zero, y)), round(wide - between), round(math.Abs(zero - y))})
 		}
 	}
-	return d.html()
+	return d.html(in)
 }
 
-func (d *drawing) html() (template.HTML, error) {
+func (d *drawing) html(in *texts.Language) (template.HTML, error) {
 	var b strings.Builder
-	err := drawn.Execute(&b, d)
+	err := drawn()[in].Execute(&b, d)
 	return template.HTML(b.String()), err // the template has escaped all texts
 }
 
 // axes place points.
 type axes struct {
+	in       *texts.Language // of what is written
 	unit     Unit
 	points   []Point // that are shown
 	from, to time.Time
@@ -135,8 +147,8 @@ const letter, space = 7, 8
 // most bounds values. Those beyond it, and what is no number, are not shown.
 const most = 1e18
 
-func axesOf(points []Point, from, to time.Time, period time.Duration, unit Unit) *axes {
-	a := &axes{unit: unit, from: from, to: to}
+func axesOf(in *texts.Language, points []Point, from, to time.Time, period time.Duration, unit Unit) *axes {
+	a := &axes{in: in, unit: unit, from: from, to: to}
 	points = slices.Clone(points)
 	slices.SortStableFunc(points, func(x, y Point) int { return x.Time.Compare(y.Time) })
 	for _, p := range points {
@@ -230,8 +242,8 @@ func (a *axes) drawing(id, title string) *drawing {
 		least, most = min(least, p.Value), max(most, p.Value)
 	}
 	last := a.points[len(a.points)-1]
-	d.First, d.Last = stamp(a.points[0].Time), stamp(last.Time)
-	d.Least, d.Most, d.Now = a.unit.Text(least), a.unit.Text(most), a.unit.Text(last.Value)
+	d.First, d.Last = a.stamp(a.points[0].Time), a.stamp(last.Time)
+	d.Least, d.Most, d.Now = a.unit.Text(a.in, least), a.unit.Text(a.in, most), a.unit.Text(a.in, last.Value)
 	d.Values, d.Times = a.values(), a.times()
 	d.Rows, d.Periods = a.rows()
 	return d
@@ -241,7 +253,7 @@ func (a *axes) drawing(id, title string) *drawing {
 func (a *axes) rows() (rows []row, periods bool) {
 	if len(a.points) <= maxRows {
 		for _, p := range a.points {
-			rows = append(rows, row{stamp(p.Time), a.unit.Text(p.Value)})
+			rows = append(rows, row{a.stamp(p.Time), a.unit.Text(a.in, p.Value)})
 		}
 		return rows, false
 	}
@@ -254,9 +266,9 @@ func (a *axes) rows() (rows []row, periods bool) {
 			most, rest = max(most, rest[0].Value), rest[1:]
 		}
 		begin := time.Unix(first.Unix()+int64(this*each), 0)
-		rows = append(rows, row{stamp(begin), a.unit.Text(most)})
+		rows = append(rows, row{a.stamp(begin), a.unit.Text(a.in, most)})
 	}
 	return rows, true
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+func (a *axes) stamp(t time.Time) string { return a.in.Date(texts.AMinute, t) }

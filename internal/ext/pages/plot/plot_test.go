@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
 
@@ -27,9 +28,11 @@ func line(values ...float64) Line {
 }
 
 // drawnBy returns a plot that is well-formed as XML, too: each element ends, each attribute is quoted.
-func drawnBy(t *testing.T, plot interface{ HTML() (template.HTML, error) }) string {
+func drawnBy(t *testing.T, plot interface {
+	HTML(*texts.Language) (template.HTML, error)
+}) string {
 	t.Helper()
-	out, err := plot.HTML()
+	out, err := plot.HTML(texts.English)
 	require.NoError(t, err)
 	d := xml.NewDecoder(strings.NewReader(string(out)))
 	for {
@@ -100,7 +103,7 @@ func TestHostileFigures(t *testing.T) {
 func TestTicks(t *testing.T) {
 	for _, unit := range []Unit{Count, Seconds, Bytes} {
 		for v := 0.001; v < 1e15; v *= 3.7 {
-			a := axesOf([]Point{{noon, v}}, time.Time{}, time.Time{}, 0, unit)
+			a := axesOf(texts.English, []Point{{noon, v}}, time.Time{}, time.Time{}, 0, unit)
 			all := a.values()
 			assert.GreaterOrEqual(t, len(all), 2, "%v", v)
 			assert.LessOrEqual(t, len(all), 6, "%v", v)
@@ -114,7 +117,7 @@ func TestTicks(t *testing.T) {
 		}
 	}
 	for span := time.Minute; span < 200*365*24*time.Hour; span += span / 2 {
-		a := axesOf([]Point{{noon, 1}}, noon, noon.Add(span), 0, Count)
+		a := axesOf(texts.English, []Point{{noon, 1}}, noon, noon.Add(span), 0, Count)
 		all := a.times()
 		assert.LessOrEqual(t, len(all), maxTimes+1, "%v", span)
 		for _, tick := range all {
@@ -122,18 +125,18 @@ func TestTicks(t *testing.T) {
 			assert.LessOrEqual(t, tick.At+6.7/2*float64(len(tick.Text)), float64(width), "%q is cut", tick.Text)
 		}
 	}
-	texts := []string{}
-	for _, tick := range axesOf([]Point{{noon, 7200}}, noon.Add(-24*time.Hour), noon, 0, Seconds).times() {
-		texts = append(texts, tick.Text)
+	all := []string{}
+	for _, tick := range axesOf(texts.English, []Point{{noon, 7200}}, noon.Add(-24*time.Hour), noon, 0, Seconds).times() {
+		all = append(all, tick.Text)
 	}
-	assert.Equal(t, []string{"12:00", "18:00", "00:00", "06:00", "12:00"}, texts)
+	assert.Equal(t, []string{"12:00", "18:00", "00:00", "06:00", "12:00"}, all)
 }
 
 func TestValuesForPeople(t *testing.T) {
 	for want, got := range map[string]string{
-		"0": Count.Text(0), "999": Count.Text(999), "1,000": Count.Text(1000), "1,234,567": Count.Text(1_234_567), "−12": Count.Text(-12), "0.5": Count.Text(0.5),
-		"1.5 kB": Bytes.Text(1500), "12 B": Bytes.Text(12), "0.25 s": Seconds.Text(0.25), "0.545 ms": Seconds.Text(0.000545), "0 s": Seconds.Text(0), "1 min": Seconds.Text(60), "3 h 5 min": Seconds.Text(3*3600 + 299),
-		"2 d": Seconds.Text(2 * day), "10 d 1 h": Seconds.Text(10*day + 3600), "12,345": Count.Text(12_345), "−999,600": Count.Text(-999_600), "1,000,000": Number(uint64(1e6)), "-123": Number(-123), "12": Number(12),
+		"0": Count.Text(texts.English, 0), "999": Count.Text(texts.English, 999), "1,000": Count.Text(texts.English, 1000), "1,234,567": Count.Text(texts.English, 1_234_567), "−12": Count.Text(texts.English, -12), "0.5": Count.Text(texts.English, 0.5),
+		"1.5 kB": Bytes.Text(texts.English, 1500), "12 B": Bytes.Text(texts.English, 12), "0.25 s": Seconds.Text(texts.English, 0.25), "0.545 ms": Seconds.Text(texts.English, 0.000545), "0 s": Seconds.Text(texts.English, 0), "1 min": Seconds.Text(texts.English, 60), "3 h 5 min": Seconds.Text(texts.English, 3*3600+299),
+		"2 d": Seconds.Text(texts.English, 2*day), "10 d 1 h": Seconds.Text(texts.English, 10*day+3600), "12,345": Count.Text(texts.English, 12_345), "−999,600": Count.Text(texts.English, -999_600), "1,000,000": texts.English.Count(uint64(1e6)), "-123": texts.English.Count(-123), "12": texts.English.Count(12),
 	} {
 		assert.Equal(t, want, got)
 	}

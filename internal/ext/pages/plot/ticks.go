@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
 // Unit is that of the values of a plot.
@@ -20,43 +22,33 @@ const (
 )
 
 // Text returns a value for people.
-func (u Unit) Text(v float64) string {
+func (u Unit) Text(in *texts.Language, v float64) string {
 	sign := ""
 	if v < 0 {
 		sign, v = "−", -v
 	}
 	switch u {
 	case Seconds:
-		return sign + duration(v)
+		return sign + duration(in, v)
 	case Bytes:
-		return sign + scaled(v, " B", " kB", " MB", " GB", " TB", " PB")
+		return sign + scaled(in, v, " B", " kB", " MB", " GB", " TB", " PB")
 	}
 	if v >= 999.5 {
-		return sign + Number(int64(math.Round(v)))
+		return sign + in.Count(int64(math.Round(v)))
 	}
-	return sign + number(v)
+	return sign + number(in, v)
 }
 
-// Number returns a whole number as pages have it, in English: with a comma between thousands.
-func Number(n any) string {
-	text := fmt.Sprint(n)
-	least := len(text) - len(strings.TrimLeft(text, "-"))
-	for at := len(text) - 3; at > least; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
-
-func scaled(v float64, units ...string) string {
+func scaled(in *texts.Language, v float64, units ...string) string {
 	i := 0
 	for ; v >= 999.5 && i < len(units)-1; i++ {
 		v /= 1000
 	}
-	return number(v) + units[i]
+	return number(in, v) + units[i]
 }
 
 // number returns the first three digits.
-func number(v float64) string {
+func number(in *texts.Language, v float64) string {
 	decimals := 0
 	if v != 0 && v < 100 {
 		decimals = min(2-int(math.Floor(math.Log10(v))), 6)
@@ -65,23 +57,23 @@ func number(v float64) string {
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}
-	return s
+	return in.Decimal(s)
 }
 
 const day = 24 * 60 * 60
 
-func duration(v float64) string {
+func duration(in *texts.Language, v float64) string {
 	switch {
 	case v > 0 && v < 0.01:
-		return number(v*1000) + " ms"
+		return number(in, v*1000) + " ms"
 	case v < 60:
-		return number(v) + " s"
+		return number(in, v) + " s"
 	case v < 2*60*60:
-		return two(v, 60, "min", 1, "s")
+		return two(v, 60, in.Say(texts.Minutes), 1, "s")
 	case v < 2*day:
-		return two(v, 60*60, "h", 60, "min")
+		return two(v, 60*60, in.Say(texts.Hours), 60, in.Say(texts.Minutes))
 	}
-	return two(v, day, "d", 60*60, "h")
+	return two(v, day, in.Say(texts.Days), 60*60, in.Say(texts.Hours))
 }
 
 // two returns a value in a unit and a smaller one.
@@ -128,7 +120,7 @@ func roundUp(v float64) float64 {
 func (a *axes) values() (all []tick) {
 	for i := 0.0; a.low+i*a.step <= a.high+a.step/2; i++ {
 		v := a.low + i*a.step
-		all = append(all, tick{round(a.y(v)), a.unit.Text(v)})
+		all = append(all, tick{round(a.y(v)), a.unit.Text(a.in, v)})
 	}
 	return all
 }
@@ -148,9 +140,9 @@ func (a *axes) times() (all []tick) {
 		if span/step.Seconds() >= maxTimes {
 			continue
 		}
-		format := "15:04"
+		format := texts.Text("15:04")
 		if step >= day*time.Second {
-			format = "2 Jan"
+			format = texts.ADay
 		}
 		begin := a.from.UTC().Truncate(step)
 		for t := begin; !t.After(a.to); t = t.Add(step) {
@@ -162,7 +154,7 @@ func (a *axes) times() (all []tick) {
 		if span/day/30/float64(months) >= maxTimes {
 			continue
 		}
-		format := "Jan 2006"
+		format := texts.AMonth
 		if months >= 12 {
 			format = "2006"
 		}
@@ -179,11 +171,11 @@ func (a *axes) times() (all []tick) {
 	return all
 }
 
-func (a *axes) time(all []tick, t time.Time, format string) []tick {
+func (a *axes) time(all []tick, t time.Time, format texts.Text) []tick {
 	if t.Before(a.from) {
 		return all
 	}
-	return append(all, tick{round(a.x(t)), t.Format(format)})
+	return append(all, tick{round(a.x(t)), a.in.Date(format, t)})
 }
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }

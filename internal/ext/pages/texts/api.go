@@ -6,7 +6,7 @@ type Address struct {
 	Method, Path string
 	Type         string // of the answer; "": it is chosen by Accept
 	Send         string // what the command of an example sends, as curl has it
-	What         string
+	What         Text
 }
 
 // API are the addresses of a map, without those of notations of RDF.
@@ -42,7 +42,7 @@ const (
 )
 
 // Graphs describes the addresses of the whole map in notations of RDF.
-const Graphs = "The whole map as it is now, in %s"
+const Graphs Text = "The whole map as it is now, in %s"
 
 // Programs is the title of the page of addresses.
-const Programs = "For programs"
+const Programs Text = "For programs"

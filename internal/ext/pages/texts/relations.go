@@ -3,9 +3,10 @@ package texts
 // Relation is a property of RDF, or a type of associations, with what pages call it from the point of view of its
 // subject and of its object. Where the object has no words, both say the same.
 type Relation struct {
-	Property, Title string
-	Inverse         string // the property that says the same the other way round; "": none that is known; or the same
-	Of              string
+	Property string
+	Title    Text
+	Inverse  string // the property that says the same the other way round; "": none that is known; or the same
+	Of       Text
 }
 
 // SKOS is the namespace of the vocabulary.
@@ -52,26 +53,26 @@ var Relations = []Relation{
 
 // The words of the relations that pages have first.
 const (
-	Broader      = "Broader"
-	Narrower     = "Narrower"
-	Related      = "Related"
-	PartOf       = "Part of"
-	Parts        = "Parts"
-	MemberOf     = "Member of"
-	Members      = "Members"
-	TopConceptOf = "Top concept of"
-	TopConcepts  = "Top concepts"
-	InScheme     = "In scheme"
-	InThisScheme = "Concepts in this scheme"
-	ExactMatch   = "Same as (exact match)"
-	CloseMatch   = "Close match"
-	BroadMatch   = "Broad match"
-	NarrowMatch  = "Narrow match"
-	RelatedMatch = "Related match"
+	Broader      Text = "Broader"
+	Narrower     Text = "Narrower"
+	Related      Text = "Related"
+	PartOf       Text = "Part of"
+	Parts        Text = "Parts"
+	MemberOf     Text = "Member of"
+	Members      Text = "Members"
+	TopConceptOf Text = "Top concept of"
+	TopConcepts  Text = "Top concepts"
+	InScheme     Text = "In scheme"
+	InThisScheme Text = "Concepts in this scheme"
+	ExactMatch   Text = "Same as (exact match)"
+	CloseMatch   Text = "Close match"
+	BroadMatch   Text = "Broad match"
+	NarrowMatch  Text = "Narrow match"
+	RelatedMatch Text = "Related match"
 
-	IsOf = "is %s of" // what the object of a property is to its subject, where the inverse is not known
+	IsOf Text = "is %s of" // what the object of a property is to its subject, where the inverse is not known
 )
 
 // FirstRelations are those words in the order in which pages have them. All others follow by word.
-var FirstRelations = []string{Broader, Narrower, Related, PartOf, MemberOf, TopConceptOf, InScheme, Parts, Members,
+var FirstRelations = []Text{Broader, Narrower, Related, PartOf, MemberOf, TopConceptOf, InScheme, Parts, Members,
 	TopConcepts, InThisScheme, ExactMatch, CloseMatch, BroadMatch, NarrowMatch, RelatedMatch}

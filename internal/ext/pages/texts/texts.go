@@ -1,19 +1,12 @@
-// Package texts has all that people read on pages, in English: a template for each page, with its sentences, and the
-// words and messages that code puts into pages. Whoever translates the pages, or edits how they speak, needs this
-// folder alone.
+// Package texts has all that people read on pages: a template for each page, with its sentences in English, the words
+// and messages that code puts into pages, and what other languages have for all of them. Whoever translates the pages,
+// or edits how they speak, needs this folder alone.
 package texts
 
 import "embed"
 
-// Layout is the frame of all pages, and Plot a figure over time on one.
+// Pages are the templates of pages: the frame of all, a figure over time, those of a server, those of a node, and those
+// of a client's folder alone.
 //
-//go:embed layout.html
-var Layout string
-
-//go:embed plot.html
-var Plot string
-
-// Pages are the templates of pages: those of a server, those of a node, and those of a client's folder alone.
-//
-//go:embed server/*.html node/*.html ui/*.html
+//go:embed *.html server/*.html node/*.html ui/*.html
 var Pages embed.FS

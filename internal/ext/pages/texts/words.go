@@ -2,94 +2,143 @@ package texts
 
 // The words that code puts into pages.
 const (
-	Maps      = "Topic maps"
-	Types     = "Types"
-	Changes   = "Changes"
-	Snapshots = "Snapshots"
-	Search    = "Find topics"
-	Found     = "Topics called “%s”"
+	Maps      Text = "Topic maps"
+	Types     Text = "Types"
+	Changes   Text = "Changes"
+	Snapshots Text = "Snapshots"
+	Search    Text = "Find topics"
+	Found     Text = "Topics called “%s”"
 
-	SearchEnded = "The search was ended after %s. These are the topics that were found until then; the next page goes " +
-		"on from there."
-	TopicsOf = "Topics of "
-	Listing  = "A–Z"
+	SearchEnded Text = "The search was ended after %s. These are the topics that were found until then; the next page " +
+		"goes on from there."
+	TopicsOf      = "Topics of %s"
+	Listing  Text = "A–Z"
 
-	NoLanguage = "without a language"
-	Compared   = "What differs in "
-	Node       = "Node"
+	NoLanguage Text = "without a language"
+	Compared   Text = "What differs in %s"
+	Node       Text = "Node"
 
-	Concepts = "Hierarchy of concepts"
+	Concepts Text = "Hierarchy of concepts"
 
 	// Kinds of maps that are written elsewhere.
-	Replica = "replica"
-	Derived = "derived"
+	Replica Text = "replica"
+	Derived Text = "derived"
 
 	// Kinds of changes.
-	Added     = "added"
-	Changed   = "changed"
-	Deleted   = "deleted"
-	ChangesOf = "changes of topics" // of several kinds
-	Moved     = "goes on under another identifier"
+	Added     Text = "added"
+	Changed   Text = "changed"
+	Deleted   Text = "deleted"
+	ChangesOf Text = "changes of topics" // of several kinds
+	Moved     Text = "goes on under another identifier"
 
-	XTM         = "XTM "
-	Atom        = "Atom"
-	JSONChanges = "JSON: its changes"
+	XTM              = "XTM "
+	Atom             = "Atom"
+	JSONChanges Text = "JSON: its changes"
 
 	// Titles of pages with forms.
-	SignIn   = "Sign in"
-	NewTopic = "New topic"
-	Restore  = "Make it what it was"
-	Undo     = "Undo"
-	Restores = "Makes it what it was at %s"
-	Undoes   = "Takes back the change of %s"
-	Preview  = "What will be published"
-	Conflict = "Others have changed this topic"
+	SignIn   Text = "Sign in"
+	NewTopic Text = "New topic"
+	Restore  Text = "Make it what it was"
+	Undo     Text = "Undo"
+	Restores Text = "Makes it what it was at %s"
+	Undoes   Text = "Takes back the change of %s"
+	Preview  Text = "What will be published"
+	Conflict Text = "Others have changed this topic"
 
 	// Labels of fields.
-	Identifier = "Subject identifier"
-	Author     = "By"
-	Note       = "Note: why"
-	Language   = "Language"
+	Identifier Text = "Subject identifier"
+	Author     Text = "By"
+	Note       Text = "Note: why"
+
+	// A title with the title of what it is about.
+	About    Text = "%s: %s"
+	ListedOf Text = "%s, A–Z"
 
 	// What a page has more of than it shows.
-	MoreNames        = "names"
-	MoreVariants     = "variants"
-	MoreOccurrences  = "occurrences"
-	MoreRoles        = "roles"
-	MoreTypes        = "types"
-	MoreAssociations = "associations"
-	MoreInstances    = "instances"
-	MoreReified      = "statements that it is about"
-	MoreHistory      = "history"
-	AndMore          = "… and %s more"
+	MoreNames        Text = "names"
+	MoreIdentifiers  Text = "identifiers"
+	MoreLocators     Text = "locators"
+	MoreRejections   Text = "rejections"
+	MoreVariants     Text = "variants"
+	MoreOccurrences  Text = "occurrences"
+	MoreRoles        Text = "roles"
+	MoreTypes        Text = "types"
+	MoreAssociations Text = "associations"
+	MoreInstances    Text = "instances"
+	MoreReified      Text = "statements that it is about"
+	MoreHistory      Text = "changes"
+	AndMore          Text = "… and %s more"
 
 	// Kinds of statements that a topic reifies.
-	Name        = "Name"
-	Variant     = "Variant of a name"
-	Occurrence  = "Occurrence"
-	Association = "Association"
-	RoleIn      = "Role in an association"
+	Name        Text = "Name"
+	Variant     Text = "Variant of a name"
+	Occurrence  Text = "Occurrence"
+	Association Text = "Association"
+	RoleIn      Text = "Role in an association"
 
 	// What needs a token, and what errors call a form.
 	SeeingNode = "seeing what the node does"
 	TheForm    = "what the form says"
 
+	// ThereIsNo begins what programs are told in English, too.
+	ThereIsNo = "there is no "
+
+	// HiddenField is a field of a form that has a name and a value.
+	HiddenField = `<input type="hidden" name="%s" value="%s">`
+
 	// What code says of a page that was asked for, or a form that was sent, in vain.
-	ThereIsNo      = "there is no %s"
-	NoPage         = "There is no such page."
-	NoSubscription = "There is no subscription %q here. The page of the node lists all."
-	FolderUnread   = "The data folder cannot be read. The log says why."
-	FormUnread     = "The form cannot be read. Go back, and try again."
-	FormTooLarge   = "The form is too large. Use the command instead, as \"tmshare-client edit reject --help\" says."
-	FormNoTopic    = "The form names no topic. Go back, and use a button of the page."
-	FormNoAction   = "The form does not say what to do. Go back, and use a button of the page."
-	FormNoClaim    = "The form does not say what to reject. Go back, and use a button of the page."
-	NoTopicGiven   = "Give the subject identifier of a topic, as in /topic.html?si=http://psi.example.org/oslo"
+	NoPage         Text = "There is no such page."
+	NoSubscription Text = "There is no subscription %q here. The page of the node lists all."
+	FolderUnread   Text = "The data folder cannot be read. The log says why."
+	FormUnread     Text = "The form cannot be read. Go back, and try again."
+	FormTooLarge   Text = "The form is too large. Use the command instead, as \"tmshare-client edit reject --help\" says."
+	FormNoTopic    Text = "The form names no topic. Go back, and use a button of the page."
+	FormNoAction   Text = "The form does not say what to do. Go back, and use a button of the page."
+	FormNoClaim    Text = "The form does not say what to reject. Go back, and use a button of the page."
+	NoTopicGiven   Text = "Give the subject identifier of a topic, as in /topic.html?si=http://psi.example.org/oslo"
 
 	// To whom the pages of a client's folder are not shown.
-	WrongAddress = "This address is not one of the program. Open the one that it has printed."
-	ForeignForm  = "This form is on a page of another site. Use the form of the page here."
-	NotForYou    = "These pages are for who has started \"tmshare-client ui\". Open the address that it has printed."
-	OldForm      = "This form is of an earlier start of the program. Go back, reload the page, and use its form."
-	OldAddress   = "This address is not good, or not any more. Open the one that \"tmshare-client ui\" has printed last."
+	WrongAddress Text = "This address is not one of the program. Open the one that it has printed."
+	ForeignForm  Text = "This form is on a page of another site. Use the form of the page here."
+	NotForYou    Text = "These pages are for who has started \"tmshare-client ui\". Open the address that it has printed."
+	OldForm      Text = "This form is of an earlier start of the program. Go back, reload the page, and use its form."
+	OldAddress   Text = "This address is not good, or not any more. Open the one that \"tmshare-client ui\" has " +
+		"printed last."
 )
+
+// What languages have for themselves.
+const (
+	NameOfLanguage Text = "English"
+	FormsOfNumbers Text = "one other" // of Unicode TR 35, in the order in which texts have them
+	ANumber        Text = "1,234.5"
+	ATime          Text = "2006-01-02 15:04:05 UTC" // as [time.Time.Format] has it, and so below
+	AMinute        Text = "2006-01-02 15:04 UTC"
+	ADay           Text = "2 Jan"
+	AMonth         Text = "Jan 2006"
+	Minutes        Text = "min" // symbols of units
+	Hours          Text = "h"
+	Days           Text = "d"
+)
+
+// Words are those that code of the core puts into what pages show: months, kinds of changes, states of subscriptions,
+// what was done with them, what a round counts, and the titles of answers that are problems.
+var Words = []Text{
+	"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+	"December", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+	"added", "updated", "deleted", "moved",
+	"not loaded yet", "being loaded", "in step", "in step, but for what is in quarantine", "being replaced",
+	"last round failed", "in doubt", "needs an extension",
+	"applied", "quarantined", "released", "forgotten", "replaced", "repaired", "mended", "edited", "rejected",
+	"unrejected", "subscribed", "unsubscribed",
+	"bytes", "records", "fragments", "documents", "rows",
+	"Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Conflict", "Gone",
+	"Precondition Failed", "Request Entity Too Large", "Unsupported Media Type", "Unprocessable Entity",
+	"Too Many Requests", "Internal Server Error", "Service Unavailable", "something without a name",
+}
+
+// Phrases are those of which statements are made that are not values or names of topics. One that begins like another
+// comes before it.
+var Phrases = []Text{
+	"subject identifier", "subject locator", "association of type", "occurrence", "variant", "instance of", "of type",
+	"of name", "name", "in scope", "reified by", "with", "roles", "of",
+}

@@ -1,0 +1,111 @@
+package layout
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/titles"
+)
+
+// UI is the parameter that says in which language pages are, and Lang the one that says in which language people want
+// what the pages are about. Pages keep both in their links to other pages, so that no cookie has to.
+const (
+	UI   = "ui"
+	Lang = "lang"
+)
+
+// LanguageOf returns the language of a page: that of ?ui=, or the one that who asks reads best.
+func LanguageOf(r *http.Request) *texts.Language {
+	tag := ""
+	if strings.Contains(r.URL.RawQuery, UI+"=") {
+		tag = r.URL.Query().Get(UI)
+	}
+	accepted := r.Header.Values("Accept-Language")
+	if tag == "" && len(accepted) == 0 {
+		return texts.English
+	}
+	return texts.For(tag, titles.Accepted(strings.Join(accepted, ",")))
+}
+
+// Choice leads to a page in another language.
+type Choice struct {
+	*texts.Language
+	URL  string
+	Here bool // it is in this language
+}
+
+// Switch returns links from a page to itself in all languages. What answers a form has none.
+func Switch(r *http.Request) (all []Choice) {
+	if r.Method == http.MethodPost {
+		return nil
+	}
+	here, query := LanguageOf(r), r.URL.Query()
+	for _, l := range texts.Languages() {
+		query.Set(UI, l.Tag)
+		all = append(all, Choice{l, "?" + query.Encode(), l == here})
+	}
+	return all
+}
+
+// kept returns those parameters of a request that links keep.
+func kept(r *http.Request) url.Values {
+	keep, query := url.Values{}, r.URL.Query()
+	for _, name := range []string{UI, Lang} {
+		if value := query.Get(name); value != "" {
+			keep.Set(name, value)
+		}
+	}
+	return keep
+}
+
+// ToPage returns an address of a page with what links keep of a request.
+func ToPage(r *http.Request, address string) string {
+	keep := kept(r)
+	at, err := url.Parse(address)
+	if len(keep) == 0 || err != nil {
+		return address
+	}
+	query := at.Query()
+	for name := range keep {
+		if !query.Has(name) {
+			query.Set(name, keep.Get(name))
+		}
+	}
+	at.RawQuery = query.Encode()
+	return at.String()
+}
+
+// leads finds what leads from a page elsewhere: addresses, and forms that send what is filled in as a query. No text
+// has what it finds, as quotes and angle brackets are escaped there.
+var leads = regexp.MustCompile(`<form [^>]*method="get"[^>]*>| (?:href|action)="[^"#]*`)
+
+// Keep has the links and forms of a page keep the parameters that a request has. own begins the addresses of pages.
+func Keep(r *http.Request, page []byte, own string) []byte {
+	keep := kept(r)
+	if len(keep) == 0 {
+		return page
+	}
+	return leads.ReplaceAllFunc(page, func(found []byte) []byte {
+		if bytes.HasPrefix(found, []byte("<form")) {
+			for name := range keep {
+				found = fmt.Appendf(found, texts.HiddenField, name, html.EscapeString(keep.Get(name)))
+			}
+			return found
+		}
+		attribute, address, _ := strings.Cut(string(found), `"`)
+		address = html.UnescapeString(address)
+		path, _, _ := strings.Cut(address, "?")
+		_, rest, absolute := strings.Cut(path, "://")
+		isPage := strings.HasSuffix(path, ".html") || path == "" && address != ""
+		if !isPage || absolute && (rest == "" || !strings.HasPrefix(address, own+"/")) {
+			return found
+		}
+		return []byte(attribute + `"` + html.EscapeString(ToPage(r, address)))
+	})
+}
