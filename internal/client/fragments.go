@@ -108,6 +108,9 @@ func (c *Client) fragmentsOf(ctx context.Context, s *store.Subscription) (*fragm
 		u.mark.Updated, u.mark.At, u.mark.Relied, u.mark.Unsettled, u.mark.Digest = m.Updated, m.Handled, m.Relied,
 			m.Unsettled, m.Digest
 	}
+	if s.Language == nil { // it is in the document that has not changed
+		u.mark.ETag = ""
+	}
 	u.source = &tmshare.Source{
 		Fetcher: c.fetcher(), Limits: c.Feed, MaxDocs: c.MaxDocs, MaxBytes: c.MaxFeed, Scratch: c.scratch(s),
 		Link: c.links().Data, Bundles: !c.NoBundles, Ahead: c.Parallel > 1,

@@ -75,6 +75,9 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 	if h.mark, err = markOfRecords(h.s); err != nil {
 		return err
 	}
+	if h.s.Language == nil { // it is in the document that has not changed
+		h.mark.ETag = ""
+	}
 	e := follow.Engine[obtained]{
 		Source: source, URL: h.s.FragmentsFeed, Sink: h,
 		Parallel: h.Parallel, Batch: h.Batch, BatchBytes: maxCommit, MaxWaiting: 2 * h.MaxQuarantine,

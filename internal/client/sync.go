@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -254,6 +256,9 @@ func (c *Client) round(ctx context.Context, name string,
 			failed = errors.Join(failed, err)
 		}
 	}
+	if failed == nil {
+		failed = own.learnLanguage(ctx, s, r)
+	}
 	var proof *store.Proof
 	if p := s.Applied(); p != nil && p.Proof != nil && failed == nil {
 		proof = p.Proof
@@ -277,6 +282,7 @@ func (c *Client) round(ctx context.Context, name string,
 			kept.LastChange = now
 		}
 		kept.ETag, kept.Checked, kept.Openings, kept.Memory = s.ETag, s.Checked, s.Openings, s.Memory
+		kept.Language = s.Language
 		if kept.State != nil {
 			r.Mark = kept.State.Mark.Updated
 			r.Ahead = r.Mark.IsZero() && own != nil && own.memory != nil && len(own.memory.Held) > 0
@@ -291,6 +297,40 @@ func (c *Client) round(ctx context.Context, name string,
 	quarantined, counted := c.Store.Quarantine(ctx, name)
 	r.Quarantined = len(quarantined)
 	return r, cmp.Or(failed, err, counted)
+}
+
+// learnLanguage has s remember in which language its source calls topics: as the feed states it, or else in that of most
+// names, which is looked for when a map is loaded, and again when as many entries were applied as before.
+func (c *Client) learnLanguage(ctx context.Context, s *store.Subscription, r *Round) error {
+	if c.reading == nil || c.reading.Same && s.Language != nil {
+		return nil
+	}
+	language := c.reading.Language
+	if language == "" && !s.Replica {
+		if s.Languages() != nil {
+			return nil
+		}
+		err := c.Store.ReadSources(ctx, func(all []store.Subscription, sources []fragment.Source) error {
+			i := slices.IndexFunc(all, func(of store.Subscription) bool { return of.Name == s.Name })
+			if i < 0 || s.Language != nil && (r.Applied == 0 || 2*r.Applied < all[i].State.Applied) {
+				return nil
+			}
+			count := titles.Count{}
+			for t, err := range sources[i].Topics() {
+				if err != nil {
+					return err
+				}
+				t.CountLanguages(count)
+			}
+			language = count.Most()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Language = &language
+	return nil
 }
 
 // replace makes a new generation of the source from the newest snapshot, brings

@@ -22,9 +22,10 @@ func TestFeedsStateTheLanguageOfTheMap(t *testing.T) {
 	closed := n.Feed("/topicmaps/small/fragments").Link(t, "prev-archive")
 	const since = "/topicmaps/small/fragments?since=2020-01-01T00:00:00Z"
 	changing := []string{"/topicmaps", "/topicmaps/small", "/topicmaps/small.atom", "/topicmaps/small/fragments",
-		"/topicmaps/small/snapshots", since}
+		"/topicmaps/small/snapshots", since, "/topicmaps/small/records", "/topicmaps/small/records/complete"}
 	before := map[string]served.Answer{}
-	for _, url := range append(changing, closed) {
+	closedRecords := n.Feed("/topicmaps/small/records").Link(t, "prev-archive")
+	for _, url := range append(changing, closed, closedRecords) {
 		before[url] = n.MustGet(url)
 		assert.NotContains(t, string(before[url].Bytes), "xml:lang", url)
 	}
@@ -40,13 +41,16 @@ func TestFeedsStateTheLanguageOfTheMap(t *testing.T) {
 				assert.NotContains(t, string(a.Bytes), "xml:lang", url)
 			}
 		}
-		same := n.Get(closed, "If-None-Match", before[closed].Header.Get("ETag"))
-		assert.Equal(t, http.StatusNotModified, same.StatusCode, "what is closed")
-		assert.Equal(t, before[closed].Bytes, n.MustGet(closed).Bytes)
+		for _, url := range []string{closed, closedRecords} {
+			same := n.Get(url, "If-None-Match", before[url].Header.Get("ETag"))
+			assert.Equal(t, http.StatusNotModified, same.StatusCode, "what is closed")
+			assert.Equal(t, before[url].Bytes, n.MustGet(url).Bytes)
+		}
 		if language == "" {
 			continue
 		}
-		for _, url := range []string{"/topicmaps/small/fragments", "/topicmaps/small/snapshots", since} {
+		for _, url := range []string{"/topicmaps/small/fragments", "/topicmaps/small/snapshots", since,
+			"/topicmaps/small/records", "/topicmaps/small/records/complete"} {
 			f := n.Decoded(url)
 			assert.Equal(t, []string{tag, "en", ""}, []string{f.Language, f.TitleLanguage, f.SubtitleLanguage}, url)
 		}

@@ -189,9 +189,12 @@ func keepLast(t *txn.Tx, c *Collection) error {
 	return nil
 }
 
-// Pinned implements [sources.Server]: what is accepted without a new entry is passed on too.
-func (r serving) Pinned(t *txn.Tx, s *Subscription) error {
-	return changeReplica(t, s, s.State, func(c *Collection) error { return replicas.PassOn(t, c, s) })
+// Stated implements [sources.Server]: what is accepted without a new entry is passed on too.
+func (r serving) Stated(t *txn.Tx, s *Subscription) error {
+	return changeReplica(t, s, s.State, func(c *Collection) error {
+		c.Language = s.Languages().String()
+		return replicas.PassOn(t, c, s)
+	})
 }
 
 // Counted implements [sources.Server].

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // What a store keeps of the sources that are followed: see package sources.
@@ -72,10 +73,11 @@ const (
 type Part struct {
 	Name    string // of the subscription, or of the collection
 	SP      string
-	Own     bool            // a collection of this node
-	Derived bool            // what is followed is derived from others
-	Source  fragment.Source // less what of it is rejected: a [*rejections.Source], where something is
-	All     records.State   // what is rejected as well
+	Own     bool             // a collection of this node
+	Derived bool             // what is followed is derived from others
+	Called  titles.Languages // in which topics are called
+	Source  fragment.Source  // less what of it is rejected: a [*rejections.Source], where something is
+	All     records.State    // what is rejected as well
 
 	input derived.Input // as what collections are derived from
 	inRDF bool          // it is offered in RDF, too
@@ -117,7 +119,8 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Source: src, All: records.In(t, id),
+		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Called: s.Languages(), Source: src,
+			All:   records.In(t, id),
 			input: derived.Input{ID: id, Since: s.State.Forgotten}}
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)
@@ -133,7 +136,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
 			id := own[i].SourceKey()
 			all = append(all, Part{
-				Name: own[i].Name, SP: own[i].SP, Own: true, Source: records.Read(t, id), All: records.In(t, id),
+				Name: own[i].Name, SP: own[i].SP, Own: true, Called: own[i].Languages(), Source: records.Read(t, id), All: records.In(t, id),
 				input: inputOf(t, &own[i]), inRDF: own[i].InRDF(),
 			})
 		}

@@ -260,7 +260,7 @@ func (l *Languages) Set(tags string) error {
 }
 
 // String implements pflag.Value.
-func (l *Languages) String() string { return strings.Join(*l, ",") }
+func (l Languages) String() string { return strings.Join(l, ",") }
 
 // Type implements pflag.Value.
 func (l *Languages) Type() string { return "tags" }

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -37,6 +38,19 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	})
 }
 
+// Languages are those of a reader, the best first, and then those in which the parts call topics, in their order.
+func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
+	all := slices.Clone(reader)
+	for i := range parts {
+		for _, tag := range parts[i].Called {
+			if !slices.Contains(all, tag) {
+				all = append(all, tag)
+			}
+		}
+	}
+	return all
+}
+
 func partsOf(all []store.Part, claims bool) []merge.Part {
 	parts := make([]merge.Part, len(all))
 	for i, p := range all {
@@ -46,11 +60,11 @@ func partsOf(all []store.Part, claims bool) []merge.Part {
 }
 
 // Call gives the entries of activities the titles that the merged view has in the languages of the reader, the best
-// first. Those of other topics stay.
+// first, or of the sources. Those of other topics stay.
 func (v View) Call(ctx context.Context, list []store.Activity, languages ...string) error {
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		view := merge.NewView(ctx, partsOf(all, false)...)
-		names := fragment.Names{In: view, Languages: languages}
+		names := fragment.Names{In: view, Languages: Languages(languages, all)}
 		for _, act := range list {
 			if act.Kind == sources.ActivityRejected || act.Kind == sources.ActivityUnrejected { // their titles are claims
 				continue

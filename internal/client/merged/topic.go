@@ -131,8 +131,8 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 				"name (\"find\")", si)
 	}
 	var t *Topic
-	err = v.Parts(ctx, false, nil, func(parts []merge.Part, _ []store.Part) error {
-		view := merge.NewView(ctx, parts...)
+	err = v.Parts(ctx, false, nil, func(parts []merge.Part, all []store.Part) error {
+		view, languages := merge.NewView(ctx, parts...), Languages(languages, all)
 		claims, err := view.Claims(l, instances)
 		if err != nil {
 			return err

@@ -71,6 +71,7 @@ func (p publisher) recent(v *store.View, _ *store.Latest, from []feeds.Link) (*f
 		return nil, err
 	}
 	feed.Title = server.Title(c) + ": Records"
+	feed.Language, feed.TitleLanguage = server.Languages(c)
 	feed.Links = append(feed.Links,
 		server.AtomLink("self", p.feed(c)), server.AtomLink("current", p.feed(c)), server.AtomLink("via", via),
 		server.AtomLink("up", p.URLs.Map(c)), server.AtomLink(feeds.RelCompleteRecords, p.completeFeed(c)))
@@ -192,9 +193,10 @@ func (p publisher) complete(w http.ResponseWriter, r *http.Request) error {
 				server.AtomLink(feeds.RelRecordsFeed, p.feed(c)),
 			}, p.CurrentLinks(c), from),
 		}
+		feed.Language, feed.TitleLanguage = server.Languages(c)
 		p.AddPartLinks(w.Header(), c)
 		// not what is pruned, nor other settings
-		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), server.Title(c), inputs.State(from))
+		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), server.Title(c), feed.Language, inputs.State(from))
 		if _, err := web.Choose(w, r, server.FeedForms); err != nil {
 			return err
 		}

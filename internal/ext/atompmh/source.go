@@ -188,7 +188,7 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 			n.NoteNext(w.memory, d.Answer)
 		} else {
 			n.Note(d.Answer)
-			n.Feed, n.AsOf, w.asOf = d.ID, d.AsOf, d.AsOf
+			n.Feed, n.Language, n.AsOf, w.asOf = d.ID, d.Language, d.AsOf, d.AsOf
 			w.span = follow.NewSpanRead(w.memory.Remembered(), d.AsOf)
 			n.Mark = follow.Mark{Feed: d.ID, ETag: d.ETag}
 			if err := w.compare(d.Feed); err != nil {

@@ -54,7 +54,7 @@ func find(
 	}
 	all = &found{Results: []result{}}
 	err = v.Parts(ctx, false, sources, func(parts []merge.Part, sources []store.Part) error {
-		view := merge.NewView(ctx, parts...)
+		view, languages := merge.NewView(ctx, parts...), merged.Languages(languages, sources)
 		seen := map[fragment.Ref]bool{}
 		for _, p := range sources {
 			if err := all.add(seen, view, p.All, q, limit, languages); err != nil {

@@ -98,7 +98,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 		if n.Documents, w.count = d.Count, d.Count; d.Count == 1 {
 			n.Note(d.Answer)
 			w.span = follow.NewSpanRead(w.memory.Remembered(), d.AsOf)
-			n.Feed, n.Openings = d.ID, d.Openings
+			n.Feed, n.Language, n.Openings = d.ID, d.Language, d.Openings
 			_, n.Replica = d.Link(feeds.RelOrigin)
 			n.Mark.ETag, n.AsOf, n.Mark.Feed = d.ETag, d.AsOf, d.ID
 			w.other = w.mark.Feed != "" && d.ID != w.mark.Feed

@@ -38,7 +38,7 @@ func Core() []Setting {
 	return []Setting{
 		{Name: "title", Usage: "`title`", Field: func(s *Settings) any { return &s.Title }},
 		{Name: "summary", Usage: "`text` that describes the collection", Field: func(s *Settings) any { return &s.Summary }},
-		{Name: "language", Field: func(s *Settings) any { return &s.Language },
+		{Name: "language", Publishes: true, Field: func(s *Settings) any { return &s.Language },
 			Usage: "`tag` of the language of titles (default: that of most names of the first version with any)"},
 		{Name: "documentSize", Usage: "`number` of entries in an archive document",
 			Most: 10_000, Field: func(s *Settings) any { return &s.DocumentSize }}, // every reader gets documents of this size

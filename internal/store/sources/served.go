@@ -39,8 +39,8 @@ type Server interface {
 	// Logged is told the entries that were applied to a generation, staged or not, in their order. There are none where
 	// topics were repaired.
 	Logged(ctx context.Context, t *txn.Tx, a *Applying, entries []Logged) error
-	// Pinned is told that another checkpoint of the source was accepted.
-	Pinned(t *txn.Tx, s *Subscription) error
+	// Stated is told that another checkpoint of the source was accepted, or that it states another language.
+	Stated(t *txn.Tx, s *Subscription) error
 	// Counted is told how many topics a generation has, staged or not, after it was mended.
 	Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error
 	// Switched is told that the generation of a progress is shown now. after is called once that is committed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -13,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Subscription is a source that follows a collection of another server.
@@ -51,6 +53,9 @@ type Subscription struct {
 	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that
 	// Checked is of.
 	Openings []string `json:",omitempty"`
+	// Language is that in which the source calls topics: the one that its feed has stated last, or else that of most
+	// names; "": it has none. nil: it is not known yet.
+	Language *string `json:",omitempty"`
 	// Memory is what is remembered of the readings of the source (package follow).
 	Memory json.RawMessage `json:",omitempty"`
 	// Anew counts how often all that the source says became another view of it without a commit to its records, or with
@@ -130,6 +135,14 @@ type Mark struct {
 	Digest string `json:",omitempty"`
 
 	RDF bool `json:"-"` // of a snapshot that is staged: see Progress
+}
+
+// Languages returns those in which the source calls topics.
+func (s *Subscription) Languages() titles.Languages {
+	if s.Language == nil || *s.Language == "" {
+		return nil
+	}
+	return titles.Languages{*s.Language}
 }
 
 // Source names the generation with a progress.
@@ -227,10 +240,10 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 		if err != nil {
 			return err
 		}
-		before, checked, pinned := s.Generations(), s.LastCheck, s.Checkpoint
+		before, checked, pinned, language := s.Generations(), s.LastCheck, s.Checkpoint, s.Languages()
 		change(s)
-		if s.Replica && s.State != nil && s.Checkpoint != pinned {
-			if err := st.server.Pinned(t, s); err != nil {
+		if s.Replica && s.State != nil && (s.Checkpoint != pinned || !slices.Equal(s.Languages(), language)) {
+			if err := st.server.Stated(t, s); err != nil {
 				return err
 			}
 		}
