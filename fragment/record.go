@@ -367,21 +367,12 @@ func (t *Topic) literalForm(languages []string) (title string, ok bool) {
 
 // CountLanguages counts the names of t.
 func (t *Topic) CountLanguages(of titles.Count) {
-	count := func(typ Ref, scope []Ref) {
-		of.Name(string(typ), func(yield func(string) bool) {
-			for _, theme := range scope {
-				if !yield(string(theme)) {
-					return
-				}
-			}
-		})
-	}
 	for i := range t.Names {
-		count(t.Names[i].Type, t.Names[i].Scope)
+		titles.CountName(of, t.Names[i].Type, t.Names[i].Scope)
 	}
 	for i := range t.Occurrences {
 		if o := &t.Occurrences[i]; o.Type == titles.LiteralForm {
-			count(o.Type, o.Scope)
+			titles.CountName(of, o.Type, o.Scope)
 		}
 	}
 }

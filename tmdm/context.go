@@ -38,6 +38,19 @@ func (t *Topic) DisplayName(languages ...string) (best *TopicName) {
 	return best
 }
 
+// CountLanguages counts the names of t.
+func (t *Topic) CountLanguages(of titles.Count) {
+	for _, n := range t.Names() {
+		var themes []Locator
+		for _, theme := range n.Scope().Themes() {
+			themes = append(themes, theme.SubjectIdentifiers()...)
+		}
+		for _, typ := range n.Type().SubjectIdentifiers() {
+			titles.CountName(of, typ, themes)
+		}
+	}
+}
+
 // SortKey returns the string by which to sort n among others: the first variant
 // with the topic for sorting in its scope (ISO 13250-2 §7.4, Sort names), or
 // else the name itself.

@@ -152,16 +152,11 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("a token has %d characters, at least %d are needed; make a longer one", len(t), minToken)
 		}
 	}
-	for name, n := range map[string]int{"DocumentSize": c.DocumentSize, "MaxUploads": c.MaxUploads} {
-		if n < 0 {
-			return fmt.Errorf("server: %s is negative", name)
-		}
-	}
-	for name, d := range map[string]time.Duration{
-		"WatchEvery": c.WatchEvery, "SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest,
-		"PublishTimeout": c.PublishTimeout,
+	for name, n := range map[string]time.Duration{
+		"DocumentSize": time.Duration(c.DocumentSize), "MaxUploads": time.Duration(c.MaxUploads), "WatchEvery": c.WatchEvery,
+		"SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest, "PublishTimeout": c.PublishTimeout,
 	} {
-		if d < 0 {
+		if n < 0 {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}

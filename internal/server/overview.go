@@ -130,22 +130,19 @@ func (s *Server) topicMapDocument(c *store.Collection) *feeds.Feed {
 }
 
 func (s *Server) fragmentsEntry(c *store.Collection) feeds.Entry {
-	href := s.URLs.Fragments(c)
-	_, words := Languages(c)
-	return feeds.Entry{
-		Language: words, ID: DerivedID(c, "fragments"), Title: Title(c) + ": Fragments", Updated: c.Updated,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
-			atomLinks(href, fragmentsFeedRels...)...),
-	}
+	return feedEntry(c, "fragments", "Fragments", s.URLs.Fragments(c), fragmentsFeedRels)
 }
 
 func (s *Server) snapshotsEntry(c *store.Collection) feeds.Entry {
-	href := s.URLs.Snapshots(c)
+	return feedEntry(c, "snapshots", "Snapshots", s.URLs.Snapshots(c), snapshotsFeedRels)
+}
+
+// feedEntry is the entry of a feed of the collection.
+func feedEntry(c *store.Collection, what, title, href string, rels []feeds.Rel) feeds.Entry {
 	_, words := Languages(c)
 	return feeds.Entry{
-		Language: words, ID: DerivedID(c, "snapshots"), Title: Title(c) + ": Snapshots", Updated: c.Updated,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)},
-			atomLinks(href, snapshotsFeedRels...)...),
+		Language: words, ID: DerivedID(c, what), Title: Title(c) + ": " + title, Updated: c.Updated,
+		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, rels...)...),
 	}
 }
 

@@ -124,11 +124,11 @@ func (c *checker) all() error {
 		}
 	}
 	return c.db.rows.View(c.ctx, func(t *txn.Tx) error {
-		for s, err := range sources.All(t) {
-			if err != nil {
-				c.lost("subscriptions", "a row cannot be read: %v", err)
-				return nil
-			}
+		all, err := sources.All(t)
+		if err != nil {
+			c.lost("subscriptions", "a row cannot be read: %v", err)
+		}
+		for _, s := range all {
 			c.most = max(c.most, s.Number)
 			for _, id := range s.Generations() {
 				c.most = max(c.most, id.Generation)

@@ -68,10 +68,7 @@ type (
 
 // Collections returns all collections by name.
 func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
-	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		all, err = collections.All(t)
-		return err
-	})
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { all, err = collections.All(t); return err })
 	return all, err
 }
 

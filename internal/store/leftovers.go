@@ -45,10 +45,11 @@ func leftovers(t *txn.Tx, underWay map[uint32]bool) (prefixes [][]byte, err erro
 // namedIn returns the sources and logs that something names.
 func namedIn(t *txn.Tx) (map[keys.Source]bool, error) {
 	named := map[keys.Source]bool{}
-	for s, err := range sources.All(t) {
-		if err != nil {
-			return nil, err
-		}
+	followed, err := sources.All(t)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range followed {
 		named[keys.Own(s.Number)] = true
 		for _, id := range s.Generations() {
 			named[id] = true

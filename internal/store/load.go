@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,16 +38,14 @@ func (db *DB) makeIndexes(ctx context.Context) error {
 			return err
 		}
 		all, err := collections.All(t)
+		followed, unread := sources.All(t)
 		for i := range all {
 			ids = append(ids, all[i].SourceKey())
 		}
-		for s, err := range sources.All(t) {
-			if err != nil {
-				return err
-			}
-			ids = append(ids, s.Generations()...)
+		for i := range followed {
+			ids = append(ids, followed[i].Generations()...)
 		}
-		return err
+		return cmp.Or(err, unread)
 	})
 	if err != nil || has {
 		return err

@@ -60,18 +60,9 @@ func newestOpenings(t *txn.Tx) ([]string, error) {
 
 // allOpenings returns all openings that are kept, the newest first.
 func allOpenings(t *txn.Tx) (all []Opening, err error) {
-	for r, err := range t.Scan(openingsKey, openingKey(0)) {
-		var o Opening
-		if err == nil {
-			err = txn.Decode(r, &o)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, o)
-	}
+	all, err = txn.List[Opening](t, openingsKey, openingKey(0))
 	slices.Reverse(all)
-	return all, nil
+	return all, err
 }
 
 func openingKey(number uint64) []byte {

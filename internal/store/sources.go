@@ -107,10 +107,11 @@ func parts(t *txn.Tx) (all []Part, err error) {
 			replicas[own[i].Name] = &own[i]
 		}
 	}
-	for s, err := range sources.All(t) {
-		if err != nil {
-			return nil, err
-		}
+	followed, err := sources.All(t)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range followed {
 		if s.State == nil {
 			continue
 		}

@@ -187,18 +187,9 @@ func (v *View) WriteSnapshot(w io.Writer, version xtm.Version) error {
 
 // Snapshots returns the snapshots that are kept, the newest first.
 func (v *View) Snapshots() ([]Snapshot, error) {
-	var all []Snapshot
-	for r, err := range v.tx.Scan(v.Log().Key(keys.TableSnapshot), nil) {
-		if err != nil {
-			return nil, err
-		}
-		var s Snapshot
-		if err := txn.Decode(r, &s); err != nil {
-			return nil, err
-		}
-		all = append([]Snapshot{s}, all...)
-	}
-	return all, nil
+	all, err := txn.List[Snapshot](v.tx, v.Log().Key(keys.TableSnapshot), nil)
+	slices.Reverse(all)
+	return all, err
 }
 
 // OpenSnapshot opens the gzipped file of a snapshot. It stays readable when the

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -279,12 +278,12 @@ func OfLocale(getenv func(string) string) string {
 // Count counts the preferred names of each language.
 type Count map[Tag]int
 
-// Name counts a name.
-func (c Count) Name(typ string, themes iter.Seq[string]) {
+// CountName counts a name by its type and themes.
+func CountName[T ~string](c Count, typ T, themes []T) {
 	if kindOf(typ) > foaf {
 		return
 	}
-	for theme := range themes {
+	for _, theme := range themes {
 		if tag, ok := LanguageOf(theme); ok {
 			c[tag]++
 		}

@@ -1,7 +1,6 @@
 package titles_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -158,8 +157,8 @@ func TestTheLanguageOfMostNames(t *testing.T) {
 		all := titles.Count{}
 		for language, n := range names {
 			for range n {
-				all.Name(titles.PrefLabel, slices.Values(in(language)))
-				all.Name(titles.AltLabel, slices.Values(in("la")))
+				titles.CountName(all, titles.PrefLabel, in(language))
+				titles.CountName(all, titles.AltLabel, in("la"))
 			}
 		}
 		return all.Most()

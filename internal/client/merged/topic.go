@@ -1,15 +1,18 @@
 package merged
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -43,8 +46,8 @@ func (t *Topic) Mentioned(si string) string {
 // mostTitles is of how many topics the titles are read.
 const mostTitles = 1000
 
-// callTopics adds the titles, for a reader of some languages.
-func (t *Topic) callTopics(view *merge.View, languages []string) (err error) {
+// callTopics adds the titles, for a reader of some languages, and puts the statements in the order of that.
+func (t *Topic) callTopics(view *merge.View, languages titles.Languages) (err error) {
 	t.Titles = map[string]string{}
 	r := nodes.NewReader(nodes.SourceOf(languages, view))
 	see := func(sis ...string) {
@@ -73,8 +76,36 @@ func (t *Topic) callTopics(view *merge.View, languages []string) (err error) {
 			see(role.Type, role.Player)
 		}
 	}
+	t.order(languages)
 	maps.DeleteFunc(t.Titles, func(si, title string) bool { return title == words.Short(si) })
 	return err
+}
+
+// order puts the statements in the order of a reader: by their types, then by what they say.
+func (t *Topic) order(languages titles.Languages) {
+	compare := words.Collator(words.OrderFor(languages.String()))
+	value := func(a, b *ClaimedValue) int {
+		return cmp.Or(compare(t.Mentioned(a.Type), t.Mentioned(b.Type)), compare(a.Value, b.Value))
+	}
+	slices.SortStableFunc(t.Names, func(a, b ClaimedName) int { return value(&a.ClaimedValue, &b.ClaimedValue) })
+	slices.SortStableFunc(t.Occurrences, func(a, b ClaimedValue) int { return value(&a, &b) })
+	type titled struct {
+		ClaimedRelation
+		typ, others string
+	}
+	all := make([]titled, len(t.Associations))
+	for i, a := range t.Associations {
+		all[i] = titled{a, t.Mentioned(a.Type), ""}
+		for _, r := range a.Roles {
+			if r.Player != t.TopicSI {
+				all[i].others += t.Mentioned(r.Player) + ", "
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b titled) int { return cmp.Or(compare(a.typ, b.typ), compare(a.others, b.others)) })
+	for i := range all {
+		t.Associations[i] = all[i].ClaimedRelation
+	}
 }
 
 // Rejected is a claim about a topic that does not show, because it is rejected.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -96,13 +95,14 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int, langu
 		return err
 	}
 	mapdiff.ForgetAssigned(inA.Map, inB.Map, inA.Base)
-	differences, err := mapdiff.Compare(inA.Map, inB.Map, inA.Base)
+	languages = mapdiff.Languages(languages, inA.Map, inB.Map)
+	differences, err := mapdiff.Compare(inA.Map, inB.Map, inA.Base, languages...)
 	if err != nil {
 		return err
 	}
-	a, b := comparedOf(inA), comparedOf(inB)
+	a, b, inWords := comparedOf(inA), comparedOf(inB), call(differences, languages, inA, inB)
 	err = c.Answer(comparison{len(differences) == 0, a, b, append([]mapdiff.Difference{}, differences...)},
-		func(w io.Writer) { writeDifferences(w, a, b, called(differences, languages, inA, inB), limit) })
+		func(w io.Writer) { writeDifferences(w, a, b, inWords(), limit) })
 	if err != nil || len(differences) == 0 {
 		return err
 	}
@@ -113,9 +113,10 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int, langu
 	return exit
 }
 
-// called calls topics in the languages of the reader, terms that neither map names by words, and topics without a name
-// by what they say. Nothing fails in memory.
-func called(differences []mapdiff.Difference, languages []string, documents ...*formats.Document) []mapdiff.Difference {
+// call gives the differences the titles of their topics: also of those that are called by labels or by what they say. It
+// returns what has statements in words: terms that neither map names by words, and topics without a name by what they
+// say. Nothing fails in memory.
+func call(all []mapdiff.Difference, languages []string, documents ...*formats.Document) func() []mapdiff.Difference {
 	var maps []fragment.Lookup
 	for _, d := range documents {
 		// One with topics that have no subject identifier was no graph. It has no such nodes.
@@ -124,7 +125,12 @@ func called(differences []mapdiff.Difference, languages []string, documents ...*
 		}
 	}
 	r := nodes.NewReader(nodes.SourceOf(languages, maps...))
-	call := func(l tmdm.Locator) (string, error) {
+	for i := range all {
+		if title, _ := r.Title(tmdm.Locator(all[i].Topic)); title != words.Short(all[i].Topic) {
+			all[i].Title = title
+		}
+	}
+	word := func(l tmdm.Locator) (string, error) {
 		if words.IsOpaque(string(l)) {
 			return r.Title(l)
 		}
@@ -135,17 +141,13 @@ func called(differences []mapdiff.Difference, languages []string, documents ...*
 		}
 		return words.Word(string(l)), nil
 	}
-	all := slices.Clone(differences)
-	for i := range all {
-		d := &all[i]
-		title, _ := r.Title(tmdm.Locator(d.Topic))
-		if (d.Title == "" || len(languages) > 0) && title != words.Short(d.Topic) {
-			d.Title = title
+	return func() []mapdiff.Difference {
+		for i := range all {
+			all[i].A, _ = mapdiff.Call(all[i].A, word)
+			all[i].B, _ = mapdiff.Call(all[i].B, word)
 		}
-		d.A, _ = mapdiff.Call(d.A, call)
-		d.B, _ = mapdiff.Call(d.B, call)
+		return all
 	}
-	return all
 }
 
 func comparedOf(d *formats.Document) compared {

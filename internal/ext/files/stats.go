@@ -122,10 +122,11 @@ func statisticsOf(d *formats.Document, top int) *statistics {
 		c.association(a)
 	}
 	c.Scopes, c.Themes = len(c.scopes), len(c.themes)
-	c.Types = usageOf(c.types, d.Base, top)
-	c.AssociationTypes = usageOf(c.assocs, d.Base, top)
-	c.OccurrenceTypes = usageOf(c.occurrences, d.Base, top)
-	c.NameTypes = usageOf(c.naming, d.Base, top)
+	languages := mapdiff.Languages(nil, d.Map)
+	c.Types = usageOf(c.types, d.Base, top, languages)
+	c.AssociationTypes = usageOf(c.assocs, d.Base, top, languages)
+	c.OccurrenceTypes = usageOf(c.occurrences, d.Base, top, languages)
+	c.NameTypes = usageOf(c.naming, d.Base, top, languages)
 	return &c.statistics
 }
 
@@ -194,10 +195,10 @@ func (c *counter) reifies(r tmdm.Reifiable, n *int) {
 	}
 }
 
-func usageOf(counts map[*tmdm.Topic]int, base tmdm.Locator, top int) usage {
+func usageOf(counts map[*tmdm.Topic]int, base tmdm.Locator, top int, languages []string) usage {
 	u := usage{Total: len(counts), Top: []use{}}
 	for t, n := range counts {
-		u.Top = append(u.Top, use{mapdiff.Label(base, t), mapdiff.Title(t), n})
+		u.Top = append(u.Top, use{mapdiff.Label(base, t), mapdiff.Title(t, languages...), n})
 	}
 	slices.SortFunc(u.Top, func(a, b use) int { return cmp.Or(b.Count-a.Count, strings.Compare(a.Topic, b.Topic)) })
 	if top > 0 && len(u.Top) > top {

@@ -18,6 +18,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/titles"
+	terms "github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -61,8 +62,9 @@ func find(
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
 		}
+		order := terms.Collator(terms.OrderFor(languages.String()))
 		slices.SortStableFunc(all.Results, func(a, b result) int {
-			return cmp.Or(a.match.Compare(b.match), cmp.Compare(a.TopicSI, b.TopicSI))
+			return cmp.Or(a.match.Rank(b.match), order(a.Title, b.Title), cmp.Compare(a.TopicSI, b.TopicSI))
 		})
 		if len(all.Results) > limit {
 			all.Results, all.More = all.Results[:limit], true

@@ -3,9 +3,11 @@ package mapdiff
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 )
@@ -32,9 +34,10 @@ const (
 // Compare returns the differences between two maps that were read on the same
 // base, first those of the map itself, then topic by topic: in the order of a,
 // then what only b has. An association is compared with each of its players.
-// Both maps must be normalised.
-func Compare(a, b *tmdm.TopicMap, base tmdm.Locator) ([]Difference, error) {
+// Both maps must be normalised. Topics have their titles in some languages, the best first.
+func Compare(a, b *tmdm.TopicMap, base tmdm.Locator, languages ...string) ([]Difference, error) {
 	c := newComparison(pairTopics(a, b), base)
+	c.languages = languages
 	list := c.differences()
 	if len(list) == 0 || c.sure {
 		return list, nil
@@ -64,7 +67,8 @@ func canonical(tm *tmdm.TopicMap, base tmdm.Locator) ([]byte, error) {
 
 type comparison struct {
 	*pairing
-	base tmdm.Locator
+	base      tmdm.Locator
+	languages []string // of titles
 
 	keysA, keysB   writer // to compare: topics are called by the numbers of their pairs
 	wordsA, wordsB writer // for people
@@ -95,18 +99,18 @@ func (c *comparison) differences() []Difference {
 		n := c.a.pair[t]
 		if n == 0 {
 			list = append(list,
-				Difference{Topic: c.label(t), Title: Title(t), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
+				Difference{Topic: c.label(t), Title: Title(t, c.languages...), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
 			continue
 		}
 		other := c.pairs[n-1][1]
 		a, b := c.subtract(func(w writer) []said { return w.topic(t) }, func(w writer) []said { return w.topic(other) })
 		if len(a)+len(b) > 0 {
-			list = append(list, Difference{Topic: c.labelA(t), Title: Title(t), In: Both, A: a, B: b})
+			list = append(list, Difference{Topic: c.labelA(t), Title: Title(t, c.languages...), In: Both, A: a, B: b})
 		}
 	}
 	for _, t := range c.b.free {
 		list = append(list,
-			Difference{Topic: c.label(t), Title: Title(t), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
+			Difference{Topic: c.label(t), Title: Title(t, c.languages...), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
 	}
 	return list
 }
@@ -208,10 +212,24 @@ func short(base, l tmdm.Locator) string {
 	return string(l)
 }
 
-// Title returns the name by which t is called; "" where it has none.
-func Title(t *tmdm.Topic) string {
-	if n := t.DisplayName(); n != nil {
+// Title returns the name by which t is called in some languages, the best first; "" where it has none.
+func Title(t *tmdm.Topic, languages ...string) string {
+	if n := t.DisplayName(languages...); n != nil {
 		return n.Value()
 	}
 	return ""
+}
+
+// Languages returns those of a reader, the best first, and then that of most names of some maps, if there is one.
+func Languages(reader titles.Languages, maps ...*tmdm.TopicMap) titles.Languages {
+	count := titles.Count{}
+	for _, tm := range maps {
+		for t := range tm.Topics() {
+			t.CountLanguages(count)
+		}
+	}
+	if most := count.Most(); most != "" {
+		return append(slices.Clone(reader), most)
+	}
+	return reader
 }

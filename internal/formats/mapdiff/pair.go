@@ -46,7 +46,7 @@ func pairTopics(a, b *tmdm.TopicMap) *pairing {
 	p.by((*tmdm.Topic).ItemIdentifiers, (*tmdm.TopicMap).TopicBySubjectIdentifier)
 	p.by((*tmdm.Topic).SubjectIdentifiers, byItem)
 	p.alike(true)
-	p.alone(Title)
+	p.alone(func(t *tmdm.Topic) string { return Title(t) })
 	p.alone(untitled)
 	return p
 }

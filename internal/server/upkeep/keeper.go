@@ -51,15 +51,11 @@ type Policy struct {
 
 // Validate checks p and fills in the defaults.
 func (p *Policy) Validate() error {
-	for name, n := range map[string]int{"SnapshotEvery": p.SnapshotEvery, "SnapshotsKept": p.SnapshotsKept} {
-		if n < 0 {
-			return fmt.Errorf("%s is negative", name)
-		}
-	}
-	for name, d := range map[string]time.Duration{
+	for name, n := range map[string]time.Duration{
+		"SnapshotEvery": time.Duration(p.SnapshotEvery), "SnapshotsKept": time.Duration(p.SnapshotsKept),
 		"SnapshotAfter": p.SnapshotAfter, "KeepFor": p.KeepFor, "CheckEvery": p.CheckEvery, "PruneEvery": p.PruneEvery,
 	} {
-		if d < 0 {
+		if n < 0 {
 			return fmt.Errorf("%s is negative", name)
 		}
 	}

@@ -182,11 +182,8 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 		if !keptFirst(t, c, from, yield) {
 			return
 		}
-		for r, err := range t.Scan(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from)) {
-			var e Entry
-			if err == nil {
-				err = txn.Decode(r, &e)
-			}
+		rows := t.ScanInPlace(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from))
+		for e, err := range txn.Values[Entry](rows) {
 			if err == nil && e.Seq > c.Head {
 				return
 			}

@@ -123,20 +123,7 @@ func Put(t *txn.Tx, c *Collection) error {
 }
 
 // All returns all collections by name.
-func All(t *txn.Tx) (all []Collection, err error) {
-	list, err := records.List(t, keys.TableCollection)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		c, err := Decode(&list[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, *c)
-	}
-	return all, nil
-}
+func All(t *txn.Tx) ([]Collection, error) { return records.ListAs(t, keys.TableCollection, Decode) }
 
 // BeginEpochs gives each collection a new epoch, but for replicas, whose history is the origin's. It returns the new
 // ones by those before.

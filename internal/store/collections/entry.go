@@ -128,17 +128,10 @@ func (c *Collection) next(now time.Time, run uint32, e fragment.Entry) Entry {
 func (e *Entry) SetTitle(title string) { e.Title, e.Untitled = shortTitle(title), false }
 
 // Languages returns those that the titles of the collection are in, where topics have names in them.
-func (c *Collection) Languages() titles.Languages { return only(c.Language) }
+func (c *Collection) Languages() titles.Languages { return titles.Accepted(c.Language) }
 
 // FirstLanguages returns those in which the titles of entries are that were loaded, whatever the setting is now.
-func (c *Collection) FirstLanguages() titles.Languages { return only(c.Beginning.Language) }
-
-func only(language string) titles.Languages {
-	if tag, ok := titles.LanguageOf(words.LanguageNamespace + language); ok {
-		return titles.Languages{tag.String()}
-	}
-	return nil
-}
+func (c *Collection) FirstLanguages() titles.Languages { return titles.Accepted(c.Beginning.Language) }
 
 // Entitle sets the titles of the entries of a change that delete topics, or else of all others, in the language of the
 // collection. The state is that of before the deletions, and after all else.

@@ -125,13 +125,9 @@ func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, 
 // chosenBefore returns the statements about which the inputs disagreed, by their keys in the view.
 func chosenBefore(t *txn.Tx, number uint32) (map[string]fragment.Ref, error) {
 	all := map[string]fragment.Ref{}
-	for r, err := range t.Scan(key(number, kindChosen), nil) {
+	for c, err := range txn.Values[chosen](t.ScanInPlace(key(number, kindChosen), nil)) {
 		if err != nil {
 			return nil, err
-		}
-		var c chosen
-		if err := txn.Decode(r, &c); err != nil {
-			return nil, txn.Corrupt("reifier", r.Key, err)
 		}
 		all[string(c.Statement)] = c.Reifier
 	}

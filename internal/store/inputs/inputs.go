@@ -98,14 +98,8 @@ func (all Known) States(c *collections.Collection) (list []State) {
 
 func read(t *txn.Tx) (Known, error) {
 	own, err := collections.All(t)
-	var followed []sources.Subscription
-	for s, failed := range sources.All(t) {
-		if failed != nil {
-			return nil, failed
-		}
-		followed = append(followed, s)
-	}
-	return Among(own, followed), err
+	followed, unread := sources.All(t)
+	return Among(own, followed), cmp.Or(err, unread)
 }
 
 // Bind returns what the inputs of a derived collection are now. all is false where one is missing.

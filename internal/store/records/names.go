@@ -64,6 +64,19 @@ func List(t *txn.Tx, table byte) (all []Named, err error) {
 	return all, nil
 }
 
+// ListAs is List of what decode makes of the rows, up to the first that cannot be read.
+func ListAs[T any](t *txn.Tx, table byte, decode func(*Named) (*T, error)) (all []T, err error) {
+	list, err := List(t, table)
+	for i := range list {
+		v, err := decode(&list[i])
+		if err != nil {
+			return all, err
+		}
+		all = append(all, *v)
+	}
+	return all, err
+}
+
 // expectNamed asks for all names, and then for all rows to which they lead.
 func expectNamed(t *txn.Tx) error {
 	tables := []byte{keys.TableCollection, keys.TableSubscription}

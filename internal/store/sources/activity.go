@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -96,16 +95,9 @@ func (st *Store) Activity(ctx context.Context, f func(Activity) bool) error {
 		}
 		last := binary.BigEndian.Uint64(b)
 		for number := last; number > 0 && last-number < MaxActivities; number-- {
-			row, err := t.Get(activityKey(number))
-			if row == nil || err != nil {
-				return err
-			}
 			var a Activity
-			if err := json.Unmarshal(row, &a); err != nil {
+			if there, err := t.GetJSON(activityKey(number), &a); !there || err != nil || !f(a) {
 				return err
-			}
-			if !f(a) {
-				return nil
 			}
 		}
 		return nil

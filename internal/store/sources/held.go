@@ -124,11 +124,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 		if ids != nil {
 			return nil
 		}
-		for r, err := range t.ScanInPlace(source.Key(keys.TableHeld), nil) {
-			var h Held
-			if err == nil {
-				err = txn.Decode(r, &h)
-			}
+		for h, err := range txn.Values[Held](t.ScanInPlace(source.Key(keys.TableHeld), nil)) {
 			if err == nil {
 				err = f(h)
 			}

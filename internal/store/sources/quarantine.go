@@ -119,7 +119,7 @@ func (a *Applying) Pay(topicSI string) error { return a.tx.Delete(a.owedKey(topi
 
 // Owed returns what is owed.
 func (a *Applying) Owed() ([]Quarantined, error) {
-	return entriesIn(a.tx, a.subscription.Source(a.Progress).Key(keys.TableOwed))
+	return txn.List[Quarantined](a.tx, a.subscription.Source(a.Progress).Key(keys.TableOwed), nil)
 }
 
 // Quarantined returns what is in quarantine.
@@ -132,22 +132,7 @@ func (a *Applying) owedKey(topicSI string) []byte {
 }
 
 func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
-	return entriesIn(t, id.Key(keys.TableQuarantine))
-}
-
-func entriesIn(t *txn.Tx, table []byte) ([]Quarantined, error) {
-	var all []Quarantined
-	for r, err := range t.Scan(table, nil) {
-		var q Quarantined
-		if err == nil {
-			err = txn.Decode(r, &q)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, q)
-	}
-	return all, nil
+	return txn.List[Quarantined](t, id.Key(keys.TableQuarantine), nil)
 }
 
 // Quarantine returns what is in quarantine of a subscription, by topic: of the

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -139,10 +138,10 @@ type Mark struct {
 
 // Languages returns those in which the source calls topics.
 func (s *Subscription) Languages() titles.Languages {
-	if s.Language == nil || *s.Language == "" {
+	if s.Language == nil {
 		return nil
 	}
-	return titles.Languages{*s.Language}
+	return titles.Accepted(*s.Language)
 }
 
 // Source names the generation with a progress.
@@ -173,35 +172,12 @@ func Put(t *txn.Tx, s *Subscription) error {
 	return records.PutNamed(t, keys.TableSubscription, s.Name, s.Number, s)
 }
 
-// All iterates over all subscriptions by name.
-func All(t *txn.Tx) iter.Seq2[Subscription, error] {
-	return func(yield func(Subscription, error) bool) {
-		list, err := records.List(t, keys.TableSubscription)
-		if err != nil {
-			yield(Subscription{}, err)
-			return
-		}
-		for i := range list {
-			s, err := Decode(&list[i])
-			if !yield(*s, err) || err != nil {
-				return
-			}
-		}
-	}
-}
+// All returns all subscriptions by name, up to the first that cannot be read.
+func All(t *txn.Tx) ([]Subscription, error) { return records.ListAs(t, keys.TableSubscription, Decode) }
 
 // Subscriptions returns all subscriptions by name.
-func (st *Store) Subscriptions(ctx context.Context) ([]Subscription, error) {
-	var all []Subscription
-	err := st.rows.View(ctx, func(t *txn.Tx) error {
-		for s, err := range All(t) {
-			if err != nil {
-				return err
-			}
-			all = append(all, s)
-		}
-		return nil
-	})
+func (st *Store) Subscriptions(ctx context.Context) (all []Subscription, err error) {
+	err = st.rows.View(ctx, func(t *txn.Tx) (err error) { all, err = All(t); return err })
 	return all, err
 }
 
@@ -376,10 +352,11 @@ func (st *Store) ReadSources(ctx context.Context, f func([]Subscription, []fragm
 	return st.rows.View(ctx, func(t *txn.Tx) error {
 		var subscriptions []Subscription
 		var all []fragment.Source
-		for s, err := range All(t) {
-			if err != nil {
-				return err
-			}
+		followed, err := All(t)
+		if err != nil {
+			return err
+		}
+		for _, s := range followed {
 			if s.State != nil {
 				subscriptions = append(subscriptions, s)
 				all = append(all, records.In(t, s.Source(s.State)))

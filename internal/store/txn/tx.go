@@ -260,6 +260,32 @@ func Decode(r kv.Row, value any) error {
 	return nil
 }
 
+// Values iterates over rows, the values of which are JSON, until the first error.
+func Values[T any](rows iter.Seq2[kv.Row, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for r, err := range rows {
+			var value T
+			if err == nil {
+				err = Decode(r, &value)
+			}
+			if !yield(value, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// List returns the values of all rows whose keys begin with prefix, from the key from on.
+func List[T any](t *Tx, prefix, from []byte) (all []T, err error) {
+	for value, err := range Values[T](t.ScanInPlace(prefix, from)) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value)
+	}
+	return all, nil
+}
+
 type row = kv.Row
 
 // Scan iterates over the rows whose keys begin with prefix, from the key from

@@ -138,17 +138,7 @@ func (c *Changes) close(v *store.View, last uint64) error {
 
 // ChangeLists returns the closed change lists that are kept, the oldest first.
 func ChangeLists(v *store.View) (all []ChangeList, err error) {
-	for r, err := range v.Tx().Scan(key(v, kindList), nil) {
-		var list ChangeList
-		if err == nil {
-			err = txn.Decode(r, &list)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, list)
-	}
-	return all, nil
+	return txn.List[ChangeList](v.Tx(), key(v, kindList), nil)
 }
 
 // DropChangeLists removes the closed change lists up to a number.

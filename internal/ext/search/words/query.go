@@ -66,17 +66,21 @@ const (
 	fitSeveral            // several texts have them together
 )
 
-// Compare orders matches, the best first: names before variants before identifiers, whole words before beginnings, a
-// text that is what somebody looks for before one that begins with it, and that before one that has it.
+// Compare orders matches: by their ranks, then by their texts, the shortest first.
 func (m Match) Compare(other Match) int {
+	return cmp.Or(m.Rank(other), cmp.Compare(len(m.Text.Value), len(other.Text.Value)),
+		strings.Compare(m.Text.Value, other.Text.Value))
+}
+
+// Rank orders matches by how they fit, the best first: names before variants before identifiers, whole words before
+// beginnings, a text that is what somebody looks for before one that begins with it, and that before one that has it.
+func (m Match) Rank(other Match) int {
 	return cmp.Or(
 		cmp.Compare(m.fit/fitSeveral, other.fit/fitSeveral),
 		cmp.Compare(m.Text.Kind, other.Text.Kind),
 		cmp.Compare(min(m.began, 1), min(other.began, 1)),
 		cmp.Compare(m.fit, other.fit),
 		cmp.Compare(m.began, other.began),
-		cmp.Compare(len(m.Text.Value), len(other.Text.Value)),
-		strings.Compare(m.Text.Value, other.Text.Value),
 	)
 }
 
