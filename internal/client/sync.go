@@ -302,14 +302,12 @@ func (c *Client) round(ctx context.Context, name string,
 // learnLanguage has s remember in which language its source calls topics: as the feed states it, or else in that of most
 // names, which is looked for when a map is loaded, and again when as many entries were applied as before.
 func (c *Client) learnLanguage(ctx context.Context, s *store.Subscription, r *Round) error {
-	if c.reading == nil || c.reading.Same && s.Language != nil {
+	if c.reading == nil || s.Language != nil && (c.reading.Same ||
+		c.reading.Language == "" && *s.Language != "" && !s.Replica) {
 		return nil
 	}
 	language := c.reading.Language
 	if language == "" && !s.Replica {
-		if s.Languages() != nil {
-			return nil
-		}
 		err := c.Store.ReadSources(ctx, func(all []store.Subscription, sources []fragment.Source) error {
 			i := slices.IndexFunc(all, func(of store.Subscription) bool { return of.Name == s.Name })
 			if i < 0 || s.Language != nil && (r.Applied == 0 || 2*r.Applied < all[i].State.Applied) {

@@ -42,13 +42,9 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	all := slices.Clone(reader)
 	for i := range parts {
-		for _, tag := range parts[i].Called {
-			if !slices.Contains(all, tag) {
-				all = append(all, tag)
-			}
-		}
+		all = append(all, parts[i].Called...)
 	}
-	return all
+	return slices.Compact(all)
 }
 
 func partsOf(all []store.Part, claims bool) []merge.Part {

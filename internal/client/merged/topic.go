@@ -81,11 +81,18 @@ func (t *Topic) callTopics(view *merge.View, languages titles.Languages) (err er
 	return err
 }
 
-// order puts the statements in the order of a reader: by their types, then by what they say.
+// order puts the statements in the order of a reader: by their types, then by what they say. Names without a type of
+// their own, and the types of the topic, come first.
 func (t *Topic) order(languages titles.Languages) {
 	compare := words.Collator(words.OrderFor(languages.String()))
+	kind := func(typ string) string {
+		if typ == string(tmdm.PSIDefaultNameType) || typ == string(tmdm.PSITypeInstance) {
+			return ""
+		}
+		return t.Mentioned(typ)
+	}
 	value := func(a, b *ClaimedValue) int {
-		return cmp.Or(compare(t.Mentioned(a.Type), t.Mentioned(b.Type)), compare(a.Value, b.Value))
+		return cmp.Or(compare(kind(a.Type), kind(b.Type)), compare(a.Value, b.Value))
 	}
 	slices.SortStableFunc(t.Names, func(a, b ClaimedName) int { return value(&a.ClaimedValue, &b.ClaimedValue) })
 	slices.SortStableFunc(t.Occurrences, func(a, b ClaimedValue) int { return value(&a, &b) })
@@ -95,7 +102,7 @@ func (t *Topic) order(languages titles.Languages) {
 	}
 	all := make([]titled, len(t.Associations))
 	for i, a := range t.Associations {
-		all[i] = titled{a, t.Mentioned(a.Type), ""}
+		all[i] = titled{a, kind(a.Type), ""}
 		for _, r := range a.Roles {
 			if r.Player != t.TopicSI {
 				all[i].others += t.Mentioned(r.Player) + ", "
