@@ -299,8 +299,8 @@ func (c *Client) round(ctx context.Context, name string,
 	return r, cmp.Or(failed, err, counted)
 }
 
-// learnLanguage has s remember in which language its source calls topics: as the feed states it, or else in that of most
-// names, which is looked for when a map is loaded, and again when as many entries were applied as before.
+// learnLanguage has s remember in which language its source calls topics: as the feed states it, or else in that of
+// most names, which is looked for when a map is loaded, and again when as many entries were applied as before.
 func (c *Client) learnLanguage(ctx context.Context, s *store.Subscription, r *Round) error {
 	if c.reading == nil || s.Language != nil && (c.reading.Same ||
 		c.reading.Language == "" && *s.Language != "" && !s.Replica) {

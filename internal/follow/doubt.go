@@ -38,7 +38,7 @@ type Reading struct {
 	Same     bool   // the documents are those of the reading before, by their ETag
 	News     bool   // it has an entry that was not handled
 	Feed     string
-	Language string // in which the source states that its topics are called; "": it states none, or the reading is the Same
+	Language string // in which the source calls topics, as it states; "": it states none, or the reading is the Same
 	Head     string // key of the newest entry; "" where there is none
 	HeadAt   time.Time
 	Openings []string  // of the database of the source, the newest first; none: the source proves nothing

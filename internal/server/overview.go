@@ -89,8 +89,11 @@ func (s *Server) collectionEntry(c *store.Collection) feeds.Entry {
 	}
 }
 
-func (s *Server) topicMapEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.collectionEntry(c)) })
+// entryOf is a handler that answers with an entry of such a document.
+func (s *Server) entryOf(entry func(*store.Collection) feeds.Entry) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(entry(c)) })
+	}
 }
 
 // topicMapFeed is the Topic Map Feed of TMShare: exactly two entries.
@@ -144,12 +147,4 @@ func feedEntry(c *store.Collection, what, title, href string, rels []feeds.Rel) 
 		Language: words, ID: DerivedID(c, what), Title: Title(c) + ": " + title, Updated: c.Updated,
 		Links: append([]feeds.Link{AtomLink("self", href+".atom"), AtomLink("alternate", href)}, atomLinks(href, rels...)...),
 	}
-}
-
-func (s *Server) fragmentsFeedEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.fragmentsEntry(c)) })
-}
-
-func (s *Server) snapshotsFeedEntry(w http.ResponseWriter, r *http.Request) error {
-	return s.overviewOf(w, r, func(c *store.Collection) atomDocument { return authored(s.snapshotsEntry(c)) })
 }

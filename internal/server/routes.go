@@ -35,7 +35,7 @@ func (s *Server) routes() *web.Router {
 		}
 	}
 	followed("/topicmaps", s.beside(Overview, s.topicMapsFeed))
-	get("/topicmaps/{map}.atom", s.topicMapEntry)
+	get("/topicmaps/{map}.atom", s.entryOf(s.collectionEntry))
 	get("/topicmaps/{map}", s.beside(MapFeed, s.topicMapFeed))
 	dryRunToo("PUT", "/topicmaps/{map:[^./]+}", s.put)
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
@@ -43,7 +43,7 @@ func (s *Server) routes() *web.Router {
 	get("/topicmaps/{map}/settings", s.Guesses.Guard(s.getSettings))
 
 	followed("/topicmaps/{map}/snapshots", s.beside(SnapshotsFeed, s.snapshotsFeed))
-	get("/topicmaps/{map}/snapshots.atom", s.snapshotsFeedEntry)
+	get("/topicmaps/{map}/snapshots.atom", s.entryOf(s.snapshotsEntry))
 	get("/topicmaps/{map}/snapshots/current"+web.WithEndings(s.dataForms), s.currentSnapshot)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}.atom", s.snapshotEntry)
 	get("/topicmaps/{map}/snapshots/{id:[0-9a-f-]{36}}"+web.WithEndings(s.dataForms), s.snapshotData)
@@ -62,7 +62,7 @@ func (s *Server) routes() *web.Router {
 	followed("/topicmaps/{map}/fragments", s.beside(FragmentsFeed, s.RecentDocument(fragments)))
 	followed("/topicmaps/{map}/fragments"+web.WithAnEnding(fragmentsFeedForms),
 		s.beside(FragmentsFeed, s.RecentDocument(fragments)))
-	get("/topicmaps/{map}/fragments.atom", s.fragmentsFeedEntry)
+	get("/topicmaps/{map}/fragments.atom", s.entryOf(s.fragmentsEntry))
 	archived := "/topicmaps/{map}/fragments/archive/{history:[0-9a-f-]{36}}-{n:" + addresses.SeqPattern + "}"
 	get(archived, s.beside(FragmentsArchive, s.ArchiveDocument(fragments)))
 	get(archived+web.WithAnEnding(fragmentsFeedForms), s.ArchiveDocument(fragments))

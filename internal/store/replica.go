@@ -119,10 +119,8 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged,
 	fetch func(context.Context, *Logged) error) error {
 	var unresolved []*Logged
-	err := db.rows.View(ctx, func(t *txn.Tx) (err error) {
-		unresolved, err = replicas.Unresolved(t, c, entries)
-		return err
-	})
+	err := db.rows.View(ctx,
+		func(t *txn.Tx) (err error) { unresolved, err = replicas.Unresolved(t, c, entries); return err })
 	if err != nil {
 		return err
 	}

@@ -137,8 +137,8 @@ func parts(t *txn.Tx) (all []Part, err error) {
 		if len(own[i].DerivedFrom) == 0 && own[i].Replica == nil { // a replica is what its subscription is
 			id := own[i].SourceKey()
 			all = append(all, Part{
-				Name: own[i].Name, SP: own[i].SP, Own: true, Called: own[i].Languages(), Source: records.Read(t, id), All: records.In(t, id),
-				input: inputOf(t, &own[i]), inRDF: own[i].InRDF(),
+				Name: own[i].Name, SP: own[i].SP, Own: true, Called: own[i].Languages(), Source: records.Read(t, id),
+				All: records.In(t, id), input: inputOf(t, &own[i]), inRDF: own[i].InRDF(),
 			})
 		}
 	}

@@ -33,3 +33,20 @@ func Collator(tag string) func(a, b string) int {
 	c := collate.New(language.Make(tag), collate.Numeric)
 	return func(a, b string) int { return cmp.Or(c.CompareString(a, b), cmp.Compare(a, b)) }
 }
+
+// Sort sorts what people read that accept some languages: by the texts that say gives, the first ones first.
+func Sort[T any](list []T, acceptLanguage string, say func(*T) []string) {
+	type said struct {
+		texts []string
+		T     T
+	}
+	all := make([]said, len(list))
+	for i := range list {
+		all[i] = said{say(&list[i]), list[i]}
+	}
+	compare := Collator(OrderFor(acceptLanguage))
+	slices.SortStableFunc(all, func(a, b said) int { return slices.CompareFunc(a.texts, b.texts, compare) })
+	for i := range all {
+		list[i] = all[i].T
+	}
+}

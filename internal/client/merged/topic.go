@@ -1,11 +1,9 @@
 package merged
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -84,35 +82,24 @@ func (t *Topic) callTopics(view *merge.View, languages titles.Languages) (err er
 // order puts the statements in the order of a reader: by their types, then by what they say. Names without a type of
 // their own, and the types of the topic, come first.
 func (t *Topic) order(languages titles.Languages) {
-	compare := words.Collator(words.OrderFor(languages.String()))
 	kind := func(typ string) string {
 		if typ == string(tmdm.PSIDefaultNameType) || typ == string(tmdm.PSITypeInstance) {
 			return ""
 		}
 		return t.Mentioned(typ)
 	}
-	value := func(a, b *ClaimedValue) int {
-		return cmp.Or(compare(kind(a.Type), kind(b.Type)), compare(a.Value, b.Value))
-	}
-	slices.SortStableFunc(t.Names, func(a, b ClaimedName) int { return value(&a.ClaimedValue, &b.ClaimedValue) })
-	slices.SortStableFunc(t.Occurrences, func(a, b ClaimedValue) int { return value(&a, &b) })
-	type titled struct {
-		ClaimedRelation
-		typ, others string
-	}
-	all := make([]titled, len(t.Associations))
-	for i, a := range t.Associations {
-		all[i] = titled{a, kind(a.Type), ""}
+	in := languages.String()
+	words.Sort(t.Names, in, func(n *ClaimedName) []string { return []string{kind(n.Type), n.Value} })
+	words.Sort(t.Occurrences, in, func(o *ClaimedValue) []string { return []string{kind(o.Type), o.Value} })
+	words.Sort(t.Associations, in, func(a *ClaimedRelation) []string {
+		all := []string{kind(a.Type)}
 		for _, r := range a.Roles {
 			if r.Player != t.TopicSI {
-				all[i].others += t.Mentioned(r.Player) + ", "
+				all = append(all, t.Mentioned(r.Player))
 			}
 		}
-	}
-	slices.SortStableFunc(all, func(a, b titled) int { return cmp.Or(compare(a.typ, b.typ), compare(a.others, b.others)) })
-	for i := range all {
-		t.Associations[i] = all[i].ClaimedRelation
-	}
+		return all
+	})
 }
 
 // Rejected is a claim about a topic that does not show, because it is rejected.

@@ -113,9 +113,9 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int, langu
 	return exit
 }
 
-// call gives the differences the titles of their topics: also of those that are called by labels or by what they say. It
-// returns what has statements in words: terms that neither map names by words, and topics without a name by what they
-// say. Nothing fails in memory.
+// call gives the differences the titles of their topics, also of those that are called by labels or by what they say.
+// It returns what has statements in words: terms that neither map names by words, and topics without a name by what
+// they say. Nothing fails in memory.
 func call(all []mapdiff.Difference, languages []string, documents ...*formats.Document) func() []mapdiff.Difference {
 	var maps []fragment.Lookup
 	for _, d := range documents {

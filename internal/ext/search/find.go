@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,10 +61,8 @@ func find(
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
 		}
-		order := terms.Collator(terms.OrderFor(languages.String()))
-		slices.SortStableFunc(all.Results, func(a, b result) int {
-			return cmp.Or(a.match.Rank(b.match), order(a.Title, b.Title), cmp.Compare(a.TopicSI, b.TopicSI))
-		})
+		terms.Sort(all.Results, languages.String(), func(r *result) []string { return []string{r.Title, string(r.TopicSI)} })
+		slices.SortStableFunc(all.Results, func(a, b result) int { return a.match.Rank(b.match) })
 		if len(all.Results) > limit {
 			all.Results, all.More = all.Results[:limit], true
 		}

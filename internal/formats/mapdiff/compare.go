@@ -37,7 +37,7 @@ const (
 // Both maps must be normalised. Topics have their titles in some languages, the best first.
 func Compare(a, b *tmdm.TopicMap, base tmdm.Locator, languages ...string) ([]Difference, error) {
 	c := newComparison(pairTopics(a, b), base)
-	c.languages = languages
+	c.title = func(t *tmdm.Topic) string { return Title(t, languages...) }
 	list := c.differences()
 	if len(list) == 0 || c.sure {
 		return list, nil
@@ -67,8 +67,8 @@ func canonical(tm *tmdm.TopicMap, base tmdm.Locator) ([]byte, error) {
 
 type comparison struct {
 	*pairing
-	base      tmdm.Locator
-	languages []string // of titles
+	base  tmdm.Locator
+	title func(*tmdm.Topic) string
 
 	keysA, keysB   writer // to compare: topics are called by the numbers of their pairs
 	wordsA, wordsB writer // for people
@@ -99,18 +99,18 @@ func (c *comparison) differences() []Difference {
 		n := c.a.pair[t]
 		if n == 0 {
 			list = append(list,
-				Difference{Topic: c.label(t), Title: Title(t, c.languages...), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
+				Difference{Topic: c.label(t), Title: c.title(t), In: OnlyA, A: c.wordsA.statements(c.wordsA.topic(t))})
 			continue
 		}
 		other := c.pairs[n-1][1]
 		a, b := c.subtract(func(w writer) []said { return w.topic(t) }, func(w writer) []said { return w.topic(other) })
 		if len(a)+len(b) > 0 {
-			list = append(list, Difference{Topic: c.labelA(t), Title: Title(t, c.languages...), In: Both, A: a, B: b})
+			list = append(list, Difference{Topic: c.labelA(t), Title: c.title(t), In: Both, A: a, B: b})
 		}
 	}
 	for _, t := range c.b.free {
 		list = append(list,
-			Difference{Topic: c.label(t), Title: Title(t, c.languages...), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
+			Difference{Topic: c.label(t), Title: c.title(t), In: OnlyB, B: c.wordsB.statements(c.wordsB.topic(t))})
 	}
 	return list
 }
