@@ -45,16 +45,29 @@ func Switch(r *http.Request) (all []Choice) {
 	if r.Method == http.MethodPost {
 		return nil
 	}
-	here, query := LanguageOf(r), r.URL.Query()
+	here, rest := LanguageOf(r), "?"
+	if r.URL.RawQuery != "" {
+		query := r.URL.Query()
+		if query.Del(UI); len(query) > 0 {
+			rest += query.Encode() + "&"
+		}
+	}
 	for _, l := range texts.Languages() {
-		query.Set(UI, l.Tag)
-		all = append(all, Choice{l, "?" + query.Encode(), l == here})
+		all = append(all, Choice{l, rest + UI + "=" + l.Tag, l == here})
 	}
 	return all
 }
 
+// Keeps reports whether a request may have parameters that links keep.
+func Keeps(r *http.Request) bool {
+	return strings.Contains(r.URL.RawQuery, UI+"=") || strings.Contains(r.URL.RawQuery, Lang+"=")
+}
+
 // kept returns those parameters of a request that links keep.
 func kept(r *http.Request) url.Values {
+	if !Keeps(r) {
+		return nil
+	}
 	keep, query := url.Values{}, r.URL.Query()
 	for _, name := range []string{UI, Lang} {
 		if value := query.Get(name); value != "" {
