@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
@@ -106,7 +108,8 @@ func Keep(r *http.Request, page []byte, own string) []byte {
 	}
 	return leads.ReplaceAllFunc(page, func(found []byte) []byte {
 		if bytes.HasPrefix(found, []byte("<form")) {
-			for name := range keep {
+			found = slices.Clip(found) // what follows it is the page
+			for _, name := range slices.Sorted(maps.Keys(keep)) {
 				found = fmt.Appendf(found, texts.HiddenField, name, html.EscapeString(keep.Get(name)))
 			}
 			return found
