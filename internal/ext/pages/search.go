@@ -24,12 +24,12 @@ import (
 // searchField is the field for words on the pages of a map.
 type searchField struct {
 	Action, Description string // URLs: of what is found, of the OpenSearch description
-	Title               string // of the map
+	Title, Map          string // of the map, and its URL
 	Query               string
 }
 
 func (p *Pages) searchField(c *store.Collection, query string) *searchField {
-	return &searchField{p.search(c) + Ending, p.URLs.Map(c) + descriptionPath, titleOf(c), query}
+	return &searchField{p.search(c) + Ending, p.URLs.Map(c) + descriptionPath, titleOf(c), p.URLs.Map(c), query}
 }
 
 // search is the URL of what is found in a map, as JSON.
