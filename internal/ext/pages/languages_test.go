@@ -1,19 +1,14 @@
 package pages_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/store"
@@ -21,68 +16,12 @@ import (
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 )
 
-var parts = regexp.MustCompile(`\{\d+\}|%[a-z]|[|:;,.()“”„]`)
-
-// englishTexts are the parts of texts that German pages say otherwise.
-func englishTexts(t *testing.T) map[string]bool {
-	content, err := os.ReadFile("texts/languages/de.json")
-	require.NoError(t, err)
-	says := map[string]string{}
-	require.NoError(t, json.Unmarshal(content, &says))
-	all, german := map[string]bool{}, map[string]bool{}
-	for text, said := range says {
-		for _, part := range parts.Split(said, -1) {
-			german[strings.TrimSpace(part)] = true
-		}
-		for _, part := range parts.Split(text, -1) {
-			if part = strings.TrimSpace(part); len(part) > 2 {
-				all[part] = true
-			}
-		}
-	}
-	for part := range german {
-		delete(all, part)
-	}
-	require.Greater(t, len(all), 500)
-	return all
-}
-
-// englishIn returns the texts of pages that stand in a German one in English. What maps say, and what is marked to be
-// in another language, is none.
-func englishIn(node *html.Node, texts map[string]bool) (found []string) {
-	if node.Type == html.ElementNode {
-		lang := served.Attr(node, "lang")
-		if slices.Contains([]string{"bdi", "code", "pre", "head", "h1", "textarea", "option"}, node.Data) || lang != "" && lang != "de" ||
-			served.Attr(node, "class") == "notation" {
-			return nil
-		}
-		for _, name := range []string{"aria-label", "title", "data-label"} {
-			if text := served.Attr(node, name); texts[text] {
-				found = append(found, text)
-			}
-		}
-	}
-	if node.Type == html.TextNode {
-		for _, part := range parts.Split(node.Data, -1) {
-			if part = strings.Join(strings.Fields(part), " "); texts[part] {
-				found = append(found, part)
-			}
-		}
-	}
-	for child := range node.ChildNodes() {
-		found = append(found, englishIn(child, texts)...)
-	}
-	return found
-}
-
 // isGerman holds a page to be German, and to lead to German ones alone.
-func isGerman(t *testing.T, n *served.Node, at string, a served.Answer, texts map[string]bool) webpage.Page {
+func isGerman(t *testing.T, n *served.Node, at string, a served.Answer) webpage.Page {
 	t.Helper()
 	p := webpage.Read(t, at, a.Header, a.Bytes)
-	root, err := html.Parse(bytes.NewReader(a.Bytes))
-	require.NoError(t, err)
 	assert.Contains(t, string(a.Bytes), `<html lang="de">`, at)
-	assert.Empty(t, englishIn(root, texts), at)
+	assert.Empty(t, webpage.EnglishInGerman(t, a.Bytes), at)
 	for _, l := range p.Links {
 		if path, query, _ := strings.Cut(l, "?"); strings.HasPrefix(l, n.BaseURL) && strings.HasSuffix(path, pages.Ending) {
 			assert.Regexp(t, `(^|&)ui=(de|en)\b`, query, "%s leads to %s", at, l)
@@ -116,7 +55,7 @@ func TestAllPagesAreInTheLanguageThatIsChosen(t *testing.T) {
 }
 
 func walkInGerman(t *testing.T, n *served.Node, b *served.Browser, first string, most int) map[string]int {
-	texts, kinds := englishTexts(t), map[string]int{}
+	kinds := map[string]int{}
 	seen, todo := map[string]bool{}, []string{n.URL(first)}
 	kind := regexp.MustCompile(`[a-z2-7]{26}|[0-9a-f-]{36}|\?.*`)
 	for len(todo) > 0 {
@@ -132,7 +71,7 @@ func walkInGerman(t *testing.T, n *served.Node, b *served.Browser, first string,
 		kinds[of]++
 		a := b.Do(strings.TrimPrefix(at, n.BaseURL), nil)
 		require.Equal(t, http.StatusOK, a.StatusCode, at)
-		todo = append(todo, isGerman(t, n, at, a, texts).Links...)
+		todo = append(todo, isGerman(t, n, at, a).Links...)
 	}
 	return kinds
 }
@@ -211,4 +150,20 @@ func TestALanguageThatIsChosenStays(t *testing.T) {
 	a = b.Send(served.FormOf(t, form.At, a), "publish")
 	require.Equal(t, http.StatusSeeOther, a.StatusCode)
 	assert.Contains(t, a.Header.Get("Location"), "ui=de")
+}
+
+// Errors are pages in the language of who reads. What programs are told, too, is marked to be English.
+func TestErrorsInGerman(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	n.Publish("m", served.Small())
+	for path, title := range map[string]string{
+		"/topicmaps/nope.html?ui=de": "Nicht gefunden", "/topicmaps/m/topics/aaaaaaaaaaaaaaaaaaaaaaaaaa.html?ui=de": "Nicht gefunden",
+		"/topicmaps/m/fragments.html?before=x&ui=de": "Fehlerhafte Anfrage",
+	} {
+		a := n.Get(path, chromium...)
+		assert.Contains(t, string(a.Bytes), ">"+title+"</h1>", path)
+		assert.Contains(t, string(a.Bytes), `<p dir="auto" lang="en">`, path)
+		assert.Empty(t, webpage.EnglishInGerman(t, a.Bytes), path)
+	}
 }

@@ -68,6 +68,13 @@ func (n *node) page(path string) webpage.Page {
 	a, body := n.get(path)
 	require.Equal(n, http.StatusOK, a.StatusCode, "%s: %s", path, body)
 	assert.Equal(n, "no-store", a.Header.Get("Cache-Control"))
+	german := path + "?ui=de"
+	if strings.Contains(path, "?") {
+		german = path + "&ui=de"
+	}
+	_, inGerman := n.get(german)
+	assert.Contains(n, string(inGerman), `<html lang="de">`)
+	assert.Empty(n, webpage.EnglishInGerman(n, inGerman), german)
 	return webpage.Read(n, n.url+path, a.Header, body)
 }
 
