@@ -184,6 +184,12 @@ func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 		reachesAll(t, b, name)
 		b.Audit(axe)
 	}
+	for _, name := range []string{"overview", "map", "topic", "edit", "change"} {
+		b.Open(pages[name])
+		b.Follow("Deutsch")
+		assert.Equal(t, "de", browser.Eval[string](b, "document.documentElement.lang"), name)
+		b.Audit(axe)
+	}
 	b.Visit(pages["map"])
 	b.Keys("\t\r") // to the content
 	assert.Equal(t, "#content", browser.Eval[string](b, "location.hash"))
