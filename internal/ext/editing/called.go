@@ -60,9 +60,10 @@ func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 	}
 	var exact, near []fragment.Ref
 	for _, h := range found.Hits {
-		same := slices.ContainsFunc(h.Topic.Names, func(n fragment.Name) bool {
-			return words.Fold(strings.TrimSpace(n.Value)) == words.Fold(text)
-		})
+		same := h.Label != "" && words.Fold(strings.TrimSpace(h.Match.Text.Value)) == words.Fold(text) ||
+			slices.ContainsFunc(h.Topic.Names, func(n fragment.Name) bool {
+				return words.Fold(strings.TrimSpace(n.Value)) == words.Fold(text)
+			})
 		if same {
 			exact = append(exact, h.Topic.TopicSI())
 		} else {

@@ -149,3 +149,41 @@ func TestTheLanguageOfAReaderStaysOnTheWay(t *testing.T) {
 	}
 	assert.Contains(t, n.Get("/topicmaps/voc/topics?lang=he&claims=&"+query).Header.Get("Location"), "claims=&lang=he")
 }
+
+// What has labels that are resources is found by each of them, hidden ones too, and is listed by its preferred ones.
+func TestConceptsAreFoundAndListedByTheirLabels(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t, func(c *server.Config) { c.MaxDelete = losses.All() })
+	require.Equal(t, http.StatusCreated, n.PutSettings("voc", "{}").StatusCode)
+	put := func(text string) {
+		require.Equal(t, http.StatusOK, n.Put("voc", []byte(text), "Content-Type", "text/turtle").StatusCode)
+	}
+	put(thesaurus + ` :dog xl:altLabel [ xl:literalForm "dogs"@en ] .`)
+	search := func(q string) (all []string) {
+		var found pages.Search
+		require.NoError(t, json.Unmarshal(n.MustGet("/topicmaps/voc/search?q="+url.QueryEscape(q), "Accept-Language", "en").Bytes, &found))
+		for _, r := range found.Results {
+			all = append(all, strings.TrimPrefix(r.TopicSI, "http://example.org/")+": "+r.Match.Value)
+		}
+		return all
+	}
+	for q, want := range map[string][]string{
+		"koira": {"dog: koira"}, "aardhound": {"dog: aardhound"}, "aaa": {"dog: aaa"}, "kissa": {"cat: kissa"}, "secret": {"hidden: secret"},
+		"DOG": {"dog: dog"}, "canis": {"dog: Canis"}, "said": {"both: said twice"}, "by label": {"both: by a label"}, "nothing": nil,
+	} {
+		assert.Equal(t, want, search(q), q)
+	}
+	list := func(query string) string { return lineOf(n, "/topicmaps/voc/index.html?"+query) }
+	assert.Contains(t, list("in=fi&letter=K"), "kissakoira")
+	assert.Contains(t, list("in=fi&letter=E"), "eläin")
+	assert.Contains(t, list("in=en&letter=D"), "dog")
+	assert.NotContains(t, list("in=en&letter=D"), "dogs", "an alternative label")
+	assert.NotContains(t, list("in=en&letter=A"), "aardhound")
+	assert.NotContains(t, list("in=en&letter=A"), "aaa")
+	assert.Contains(t, list("in=en&letter=S"), "said twice")
+	assert.NotContains(t, list("in=en&letter=B"), "by a label", "it has a name of its own")
+	put(strings.ReplaceAll(thesaurus, "koira", "hauva"))
+	assert.Nil(t, search("koira"))
+	assert.Equal(t, []string{"dog: hauva"}, search("hauva"))
+	assert.Contains(t, list("in=fi&letter=H"), "hauva")
+}

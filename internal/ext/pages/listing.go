@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -144,14 +145,51 @@ func (d *describer) namedIn(r *http.Request) (map[fragment.Ref]bool, error) {
 	if tag == "" {
 		return nil, nil
 	}
-	all := map[fragment.Ref]bool{}
+	all, labels := map[fragment.Ref]bool{}, labels{d.v, fragment.Names{In: d.v.State()}}
 	for ref, err := range words.Listed(d.v.State(), tag) {
+		if err == nil {
+			ref, _, err = labels.listed(ref, tag)
+		}
 		if err != nil {
 			return nil, err
 		}
 		all[ref] = true
 	}
 	return all, nil
+}
+
+// labels knows of labels that are resources, and are listed by their texts.
+type labels struct {
+	v     *store.View
+	names fragment.Names
+}
+
+// listed returns the topic that stands in a list where one is listed by a language: the topic that it is a label of, or
+// itself. ok is false where the list has the topic by a better name: that of its own, or its preferred label.
+func (l *labels) listed(ref fragment.Ref, tag string) (topic fragment.Ref, ok bool, err error) {
+	if has, err := l.names.HaveLabels(); !has || err != nil {
+		return ref, true, err
+	}
+	t, err := l.v.State().Topic(ref)
+	if t == nil || err != nil {
+		return ref, true, err
+	}
+	for i, property := range words.LabelProperties {
+		of, err := words.Labelled(l.v.State(), t, property)
+		if err != nil {
+			return ref, false, err
+		}
+		if len(of) == 0 {
+			continue
+		}
+		labelled, err := l.v.State().Topic(of[0])
+		if labelled == nil || err != nil {
+			return ref, true, err
+		}
+		_, named := labelled.NameIn(tag)
+		return labelled.TopicSI(), i == 0 && !named, nil
+	}
+	return ref, true, nil
 }
 
 // instancesOf returns the instances of the type that is asked for; nil: all topics are.
@@ -187,32 +225,37 @@ func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]
 
 // under adds the topics of a page of those under a letter, and counts all of these.
 func (d *describer) under(of *listing, in, letter string, chosen func(fragment.Ref) bool, number int) error {
-	var refs []fragment.Ref
-	for ref, err := range words.UnderLetter(d.v.State(), in, letter) {
+	var refs, by []fragment.Ref // the topics, and by which topics they are listed
+	labels := labels{d.v, fragment.Names{In: d.v.State()}}
+	for listed, err := range words.UnderLetter(d.v.State(), in, letter) {
+		ref, ok := listed, true
+		if err == nil {
+			ref, ok, err = labels.listed(listed, in)
+		}
 		if err != nil {
 			return err
 		}
-		if !chosen(ref) {
+		if !ok || !chosen(ref) {
 			continue
 		}
 		if of.Count >= (number-1)*most && len(refs) < most {
-			refs = append(refs, ref)
+			refs, by = append(refs, ref), append(by, listed)
 		}
 		of.Count++
 	}
-	if err := d.v.State().ExpectNames(refs); err != nil {
+	if err := d.v.State().ExpectNames(slices.Concat(refs, by)); err != nil {
 		return err
 	}
-	for _, ref := range refs {
+	for i, ref := range refs {
 		l, err := d.link(ref)
 		if err != nil {
 			return err
 		}
-		t, err := d.v.Source().Topic(ref)
+		t, err := d.v.Source().Topic(by[i])
 		if err != nil {
 			return err
 		}
-		if name, ok := t.NameIn(in); ok {
+		if name, ok := words.NameIn(t, in); ok {
 			l.Title, l.Lang = name, in
 		}
 		of.Topics = append(of.Topics, l)
@@ -236,15 +279,21 @@ func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 	if len(tags) < 2 || len(tags)*d.v.Topics > mostListed {
 		return nil, nil
 	}
-	most, mostIn := 0, ""
+	most, mostIn, labels := 0, "", labels{d.v, fragment.Names{In: d.v.State()}}
 	for _, tag := range tags {
 		of := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
 			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + tag}
-		for _, err := range words.Listed(d.v.State(), tag) {
+		for ref, err := range words.Listed(d.v.State(), tag) {
+			ok := false
+			if err == nil {
+				_, ok, err = labels.listed(ref, tag)
+			}
 			if err != nil {
 				return nil, err
 			}
-			of.Count++
+			if ok {
+				of.Count++
+			}
 		}
 		if of.Count > most && tag != "" {
 			most, mostIn = of.Count, tag

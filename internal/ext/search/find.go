@@ -82,7 +82,7 @@ func (all *found) add(
 			return err
 		}
 		for i := range some.Hits {
-			r, err := resultOf(view, some.Hits[i].Topic.TopicSI(), seen, q, languages)
+			r, err := resultOf(view, &some.Hits[i], seen, q, languages)
 			if err != nil {
 				return err
 			}
@@ -105,14 +105,23 @@ func (all *found) add(
 // resultOf returns how a topic fits a query. It is nil where the topic does not, as what would fit is rejected, and
 // where it was seen before.
 func resultOf(
-	view *merge.View, ref fragment.Ref, seen map[fragment.Ref]bool, q words.Query, languages titles.Languages,
+	view *merge.View, hit *words.Hit, seen map[fragment.Ref]bool, q words.Query, languages titles.Languages,
 ) (*result, error) {
+	ref := hit.Topic.TopicSI()
 	t, err := view.Topic(ref)
 	if t == nil || err != nil || seen[t.TopicSI()] {
 		return nil, err
 	}
 	seen[t.TopicSI()] = true
 	match, ok := q.Match(t)
+	if !ok && hit.Label != "" {
+		ref = hit.Label
+		label, err := view.Topic(ref)
+		if label == nil || err != nil {
+			return nil, err
+		}
+		match, ok = q.Match(label)
+	}
 	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
 		if !ok && q.Locator != "" && strings.HasPrefix(string(l), string(q.Locator)) {
 			match, ok = words.ByIdentifier(l), true
@@ -147,6 +156,9 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 		for _, v := range n.Variants {
 			is(words.Variant, v.Value.Value, v.Value.Scope, v.By)
 		}
+	}
+	for _, o := range c.Occurrences {
+		is(words.Name, o.Value.Value, o.Value.Scope, o.By) // the text of a label
 	}
 	for _, l := range slices.Concat(c.SubjectIdentifiers, c.SubjectLocators) {
 		is(words.Identifier, string(l.Value), nil, l.By)

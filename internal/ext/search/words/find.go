@@ -41,6 +41,7 @@ const Within = 2 * time.Second
 type Hit struct {
 	Topic *fragment.Topic
 	Match Match
+	Label fragment.Ref // the label that fits, which is a resource; "": what the topic says itself does
 }
 
 // Found are some of the topics that were found, the best first.
@@ -59,7 +60,8 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 	if err != nil {
 		return nil, err
 	}
-	l := &looking{State: s, most: mostLooked, begun: time.Now(), within: within, seen: map[fragment.Ref]fragment.Ref{}}
+	l := &looking{State: s, most: mostLooked, begun: time.Now(), within: within, seen: map[fragment.Ref]fragment.Ref{},
+		names: fragment.Names{In: s}}
 	if q.Locator != "" && (position == "" || at.kind == byIdentifier) {
 		found, err := l.findIdentifiers(q, at, limit)
 		if err != nil || len(found.Hits) > 0 || found.Next != "" || position != "" {
@@ -90,6 +92,7 @@ func current(t *txn.Tx) error {
 // looking is the work of one request. It looks at the record of a topic once, however many entries the topic has.
 type looking struct {
 	records.State
+	names        fragment.Names
 	most, looked int // records
 	begun        time.Time
 	within       time.Duration
@@ -260,7 +263,13 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool,
 		}
 		first, ok := bestEntry(t, word)
 		if m, fits := q.Match(t); ok && fits && first.part == now.part && bytes.Equal(first.after, now.after) {
-			take(Hit{t, m})
+			hits, err := l.hits(q, t, m)
+			if err != nil {
+				return nil, err
+			}
+			for _, h := range hits {
+				take(h)
+			}
 		}
 	}
 	return nil, nil
@@ -270,7 +279,7 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool,
 func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	found := &Found{}
 	next, err := l.walk(q, q.Words[0], at, func() bool {
-		return len(found.Hits) == limit
+		return len(found.Hits) >= limit
 	}, func(h Hit) { found.Hits = append(found.Hits, h) })
 	if next != nil {
 		found.Next, found.Ended = next.String(), l.ended
@@ -345,7 +354,7 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 				return nil, err
 			}
 			if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
-				found.Hits = append(found.Hits, Hit{t, ByIdentifier(q.Locator)})
+				found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(q.Locator)})
 			}
 		}
 	}
@@ -383,7 +392,7 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 				first = firstWith(t, q.Locator)
 			}
 			if l.seen[ref] = first; t != nil && locator == first {
-				found.Hits = append(found.Hits, Hit{t, ByIdentifier(locator)})
+				found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(locator)})
 			}
 		}
 		last.after = nil

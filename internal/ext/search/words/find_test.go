@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/titles"
 	terms "github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -56,6 +57,10 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 	if rapid.IntRange(0, 4).Draw(t, "identifiers") == 0 {
 		topic.SubjectIdentifiers = append(topic.SubjectIdentifiers, fragment.Ref(fmt.Sprintf("http://other/York#%d", i)))
 		topic.SubjectLocators = append(topic.SubjectLocators, fragment.Ref(fmt.Sprintf("http://x/%d/page", i)))
+	}
+	if rapid.IntRange(0, 4).Draw(t, "label") == 0 {
+		topic.Occurrences = []fragment.Occurrence{{Value: rapid.SampledFrom([]string{"Oslo", "new York", "Ærlig"}).Draw(t, "text"), Datatype: tmdm.XSDString, Type: titles.LiteralForm,
+			Scope: []fragment.Ref{terms.LanguageNamespace + "en"}}}
 	}
 	topic.Canonical()
 	return topic
@@ -298,7 +303,7 @@ func (r countedReader) Get(key []byte) ([]byte, error) {
 }
 
 // The record of a topic is read once for a page of results, however many of its words or identifiers begin as the query
-// does; twice where an identifier is what it is found by.
+// does; twice where an identifier is what it is found by. Once more is read whether there are labels that are resources.
 func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 	engine := &counted{Engine: memory.New()}
 	db := indexed(engine)
@@ -317,7 +322,7 @@ func TestATopicIsReadOnceForAPageOfResults(t *testing.T) {
 		}
 		return nil
 	}))
-	for query, most := range map[string]int{"n1": topics, "many": topics, "n many": topics, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
+	for query, most := range map[string]int{"n1": topics + 1, "many": topics + 1, "n many": topics + 1, "nothing n": topics, "http://x/": 2*topics + 1, "http://x/1": 2*topics + 1} {
 		require.NoError(t, db.View(t.Context(), func(tx *txn.Tx) error {
 			engine.reads = 0
 			found, err := Find(records.In(tx, id), Parse(query), "", 100, time.Hour)

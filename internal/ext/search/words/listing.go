@@ -33,28 +33,40 @@ const (
 
 // listings returns the entries by which a topic is listed: one for each language of its names.
 func listings(t *fragment.Topic) (all []Entry) {
-	if len(t.Names) == 0 {
+	form := literalForm(t)
+	if len(t.Names) == 0 && form == nil {
 		return nil
 	}
 	languages := make([]string, 0, 4)
-	for i := range t.Names {
-		primary := ""
-		for _, theme := range t.Names[i].Scope {
-			if tag, ok := titles.LanguageOf(theme); ok {
-				primary, _, _ = strings.Cut(tag.String(), "-")
-				break
-			}
-		}
+	add := func(scope []fragment.Ref) {
+		primary := primaryOf(scope)
 		if !slices.Contains(languages, primary) && len(languages) < listedLanguages {
 			languages = append(languages, primary)
 		}
 	}
+	for i := range t.Names {
+		add(t.Names[i].Scope)
+	}
+	if form != nil {
+		add(form.Scope)
+	}
 	for _, l := range languages {
-		if name, ok := t.NameIn(l); ok {
+		if name, ok := NameIn(t, l); ok {
 			all = append(all, Entry{listed, l + behindLanguage + alphabetOf(l).key(name)})
 		}
 	}
 	return all
+}
+
+// primaryOf returns the primary subtag of the first language of a scope, "" for none.
+func primaryOf(scope []fragment.Ref) string {
+	for _, theme := range scope {
+		if tag, ok := titles.LanguageOf(theme); ok {
+			primary, _, _ := strings.Cut(tag.String(), "-")
+			return primary
+		}
+	}
+	return ""
 }
 
 // alphabet knows how a language sorts letters: by their primary weights (UTS #10 §1.1), in which case and accents do
@@ -261,7 +273,7 @@ func Letters(s records.State, tag string) (all []string, err error) {
 			}
 			name := ""
 			if t != nil {
-				name, _ = t.NameIn(tag)
+				name, _ = NameIn(t, tag)
 			}
 			heading = a.heading(name)
 			break

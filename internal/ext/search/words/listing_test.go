@@ -30,7 +30,7 @@ func listOf(t require.TestingT, s records.State, tag string) (all []string) {
 			require.NoError(t, err)
 			topic, err := s.Topic(ref)
 			require.NoError(t, err)
-			name, ok := topic.NameIn(tag)
+			name, ok := NameIn(topic, tag)
 			require.True(t, ok)
 			all = append(all, name)
 		}
@@ -97,7 +97,7 @@ func TestEachTopicIsListedOnce(t *testing.T) {
 				type one struct{ key, ref, name string }
 				var in []one
 				for _, topic := range topics {
-					if name, ok := topic.NameIn(tag); ok {
+					if name, ok := NameIn(topic, tag); ok {
 						in = append(in, one{alphabetOf(tag).key(name), string(topic.TopicSI()), name})
 					}
 				}

@@ -109,6 +109,9 @@ func topicTexts(t *fragment.Topic, yield func(Text) bool) {
 			return
 		}
 	}
+	if form := literalForm(t); form != nil && !give(Text{Name, form.Value, form.Type, form.Scope}) {
+		return
+	}
 	for i := range t.Names {
 		n := &t.Names[i]
 		for j := range n.Variants {

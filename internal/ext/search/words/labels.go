@@ -1,0 +1,112 @@
+package words
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/titles"
+)
+
+// A label that is a resource (SKOS-XL) is a topic of its own. The index has it by its text, and knows nothing of
+// associations. What a reader is shown is the topic that it is a label of.
+
+// LabelProperties are the properties that lead to labels which are resources: to the preferred ones first. A topic is
+// found by hidden ones, too.
+var LabelProperties = append(slices.Clone(fragment.LabelProperties), "http://www.w3.org/2008/05/skos-xl#hiddenLabel")
+
+// rdfSubject is the role of what has a label, and rdfObject that of the label (docs/rdf.md).
+const (
+	rdfSubject = "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject"
+	rdfObject  = "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
+)
+
+// mostPlayed is how many associations of a label, or of what has it, are looked at.
+const mostPlayed = 1000
+
+// literalForm returns the text of a label that is a resource; nil: t is none.
+func literalForm(t *fragment.Topic) *fragment.Occurrence {
+	for i := range t.Occurrences {
+		if t.Occurrences[i].Type == titles.LiteralForm {
+			return &t.Occurrences[i]
+		}
+	}
+	return nil
+}
+
+// Labelled returns the topics to which a label belongs by one of some properties. There are none where t is no label.
+func Labelled(in fragment.Lookup, t *fragment.Topic, properties ...fragment.Ref) ([]fragment.Ref, error) {
+	if literalForm(t) == nil {
+		return nil, nil
+	}
+	return players(in, t.TopicSI(), rdfSubject, properties)
+}
+
+// players returns the players of a role in the associations of some types in which a topic plays.
+func players(in fragment.Lookup, self, role fragment.Ref, types []fragment.Ref) (all []fragment.Ref, err error) {
+	n := 0
+	for a, err := range in.AssociationsOf(self, fragment.AsPlayer) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range a.Roles {
+			if r.Type == role && r.Player != self && slices.Contains(types, a.Type) {
+				all = append(all, r.Player)
+			}
+		}
+		if n++; n == mostPlayed {
+			break
+		}
+	}
+	return all, nil
+}
+
+// hits returns what a topic that fits finds: itself, or the topics that it is a label of. Each is found by that which
+// fits best alone, of what it says itself and of its labels.
+func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err error) {
+	if has, err := l.names.HaveLabels(); !has || err != nil {
+		return []Hit{{Topic: t, Match: m}}, err
+	}
+	topics, err := Labelled(l, t, LabelProperties...)
+	label := t.TopicSI()
+	if len(topics) == 0 {
+		topics, label = []fragment.Ref{label}, ""
+	}
+	for i := 0; i < len(topics) && err == nil; i++ {
+		var of *fragment.Topic
+		if of, err = l.Topic(topics[i]); of == nil {
+			continue
+		}
+		own, fits := q.Match(of)
+		better := label != "" && fits && own.Compare(m) <= 0
+		labels, failed := players(l, topics[i], rdfObject, LabelProperties)
+		for n := 0; n < len(labels) && !better && failed == nil; n++ {
+			better, failed = l.better(q, labels[n], label, m)
+		}
+		if err = failed; !better {
+			all = append(all, Hit{of, m, label})
+		}
+	}
+	return all, err
+}
+
+// better reports whether a label fits better than another one, or what a topic says itself, where that is "".
+func (l *looking) better(q Query, other, label fragment.Ref, m Match) (bool, error) {
+	t, err := l.Topic(other)
+	if t == nil || err != nil {
+		return false, err
+	}
+	by, fits := q.Match(t)
+	order := by.Compare(m)
+	return fits && (order < 0 || order == 0 && other < label), nil
+}
+
+// NameIn is [fragment.Topic.NameIn], or the text of a label that is a resource.
+func NameIn(t *fragment.Topic, tag string) (name string, ok bool) {
+	if name, ok = t.NameIn(tag); ok {
+		return name, true
+	}
+	if form := literalForm(t); form != nil && primaryOf(form.Scope) == tag {
+		return form.Value, true
+	}
+	return "", false
+}
