@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -38,11 +39,14 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	})
 }
 
-// Languages are those of a reader, the best first, and then those in which the parts call topics, in their order.
+// Languages are those of a reader, the best first, and then those in which the parts call topics, in their order. Local
+// statements are remarks on what others say, and have none.
 func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	all := slices.Clone(reader)
 	for i := range parts {
-		all = append(all, parts[i].Called...)
+		if parts[i].Name != local.Name {
+			all = append(all, parts[i].Called...)
+		}
 	}
 	return slices.Compact(all)
 }
