@@ -97,3 +97,20 @@ func TestAFieldThatIsLeftAloneNamesTheSameTopic(t *testing.T) {
 	assert.Equal(t, fragment.Ref("http://psi.example.org/kind-1"), oslo.Occurrences[0].Type)
 	assert.Equal(t, "the old capital", oslo.Occurrences[0].Value)
 }
+
+// A topic is named by a label of it that is a resource, too.
+func TestTopicsAreNamedByLabelsInForms(t *testing.T) {
+	t.Parallel()
+	const xl, rdf = "http://www.w3.org/2008/05/skos-xl#", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	ref := func(si string) string { return `<subjectIdentifierRef href="` + si + `"/>` }
+	n, b := served.Editor(t, []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`+
+		`<topic id="oslo"><subjectIdentifier href="`+served.Oslo+`"/><name><value>Oslo</value></name></topic><topic id="property"><subjectIdentifier href="`+xl+`prefLabel"/></topic>`+
+		`<topic id="capital"><subjectIdentifier href="http://x/capital"/></topic>`+
+		`<topic id="text"><subjectIdentifier href="http://x/text"/><occurrence><type>`+ref(xl+"literalForm")+`</type><resourceData>Seat of government</resourceData></occurrence></topic>`+
+		`<association><type>`+ref(xl+"prefLabel")+`</type><role><type>`+ref(rdf+"subject")+`</type>`+ref("http://x/capital")+`</role><role><type>`+ref(rdf+"object")+`</type>`+ref("http://x/text")+`</role></association></topicMap>`))
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	b.Publish(f.Set(f.Row(t, "type", "type", "")+"type", "seat of Government"))
+	a := n.MustGet(served.TopicPath("m", served.Oslo) + ".html")
+	assert.Contains(t, string(a.Bytes), fragment.Key("http://x/capital"))
+	assert.NotContains(t, string(a.Bytes), fragment.Key("http://x/text"))
+}

@@ -270,16 +270,24 @@ type inLanguage struct {
 	Without      string // page of those that lack a name in it; "": it is the language of most, or none
 }
 
-// mostListed is how many names the page of a map counts.
-const mostListed = 200_000
+// mostListed is how many names the page of a map counts, and mostLabels is how many where some are labels that are
+// resources: whether these are in a list is read.
+const (
+	mostListed = 200_000
+	mostLabels = 10_000
+)
 
 // languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
 // has no languages, or too many names to be counted for a page.
 func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
-	if len(tags) < 2 || len(tags)*d.v.Topics > mostListed {
-		return nil, nil
+	most, mostIn, labels, atMost := 0, "", labels{d.v, fragment.Names{In: d.v.State()}}, mostListed
+	has, err := labels.names.HaveLabels()
+	if has {
+		atMost = mostLabels
 	}
-	most, mostIn, labels := 0, "", labels{d.v, fragment.Names{In: d.v.State()}}
+	if len(tags) < 2 || len(tags)*d.v.Topics > atMost || err != nil {
+		return nil, err
+	}
 	for _, tag := range tags {
 		of := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
 			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + tag}
