@@ -35,6 +35,7 @@ func schemeOf(n int, more ...string) string {
 
 // A concept that is added to a scheme costs a follower the concept, whatever number of concepts the scheme has.
 func TestOneConceptMoreCostsNoMoreInALargeScheme(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	large := 2000
 	if testenv.Long() {

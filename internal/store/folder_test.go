@@ -222,6 +222,7 @@ func TestDamagedFoldersAreRefusedAndNotTouched(t *testing.T) {
 // What a process that is killed may leave is no damage: parts of an entry at the end of
 // MANIFEST, tables that it does not name yet, empty logs.
 func TestWhatACrashLeavesIsNoDamage(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	whole, records := tables(t, true)
 	for what, leave := range map[string]func(folder string) error{

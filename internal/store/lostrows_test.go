@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/merge"
 )
 
@@ -69,6 +70,7 @@ var nameTables = []byte{keys.TableCollection, keys.TableSubscription, keys.Table
 
 // Each single row that is lost is found, and each in which a bit is another one, or it is said why that may be.
 func TestEachLostRowIsFound(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	db, engine := manyTables(t)
 	write := func(r row, value []byte) {

@@ -104,6 +104,7 @@ func TestASecondOpenIsLockedOut(t *testing.T) {
 // A process that has the folder keeps others out, until it ends, however it
 // ends.
 func TestAnotherProcessIsLockedOut(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	dir := t.TempDir()
 	p := kill.Start(t, "hold", dir)

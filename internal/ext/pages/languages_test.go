@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 	"github.com/tmshare/tmshare/internal/testkit/webpage"
 )
@@ -39,6 +40,7 @@ func isGerman(t *testing.T, n *served.Node, at string, a served.Answer) webpage.
 
 // All pages of all kinds are German for who has chosen that, and so are those that they lead to.
 func TestAllPagesAreInTheLanguageThatIsChosen(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n, b := served.Editor(t, served.Small())
 	write := []string{"Authorization", "Bearer " + served.Token}
