@@ -99,7 +99,10 @@ func TestEachLostRowIsFound(t *testing.T) {
 			other := bytes.Clone(r.Value)
 			other[i%len(other)] ^= 1 << (i % 7)
 			write(r, other)
-			if len(checked(t, db, false)) == 0 && mayDiffer[table] == "" {
+			var found []Finding
+			err := db.Check(t.Context(), false, func(f Finding) { found = append(found, f) }, func(string) {})
+			// a row that cannot be read at all ends the check
+			if !errors.Is(err, kv.ErrDamaged) && (err != nil || len(found) == 0 && mayDiffer[table] == "") {
 				t.Errorf("changed: %s %q = %q", names[table], r.Key, other)
 			}
 		}
