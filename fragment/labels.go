@@ -24,8 +24,9 @@ type Names struct {
 	types map[Ref]string // of associations that lead to labels, as [titles] knows them
 }
 
-// rdfObject is the role of what a property of RDF leads to (docs/rdf.md).
-const rdfObject = "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
+// RDFSubject and RDFObject are the roles of what RDF says of two resources (docs/rdf.md).
+const RDFSubject, RDFObject Ref = rdf + "subject", rdf + "object"
+const rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 // mostPlayed is how many associations of a topic are looked at for its labels: only a topic at the top of very many
 // others plays in more.
@@ -119,7 +120,7 @@ func (n *Names) labels(t *Topic, best *titles.Chooser[string]) error {
 		}
 		if typ := n.types[a.Type]; typ != "" {
 			for _, r := range a.Roles {
-				if r.Type == rdfObject && r.Player != self {
+				if r.Type == RDFObject && r.Player != self {
 					found, types = append(found, r.Player), append(types, typ)
 				}
 			}

@@ -72,7 +72,7 @@ func (s *star) Topic(si Ref) (*Topic, error) {
 func (s *star) AssociationsOf(player Ref, _ Part) iter.Seq2[*Association, error] {
 	return func(yield func(*Association, error) bool) {
 		for s.read = range s.many {
-			a := &Association{Type: "http://x/narrower", Roles: []Role{{Type: rdfObject, Player: Ref(fmt.Sprint("http://x/", s.read))}, {Type: "http://x/subject", Player: player}}}
+			a := &Association{Type: "http://x/narrower", Roles: []Role{{Type: RDFObject, Player: Ref(fmt.Sprint("http://x/", s.read))}, {Type: "http://x/subject", Player: player}}}
 			if s.read == s.many-1 {
 				a.Type, a.Roles[0].Player = "http://other.example.org/label", "http://x/label"
 			}

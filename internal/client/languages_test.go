@@ -81,7 +81,7 @@ func TestTopicsAreCalledInTheLanguageOfTheirSource(t *testing.T) {
 	}
 }
 
-// Where feeds state no language, it is that of most names, also where these come later.
+// A source whose feeds state no language is called in that of most names, also if these come later.
 func TestTheLanguageOfASourceIsThatOfMostNames(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, mostlyFinnish)

@@ -152,11 +152,11 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("a token has %d characters, at least %d are needed; make a longer one", len(t), minToken)
 		}
 	}
-	for name, n := range map[string]time.Duration{
-		"DocumentSize": time.Duration(c.DocumentSize), "MaxUploads": time.Duration(c.MaxUploads), "WatchEvery": c.WatchEvery,
-		"SlowClientTimeout": c.SlowClientTimeout, "SlowRequest": c.SlowRequest, "PublishTimeout": c.PublishTimeout,
+	for name, negative := range map[string]bool{
+		"DocumentSize": c.DocumentSize < 0, "MaxUploads": c.MaxUploads < 0, "PublishTimeout": c.PublishTimeout < 0,
+		"SlowClientTimeout": c.SlowClientTimeout < 0, "SlowRequest": c.SlowRequest < 0, "WatchEvery": c.WatchEvery < 0,
 	} {
-		if n < 0 {
+		if negative {
 			return fmt.Errorf("server: %s is negative", name)
 		}
 	}

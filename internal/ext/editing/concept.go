@@ -34,8 +34,8 @@ func (d *draft) beneath(v *store.View, key string) error {
 		return nil
 	}
 	related := func(property, object fragment.Ref) {
-		d.Associations = append(d.Associations, associationRow{Type: string(property), Role: string(pages.RDFSubject),
-			Others: []roleRow{{string(pages.RDFObject), string(object)}}})
+		d.Associations = append(d.Associations, associationRow{Type: string(property), Role: string(fragment.RDFSubject),
+			Others: []roleRow{{string(fragment.RDFObject), string(object)}}})
 	}
 	related(texts.SKOS+"broader", broader.TopicSI())
 	for a, err := range v.Source().AssociationsOf(broader.TopicSI(), fragment.AsPlayer) {
@@ -44,7 +44,7 @@ func (d *draft) beneath(v *store.View, key string) error {
 		}
 		if a.Type == texts.SKOS+"inScheme" && len(a.Roles) == 2 {
 			for _, r := range a.Roles {
-				if r.Type == pages.RDFObject && r.Player != broader.TopicSI() {
+				if r.Type == fragment.RDFObject && r.Player != broader.TopicSI() {
 					related(texts.SKOS+"inScheme", r.Player)
 				}
 			}

@@ -40,8 +40,9 @@ func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State
 	listed := c.Entries[:min(len(c.Entries), mostTopics)]
 	name := e.naming(r, of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
+	in := layout.LanguageOf(r)
 	for _, entry := range listed {
-		said, err := inWords(ctx, layout.LanguageOf(r), of.SP, prior, name, &entry, put[entry.TopicSI],
+		said, err := inWords(ctx, in, of.SP, prior, name, &entry, put[entry.TopicSI],
 			removed[entry.TopicSI], added[entry.TopicSI])
 		if err != nil {
 			return p, err
@@ -57,6 +58,7 @@ func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State
 func (e *editor) naming(r *http.Request, c *store.Collection, prior merge.State,
 	put map[fragment.Ref]*fragment.Topic) func(fragment.Ref) (pages.Link, error) {
 	known, names := map[fragment.Ref]pages.Link{}, fragment.Names{In: prior, Languages: pages.LanguagesOf(r, c)}
+	in := layout.LanguageOf(r)
 	return func(ref fragment.Ref) (pages.Link, error) {
 		l, ok := known[ref]
 		if ok {
@@ -72,7 +74,7 @@ func (e *editor) naming(r *http.Request, c *store.Collection, prior merge.State,
 		if now := put[ref]; now != nil {
 			t = now
 		}
-		l.Title, err = pages.Name(layout.LanguageOf(r), &names, t, ref)
+		l.Title, err = pages.Name(in, &names, t, ref)
 		known[ref] = l
 		return l, err
 	}

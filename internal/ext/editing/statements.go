@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/tmshare/tmshare/fragment"
-	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -255,10 +254,10 @@ func (a *applying) association(r *associationRow) (made *fragment.Association, w
 		return nil, wrong{Kind: "roles", Field: "type"}, nil
 	}
 	if a.inRDF && r.Role == "" && !slices.ContainsFunc(r.Others, func(o roleRow) bool { return o.Type != "" }) {
-		r.Role = string(pages.RDFSubject) // the roles of what RDF says of two resources
+		r.Role = string(fragment.RDFSubject) // the roles of what RDF says of two resources
 		for i := range r.Others {
 			if r.Others[i].Player != "" {
-				r.Others[i].Type = string(pages.RDFObject)
+				r.Others[i].Type = string(fragment.RDFObject)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ type direction struct{ subject, object fragment.Ref }
 
 // The roles of the associations that lead from a subject to an object.
 var (
-	rdfRoles  = [2]tmdm.Locator{RDFSubject, RDFObject}
+	rdfRoles  = [2]tmdm.Locator{fragment.RDFSubject, fragment.RDFObject}
 	typeRoles = [2]tmdm.Locator{tmdm.PSISubtype, tmdm.PSISupertype}
 )
 

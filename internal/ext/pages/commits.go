@@ -81,7 +81,7 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		made.Counts = []counted{{n, texts.ChangesOf}}
 		return made, nil
 	}
-	counts, languages := map[history.Kind]int{}, otherLanguages(r, c)
+	counts, languages, in := map[history.Kind]int{}, otherLanguages(r, c), layout.LanguageOf(r)
 	for i := range entries {
 		e := &entries[i]
 		counts[history.KindOf(e)]++
@@ -91,7 +91,7 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		if err := v.SetTitle(e, languages...); err != nil {
 			return made, err
 		}
-		l, err := p.linkTo(layout.LanguageOf(r), v, e)
+		l, err := p.linkTo(in, v, e)
 		if err != nil {
 			return made, err
 		}

@@ -84,15 +84,12 @@ const (
 	subordinate   = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#subordinate-role-type")
 
 	skos = texts.SKOS
-	// RDFSubject and RDFObject are the roles of what RDF says of two resources.
-	RDFSubject = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#subject")
-	RDFObject  = tmdm.Locator("http://www.w3.org/1999/02/22-rdf-syntax-ns#object")
 )
 
 // orderings returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func (d *describer) orderings() (all []relation, err error) {
 	if err := d.v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
-		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", RDFSubject, RDFObject,
+		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", fragment.RDFSubject, fragment.RDFObject,
 		tmdm.PSISupertypeSubtype}); err != nil {
 		return nil, err
 	}
@@ -122,7 +119,7 @@ func (d *describer) orderings() (all []relation, err error) {
 	marked := instances(hierarchical)
 	delete(marked, types) // which have a page of their own
 	concepts := relation{tops: map[fragment.Ref]fragment.Ref{}, skos: true}
-	subject, object := ref(RDFSubject), ref(RDFObject)
+	subject, object := ref(fragment.RDFSubject), ref(fragment.RDFObject)
 	subjects, objects := map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}
 	for _, p := range []pairing{{skos + "broader", objects, subjects}, {skos + "narrower", subjects, objects}} {
 		if p.typ = ref(p.typ); p.typ == "" {

@@ -51,11 +51,11 @@ type Policy struct {
 
 // Validate checks p and fills in the defaults.
 func (p *Policy) Validate() error {
-	for name, n := range map[string]time.Duration{
-		"SnapshotEvery": time.Duration(p.SnapshotEvery), "SnapshotsKept": time.Duration(p.SnapshotsKept),
-		"SnapshotAfter": p.SnapshotAfter, "KeepFor": p.KeepFor, "CheckEvery": p.CheckEvery, "PruneEvery": p.PruneEvery,
+	for name, negative := range map[string]bool{
+		"SnapshotEvery": p.SnapshotEvery < 0, "SnapshotsKept": p.SnapshotsKept < 0, "SnapshotAfter": p.SnapshotAfter < 0,
+		"KeepFor": p.KeepFor < 0, "CheckEvery": p.CheckEvery < 0, "PruneEvery": p.PruneEvery < 0,
 	} {
-		if n < 0 {
+		if negative {
 			return fmt.Errorf("%s is negative", name)
 		}
 	}

@@ -14,12 +14,6 @@ import (
 // found by hidden ones, too.
 var LabelProperties = append(slices.Clone(fragment.LabelProperties), "http://www.w3.org/2008/05/skos-xl#hiddenLabel")
 
-// rdfSubject is the role of what has a label, and rdfObject that of the label (docs/rdf.md).
-const (
-	rdfSubject = "http://www.w3.org/1999/02/22-rdf-syntax-ns#subject"
-	rdfObject  = "http://www.w3.org/1999/02/22-rdf-syntax-ns#object"
-)
-
 // mostPlayed is how many associations of a label, or of what has it, are looked at.
 const mostPlayed = 1000
 
@@ -38,7 +32,7 @@ func Labelled(in fragment.Lookup, t *fragment.Topic, properties ...fragment.Ref)
 	if literalForm(t) == nil {
 		return nil, nil
 	}
-	return players(in, t.TopicSI(), rdfSubject, properties)
+	return players(in, t.TopicSI(), fragment.RDFSubject, properties)
 }
 
 // players returns the players of a role in the associations of some types in which a topic plays.
@@ -78,7 +72,7 @@ func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err erro
 		}
 		own, fits := q.Match(of)
 		better := label != "" && fits && own.Compare(m) <= 0
-		labels, failed := players(l, topics[i], rdfObject, LabelProperties)
+		labels, failed := players(l, topics[i], fragment.RDFObject, LabelProperties)
 		for n := 0; n < len(labels) && !better && failed == nil; n++ {
 			better, failed = l.better(q, labels[n], label, m)
 		}
