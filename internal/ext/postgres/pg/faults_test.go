@@ -1,7 +1,10 @@
 package pg_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -146,4 +149,65 @@ func host(t *testing.T, s *pgserver.Server) string {
 	u, err := url.Parse(s.URL())
 	require.NoError(t, err)
 	return u.Query().Get("host")
+}
+
+// What is read over a connection that is cut is whole, or there is an error.
+func TestCutConnectionsReadAllOrFail(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	o := s.Store(t)
+	const rows = 60
+	keys := make([][]byte, rows)
+	require.NoError(t, kvtest.Update(t.Context(), pgserver.Open(t, o), func(_ kv.Reader, w kv.Writer) error {
+		var err error
+		for i := range keys {
+			keys[i] = fmt.Appendf(nil, "row %03d", i)
+			err = errors.Join(err, w.Put(keys[i], bytes.Repeat([]byte{'v'}, 100)))
+		}
+		return err
+	}))
+	cut := pgserver.NewCutter(t, s.URL(), 500, 40_000)
+	o.URL = cut.URL()
+	e := pgserver.Open(t, o)
+	count := func(r kv.Reader, reverse bool) (n int, err error) {
+		for _, err := range r.Range([]byte("row"), nil, reverse) {
+			if err != nil {
+				return 0, err
+			}
+			n++
+		}
+		return n, nil
+	}
+	ways := map[string]func(kv.Reader) (int, error){
+		"ascending":  func(r kv.Reader) (int, error) { return count(r, false) },
+		"descending": func(r kv.Reader) (int, error) { return count(r, true) },
+		"values": func(r kv.Reader) (n int, err error) {
+			err = r.(kv.ManyReader).ReadMany(keys, nil, 0, func(_, value []byte) { n += len(value) / 100 }, nil)
+			return n, err
+		},
+		"prefixes": func(r kv.Reader) (n int, err error) {
+			err = r.(kv.ManyReader).ReadMany(nil, [][]byte{[]byte("row")}, rows, nil,
+				func(_ []byte, all []kv.Row, _ bool) { n += len(all) })
+			return n, err
+		},
+	}
+	whole, failed := map[string]int{}, 0
+	cuts := int64(testenv.Rounds(60, 3000))
+	for !t.Failed() && (cut.Cuts.Load() < cuts || len(whole) < len(ways) || failed == 0) {
+		for way, read := range ways {
+			r, err := e.Snapshot(t.Context())
+			if err != nil {
+				failed++
+				continue
+			}
+			n, err := read(r)
+			r.Close()
+			if err != nil {
+				failed++
+				continue
+			}
+			whole[way]++
+			assert.Equal(t, rows, n, "%s", way)
+		}
+	}
 }

@@ -166,17 +166,18 @@ func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, erro
 		b := within(prefix, from, reverse)
 		for limit := firstPage; ; {
 			page, err := r.page(b, reverse, limit)
+			if err != nil {
+				yield(kv.Row{}, err)
+				return
+			}
 			for _, row := range page {
-				if err = context.Cause(r.ctx); err != nil {
-					break
+				if err := context.Cause(r.ctx); err != nil {
+					yield(kv.Row{}, err)
+					return
 				}
 				if !yield(row, nil) {
 					return
 				}
-			}
-			if err != nil {
-				yield(kv.Row{}, err)
-				return
 			}
 			if len(page) < limit {
 				return
