@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -200,13 +199,6 @@ func isMediaType(s string) bool {
 
 // isText reports whether XML can hold s as it stands.
 func isText(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !scan.IsChar(r) {
-			return false
-		}
-	}
-	return true
+	_, bad := scan.Uncarried(s)
+	return !bad
 }

@@ -161,7 +161,7 @@ func storedTitle(record []byte, languages []string) (title string, final bool, e
 	if title, ok := best.Best(); ok {
 		return string(title), best.Final(), nil
 	}
-	return string(topicSI), false, nil
+	return Ref(topicSI).String(), false, nil
 }
 
 // name reads the scope of a name, and tells a chooser.

@@ -123,7 +123,7 @@ func describePlayers(a *Association) string {
 func texts(refs []Ref) []string {
 	out := make([]string, len(refs))
 	for i, r := range refs {
-		out[i] = string(r)
+		out[i] = r.String()
 	}
 	return out
 }

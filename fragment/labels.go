@@ -51,7 +51,7 @@ func (n *Names) Best(t *Topic) (title, language string, ok bool, err error) {
 func (n *Names) Title(t *Topic) (string, error) {
 	title, _, ok, err := n.Best(t)
 	if !ok {
-		title = string(t.TopicSI())
+		title = t.TopicSI().String()
 	}
 	return title, err
 }

@@ -300,7 +300,7 @@ func (t *Topic) Title(languages ...string) string {
 	if title, ok := t.BestName(languages...); ok {
 		return title
 	}
-	return string(t.TopicSI())
+	return t.TopicSI().String()
 }
 
 // BestName is Title of a topic that has a name that can be a title. The text of a label that is a resource is its name.

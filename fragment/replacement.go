@@ -207,29 +207,11 @@ type untouched struct {
 }
 
 func (u untouched) Topics() iter.Seq2[*Topic, error] {
-	return func(yield func(*Topic, error) bool) {
-		for t, err := range u.Source.Topics() {
-			if err == nil && u.r.targets[t.TopicSI()] != nil {
-				continue
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
+	return Select(u.Source.Topics(), func(t *Topic) bool { return u.r.targets[t.TopicSI()] == nil })
 }
 
 func (u untouched) Associations() iter.Seq2[*Association, error] {
-	return func(yield func(*Association, error) bool) {
-		for a, err := range u.Source.Associations() {
-			if err == nil && u.r.removed[a.Key()] != nil {
-				continue
-			}
-			if !yield(a, err) {
-				return
-			}
-		}
-	}
+	return Select(u.Source.Associations(), func(a *Association) bool { return u.r.removed[a.Key()] == nil })
 }
 
 // Topic returns the topic that has the subject identifier afterwards, or nil.

@@ -26,6 +26,29 @@ type Source interface {
 	Associations() iter.Seq2[*Association, error]
 }
 
+// Find returns the topic that somebody means by an absolute IRI, with that one of its locators ([tmdm.Named]) by which
+// it is known. Without one, the locator is the normal form of the IRI.
+func Find(in Lookup, s string) (ref Ref, t *Topic, err error) {
+	refs, err := tmdm.Named(s)
+	for _, ref = range refs {
+		if t, err = in.Topic(ref); t != nil || err != nil {
+			break
+		}
+	}
+	return ref, t, err
+}
+
+// Select iterates over those records of an iteration that are accepted.
+func Select[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for x, err := range all {
+			if (err != nil || accept(x)) && (!yield(x, err) || err != nil) {
+				return
+			}
+		}
+	}
+}
+
 // Identifier is what a Source can be as well: one that gives the identifiers of
 // a topic for less than the whole record costs. Stubs ask for nothing else.
 type Identifier interface {

@@ -33,24 +33,14 @@ func reifiedTopics(src fragment.Source) iter.Seq2[*fragment.Topic, error] {
 	if r, ok := src.(Reified); ok {
 		return r.ReifiedTopics()
 	}
-	return selected(src.Topics(), (*fragment.Topic).HasReifiers)
+	return fragment.Select(src.Topics(), (*fragment.Topic).HasReifiers)
 }
 
 func reifiedAssociations(src fragment.Source) iter.Seq2[*fragment.Association, error] {
 	if r, ok := src.(Reified); ok {
 		return r.ReifiedAssociations()
 	}
-	return selected(src.Associations(), (*fragment.Association).HasReifiers)
-}
-
-func selected[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T, error] {
-	return func(yield func(*T, error) bool) {
-		for x, err := range all {
-			if (err != nil || accept(x)) && (!yield(x, err) || err != nil) {
-				return
-			}
-		}
-	}
+	return fragment.Select(src.Associations(), (*fragment.Association).HasReifiers)
 }
 
 // settle finds out, once, which reifiers are one topic by the equality of what

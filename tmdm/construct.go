@@ -2,6 +2,7 @@ package tmdm
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
 )
@@ -10,11 +11,27 @@ import (
 // package takes locators as they are and compares them as strings.
 type Locator string
 
+// String returns the locator as people know it: the IRI, where it keeps one of RDF apart from its normal form.
+func (l Locator) String() string { return iri.Shown(string(l)) }
+
 // ParseLocator returns the locator that an absolute IRI is: its normal form, in
 // which locators are compared.
 func ParseLocator(s string) (Locator, error) {
 	normal, err := iri.Normalize(s)
 	return Locator(normal), err
+}
+
+// Named returns the locators of the topics that somebody may mean by an absolute IRI: that of the IRI as it stands, as
+// RDF compares IRIs, and then its normal form.
+func Named(s string) ([]Locator, error) {
+	normal, err := ParseLocator(s)
+	switch asIs := Locator(iri.ToLocator(s)); {
+	case err != nil:
+		return nil, err
+	case asIs != normal && !strings.ContainsAny(s, iri.Refused):
+		return []Locator{asIs, normal}, nil
+	}
+	return []Locator{normal}, nil
 }
 
 // Construct is any information item of the model that can have item

@@ -12,18 +12,15 @@ import (
 // uncarried says what XML cannot carry of a text (XML 1.0 §2.2, Characters), "" if it carries all.
 func uncarried(text string) string {
 	from := write.Plain(text, write.NonASCII)
-	for i, r := range text[from:] {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[from+i:]); size == 1 {
-				return "the value is not valid UTF-8"
-			}
-		}
-		if !scan.IsChar(r) {
-			return fmt.Sprintf("XML cannot carry the character %U: choose a notation that can, such as Turtle, N-Triples "+
-				"or JSON-LD", r)
-		}
+	switch bad, found := scan.Uncarried(text[from:]); {
+	case !found:
+		return ""
+	case bad == utf8.RuneError:
+		return "the value is not valid UTF-8"
+	default:
+		return fmt.Sprintf("XML cannot carry the character %U: choose a notation that can, such as Turtle, N-Triples "+
+			"or JSON-LD", bad)
 	}
-	return ""
 }
 
 // CheckCharacters returns an error that names the first construct of a map which no version of XTM can be written of,

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
@@ -145,7 +146,7 @@ func writeChange(w io.Writer, c *history.Change) {
 	}
 	fmt.Fprintf(w, "%-7s %s", c.Kind, words.Titled(c.TopicSI, c.Title))
 	if c.Topic != "" {
-		fmt.Fprintf(w, " to %s", c.Topic)
+		fmt.Fprintf(w, " to %s", iri.Shown(c.Topic))
 	}
 	if c.Commit > 0 {
 		fmt.Fprintf(w, " (commit %d)", c.Commit)

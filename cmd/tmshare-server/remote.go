@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
 )
 
@@ -130,9 +132,14 @@ func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
 // print prints the answer: as JSON, or as text.
 func (r *remote) print(answer any, text string) error {
 	if r.json {
-		e := json.NewEncoder(r.out)
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		return e.Encode(answer)
+		err := e.Encode(answer)
+		if err == nil {
+			_, err = r.out.Write(iri.ShownInJSON(b.Bytes()))
+		}
+		return err
 	}
 	_, err := fmt.Fprintln(r.out, text)
 	return err
@@ -180,8 +187,8 @@ func listedChanges(p *publish.Published) string {
 		if i == maxChanges {
 			break
 		}
-		fmt.Fprintf(&b, "  %-7s %s", c.Change, c.TopicSI)
-		if c.Title != "" && c.Title != c.TopicSI {
+		fmt.Fprintf(&b, "  %-7s %s", c.Change, iri.Shown(c.TopicSI))
+		if c.Title != "" && c.Title != iri.Shown(c.TopicSI) {
 			fmt.Fprintf(&b, " %q", c.Title)
 		}
 		b.WriteByte('\n')

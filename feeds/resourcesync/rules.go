@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/xml/read"
@@ -381,10 +380,6 @@ func isLine(s string) bool {
 	if strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
 		return false
 	}
-	for i, c := range s {
-		if c < 0x20 || !scan.IsChar(c) || c == utf8.RuneError && !utf8.ValidString(s[i:]) {
-			return false
-		}
-	}
-	return true
+	_, bad := scan.Uncarried(s)
+	return !bad && !strings.ContainsAny(s, "\t\r\n")
 }

@@ -149,7 +149,7 @@ func clip(text string) string {
 }
 
 func (l Loss) String() string {
-	name := clip(string(l.TopicSI))
+	name := clip(l.TopicSI.String())
 	if words.IsOpaque(name) {
 		name = l.Title
 	}

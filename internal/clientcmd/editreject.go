@@ -311,7 +311,7 @@ func (a *app) rejections() *cobra.Command {
 			for i := range list {
 				r := &list[i]
 				a.Printf("%s: %s%s\n", r.Source, &r.Claim, noLonger(r.Stated))
-				if about := r.Claim.String(); r.Kind != rejections.Association && !strings.HasSuffix(about, string(r.Topic)) {
+				if about := r.Claim.String(); r.Kind != rejections.Association && !strings.HasSuffix(about, r.Topic.String()) {
 					a.Printf("  of %s\n", r.Topic)
 				}
 				a.Printf("  since %s%s\n", feeds.FormatTime(r.Time), because(r.Reason))

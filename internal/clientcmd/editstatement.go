@@ -186,16 +186,11 @@ func (a *app) remove() *cobra.Command {
 				return mustBe(was, "type "+args[1], args[0])
 			}),
 		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", 2, false, false,
-			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				l, err := tmdm.ParseLocator(args[1])
+			func(_ context.Context, _ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
+				was, err := removeIdentifier(t, args[1])
 				if err != nil {
 					return err
 				}
-				if len(t.SubjectIdentifiers()) == 1 {
-					return errors.New("it is the only one; remove the topic instead")
-				}
-				was := tm.TopicBySubjectIdentifier(l) == t
-				t.RemoveSubjectIdentifier(l)
 				return mustBe(was, "identifier "+args[1], args[0])
 			}),
 		a.associationCommand("Remove an association",
@@ -213,7 +208,7 @@ func (a *app) remove() *cobra.Command {
 					}
 				}
 				wanted.Remove()
-				return mustBe(found, "association", string(roles[0][1].SubjectIdentifiers()[0]))
+				return mustBe(found, "association", roles[0][1].SubjectIdentifiers()[0].String())
 			}),
 		&cobra.Command{
 			Use:   "topic TOPIC",
@@ -229,6 +224,24 @@ func (a *app) remove() *cobra.Command {
 		},
 	)
 	return cmd
+}
+
+// removeIdentifier takes from a topic the identifier that somebody means by an IRI, and reports whether it was there.
+func removeIdentifier(t *tmdm.Topic, given string) (was bool, err error) {
+	meant, err := tmdm.Named(given)
+	if err != nil {
+		return false, err
+	}
+	if len(t.SubjectIdentifiers()) == 1 {
+		return false, errors.New("it is the only one; remove the topic instead")
+	}
+	for _, l := range meant {
+		if slices.Contains(t.SubjectIdentifiers(), l) {
+			t.RemoveSubjectIdentifier(l)
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // mustBe is the error that a statement to remove is not there.

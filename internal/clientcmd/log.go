@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 func (a *app) log() *cobra.Command {
@@ -45,8 +46,14 @@ in a language of the reader is called by it; others have the titles of the feeds
 			return nil
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
-			list := []store.Activity{}
-			err := a.DB.Activity(ctx, func(act store.Activity) bool {
+			list, meant := []store.Activity{}, []tmdm.Locator(nil)
+			var err error
+			if topic != "" {
+				if meant, err = tmdm.Named(topic); err != nil {
+					return fmt.Errorf("--topic: %w", err)
+				}
+			}
+			err = a.DB.Activity(ctx, func(act store.Activity) bool {
 				if act.Time.Before(from) {
 					return false
 				}
@@ -54,7 +61,9 @@ in a language of the reader is called by it; others have the titles of the feeds
 					return true
 				}
 				if topic != "" {
-					act.Entries = slices.DeleteFunc(act.Entries, func(e store.ActivityEntry) bool { return e.TopicSI != topic })
+					act.Entries = slices.DeleteFunc(act.Entries, func(e store.ActivityEntry) bool {
+						return !slices.Contains(meant, tmdm.Locator(e.TopicSI))
+					})
 					if len(act.Entries) == 0 {
 						return true
 					}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 func (a *app) retry() *cobra.Command {
@@ -22,11 +25,12 @@ well, for all of them.
 Exit codes: 0 nothing is in quarantine any more, 3 something still is, 1 error.`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := a.areQuarantined(ctx, args[0], args[1:]); err != nil {
+			topics, err := a.quarantined(ctx, args[0], args[1:])
+			if err != nil {
 				return err
 			}
 			return a.rounds(args[:1], func(ctx context.Context, name string) (*client.Round, error) {
-				return a.client.Retry(ctx, name, args[1:]...)
+				return a.client.Retry(ctx, name, topics...)
 			}, ctx)
 		}),
 	}
@@ -48,10 +52,11 @@ them, until the next change of the topic or a replace; verify will tell.`,
 			return nil
 		},
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			if err := a.areQuarantined(ctx, args[0], args[1:]); err != nil {
+			topics, err := a.quarantined(ctx, args[0], args[1:])
+			if err != nil {
 				return err
 			}
-			n, err := a.client.Forget(ctx, args[0], args[1:]...)
+			n, err := a.client.Forget(ctx, args[0], topics...)
 			if err != nil {
 				return err
 			}
@@ -62,23 +67,25 @@ them, until the next change of the topic or a replace; verify will tell.`,
 	return cmd
 }
 
-// areQuarantined finds what is misspelt before anything is done.
-func (a *app) areQuarantined(ctx context.Context, name string, topics []string) error {
+// quarantined returns what stands in quarantine as the topics that are named. It finds what is misspelt before anything
+// is done.
+func (a *app) quarantined(ctx context.Context, name string, topics []string) (all []string, err error) {
 	if _, err := a.client.Subscription(ctx, name); err != nil {
-		return err
+		return nil, err
 	}
 	list, err := a.DB.Quarantine(ctx, name)
 	if err != nil {
-		return err
-	}
-	is := map[string]bool{}
-	for _, q := range list {
-		is[q.TopicSI] = true
+		return nil, err
 	}
 	for _, si := range topics {
-		if !is[si] {
-			return fmt.Errorf("%s: %s is not in quarantine; \"tmshare-client status -v\" lists what is", name, si)
+		meant, _ := tmdm.Named(si)
+		at := slices.IndexFunc(list, func(q store.Quarantined) bool {
+			return q.TopicSI == si || slices.Contains(meant, tmdm.Locator(q.TopicSI))
+		})
+		if at < 0 {
+			return nil, fmt.Errorf("%s: %s is not in quarantine; \"tmshare-client status -v\" lists what is", name, si)
 		}
+		all = append(all, list[at].TopicSI)
 	}
-	return nil
+	return all, nil
 }

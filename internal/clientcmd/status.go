@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -243,7 +244,7 @@ func (a *app) printStatus(st *status.Status) {
 		if q.Title != "" {
 			title = fmt.Sprintf(" %q", q.Title)
 		}
-		a.Printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", q.TopicSI, title,
+		a.Printf("    %s%s, of %s\n      %s\n      first %s, tried in %d rounds\n", iri.Shown(q.TopicSI), title,
 			feeds.FormatTime(q.Updated), q.Error, feeds.FormatTime(q.First), q.Tries)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
@@ -50,15 +51,15 @@ func (a *app) printTopic(t *merged.Topic, titled bool) {
 	if words.IsOpaque(heading) {
 		heading = t.Mentioned(heading)
 	}
-	a.Printf("%s\n", heading)
+	a.Printf("%s\n", iri.Shown(heading))
 	for _, l := range t.SubjectIdentifiers {
 		if words.IsOpaque(l.Locator) {
 			continue
 		}
-		a.Printf("  identifier   %s%s\n", l.Locator, merged.Sayers(l.By))
+		a.Printf("  identifier   %s%s\n", iri.Shown(l.Locator), merged.Sayers(l.By))
 	}
 	for _, l := range t.SubjectLocators {
-		a.Printf("  locator      %s%s\n", l.Locator, merged.Sayers(l.By))
+		a.Printf("  locator      %s%s\n", iri.Shown(l.Locator), merged.Sayers(l.By))
 	}
 	if titled {
 		a.Printf("  title        %s\n", merged.OneLine(t.Title))

@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -131,7 +132,7 @@ func (a *app) printVerdict(v *client.Verdict, inRDF bool) {
 			a.Printf("… and %d more topics; --json lists the first 1,000\n", len(v.Differences)+v.More-i)
 			break
 		}
-		a.Printf("%s\n", d.TopicSI)
+		a.Printf("%s\n", iri.Shown(d.TopicSI))
 		for _, line := range d.Here {
 			a.Printf("  - %s\n", line)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -85,6 +86,10 @@ func (f *Filter) Meant() (all [][]fragment.Ref) {
 
 func (f *Filter) identity(si fragment.Ref) (*fragment.Identity, error) {
 	id, err := f.view.Identity(si)
+	if s := iri.Shown(string(si)); id == nil && err == nil && s != string(si) { // the map may have its normal form
+		si, _ = tmdm.ParseLocator(s)
+		id, err = f.view.Identity(si)
+	}
 	if id == nil {
 		id = &fragment.Identity{SubjectIdentifiers: []fragment.Ref{si}}
 	}

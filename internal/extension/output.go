@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 // Printf prints for people, unless they want to hear of errors only.
@@ -18,9 +20,12 @@ func (a *App) Printf(format string, args ...any) {
 // Print prints for programs.
 func (a *App) Print(value any) error {
 	a.Display.Clear()
-	e := json.NewEncoder(a.Command.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(value)
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Command.OutOrStdout(), "%s\n", iri.ShownInJSON(text))
+	return err
 }
 
 // Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors

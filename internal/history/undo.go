@@ -102,7 +102,7 @@ func (u *undo) keep(about, format string, args ...any) {
 func nameOf(a *fragment.Association) string {
 	players := make([]string, 0, len(a.Roles))
 	for _, p := range a.Players() {
-		players = append(players, string(p))
+		players = append(players, p.String())
 	}
 	return "the association of " + strings.Join(players, ", ")
 }
@@ -166,7 +166,7 @@ func (u *undo) record(key []byte) error {
 func (u *undo) topic(key []byte, was, then *fragment.Topic) error {
 	ref, _ := records.TopicOf(key)
 	is, err := u.now.RecordAt(key)
-	if err == nil && turns(was, then, is.Topic, fragment.SameTopic, func() { u.keep(string(ref), changedSince) }) {
+	if err == nil && turns(was, then, is.Topic, fragment.SameTopic, func() { u.keep(ref.String(), changedSince) }) {
 		u.topics[ref] = &turn[fragment.Topic]{was, is.Topic}
 	}
 	return err
@@ -201,7 +201,7 @@ func (u *undo) check() error {
 			return err
 		}
 		if why != "" {
-			u.keep(string(ref), "%s", why)
+			u.keep(ref.String(), "%s", why)
 			delete(u.topics, ref)
 		}
 	}

@@ -51,26 +51,20 @@ func split(s string) parts {
 }
 
 func (p parts) String() string {
-	var b strings.Builder
-	b.Grow(len(p.scheme) + len(p.authority) + len(p.path) + len(p.query) + len(p.fragment) + 5)
-	if p.scheme != "" {
-		b.WriteString(p.scheme)
-		b.WriteByte(':')
-	}
+	s := p.path
 	if p.hasAuthority {
-		b.WriteString("//")
-		b.WriteString(p.authority)
+		s = "//" + p.authority + s
 	}
-	b.WriteString(p.path)
+	if p.scheme != "" {
+		s = p.scheme + ":" + s
+	}
 	if p.hasQuery {
-		b.WriteByte('?')
-		b.WriteString(p.query)
+		s += "?" + p.query
 	}
 	if p.hasFragment {
-		b.WriteByte('#')
-		b.WriteString(p.fragment)
+		s += "#" + p.fragment
 	}
-	return b.String()
+	return s
 }
 
 // schemeEnd returns the index of the colon that ends the scheme of s, or 0

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -138,12 +139,10 @@ func compareQuads(a, b *Quad) int {
 	return compareTerms(&a.Object, &b.Object)
 }
 
-// BadInIRI returns the first character of a string that no IRI has (RDF 1.1 Turtle §6.5, IRIREF), if there is one.
+// BadInIRI returns the first character of a string that no IRI has, if there is one.
 func BadInIRI(s string) (bad rune, found bool) {
-	for i := range len(s) {
-		if refused[s[i]] {
-			return rune(s[i]), true
-		}
+	if i := strings.IndexAny(s, iri.Refused); i >= 0 {
+		return rune(s[i]), true
 	}
 	return 0, false
 }
@@ -165,13 +164,3 @@ func CheckLength[T string | []byte](iri T) error {
 func TooMuchMade(limit int64) string {
 	return fmt.Sprintf("namespaces and bases add more than %d bytes to the document; shorten them", limit)
 }
-
-var refused = func() (all [256]bool) {
-	for c := range byte(' ' + 1) {
-		all[c] = true
-	}
-	for _, c := range []byte("<>\"{}|^`\\") {
-		all[c] = true
-	}
-	return all
-}()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -125,10 +124,6 @@ func LastEntry(v *store.View, r *http.Request) (*store.Entry, error) {
 
 // findTopic leads from ?si= to the topic with that subject identifier.
 func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
-	si, err := identifier(r)
-	if err != nil {
-		return err
-	}
 	at, err := parseTime(r, "at")
 	if at != nil && r.URL.Query().Has("claims") {
 		err = onlyClaims()
@@ -137,7 +132,7 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.View(r, func(v *store.View) error {
-		ref, err := known(v, si, at != nil)
+		ref, err := Find(v, r, at != nil)
 		if err != nil {
 			return err
 		}
@@ -153,24 +148,6 @@ func (s *Server) findTopic(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	})
-}
-
-// known returns the TopicSI of the topic with a subject identifier, or with former set also that of one which was known
-// by it.
-func known(v *store.View, si fragment.Ref, former bool) (fragment.Ref, error) {
-	t, err := v.Source().Topic(si)
-	if err != nil {
-		return "", err
-	}
-	if former && (t == nil || t.TopicSI() != si) {
-		if last, err := v.LastOf(si); err != nil || last != nil {
-			return si, err
-		}
-	}
-	if t == nil {
-		return "", web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
-	}
-	return t.TopicSI(), nil
 }
 
 // version is what an entry of the log says of a topic.

@@ -43,8 +43,8 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.View(r, func(v *store.View) error {
-		if q.TopicSI != "" {
-			if q.TopicSI, err = known(v, q.TopicSI, true); err != nil {
+		if r.URL.Query().Has("si") {
+			if q.TopicSI, err = Find(v, r, true); err != nil {
 				return err
 			}
 		}
@@ -58,11 +58,6 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 
 func parseHistory(r *http.Request) (q history.Query, err error) {
 	query := r.URL.Query()
-	if query.Has("si") {
-		if q.TopicSI, err = identifier(r); err != nil {
-			return q, err
-		}
-	}
 	since, err := parseTimes(r, "since")
 	if err != nil {
 		return q, err

@@ -147,7 +147,7 @@ func TestErrorsAreInTheFormThatIsAskedFor(t *testing.T) {
 		for _, c := range []struct {
 			status       int
 			method, path string
-		}{{404, "GET", "/nothing"}, {404, "GET", "/topicmaps/none"}, {405, "DELETE", "/topicmaps"}, {400, "GET", "/topicmaps/none/topics?si=%zz"}} {
+		}{{404, "GET", "/nothing"}, {404, "GET", "/topicmaps/none"}, {405, "DELETE", "/topicmaps"}, {400, "GET", "/topicmaps/none/topics?at=x"}} {
 			a := n.Do(c.method, c.path, nil, "Accept", accept)
 			assert.Equal(t, c.status, a.StatusCode, c.path)
 			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"))

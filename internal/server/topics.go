@@ -20,18 +20,21 @@ import (
 // postTopics publishes what an XTM document says of some topics. The others stay
 // as they are.
 func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
-	var named []fragment.Ref
-	for _, si := range r.URL.Query()["topic"] {
-		normal, err := iri.Normalize(si)
-		if err != nil {
-			return web.Problemf(http.StatusBadRequest, "?topic=%s is no subject identifier: %s", si, err)
-		}
-		named = append(named, fragment.Ref(normal))
-	}
 	return s.publish(w, r, publish.Publication{
 		Read: s.bodyOf(w, r),
 		Decide: func(ctx context.Context, c store.Collection, prior merge.State, tm *tmdm.TopicMap) (*fragment.Change,
 			error) {
+			var named []fragment.Ref
+			for _, given := range r.URL.Query()["topic"] {
+				meant, err := tmdm.Named(given)
+				if err != nil {
+					return nil, web.Problemf(http.StatusBadRequest, "?topic=%s is no subject identifier: %s", given, err)
+				}
+				if tm.TopicBySubjectIdentifier(meant[0]) == nil {
+					meant = meant[len(meant)-1:]
+				}
+				named = append(named, meant[0])
+			}
 			return fragment.Replace(ctx, prior, tm, c.SP, named...)
 		},
 	})
@@ -65,10 +68,11 @@ func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 		}})
 }
 
-// identifier returns the subject identifier ?si= of a request.
-func identifier(r *http.Request) (fragment.Ref, error) {
-	given := r.URL.Query().Get("si")
-	si, err := iri.Normalize(given)
+// Find returns the TopicSI of the topic that ?si= of a request means, or with former set that of one which was known by
+// it.
+func Find(v *store.View, r *http.Request, former bool) (fragment.Ref, error) {
+	given := strings.Trim(r.URL.Query().Get("si"), " ")
+	meant, err := tmdm.Named(given)
 	switch {
 	case given == "":
 		return "", web.Problemf(http.StatusBadRequest,
@@ -77,24 +81,28 @@ func identifier(r *http.Request) (fragment.Ref, error) {
 		return "", web.Problemf(http.StatusBadRequest,
 			"%.200q is no subject identifier of a topic: write an absolute IRI, as in http://psi.example.org/topic", given)
 	}
-	return fragment.Ref(si), nil
+	for _, si := range meant {
+		t, err := v.Source().Topic(si)
+		if err != nil {
+			return "", err
+		}
+		if former && (t == nil || t.TopicSI() != si) {
+			if last, err := v.LastOf(si); err != nil || last != nil {
+				return si, err
+			}
+		}
+		if t != nil {
+			return t.TopicSI(), nil
+		}
+	}
+	return "", web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, given)
 }
 
 // deleteTopicBySI deletes the topic that has the subject identifier ?si=.
 func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
-	si, err := identifier(r)
-	if err != nil {
-		return err
-	}
-	err = s.View(r, func(v *store.View) error {
-		t, err := v.Source().Topic(si)
-		if t != nil || err != nil {
-			return err
-		}
-		last, err := v.Last(fragment.Key(si))
-		if err == nil && last == nil {
-			err = web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, si)
-		}
+	var si fragment.Ref
+	err := s.View(r, func(v *store.View) (err error) {
+		si, err = Find(v, r, true)
 		return err
 	})
 	if err != nil {
@@ -138,10 +146,6 @@ func (s *Server) revert(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
-	si, err := identifier(r)
-	if err != nil {
-		return err
-	}
 	to, err := parseTime(r, "to")
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 	var ref fragment.Ref
 	var was *fragment.Fragment
 	err = s.View(r, func(v *store.View) (err error) {
-		if ref, err = known(v, si, true); err != nil {
+		if ref, err = Find(v, r, true); err != nil {
 			return err
 		}
 		m, err := history.Asked(v, *to, s.Now())
@@ -162,7 +166,7 @@ func (s *Server) revertTopic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.publish(w, r, publish.Publication{
-		Note: clip("Reverts "+string(ref)+" to "+feeds.FormatTime(*to), publish.MaxNote),
+		Note: clip("Reverts "+ref.String()+" to "+feeds.FormatTime(*to), publish.MaxNote),
 		Decide: func(ctx context.Context, c store.Collection, prior merge.State, _ *tmdm.TopicMap) (*fragment.Change, error) {
 			return history.Back(ctx, c.SP, prior, ref, was)
 		},

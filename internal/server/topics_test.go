@@ -43,6 +43,7 @@ func TestSubjectIdentifiersLeadToTheTopic(t *testing.T) {
 		assert.Contains(t, string(a.Bytes), "an absolute IRI")
 	}
 	assert.Equal(t, http.StatusNotFound, n.find("towns", "http://psi.example.org/bergen").StatusCode)
+	assert.Equal(t, http.StatusNotFound, n.find("towns", "http://psi.example.org/%62ergen").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.find("none", "http://psi.example.org/oslo").StatusCode)
 }
 

@@ -6,7 +6,6 @@ package words
 import (
 	"cmp"
 	"embed"
-	"encoding/hex"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,6 +16,8 @@ import (
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
+
+	"github.com/tmshare/tmshare/internal/iri"
 )
 
 //go:embed en.txt de.txt
@@ -150,34 +151,30 @@ func Short(iri string) string {
 }
 
 // ShortIn returns what [Short] does in the language with a tag, and the tag of another language that it is a word of.
-func ShortIn(tag, iri string) (short, lang string) {
-	name := prefixed(iri)
-	if word, lang := wordOf(tag, iri, name); word != "" {
+func ShortIn(tag, locator string) (short, lang string) {
+	locator = iri.Shown(locator)
+	name := prefixed(locator)
+	if word, lang := wordOf(tag, locator, name); word != "" {
 		return word, lang
 	}
-	return cmp.Or(name, unknown(iri)), ""
+	return cmp.Or(name, unknown(locator)), ""
 }
 
 // unknown returns what stands for an IRI that has neither a word nor a prefix.
-func unknown(iri string) string {
-	if rest, ok := strings.CutPrefix(iri, own); ok {
+func unknown(locator string) string {
+	if rest, ok := strings.CutPrefix(locator, iri.Own); ok {
 		kind, local, _ := strings.Cut(rest, "/")
 		switch kind {
 		case "language":
 			return local
 		case "datatype":
 			return "xsd:" + local
-		case "iri", "locator":
-			if decoded, err := hex.DecodeString(local); err == nil && utf8.Valid(decoded) &&
-				!strings.HasPrefix(string(decoded), own) {
-				return Short(string(decoded))
-			}
 		}
 	}
-	if IsOpaque(iri) {
+	if IsOpaque(locator) {
 		return Unnamed
 	}
-	return readable(iri)
+	return readable(locator)
 }
 
 // IsText reports whether a datatype says nothing beside a value: that it is text, or text in the language of its scope.
@@ -188,28 +185,25 @@ func IsText(datatype string) bool {
 
 // Titled returns an identifier and the title of what it names, for a line of a command. An identifier that says nothing
 // is left out.
-func Titled(iri, title string) string {
+func Titled(locator, title string) string {
 	switch {
-	case IsOpaque(iri) && (title == "" || title == iri || title == Unnamed):
+	case IsOpaque(locator) && (title == "" || title == locator || title == Unnamed):
 		return Unnamed
-	case IsOpaque(iri):
+	case IsOpaque(locator):
 		return strconv.Quote(title)
-	case title == "" || title == iri:
-		return iri
+	case title == "" || iri.Shown(title) == iri.Shown(locator):
+		return iri.Shown(locator)
 	}
-	return iri + " " + strconv.Quote(title)
+	return iri.Shown(locator) + " " + strconv.Quote(title)
 }
-
-// own begins the identifiers that the project makes (docs/rdf.md).
-const own = "https://github.com/tmshare/tmshare/ns/1/"
 
 // IsOpaque reports whether an IRI says nothing of what it names: that of a blank node (RDF 1.1 Concepts §3.5, Replacing
 // Blank Nodes with IRIs), or one that was made for a topic without identifiers.
-func IsOpaque(iri string) bool {
-	if local, ok := strings.CutPrefix(iri, own); ok {
+func IsOpaque(locator string) bool {
+	if local, ok := strings.CutPrefix(locator, iri.Own); ok {
 		return strings.HasPrefix(local, "unidentified/") || strings.HasPrefix(local, "unnamed/")
 	}
-	_, local, ok := strings.Cut(iri, "/.well-known/genid/")
+	_, local, ok := strings.Cut(locator, iri.Genid)
 	return ok && local != "" && !strings.Contains(local, "/")
 }
 
@@ -226,7 +220,7 @@ func prefixed(iri string) string {
 }
 
 // LanguageNamespace is what the identifiers of languages begin with in topic maps that are made of RDF (docs/rdf.md).
-const LanguageNamespace = own + "language/"
+const LanguageNamespace = iri.Own + "language/"
 
 // LanguageNamespaces are what widely used identifiers of languages begin with. The rest is a tag (BCP 47), or a code of
 // ISO 639.

@@ -1,15 +1,18 @@
 package words
 
 import (
-	"encoding/hex"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/iri"
+
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
 )
+
+const own = iri.Own
 
 func TestWordsOfTermsAndLanguages(t *testing.T) {
 	for iri, want := range map[string]string{
@@ -50,7 +53,7 @@ func TestWordsOfTermsAndLanguages(t *testing.T) {
 }
 
 func TestShortIsReadable(t *testing.T) {
-	kept := func(iri string) string { return own + "iri/" + hex.EncodeToString([]byte(iri)) }
+	kept := iri.KeepApart
 	for iri, want := range map[string]string{
 		"http://www.w3.org/2004/02/skos/core#prefLabel":                                "preferred label",
 		"http://www.w3.org/2004/02/skos/core#nosuch":                                   "skos:nosuch",

@@ -269,21 +269,25 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 // the topic with the subject identifier si: that of the local source if it has
 // the topic, else that of the first other source.
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
-	l, err := tmdm.ParseLocator(si)
+	meant, err := tmdm.Named(si)
 	if err != nil {
 		return "", fmt.Errorf("%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic",
 			si, err)
 	}
-	best := l
+	best, found := meant[len(meant)-1], false
 	err = s.Store.ReadParts(ctx, func(parts []store.Part) error {
-		found := false
-		for _, p := range parts {
-			t, err := p.Source.Topic(l)
-			if err != nil {
-				return err
+		for _, l := range meant {
+			for _, p := range parts {
+				t, err := p.Source.Topic(l)
+				if err != nil {
+					return err
+				}
+				if t != nil && (isLocal(p) || !found) {
+					best, found = t.TopicSI(), true
+				}
 			}
-			if t != nil && (isLocal(p) || !found) {
-				best, found = t.TopicSI(), true
+			if found {
+				break
 			}
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -149,7 +150,7 @@ type ClaimedRole struct {
 // the sources that say each thing of it. Its instances are left out unless they
 // are asked for: a class may have many. Topics have their titles for a reader of some languages, the best first.
 func (v View) Topic(ctx context.Context, si string, instances bool, languages ...string) (*Topic, error) {
-	l, err := tmdm.ParseLocator(si)
+	meant, err := tmdm.Named(si)
 	if err != nil {
 		return nil, fmt.Errorf(
 			"%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by "+
@@ -158,13 +159,20 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 	var t *Topic
 	err = v.Parts(ctx, false, nil, func(parts []merge.Part, all []store.Part) error {
 		view, languages := merge.NewView(ctx, parts...), Languages(languages, all)
-		claims, err := view.Claims(l, instances)
-		if err != nil {
-			return err
-		}
-		rejected, err := rejectedOf(view, l, instances)
-		if err != nil {
-			return err
+		var l tmdm.Locator
+		var claims *merge.Claims
+		var rejected []Rejected
+		for _, l = range meant {
+			var err error
+			if claims, err = view.Claims(l, instances); err != nil {
+				return err
+			}
+			if rejected, err = rejectedOf(view, l, instances); err != nil {
+				return err
+			}
+			if claims != nil || len(rejected) > 0 {
+				break
+			}
 		}
 		if claims == nil && len(rejected) == 0 {
 			return fmt.Errorf("no source says anything of %s; \"find\" finds topics by name", si)
@@ -174,7 +182,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 		}
 		t = topicView(claims, view.Parts())
 		t.Rejected = rejected
-		t.Title = t.TopicSI
+		t.Title = iri.Shown(t.TopicSI)
 		if record, err := view.Topic(l); err != nil {
 			return err
 		} else if record != nil {

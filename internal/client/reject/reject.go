@@ -83,7 +83,7 @@ func read(ctx context.Context, from *store.DB, n Named, f func(store.Part, *matc
 			parts = append(parts, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
 		}
 		m := &matcher{view: merge.NewView(ctx, parts...)}
-		if err := m.take(n); err != nil {
+		if err := m.take(n, all); err != nil {
 			return err
 		}
 		for _, p := range all {
@@ -103,32 +103,41 @@ type matcher struct {
 	view *merge.View
 	err  error // of the view
 
-	kind                rejections.Kind
-	topic, given        fragment.Ref // given: the identifier by which the topic was named
-	value, of, datatype string
-	typ                 fragment.Ref
-	scope               []fragment.Ref
-	roles               []rejections.Role
-	identifiers         []tmdm.Locator // of the topic, or of the player whose associations are read
+	kind         rejections.Kind
+	topic, given fragment.Ref // given: the identifier by which the topic was named
+	value, of    string
+	datatypes    []tmdm.Locator // that one may be; none: any
+	typ          fragment.Ref
+	scope        []fragment.Ref
+	roles        []rejections.Role
+	identifiers  []tmdm.Locator // of the topic, or of the player whose associations are read
 }
 
-func (m *matcher) take(n Named) (err error) {
+func (m *matcher) take(n Named, sources []store.Part) (err error) {
 	m.kind, m.value, m.of = n.Kind, n.Value, n.Of
-	named := func(s string) fragment.Ref {
-		l, bad := tmdm.ParseLocator(s)
+	meant := func(s string) []tmdm.Locator {
+		all, bad := tmdm.Named(s)
 		if bad != nil && err == nil {
 			err = fmt.Errorf("%q is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", s, bad)
 		}
-		return l
+		return all
 	}
-	if n.Kind == rejections.Identifier || n.Kind == rejections.Locator {
+	named := func(s string) (ref fragment.Ref) {
+		for _, ref = range meant(s) {
+			for _, p := range sources { // with what is rejected
+				t, bad := p.All.Topic(ref)
+				if err = first(err, bad); t != nil {
+					return ref
+				}
+			}
+		}
+		return ref
+	}
+	if n.Kind == rejections.Identifier || n.Kind == rejections.Locator || n.Datatype == tmdm.XSDAnyURI {
 		m.value = string(named(n.Value))
 	}
 	if n.Datatype != "" {
-		m.datatype = string(named(n.Datatype))
-	}
-	if m.datatype == tmdm.XSDAnyURI {
-		m.value = string(named(n.Value))
+		m.datatypes = meant(n.Datatype)
 	}
 	if n.Type != "" {
 		m.typ = m.resolve(named(n.Type))
@@ -164,9 +173,9 @@ func joined(all []tmdm.Locator) string {
 	if len(all) == 0 {
 		return "it has none"
 	}
-	list := string(all[0])
+	list := all[0].String()
 	for _, l := range all[1:] {
-		list += ", " + string(l)
+		list += ", " + l.String()
 	}
 	return list
 }
@@ -304,6 +313,7 @@ func (m *matcher) matches(c *rejections.Claim) bool {
 	if c.Kind == rejections.Identifier || c.Kind == rejections.Locator {
 		return true
 	}
-	return (m.typ == "" || m.resolve(c.Type) == m.typ) && (m.datatype == "" || c.Datatype == m.datatype) &&
+	return (m.typ == "" || m.resolve(c.Type) == m.typ) &&
+		(m.datatypes == nil || slices.Contains(m.datatypes, tmdm.Locator(c.Datatype))) &&
 		slices.Equal(m.resolved(c.Scope), m.scope)
 }

@@ -110,9 +110,11 @@ func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong,
 	}
 	o.Value, o.Datatype = r.Value, tmdm.XSDString
 	if r.Datatype != "" {
-		if o.Datatype, err = iri.Normalize(r.Datatype); err != nil {
+		datatype, err := asWritten(r.Datatype, a.inRDF)
+		if err != nil {
 			return o, wrong{Kind: "datatype", Text: r.Datatype, Field: "datatype"}, nil
 		}
+		o.Datatype = string(datatype)
 	}
 	if o.Datatype == tmdm.XSDAnyURI { // records have the normal form
 		if o.Value, err = iri.Normalize(r.Value); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/titles"
 	terms "github.com/tmshare/tmshare/internal/words"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // The limits of a search for what a person calls a topic.
@@ -25,14 +26,33 @@ const (
 // no other topic has.
 func (a *applying) ref(text string) (fragment.Ref, wrong, error) {
 	text = strings.TrimSpace(text)
-	normal, err := iri.Normalize(text)
-	switch {
-	case err != nil:
+	if _, err := tmdm.Named(text); err != nil {
 		return a.called(text)
-	case len(normal) > fragment.MaxLocator:
-		return "", wrong{Kind: "identifier", Text: text}, nil
 	}
-	return a.identified(fragment.Ref(normal))
+	return a.meant(text)
+}
+
+// meant returns the reference to the topic that a person means by an IRI.
+func (a *applying) meant(text string) (fragment.Ref, wrong, error) {
+	si, t, err := fragment.Find(a.prior, text)
+	if t == nil && err == nil {
+		si, err = asWritten(text, a.inRDF)
+	}
+	if len(si) > fragment.MaxLocator {
+		return "", wrong{Kind: "identifier", Text: text}, err
+	}
+	ref, w, failed := a.identified(si)
+	return ref, w, cmp.Or(err, failed)
+}
+
+// asWritten returns the locator of an IRI that a person writes and no topic has: as it stands in a map that is RDF, and
+// else its normal form.
+func asWritten(text string, inRDF bool) (fragment.Ref, error) {
+	meant, err := tmdm.Named(text)
+	if err != nil || inRDF {
+		return append(meant, "")[0], err
+	}
+	return meant[len(meant)-1], nil
 }
 
 // identified returns the reference to the topic with a subject identifier. One that is not there yet becomes a new one.
@@ -114,8 +134,8 @@ func relationsCalled(in *texts.Language, text string) (all []string) {
 // language returns the theme of a language that a person has given by its tag (BCP 47) or its name: the one of the
 // identifiers of that language which the map has.
 func (a *applying) language(text string) (fragment.Ref, wrong, error) {
-	if normal, err := iri.Normalize(text); err == nil {
-		return a.identified(fragment.Ref(normal))
+	if _, err := tmdm.Named(text); err == nil {
+		return a.meant(text)
 	}
 	tag, err := titles.ParseLanguage(text)
 	if known := terms.LanguageCalled(text); known != "" {
@@ -150,7 +170,7 @@ func themesOf(scope []fragment.Ref) (of themes) {
 	var others []fragment.Ref
 	for _, theme := range scope {
 		if _, ok := titles.LanguageOf(theme); ok && of.Language == "" {
-			of.Language = string(theme)
+			of.Language = theme.String()
 			continue
 		}
 		others = append(others, theme)

@@ -27,15 +27,15 @@ func (d *draft) beneath(v *store.View, key string) error {
 			return err
 		}
 		class, _, _ := a.TypeInstance()
-		d.Types = append(d.Types, typeRow{Type: string(class)})
+		d.Types = append(d.Types, typeRow{Type: class.String()})
 	}
 	if !slices.ContainsFunc(d.Types, func(r typeRow) bool { return r.Type == texts.SKOS+"Concept" }) {
 		d.Types = nil
 		return nil
 	}
 	related := func(property, object fragment.Ref) {
-		d.Associations = append(d.Associations, associationRow{Type: string(property), Role: string(fragment.RDFSubject),
-			Others: []roleRow{{string(fragment.RDFObject), string(object)}}})
+		d.Associations = append(d.Associations, associationRow{Type: property.String(), Role: string(fragment.RDFSubject),
+			Others: []roleRow{{string(fragment.RDFObject), object.String()}}})
 	}
 	related(texts.SKOS+"broader", broader.TopicSI())
 	for a, err := range v.Source().AssociationsOf(broader.TopicSI(), fragment.AsPlayer) {

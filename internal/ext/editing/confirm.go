@@ -169,7 +169,7 @@ func (of *confirmation) refused(err error) bool {
 		of.Kept = conflict.Kept[:min(len(conflict.Kept), mostKept)]
 		of.MoreKept = len(conflict.Kept) - len(of.Kept)
 	case errors.As(err, &moved):
-		of.Moved = string(moved.Topic)
+		of.Moved = moved.Topic.String()
 	default:
 		return false
 	}

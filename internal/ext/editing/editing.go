@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/extension"
-	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -232,11 +231,11 @@ func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
 	if d.Identifier == "" {
 		d.Identifier = c.SP + "topic/" + uuid.NewString()
 	}
-	normal, err := iri.Normalize(d.Identifier)
-	if err != nil || len(normal) > fragment.MaxLocator {
+	si, err := asWritten(d.Identifier, c.InRDF())
+	if err != nil || len(si) > fragment.MaxLocator {
 		return "", wrong{Kind: "identifier", Text: d.Identifier}
 	}
-	return fragment.Ref(normal), wrong{}
+	return si, wrong{}
 }
 
 // again answers with the form of the topic as it is now, with what a draft has changed in it.

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -121,7 +122,7 @@ func inWords(
 	entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
-	said := topicChange{Title: layout.Cut(entry.Title), SI: string(self), Kind: history.Updated}
+	said := topicChange{Title: layout.Cut(iri.Shown(entry.Title)), SI: self.String(), Kind: history.Updated}
 	called, err := name(self)
 	if err != nil {
 		return said, err

@@ -2,6 +2,7 @@ package editing
 
 import (
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -144,7 +145,7 @@ func usualType(v *store.View) (fragment.Ref, error) {
 // rowOfName and rowOfOccurrence return rows that say what there is.
 
 func rowOfName(self, usual fragment.Ref, n *fragment.Name) nameRow {
-	r := nameRow{row: row{Is: nameIs(self, n)}, Value: n.Value, Type: string(n.Type), themes: themesOf(n.Scope)}
+	r := nameRow{row: row{Is: nameIs(self, n)}, Value: n.Value, Type: n.Type.String(), themes: themesOf(n.Scope)}
 	if n.Type == usual {
 		r.Type = ""
 	}
@@ -152,8 +153,8 @@ func rowOfName(self, usual fragment.Ref, n *fragment.Name) nameRow {
 }
 
 func rowOfOccurrence(self fragment.Ref, o *fragment.Occurrence) occurrenceRow {
-	r := occurrenceRow{row: row{Is: occurrenceIs(self, o)}, Value: o.Value, Type: string(o.Type), Datatype: o.Datatype,
-		themes: themesOf(o.Scope)}
+	r := occurrenceRow{row: row{Is: occurrenceIs(self, o)}, Value: o.Value, Type: o.Type.String(),
+		Datatype: iri.Shown(o.Datatype), themes: themesOf(o.Scope)}
 	if o.Datatype == tmdm.XSDString {
 		r.Datatype = ""
 	}
@@ -163,7 +164,7 @@ func rowOfOccurrence(self fragment.Ref, o *fragment.Occurrence) occurrenceRow {
 func linesOf(refs []fragment.Ref) string {
 	all := make([]string, len(refs))
 	for i, ref := range refs {
-		all[i] = string(ref)
+		all[i] = ref.String()
 	}
 	return strings.Join(all, "\n")
 }
@@ -275,16 +276,12 @@ func (d *decorator) names(r *row, fields ...string) error {
 	}
 	for _, text := range fields {
 		for line := range strings.SplitSeq(text, "\n") {
-			normal, err := iri.Normalize(line)
-			if err != nil {
+			_, t, err := fragment.Find(d.v.Source(), line)
+			if failed := (*iri.Error)(nil); t == nil && (err == nil || errors.As(err, &failed)) {
 				continue
 			}
-			t, err := d.v.Source().Topic(fragment.Ref(normal))
 			if err != nil {
 				return err
-			}
-			if t == nil {
-				continue
 			}
 			if err := d.propose(t.TopicSI()); err != nil {
 				return err
@@ -298,7 +295,7 @@ func (d *decorator) names(r *row, fields ...string) error {
 		if err != nil {
 			return err
 		}
-		l.Whole = string(ref)
+		l.Whole = ref.String()
 		r.Wrong.Meant = append(r.Wrong.Meant, l)
 	}
 	return nil
@@ -370,7 +367,7 @@ func (d *decorator) decorate(of *draft) error {
 		}
 		if a != nil {
 			class, _, _ := a.TypeInstance()
-			r.Type = string(class)
+			r.Type = class.String()
 		}
 		if err := d.names(&r.row, r.Type); err != nil {
 			return err

@@ -76,8 +76,8 @@ func (p *Pages) linkTo(in *texts.Language, v *store.View, e *store.Entry) (l lin
 // unnamed gives a link the title of a topic that has no name now: what it says, or the readable part of its identifier.
 func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 	if !words.IsOpaque(string(ref)) {
-		if l.Title, l.Lang = layout.Short(d.in, string(ref)); l.Title != string(ref) {
-			l.Whole = layout.Cut(string(ref))
+		if l.Title, l.Lang = layout.Short(d.in, string(ref)); l.Title != ref.String() {
+			l.Whole = layout.Cut(ref.String())
 		}
 		return nil
 	}

@@ -1,14 +1,14 @@
 package pages
 
 import (
-	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/inputs"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
@@ -76,17 +76,12 @@ func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) err
 // Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a
 // time.
 func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	si := identifier(r.URL.Query().Get("si"))
-	t, err := v.Source().Topic(si)
+	si, err := server.Find(v, r, false)
+	if missing := (*web.Problem)(nil); errors.As(err, &missing) {
+		si, err = server.Find(v, r, true) // one that is gone, which its page says
+	}
 	if err != nil {
 		return err
-	}
-	if t != nil {
-		si = t.TopicSI()
-	} else if last, err := v.LastOf(si); err != nil || last == nil { // else it is gone, which its page says
-		return cmp.Or(err,
-			error(web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name,
-				layout.Cut(string(si)))))
 	}
 	to := p.URLs.Topic(&v.Collection, si) + Ending
 	if at := r.URL.Query().Get("at"); at != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
@@ -182,25 +183,25 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 // identified returns the TopicSI of the topic that has the identifier which a request looks for, or had it, "" where
 // there is none.
 func identified(v *store.View, a asking) (fragment.Ref, error) {
-	l := a.query.Locator
-	if l == "" || a.after != "" {
+	if a.after != "" {
 		return "", nil
 	}
-	t, err := v.Source().Topic(l)
-	if t == nil && err == nil {
-		t, err = v.Source().TopicBySubjectLocator(l)
+	for _, l := range a.query.Locators {
+		t, err := v.Source().Topic(l)
+		if t == nil && err == nil {
+			t, err = v.Source().TopicBySubjectLocator(l)
+		}
+		if err != nil {
+			return "", err
+		}
+		if t != nil {
+			return t.TopicSI(), nil
+		}
+		if last, err := v.LastOf(l); last != nil || err != nil {
+			return l, err
+		}
 	}
-	if err != nil {
-		return "", err
-	}
-	if t != nil {
-		return t.TopicSI(), nil
-	}
-	last, err := v.LastOf(l)
-	if last == nil || err != nil {
-		return "", err
-	}
-	return l, nil
+	return "", nil
 }
 
 func (d *describer) hit(found *words.Hit) (h hit, err error) {
@@ -213,7 +214,7 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 		return h, err
 	}
 	if text.Value != title {
-		h.Match, h.Kind = valueOf(text.Value, text.Scope), text.Kind.String()
+		h.Match, h.Kind = valueOf(iri.Shown(text.Value), text.Scope), text.Kind.String()
 	}
 	if text.Type != "" && text.Type != tmdm.PSIDefaultNameType {
 		l, err := d.link(text.Type)

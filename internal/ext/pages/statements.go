@@ -5,6 +5,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
@@ -52,15 +53,15 @@ func Statements(in *texts.Language, list []mapdiff.Statement,
 				said = append(said, piece{Text: "…"})
 				break
 			}
-			p := piece{Text: layout.Cut(part.Text)}
+			p := piece{Text: layout.Cut(iri.Shown(part.Text))}
 			switch part.Kind {
 			case mapdiff.Words:
 				p.Text = in.Phrase(p.Text)
 			case mapdiff.Value:
-				p.Value = true
+				p.Text, p.Value = layout.Cut(part.Text), true
 			case mapdiff.Datatype:
 				p.Text, p.Lang = layout.Short(in, part.Text)
-				p.Whole = layout.Cut(part.Text)
+				p.Whole = layout.Cut(iri.Shown(part.Text))
 			case mapdiff.Topic:
 				if part.Identifier == "" {
 					break
@@ -71,7 +72,7 @@ func Statements(in *texts.Language, list []mapdiff.Statement,
 				}
 				p.Text, p.URL, p.Lang = l.Title, l.URL, l.Lang
 				if !words.IsOpaque(string(part.Identifier)) {
-					p.Whole = layout.Cut(string(part.Identifier))
+					p.Whole = layout.Cut(part.Identifier.String())
 				}
 			}
 			if l, ok := titles.LanguageOf(part.Identifier); ok && part.Kind == mapdiff.Topic {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/words"
@@ -15,6 +14,7 @@ func addressOf(locator string) address {
 	if words.IsOpaque(locator) {
 		return address{}
 	}
+	locator = iri.Shown(locator)
 	if len(locator) > layout.Longest {
 		return address{Locator: layout.Cut(locator)}
 	}
@@ -22,14 +22,6 @@ func addressOf(locator string) address {
 		return address{locator, iri.Escape(locator)}
 	}
 	return address{Locator: locator}
-}
-
-// identifier normalises what a person has written for a subject identifier.
-func identifier(text string) fragment.Ref {
-	if normal, err := iri.Normalize(strings.TrimSpace(text)); err == nil {
-		return fragment.Ref(normal)
-	}
-	return fragment.Ref(text)
 }
 
 // forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what

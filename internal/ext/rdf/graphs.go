@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -58,22 +59,21 @@ func mapOf(tm *tmdm.TopicMap, o xtm.Options) (*fragment.Map, error) {
 // named returns the topic that a resource is, by its IRI as it stands in the document: a feed may have it in normal
 // form.
 func named(m *fragment.Map, resource string) (fragment.Ref, error) {
-	for _, ref := range []fragment.Ref{fragment.Ref(resource), mapping.TopicOf(resource)} {
-		if t, err := m.Topic(ref); t != nil || err != nil {
-			return ref, err
-		}
+	ref, known, err := fragment.Find(m, resource)
+	if known != nil || err != nil {
+		return ref, err
 	}
 	for t, err := range m.Topics() {
 		if err != nil {
 			return "", err
 		}
 		for _, l := range t.SubjectIdentifiers {
-			if normal, err := tmdm.ParseLocator(mapping.ResourceOf(l)); err == nil && normal == fragment.Ref(resource) {
+			if normal, err := tmdm.ParseLocator(iri.FromLocator(string(l))); err == nil && normal == ref {
 				return l, nil
 			}
 		}
 	}
-	return mapping.TopicOf(resource), nil
+	return ref, nil
 }
 
 // statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none

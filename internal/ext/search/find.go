@@ -49,7 +49,7 @@ func find(
 	ctx context.Context, v merged.View, text string, limit int, sources []string, languages titles.Languages,
 ) (all *found, err error) {
 	q := words.Parse(text)
-	if len(q.Words) == 0 && q.Locator == "" {
+	if len(q.Words) == 0 && q.Locators == nil {
 		return nil, fmt.Errorf("%q has no word: write letters or digits of a name", text)
 	}
 	all = &found{Results: []result{}}
@@ -123,7 +123,7 @@ func resultOf(
 		match, ok = q.Match(label)
 	}
 	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
-		if !ok && q.Locator != "" && strings.HasPrefix(string(l), string(q.Locator)) {
+		if !ok && q.Begins(l) {
 			match, ok = words.ByIdentifier(l), true
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -118,7 +119,7 @@ func (all *found) print(printf func(format string, args ...any)) {
 		switch {
 		case terms.IsOpaque(r.Value):
 		case r.Value != r.Title || len(r.Scope) > 0:
-			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(r.Value), merged.Themes(r.Scope, terms.Short), said)
+			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(iri.Shown(r.Value)), merged.Themes(r.Scope, terms.Short), said)
 		case said != "":
 			printf("  %s\n", strings.TrimSpace(said))
 		}

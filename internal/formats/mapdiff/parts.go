@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -45,7 +46,7 @@ func (w writer) statements(of []said) (all []Statement) {
 		parts := w.parts(s.text)
 		var text strings.Builder
 		for i, p := range parts {
-			text.WriteString(p.Text)
+			text.WriteString(iri.Shown(p.Text))
 			if p.Kind == Value {
 				if value, err := strconv.Unquote(p.Text); err == nil {
 					parts[i].Text = value
@@ -70,13 +71,13 @@ func Call(list []Statement, call func(tmdm.Locator) (string, error)) (called []S
 				if err != nil {
 					return nil, err
 				}
-				text.WriteString(cmp.Or(name, p.Text))
+				text.WriteString(cmp.Or(name, iri.Shown(p.Text)))
 			case p.Kind == Value:
 				text.WriteString(strconv.Quote(p.Text))
 			case p.Kind == Datatype:
 				text.WriteString(words.Short(p.Text))
 			default:
-				text.WriteString(p.Text)
+				text.WriteString(iri.Shown(p.Text))
 			}
 		}
 		if s.Kind != SubjectIdentifier || !words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {

@@ -206,10 +206,8 @@ func divide(iri string) (space, local string, err error) {
 }
 
 func writable(text string) error {
-	for _, r := range text {
-		if !scan.IsChar(r) {
-			return fmt.Errorf("XML cannot have the character %q: choose Turtle or N-Triples", r)
-		}
+	if bad, found := scan.Uncarried(text); found {
+		return fmt.Errorf("XML cannot have the character %q: choose Turtle or N-Triples", bad)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func heldBack(e *losses.TooManyError) *Problem {
 		Renumbered: e.Renumbered,
 	}
 	for _, l := range e.First {
-		of.Losses = append(of.Losses, Loss{string(l.TopicSI), l.Title, string(l.Kind)})
+		of.Losses = append(of.Losses, Loss{l.TopicSI.String(), l.Title, string(l.Kind)})
 	}
 	p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %s", e,
 		MaxDeleteHeader, of.MaxDelete)

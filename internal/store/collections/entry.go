@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/rendered"
@@ -270,7 +271,7 @@ const maxLabel = 200
 
 // Named reports whether the title of an entry is a name.
 func (e *Entry) Named() bool {
-	return strings.TrimSpace(e.Title) != "" && e.Title != string(e.TopicSI)
+	return strings.TrimSpace(e.Title) != "" && iri.Shown(e.Title) != e.TopicSI.String()
 }
 
 // Label returns something to show for an entry, whatever the topic is called.

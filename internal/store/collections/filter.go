@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -30,17 +31,19 @@ func (f *Filter) Equal(g *Filter) bool {
 		slices.Equal(f.Scope, g.Scope)
 }
 
-// Normalize puts the identifiers into normal form and in order. Nothing else may be given.
+// Normalize puts the identifiers in order, as IRIs are in RDF: those in normal form stay so. Nothing else may be given.
 func (f *Filter) Normalize() error {
 	for _, refs := range []*[]fragment.Ref{&f.Types, &f.AssociationTypes, &f.Scope} {
 		*refs = slices.Clone(*refs)
 		for i, ref := range *refs {
-			si, err := tmdm.ParseLocator(string(ref))
+			meant, err := tmdm.Named(string(ref))
 			if err != nil {
 				return fmt.Errorf(
 					"the filter has %q, which is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", ref, err)
 			}
-			(*refs)[i] = si
+			if iri.Shown(string(ref)) == string(ref) {
+				(*refs)[i] = meant[0]
+			}
 		}
 		slices.Sort(*refs)
 		*refs = slices.Compact(*refs)

@@ -224,13 +224,13 @@ func OfTopic(t *fragment.Topic) iter.Seq[Claim] {
 func (c *Claim) String() string {
 	scope := ""
 	for _, theme := range c.Scope {
-		scope += " @ " + string(theme)
+		scope += " @ " + theme.String()
 	}
 	switch c.Kind {
 	case Name:
 		typ := ""
 		if c.Type != tmdm.PSIDefaultNameType {
-			typ = " : " + string(c.Type)
+			typ = " : " + c.Type.String()
 		}
 		return fmt.Sprintf("name %q%s%s", short(c.Value), typ, scope)
 	case Variant:
@@ -243,11 +243,11 @@ func (c *Claim) String() string {
 		}
 		roles := make([]string, len(c.Roles))
 		for i, r := range c.Roles {
-			roles[i] = string(r.Type) + "=" + string(r.Player)
+			roles[i] = r.Type.String() + "=" + r.Player.String()
 		}
 		return fmt.Sprintf("association %s%s (%s)", c.Type, scope, strings.Join(roles, ", "))
 	}
-	return fmt.Sprintf("%s %s of %s", c.Kind, c.Value, c.Topic)
+	return fmt.Sprintf("%s %s of %s", c.Kind, tmdm.Locator(c.Value), c.Topic)
 }
 
 // maxShown is how much of a value is shown to people, in characters.

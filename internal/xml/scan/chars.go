@@ -1,6 +1,9 @@
 package scan
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // isSpace tells white space (XML 1.0 §2.3, Common Syntactic Constructs).
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -9,6 +12,16 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 func IsChar(r rune) bool {
 	return r >= 0x20 && r < 0xD800 || r == '\n' || r == '\t' || r == '\r' ||
 		r > 0xDFFF && r < 0xFFFE || r > 0xFFFF && r <= utf8.MaxRune
+}
+
+// Uncarried returns the first character of a text that XML cannot have, [utf8.RuneError] for a byte that is no UTF-8.
+func Uncarried(text string) (bad rune, found bool) {
+	for i, r := range text {
+		if !IsChar(r) || r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD") {
+			return r, true
+		}
+	}
+	return 0, false
 }
 
 // Classes of ASCII characters in names (XML 1.0 §2.3). Bytes of other characters

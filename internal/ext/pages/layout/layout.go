@@ -17,6 +17,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -118,6 +119,7 @@ func funcs(l *texts.Language) template.FuncMap {
 	return template.FuncMap{
 		"opaque":   func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
 		"data":     ToData,
+		"shown":    iri.Shown,
 		"number":   func(i int) int { return i + 1 },
 		"language": func() string { return l.Tag },
 		"say":      func(t texts.Text) string { return l.Say(t) },

@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
@@ -188,13 +189,17 @@ func (d describer) value(c claim, v *merged.ClaimedValue) stated {
 
 // stated describes a claim and who says so.
 func (d describer) stated(c claim, by []string) stated {
-	s := stated{Text: layout.Cut(c.Value), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.about.TopicSI, Token: d.token,
+	shown := c.Value
+	if c.Kind == rejections.Identifier {
+		shown = iri.Shown(shown)
+	}
+	s := stated{Text: layout.Cut(shown), Of: layout.Cut(c.Of), By: by, Claim: c, SI: d.about.TopicSI, Token: d.token,
 		Action: d.address}
-	if s.Text != c.Value {
+	if s.Text != shown {
 		s.Cut = len(c.Value)
 	}
 	if c.Kind == rejections.Identifier || c.Kind == rejections.Locator || c.Datatype == tmdm.XSDAnyURI {
-		s.To = layout.LinkTo(c.Value).URL
+		s.To = layout.LinkTo(shown).URL
 	}
 	if s.To == "" && !words.IsText(c.Datatype) {
 		s.Datatype = layout.Cut(c.Datatype)

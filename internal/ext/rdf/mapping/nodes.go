@@ -84,11 +84,10 @@ func (n *node) details() (d details, ok bool) {
 		}
 	}
 	for _, item := range n.values[termItemIdentifier] {
-		l, ok := plainLocator(item.Value)
-		if !ok || item.Kind != rdf.IRI {
+		if item.Kind != rdf.IRI {
 			return d, false
 		}
-		d.items = append(d.items, l)
+		d.items = append(d.items, locatorOf(item.Value))
 	}
 	delete(n.values, termItemIdentifier)
 	return d, true

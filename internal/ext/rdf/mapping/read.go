@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -123,7 +124,7 @@ func (r *reading) iri(s string) *tmdm.Topic { return r.topic(rdf.NewIRI(s)) }
 
 // property returns the topic of a property. No property is a blank node, but one may be named for the topic of one.
 func (r *reading) property(s string) *tmdm.Topic {
-	if genidLabel(s) != "" {
+	if iri.BlankLabel(s) != "" {
 		return r.m.CreateTopicBySubjectIdentifier(tmdm.Locator(s))
 	}
 	return r.iri(s)
@@ -175,7 +176,7 @@ func (r *reading) identify() {
 			dropGenids(topic)
 			continue
 		}
-		l, _ := plainLocator(q.Object.Value)
+		l := locatorOf(q.Object.Value)
 		err := addIdentifier(topic, q.Predicate.Value, l)
 		if taken := (*tmdm.IdentityError)(nil); errors.As(err, &taken) {
 			_ = topic.Merge(taken.Existing.(*tmdm.Topic)) // there is nothing but topics yet
@@ -199,7 +200,7 @@ func addIdentifier(t *tmdm.Topic, property string, l tmdm.Locator) error {
 // dropGenids removes the subject identifiers of blank nodes from a topic that has others.
 func dropGenids(t *tmdm.Topic) {
 	all := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool {
-		return genidLabel(string(l)) == ""
+		return iri.BlankLabel(string(l)) == ""
 	})
 	if len(all) < len(t.SubjectIdentifiers()) {
 		t.RemoveSubjectIdentifier(all...)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -65,10 +66,10 @@ func (r *Records) exists(ref fragment.Ref) { r.say(r.term(ref), rdf.Type, rdf.Ne
 
 // term returns the resource of a topic.
 func (r *Records) term(ref fragment.Ref) rdf.Term {
-	label := genidLabel(string(ref))
+	label := iri.BlankLabel(string(ref))
 	switch {
 	case label == "":
-		return rdf.NewIRI(iriOf(ref))
+		return resource(ref)
 	case genid(tmdm.Locator(r.sp), label) != ref: // another source has made it
 		label += "_" + sum([]byte(ref)).String()
 	}
@@ -209,14 +210,8 @@ func Subject(a *fragment.Association) fragment.Ref {
 	return s
 }
 
-// TopicOf returns the subject identifier of the topic that the resource with an IRI becomes.
-func TopicOf(iri string) fragment.Ref { return locatorOf(iri) }
-
-// ResourceOf returns the IRI of the resource that a topic is.
-func ResourceOf(ref fragment.Ref) string { return iriOf(ref) }
-
 // IsBlank reports whether a topic is a blank node.
-func IsBlank(ref fragment.Ref) bool { return genidLabel(string(ref)) != "" }
+func IsBlank(ref fragment.Ref) bool { return iri.BlankLabel(string(ref)) != "" }
 
 // Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node
 // once (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A

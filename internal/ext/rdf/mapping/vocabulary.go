@@ -139,7 +139,7 @@ func (v *vocabulary) single(i int, q rdf.Quad, there map[rdf.Quad]int) {
 			return
 		}
 	case p == termSubjectIdentifier, p == termSubjectLocator, p == termItemIdentifier:
-		if _, ok := plainLocator(q.Object.Value); !ok || q.Object.Kind != rdf.IRI {
+		if q.Object.Kind != rdf.IRI {
 			return
 		}
 		if p != termSubjectIdentifier && (q.Subject == q.Object || q.Subject.Kind == rdf.Blank) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
@@ -98,13 +99,13 @@ func (w *writing) term(t *tmdm.Topic) rdf.Term {
 	}
 	var label string
 	identifiers := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool {
-		of := genidLabel(string(l))
+		of := iri.BlankLabel(string(l))
 		label = max(label, of)
 		return of != ""
 	})
 	switch {
 	case len(identifiers) > 0:
-		term = rdf.NewIRI(iriOf(slices.Min(identifiers)))
+		term = resource(slices.Min(identifiers))
 	case label != "":
 		term = rdf.NewBlank(w.unused(label))
 	default:
@@ -118,11 +119,11 @@ func (w *writing) term(t *tmdm.Topic) rdf.Term {
 func (w *writing) located(t *tmdm.Topic) rdf.Term {
 	for _, l := range slices.Sorted(slices.Values(t.SubjectLocators())) {
 		if other := w.m.TopicByIdentifier(l); other == nil || other == t {
-			return rdf.NewIRI(iriOf(l))
+			return resource(l)
 		}
 	}
 	if all := t.ItemIdentifiers(); len(all) > 0 {
-		return rdf.NewIRI(iriOf(slices.Min(all)))
+		return resource(slices.Min(all))
 	}
 	w.nodes++
 	return rdf.NewIRI(unnamedNS + strconv.Itoa(w.nodes))
@@ -171,7 +172,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 		return
 	}
 	for _, l := range identifiers {
-		if o := rdf.NewIRI(iriOf(l)); o != term && genidLabel(string(l)) == "" {
+		if o := resource(l); o != term && iri.BlankLabel(string(l)) == "" {
 			w.talks[t] = true
 			w.say(term, sameAs, o)
 			w.own(term, termSubjectIdentifier, o)
@@ -179,7 +180,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 	}
 	itself := false // the resource is named for a locator
 	for _, l := range locators {
-		switch o := rdf.NewIRI(iriOf(l)); {
+		switch o := resource(l); {
 		case !w.plain:
 			itself = itself || o == term
 			w.talks[t] = true
@@ -189,7 +190,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 		}
 	}
 	for _, l := range t.ItemIdentifiers() {
-		o := rdf.NewIRI(iriOf(l))
+		o := resource(l)
 		switch {
 		case len(identifiers)+len(locators) > 0 && isFile(l): // it says where a file was, and nothing of the subject
 		case !w.plain:
@@ -200,7 +201,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 			w.losses.ItemIdentifiers++
 		}
 	}
-	if itself && slices.ContainsFunc(identifiers, func(l tmdm.Locator) bool { return iriOf(l) == term.Value }) {
+	if itself && slices.ContainsFunc(identifiers, func(l tmdm.Locator) bool { return resource(l) == term }) {
 		w.own(term, termSubjectIdentifier, term)
 	}
 }

@@ -156,7 +156,7 @@ func (w *writing) details(node rdf.Term, item tmdm.Reifiable, scope []*tmdm.Topi
 		w.say(node, termReifier, w.mention(t))
 	}
 	for _, l := range identifiers(item) {
-		w.say(node, termItemIdentifier, rdf.NewIRI(iriOf(l)))
+		w.say(node, termItemIdentifier, resource(l))
 	}
 }
 

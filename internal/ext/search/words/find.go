@@ -62,7 +62,7 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 	}
 	l := &looking{State: s, most: mostLooked, begun: time.Now(), within: within, seen: map[fragment.Ref]fragment.Ref{},
 		names: fragment.Names{In: s}}
-	if q.Locator != "" && (position == "" || at.kind == byIdentifier) {
+	if q.Locators != nil && (position == "" || at.kind == byIdentifier) {
 		found, err := l.findIdentifiers(q, at, limit)
 		if err != nil || len(found.Hits) > 0 || found.Next != "" || position != "" {
 			return found, err
@@ -348,19 +348,21 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 	last := at
 	if at.kind != byIdentifier {
 		last = position{kind: byIdentifier}
-		for _, find := range []func(tmdm.Locator) (*fragment.Topic, error){l.Topic, l.TopicBySubjectLocator} {
-			t, err := find(q.Locator)
-			if err != nil {
-				return nil, err
-			}
-			if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
-				found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(q.Locator)})
+		for _, locator := range q.Locators {
+			for _, find := range []func(tmdm.Locator) (*fragment.Topic, error){l.Topic, l.TopicBySubjectLocator} {
+				t, err := find(locator)
+				if err != nil {
+					return nil, err
+				}
+				if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
+					found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(locator)})
+				}
 			}
 		}
 	}
-	for part := last.part; part < len(identifierTables); part++ {
-		table := identifierTables[part]
-		prefix := l.ID().LocatorKey(table, q.Locator)
+	for part := last.part; part < len(identifierTables)*len(q.Locators); part++ {
+		table := identifierTables[part%len(identifierTables)]
+		prefix := l.ID().LocatorKey(table, q.Locators[part/len(identifierTables)])
 		from := prefix
 		if len(last.after) > 0 {
 			from = append(append(l.ID().Key(table), last.after...), 0)
@@ -389,7 +391,7 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 				return nil, err
 			}
 			if l.looked++; t != nil {
-				first = firstWith(t, q.Locator)
+				first = firstWith(t, q)
 			}
 			if l.seen[ref] = first; t != nil && locator == first {
 				found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(locator)})
@@ -402,12 +404,12 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 
 // firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found
 // before.
-func firstWith(t *fragment.Topic, prefix fragment.Ref) (first fragment.Ref) {
+func firstWith(t *fragment.Topic, q Query) (first fragment.Ref) {
 	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
 		switch {
-		case l == prefix:
+		case slices.Contains(q.Locators, l):
 			return ""
-		case first == "" && strings.HasPrefix(string(l), string(prefix)):
+		case first == "" && q.Begins(l):
 			first = l
 		}
 	}

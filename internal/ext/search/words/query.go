@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Query is what somebody looks for.
 type Query struct {
-	Text    string       // as it was given, without spaces around it
-	Words   []string     // folded; a topic must have each, or a word that begins with it
-	Locator tmdm.Locator // it may be this identifier, or the beginning of one; "": it cannot be
+	Text     string         // as it was given, without spaces around it
+	Words    []string       // folded; a topic must have each, or a word that begins with it
+	Locators []tmdm.Locator // it may be one of these identifiers, or the beginning of one
 
 	cut []word
 }
@@ -34,10 +35,11 @@ func Parse(text string) Query {
 	}
 	q := Query{Text: strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))}
 	if identifier.MatchString(q.Text) {
-		q.Locator = tmdm.Locator(q.Text)
-		if l, err := tmdm.ParseLocator(q.Text); err == nil {
-			q.Locator = l
+		normal, err := tmdm.ParseLocator(q.Text)
+		if err != nil {
+			normal = tmdm.Locator(q.Text)
 		}
+		q.Locators = []tmdm.Locator{tmdm.Locator(iri.KeepApart(q.Text)), normal}
 	}
 	q.cut = apart(cut(q.Text))
 	q.cut = q.cut[:min(len(q.cut), mostWords)]
@@ -82,6 +84,11 @@ func (m Match) Rank(other Match) int {
 		cmp.Compare(m.fit, other.fit),
 		cmp.Compare(m.began, other.began),
 	)
+}
+
+// Begins reports whether an identifier begins with what somebody looks for.
+func (q Query) Begins(l tmdm.Locator) bool {
+	return slices.ContainsFunc(q.Locators, func(p tmdm.Locator) bool { return strings.HasPrefix(string(l), string(p)) })
 }
 
 // ByIdentifier returns how a topic fits of which an identifier is what somebody looks for, or begins with it.

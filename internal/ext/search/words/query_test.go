@@ -157,13 +157,13 @@ func TestParse(t *testing.T) {
 	q := Parse("  Dog Licence dog ")
 	assert.Equal(t, []string{"dog", "licence"}, q.Words)
 	assert.Equal(t, "Dog Licence dog", q.Text)
-	assert.Empty(t, q.Locator)
+	assert.Empty(t, q.Locators)
 	assert.Equal(t, []string{"東京", "京都"}, Parse("東京都").Words)
 	for _, text := range []string{"http://example.org/x", "urn:isbn:3", "tel:+49"} {
-		assert.Equal(t, tmdm.Locator(text), Parse(text).Locator)
+		assert.Equal(t, tmdm.Locator(text), Parse(text).Locators[1])
 	}
 	for _, text := range []string{"Star Wars: A New Hope", "http: //x", "a b:c", ""} {
-		assert.Empty(t, Parse(text).Locator, text)
+		assert.Empty(t, Parse(text).Locators, text)
 	}
 	assert.Len(t, Parse(strings.Repeat("a b c d e f g h i j ", 1000)).Words, mostWords)
 }

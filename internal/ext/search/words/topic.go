@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -133,7 +134,7 @@ func topicTexts(t *fragment.Topic, yield func(Text) bool) {
 // searched returns that part of a text which is cut into words.
 func searched(text Text) string {
 	if text.Kind == Identifier {
-		return lastPart(text.Value)
+		return lastPart(iri.Shown(text.Value))
 	}
 	return text.Value
 }
