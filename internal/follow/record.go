@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/seq"
 )
 
 // Record is what a source says of one of its records.
@@ -176,20 +177,12 @@ func (n *Delta) Close() error { return errors.Join(n.Stated.Close(), n.Log.Close
 // Records iterates over the records that the source says something new about, in the order of
 // their ids, each in its last state.
 func (n *Delta) Records(ctx context.Context) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for one, err := range n.Stated.states(ctx) {
-			var r Record
-			if err == nil && !one.news {
-				continue
-			}
-			if err == nil {
-				r, err = one.Record()
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
+	return seq.Map(n.Stated.states(ctx), func(one *state) (Record, error) {
+		if !one.news {
+			return Record{}, seq.Skip
 		}
-	}
+		return one.Record()
+	})
 }
 
 // Mark is how far a source has been followed. The zero Mark is its beginning.

@@ -4,7 +4,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/extsort"
-	"github.com/tmshare/tmshare/internal/pairs"
+	"github.com/tmshare/tmshare/internal/seq"
 )
 
 // Set has the entries of a state, sorted by their items. What is much goes to a file.
@@ -26,15 +26,11 @@ func (s *Set) Close() error { return s.sorter.Close() }
 
 // Entries iterates over the entries in the order of their items.
 func (s *Set) Entries() iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for sorted, err := range s.sorter.Sorted() {
-			e := Entry{Owner: string(sorted.Value)}
-			copy(e.Item[:], sorted.Key)
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
+	return seq.Map(s.sorter.Sorted(), func(row extsort.Row) (Entry, error) {
+		e := Entry{Owner: string(row.Value)}
+		copy(e.Item[:], row.Key)
+		return e, nil
+	})
 }
 
 // Digest returns the digest of the state.
@@ -52,7 +48,7 @@ func (s *Set) Digest() (Digest, error) {
 
 // Differing calls f with the owner of each entry that is in one of two sets alone.
 func Differing(a, b *Set, f func(owner string)) error {
-	for p, err := range pairs.Of(a.Entries(), b.Entries(), func(a, b Entry) int { return a.compare(&b) }) {
+	for p, err := range seq.Pairs(a.Entries(), b.Entries(), func(a, b Entry) int { return a.compare(&b) }) {
 		switch {
 		case err != nil:
 			return err

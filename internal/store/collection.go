@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -168,7 +168,13 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
 		})
 	}
 	topics, languages := 0, titles.Count{}
-	records := countTopics(fragment.Records(src), &topics, languages)
+	records := seq.Map(fragment.Records(src), func(r fragment.Record) (fragment.Record, error) {
+		if r.Topic != nil {
+			topics++
+			r.Topic.CountLanguages(languages)
+		}
+		return r, nil
+	})
 	if err = db.loader().Load(ctx, c.SourceKey(), records, progress); err == nil {
 		c.Language = cmp.Or(c.Language, languages.Most())
 		err = db.loadLog(ctx, c, src, topics)
@@ -199,23 +205,6 @@ func putFilled(t *txn.Tx, c *Collection, snapshot *Snapshot) error {
 	return collections.Put(t, c)
 }
 
-// countTopics counts the topics among records, and the languages of their names.
-func countTopics(
-	all iter.Seq2[fragment.Record, error], topics *int, languages titles.Count,
-) iter.Seq2[fragment.Record, error] {
-	return func(yield func(fragment.Record, error) bool) {
-		for r, err := range all {
-			if err == nil && r.Topic != nil {
-				*topics++
-				r.Topic.CountLanguages(languages)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
-}
-
 // loadLog writes the first entries of a collection that nothing shows yet: of so many topics.
 func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, topics int) (err error) {
 	bulk, err := db.rows.Engine.Bulk(ctx)
@@ -234,17 +223,10 @@ func (db *DB) loadLog(ctx context.Context, c *Collection, src fragment.Source, t
 	if attributed {
 		src, log.Author, log.Note = by.Source, by.Author, by.Note
 	}
-	err = log.Load(topics, func(yield func(fragment.Ref, error) bool) {
-		for t, err := range fragment.InPassing(src).Topics() {
-			if err = cmp.Or(err, context.Cause(ctx)); err != nil {
-				yield("", err)
-				return
-			}
-			if c.Topics++; !yield(t.TopicSI(), nil) {
-				return
-			}
-		}
-	})
+	err = log.Load(topics, seq.Map(fragment.InPassing(src).Topics(), func(t *fragment.Topic) (fragment.Ref, error) {
+		c.Topics++
+		return t.TopicSI(), context.Cause(ctx)
+	}))
 	if err != nil {
 		return err
 	}

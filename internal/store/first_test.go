@@ -77,11 +77,11 @@ func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time
 			require.NoError(t, err)
 			require.NoError(t, v.SetTitle(again))
 			require.Equal(t, &e, again)
-			last, err := v.isLast(&e)
+			last, err := v.LastOf(e.TopicSI)
 			require.NoError(t, err)
 			commit, err := v.CommitOf(e.Seq)
 			require.NoError(t, err)
-			say("entry", e, id, e.Label(), last, commit, v.ShowsNow(&e), v.FormsOf(&e), e.Leaf())
+			say("entry", e, id, e.Label(), last.Seq == e.Seq, commit, v.ShowsNow(&e), v.FormsOf(&e), e.Leaf())
 		}
 		for _, seq := range random {
 			seq %= v.Head + 2

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
@@ -120,22 +121,16 @@ func (v *View) lastOf(r row) (*Entry, error) {
 
 // Records iterates over the last entry of each topic, in the order of keys. Titles are to be set, see [View.SetTitle].
 func (v *View) Records() iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for r, err := range v.tx.Scan(v.Log().Key(keys.TableKey), nil) {
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			e, err := v.lastOf(r)
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if e.Lives() && !yield(*e, nil) {
-				return
-			}
+	return seq.Map(v.tx.Scan(v.Log().Key(keys.TableKey), nil), func(r row) (Entry, error) {
+		e, err := v.lastOf(r)
+		switch {
+		case err != nil:
+			return Entry{}, err
+		case !e.Lives():
+			return Entry{}, seq.Skip
 		}
-	}
+		return *e, nil
+	})
 }
 
 // RecordEntries returns the entries of document n of the log, the oldest first, and

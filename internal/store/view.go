@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/files"
@@ -168,12 +169,6 @@ func (v *View) LastOf(topicSI fragment.Ref) (*Entry, error) {
 	return collections.LastEntry(v.tx, &v.Collection, topicSI)
 }
 
-// isLast reports whether e is the last entry of its topic.
-func (v *View) isLast(e *Entry) (bool, error) {
-	last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
-	return last == e.Seq, err
-}
-
 // Quarantined reports whether an entry of a topic could not be applied to what a replica serves on.
 func (v *View) Quarantined(topicSI fragment.Ref) (bool, error) {
 	row, err := v.tx.Get(v.SourceKey().LocatorKey(keys.TableQuarantine, topicSI))
@@ -220,17 +215,13 @@ func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
-		for e, err := range v.kept(max(first, after+1, v.Horizon+1)) {
-			if err == nil {
-				var last bool
-				if last, err = v.isLast(&e); err == nil && !last {
-					continue
-				}
+		seq.Map(v.kept(max(first, after+1, v.Horizon+1)), func(e Entry) (Entry, error) {
+			last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
+			if err == nil && last != e.Seq {
+				err = seq.Skip
 			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
+			return e, err
+		})(yield)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/pairs"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -76,7 +76,7 @@ func (r *Rows) Compare(stored iter.Seq2[kv.Row, error], f func(d Difference) err
 // Compare calls f with each row that is stored otherwise than it follows. Both come in the order of keys; a row need be
 // valid until the next one.
 func Compare(follows, stored iter.Seq2[kv.Row, error], f func(d Difference) error) error {
-	for p, err := range pairs.Of(follows, stored, func(w, h kv.Row) int { return bytes.Compare(w.Key, h.Key) }) {
+	for p, err := range seq.Pairs(follows, stored, func(w, h kv.Row) int { return bytes.Compare(w.Key, h.Key) }) {
 		switch {
 		case err != nil:
 		case p.B == nil:

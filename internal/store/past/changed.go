@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -97,17 +98,8 @@ const again = 1 << 31
 
 // Parts iterates over what commits have changed, behind a position.
 func Parts(now kv.Reader, id keys.Source, after Position) iter.Seq2[Part, error] {
-	return func(yield func(Part, error) bool) {
-		for row, err := range now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false) {
-			var p Part
-			if err == nil {
-				p, err = partOf(id, row)
-			}
-			if !yield(p, err) || err != nil {
-				return
-			}
-		}
-	}
+	rows := now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false)
+	return seq.Map(rows, func(row kv.Row) (Part, error) { return partOf(id, row) })
 }
 
 func partOf(id keys.Source, row kv.Row) (p Part, err error) {

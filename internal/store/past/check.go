@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -130,16 +131,12 @@ func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree
 	if err := listAnew(id, wrong, once, want, anew.Add); err != nil {
 		return err
 	}
-	return anew.Compare(func(yield func(kv.Row, error) bool) {
-		for r, err := range Stored(t, id, keys.TableChanged, from) {
-			if at, failed := positionOf(r); err == nil && failed == nil && !wrong[at.Commit] {
-				continue
-			}
-			if !yield(r, err) {
-				return
-			}
+	return anew.Compare(seq.Map(Stored(t, id, keys.TableChanged, from), func(r kv.Row) (kv.Row, error) {
+		if at, err := positionOf(r); err == nil && !wrong[at.Commit] {
+			return r, seq.Skip
 		}
-	}, f)
+		return r, nil
+	}), f)
 }
 
 // listAnew lists some commits, as a [Recorder] does. Where others may have had the same number, it lists them as the
@@ -177,21 +174,14 @@ func listAnew(id keys.Source, some map[uint64]bool, once bool, want *agree.Rows,
 
 // Stored iterates over the rows of a table that are of commits from one on, and what cannot be any.
 func Stored(t *txn.Tx, id keys.Source, table byte, from uint64) iter.Seq2[kv.Row, error] {
-	return func(yield func(kv.Row, error) bool) {
-		for r, err := range t.Scan(id.Key(table), nil) {
-			if err == nil {
-				_, commit, ok := id.OfBefore(r.Key)
-				if table == keys.TableChanged {
-					commit, _, ok = keys.OfChanged(r.Key)
-				}
-				if ok && commit < from {
-					continue
-				}
-				err = t.Context().Err()
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
+	return seq.Map(t.Scan(id.Key(table), nil), func(r kv.Row) (kv.Row, error) {
+		_, commit, ok := id.OfBefore(r.Key)
+		if table == keys.TableChanged {
+			commit, _, ok = keys.OfChanged(r.Key)
 		}
-	}
+		if ok && commit < from {
+			return r, seq.Skip
+		}
+		return r, t.Context().Err()
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 )
 
 // distantReader is a Reader over an engine for which each question takes its time.
@@ -57,7 +58,7 @@ func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(k
 		if known && answered && !present.more && !olds.more {
 			var some []kv.Row
 			more := false
-			for row := range merge(each(present.rows), r.firsts(olds.rows), false) {
+			for row := range merge(seq.Of(present.rows...), r.firsts(olds.rows), false) {
 				if more = len(some) == most; more {
 					break
 				}
@@ -69,30 +70,16 @@ func (r *distantReader) ReadMany(keys, prefixes [][]byte, most int, value func(k
 	return nil
 }
 
-// each iterates over rows.
-func each(rows []kv.Row) iter.Seq2[kv.Row, error] {
-	return func(yield func(kv.Row, error) bool) {
-		for _, row := range rows {
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
-}
-
 // firsts iterates over the rows that have changed since the commit, of what is remembered of some: of each the first
 // value counts.
 func (r *Reader) firsts(olds []kv.Row) iter.Seq2[kv.Row, error] {
-	return func(yield func(kv.Row, error) bool) {
-		var last []byte
-		for _, row := range olds {
-			key, commit, ok := r.id.OfBefore(row.Key)
-			if !ok || commit <= r.commit || bytes.Equal(key, last) {
-				continue
-			}
-			if last = key; !yield(kv.Row{Key: key, Value: row.Value}, nil) {
-				return
-			}
+	var last []byte
+	return seq.Map(seq.Of(olds...), func(old kv.Row) (kv.Row, error) {
+		key, commit, ok := r.id.OfBefore(old.Key)
+		if !ok || commit <= r.commit || bytes.Equal(key, last) {
+			return old, seq.Skip
 		}
-	}
+		last = key
+		return kv.Row{Key: key, Value: old.Value}, nil
+	})
 }

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/pairs"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
@@ -98,23 +98,15 @@ func merge(now, olds iter.Seq2[kv.Row, error], reverse bool) iter.Seq2[kv.Row, e
 	if reverse {
 		order = func(a, b kv.Row) int { return bytes.Compare(b.Key, a.Key) }
 	}
-	return func(yield func(kv.Row, error) bool) {
-		for p, err := range pairs.Of(now, olds, order) {
-			var row kv.Row
-			switch {
-			case err != nil:
-			case p.B == nil:
-				row = *p.A
-			default:
-				if row = (kv.Row{Key: p.B.Key, Value: was(p.B.Value)}); row.Value == nil {
-					continue
-				}
-			}
-			if !yield(row, err) || err != nil {
-				return
-			}
+	return seq.Map(seq.Pairs(now, olds, order), func(p seq.Pair[kv.Row, kv.Row]) (row kv.Row, err error) {
+		if p.B == nil {
+			return *p.A, nil
 		}
-	}
+		if row = (kv.Row{Key: p.B.Key, Value: was(p.B.Value)}); row.Value == nil {
+			err = seq.Skip
+		}
+		return row, err
+	})
 }
 
 // fewOld is how many rows of one key cost less to pass over one by one than to begin anew behind them.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
@@ -95,23 +96,15 @@ func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once 
 			return err
 		}
 	}
-	followed := func(yield func(row, error) bool) {
-		for r, err := range want.All() {
-			c := past.Change{}
-			if err == nil {
-				pair := unpacked(r.Value)
-				c.Key, c.Commit, _ = id.OfBefore(r.Key)
-				c.Before, c.After = pair[0], pair[1]
-				if c.Idle() {
-					continue
-				}
-				err = list(c.Commit, c.Key)
-			}
-			if !yield(c.Row(id), err) || err != nil {
-				return
-			}
+	followed := seq.Map(want.All(), func(r row) (row, error) {
+		pair := unpacked(r.Value)
+		c := past.Change{Before: pair[0], After: pair[1]}
+		c.Key, c.Commit, _ = id.OfBefore(r.Key)
+		if c.Idle() {
+			return r, seq.Skip
 		}
-	}
+		return c.Row(id), list(c.Commit, c.Key)
+	})
 	err := agree.Compare(followed, past.Stored(t, id, keys.TableBefore, from), func(d agree.Difference) error {
 		if d.Want == nil {
 			c, ok, err := past.ChangeIn(t, id, row{Key: d.Key, Value: d.Have})

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
@@ -45,19 +46,10 @@ func (s State) Classes() iter.Seq2[Class, error] {
 // AssociationsAfter is [State.AssociationsOf] from the association behind the one with a key on; nil is the first.
 func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part,
 	after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		var from []byte
-		if after != nil {
-			from = append(s.id.AssociationKey(player, part, *after), 0)
-		}
-		for r, err := range s.tx.Scan(s.id.PlayingPrefix(player, part), from) {
-			var a *fragment.Association
-			if err == nil {
-				a, err = s.association(r, part)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
-		}
+	var from []byte
+	if after != nil {
+		from = append(s.id.AssociationKey(player, part, *after), 0)
 	}
+	return seq.Map(s.tx.Scan(s.id.PlayingPrefix(player, part), from),
+		func(r row) (*fragment.Association, error) { return s.association(r, part) })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -56,16 +57,7 @@ func (e *Expected) topics(t *txn.Tx, damaged func(key []byte)) error {
 // rowsOf iterates over the rows of a table, each of which is valid until the next one, as long as somebody waits for
 // them.
 func rowsOf(t *txn.Tx, id keys.Source, table byte) iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		for r, err := range t.ScanInPlace(id.Key(table), nil) {
-			if err == nil {
-				err = t.Context().Err()
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
+	return seq.Map(t.ScanInPlace(id.Key(table), nil), func(r row) (row, error) { return r, t.Context().Err() })
 }
 
 // readTopic returns the topic of a row, nil where the row is not as it was written. What is read from it must
@@ -203,13 +195,12 @@ func (e *Expected) RewriteIndexes(t *txn.Tx) error {
 			}
 		}
 	}
-	return e.rows.write(func(yield func(row, error) bool) {
-		for r, err := range e.rows.sorter.All() { // they come first
-			if err == nil && keys.Table(r.Key) != keys.TableIndex || !yield(r, err) {
-				return
-			}
+	return e.rows.write(seq.Map(e.rows.sorter.All(), func(r row) (row, error) {
+		if keys.Table(r.Key) != keys.TableIndex { // which come first
+			return r, seq.Stop
 		}
-	}, t.Put)
+		return r, nil
+	}), t.Put)
 }
 
 // MendDerived makes what follows from the records of a source as expected, in an update, where all records can be read.

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/extsort"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/agree"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -153,17 +154,13 @@ func (l *loading) add(r fragment.Record) (err error) {
 func (l *loading) store(ctx context.Context) error {
 	l.mentions = nil
 	stored := 0
-	err := l.write(func(yield func(row, error) bool) {
-		for r, err := range l.sorter.All() {
-			if stored++; stored%1000 == 0 && err == nil {
-				err = context.Cause(ctx)
-				l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
-			}
-			if !yield(r, err) {
-				return
-			}
+	err := l.write(seq.Map(l.sorter.All(), func(r row) (_ row, err error) {
+		if stored++; stored%1000 == 0 {
+			err = context.Cause(ctx)
+			l.progress(Loading{Records: l.read, Stored: stored, Rows: l.sorter.Count()})
 		}
-	}, l.bulk.Put)
+		return r, err
+	}), l.bulk.Put)
 	if err != nil {
 		return err
 	}

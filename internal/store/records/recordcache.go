@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/tmdm"
@@ -79,11 +80,7 @@ func (s *Cached) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Se
 		known := s.lists[playing{player, part}]
 		s.mu.Unlock()
 		if known != nil {
-			for _, a := range known {
-				if !yield(a, nil) {
-					return
-				}
-			}
+			seq.Of(known...)(yield)
 			return
 		}
 		few, read := true, []*fragment.Association{}

@@ -4,19 +4,15 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
 // reifiedIn iterates over what of the records of one table has something that is reified in it.
 func reifiedIn[T any](s State, table byte, of func(fragment.Record) T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for found, err := range s.named(s.id.ReifiedIn(table), func(key []byte) []byte { return key[keys.SourceSize:] }) {
-			if !yield(of(found), err) || err != nil {
-				return
-			}
-		}
-	}
+	all := s.named(s.id.ReifiedIn(table), func(key []byte) []byte { return key[keys.SourceSize:] })
+	return seq.Map(all, func(r fragment.Record) (T, error) { return of(r), nil })
 }
 
 // ReifiedTopics implements [merge.Reified].
@@ -40,20 +36,15 @@ func (s State) ReifiedBy(reifier fragment.Ref) iter.Seq2[fragment.Record, error]
 // named iterates over the records that rows name, in their keys: name returns the table and the rest of the key of the
 // record.
 func (s State) named(prefix []byte, name func(key []byte) []byte) iter.Seq2[fragment.Record, error] {
-	return func(yield func(fragment.Record, error) bool) {
-		for r, err := range s.tx.Scan(prefix, nil) {
-			var found fragment.Record
-			if record := name(r.Key); err == nil && len(record) > 0 {
-				found, err = s.RecordAt(s.id.Record(record))
-			}
-			if err == nil && found == (fragment.Record{}) {
-				err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
-			}
-			if !yield(found, err) || err != nil {
-				return
-			}
+	return seq.Map(s.tx.Scan(prefix, nil), func(r row) (found fragment.Record, err error) {
+		if record := name(r.Key); len(record) > 0 {
+			found, err = s.RecordAt(s.id.Record(record))
 		}
-	}
+		if err == nil && found == (fragment.Record{}) {
+			err = txn.Corrupt("reified", r.Key, fragment.ErrCorrupt)
+		}
+		return found, err
+	})
 }
 
 // RecordAt returns the record to which a row of the topics or the associations leads; none where there is no such row.

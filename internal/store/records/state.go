@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -82,17 +83,8 @@ func (s State) topicAt(ref fragment.Ref) (*fragment.Topic, error) {
 func (s State) Topics() iter.Seq2[*fragment.Topic, error] { return s.topics(fragment.UnmarshalTopic) }
 
 func (s State) topics(decode func(record []byte) (*fragment.Topic, error)) iter.Seq2[*fragment.Topic, error] {
-	return func(yield func(*fragment.Topic, error) bool) {
-		for r, err := range s.tx.ScanInPlace(s.id.Key(keys.TableTopic), nil) {
-			var t *fragment.Topic
-			if err == nil {
-				t, err = decode(r.Value)
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
-		}
-	}
+	return seq.Map(s.tx.ScanInPlace(s.id.Key(keys.TableTopic), nil),
+		func(r row) (*fragment.Topic, error) { return decode(r.Value) })
 }
 
 // AssociationsOf implements [fragment.Source].
@@ -102,23 +94,15 @@ func (s State) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2
 
 // PlayedBy implements [fragment.Players], and [merge.Directory]: it looks for rows once.
 func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		first := s.id.PlayingPrefix(player, fragment.AsInstance)
-		at := len(first) - 1
-		for r, err := range s.tx.Scan(first[:at], nil) {
-			var a *fragment.Association
-			if err == nil {
-				part := fragment.Part(r.Key[at])
-				if part == fragment.AsType {
-					return // the last ones
-				}
-				a, err = s.association(r, part)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
+	first := s.id.PlayingPrefix(player, fragment.AsInstance)
+	at := len(first) - 1
+	return seq.Map(s.tx.Scan(first[:at], nil), func(r row) (*fragment.Association, error) {
+		part := fragment.Part(r.Key[at])
+		if part == fragment.AsType { // the last ones
+			return nil, seq.Stop
 		}
-	}
+		return s.association(r, part)
+	})
 }
 
 // Associations implements [fragment.Source].
@@ -127,25 +111,17 @@ func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 }
 
 func (s State) associations(decode decoding) iter.Seq2[*fragment.Association, error] {
-	return func(yield func(*fragment.Association, error) bool) {
-		prefix := s.id.Key(keys.TableAssociation)
-		for r, err := range s.tx.ScanInPlace(prefix, nil) {
-			if err == nil && !isLeast(r, prefix) {
-				continue // it comes with the least of its players
-			}
-			var record []byte
-			if err == nil {
-				record, err = s.stored(r, fragment.AsPlayer)
-			}
-			var a *fragment.Association
-			if err == nil {
-				a, err = decode.of(r.Key, record)
-			}
-			if !yield(a, err) || err != nil {
-				return
-			}
+	prefix := s.id.Key(keys.TableAssociation)
+	return seq.Map(s.tx.ScanInPlace(prefix, nil), func(r row) (*fragment.Association, error) {
+		if !isLeast(r, prefix) { // it comes with the least of its players
+			return nil, seq.Skip
 		}
-	}
+		record, err := s.stored(r, fragment.AsPlayer)
+		if err != nil {
+			return nil, err
+		}
+		return decode.of(r.Key, record)
+	})
 }
 
 // association reads the record of a row.

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -14,18 +15,10 @@ import (
 
 // StoredTopics implements [fragment.Stored].
 func (s State) StoredTopics() iter.Seq2[fragment.StoredTopic, error] {
-	return func(yield func(fragment.StoredTopic, error) bool) {
-		prefix := s.id.Key(keys.TableTopic)
-		for r, err := range s.tx.ScanInPlace(prefix, nil) {
-			if err != nil {
-				yield(fragment.StoredTopic{}, err)
-				return
-			}
-			if !yield(fragment.StoredTopic{TopicSI: r.Key[len(prefix):], Record: r.Value}, nil) {
-				return
-			}
-		}
-	}
+	prefix := s.id.Key(keys.TableTopic)
+	return seq.Map(s.tx.ScanInPlace(prefix, nil), func(r row) (fragment.StoredTopic, error) {
+		return fragment.StoredTopic{TopicSI: r.Key[len(prefix):], Record: r.Value}, nil
+	})
 }
 
 // StoredAssociations implements [fragment.Stored].

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 )
 
 // Tx reads one state of the database. In an update it also collects changes,
@@ -262,17 +263,7 @@ func Decode(r kv.Row, value any) error {
 
 // Values iterates over rows, the values of which are JSON, until the first error.
 func Values[T any](rows iter.Seq2[kv.Row, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for r, err := range rows {
-			var value T
-			if err == nil {
-				err = Decode(r, &value)
-			}
-			if !yield(value, err) || err != nil {
-				return
-			}
-		}
-	}
+	return seq.Map(rows, func(r row) (value T, err error) { return value, Decode(r, &value) })
 }
 
 // List returns the values of all rows whose keys begin with prefix, from the key from on.

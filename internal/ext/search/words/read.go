@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/pairs"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -52,7 +52,7 @@ func (m *mergedEntry) there() bool {
 // merged iterates over the entries of blocks and of single rows in their order.
 func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) iter.Seq2[mergedEntry, error] {
 	return func(yield func(mergedEntry, error) bool) {
-		for p, err := range pairs.Of(blocks, singles, func(entry []byte, single kv.Row) int {
+		for p, err := range seq.Pairs(blocks, singles, func(entry []byte, single kv.Row) int {
 			return bytes.Compare(entry, single.Key)
 		}) {
 			m := mergedEntry{inBlock: p.A != nil}
