@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // Each message of the table in "Troubleshooting" is part of a text in the code.
@@ -104,11 +107,34 @@ What each command says of itself with ` + "`--help`" + `, of both programs. This
 	}
 	made := strings.TrimSpace(text.String()) + "\n"
 	require.Greater(t, strings.Count(made, "\n## "), 60)
-	if *update {
-		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "commands.md"), []byte(made), 0o644))
+	var list strings.Builder // of the commands of a program, for the other one
+	for _, c := range regexp.MustCompile(`(?m)^## (\S+ \S+)\n\n(.*)\.$`).FindAllStringSubmatch(made, -1) {
+		fmt.Fprintf(&list, "%s: %s\n", c[1], c[2])
 	}
-	if made != readDocument(t, filepath.Join("docs", "commands.md")) {
-		t.Errorf("docs/commands.md is not what the programs say: run this test with -update, and read what has changed")
+	for path, text := range map[string]string{"docs/commands.md": made, "internal/cli/commands.txt": list.String()} {
+		if *update {
+			require.NoError(t, os.WriteFile(filepath.Join("..", "..", path), []byte(text), 0o644))
+		}
+		if text != readDocument(t, path) {
+			t.Errorf("%s is not what the programs say: run this test with -update, and read what has changed", path)
+		}
+	}
+	assert.NotContains(t, made, "Additional Commands:", "each command is in a group")
+}
+
+// A command of the other program is answered with what it does there.
+func TestCommandsOfTheOtherProgram(t *testing.T) {
+	for _, other := range []struct{ program, command, want string }{
+		{"tmshare-client", "import x.xtm", "tmshare-client: import is a command of tmshare-server: Publish a file as the new version of a map of a running server\nTry \"tmshare-server import --help\"\n"},
+		{"tmshare-client", "serve --map m=x.xtm", "tmshare-client: serve is a command of tmshare-server: Serve the topic maps of a data folder\nTry \"tmshare-server serve --help\"\n"},
+		{"tmshare-server", "sync", "tmshare-server: sync is a command of tmshare-client: Bring subscriptions up to date\nTry \"tmshare-client sync --help\"\n"},
+		{"tmshare-server", "nothing", "tmshare-server: unknown command \"nothing\" for \"tmshare-server\"\n"},
+	} {
+		out, err := exec.Command(other.program, strings.Fields(other.command)...).CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		assert.Equal(t, cli.Usage, exit.ExitCode())
+		assert.Equal(t, other.want, string(out))
 	}
 }
 

@@ -29,10 +29,11 @@ except those that say what of a running server to change.`,
 	}
 	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(),
 		Execute: clientcmd.Executing(all), Serves: true}
-	root.AddCommand(serveCommand(a), importCommand(a), topicsCommand(a), collectionsCommand(a), deriveCommand(),
-		snapshotCommand(), gcCommand(), keyCommand())
-	root.AddCommand(historyCommand(), logCommand(), exportCommand(a), diffCommand(), revertCommand(), doctorCommand(a))
+	root.AddCommand(cli.In(cli.Everyday, serveCommand(a), importCommand(a), exportCommand(a), topicsCommand(a),
+		collectionsCommand(a), deriveCommand())...)
+	root.AddCommand(cli.In(cli.Back, historyCommand(), logCommand(), diffCommand(), revertCommand())...)
+	root.AddCommand(cli.In(cli.Operations, snapshotCommand(), gcCommand(), keyCommand())...)
 	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, os.Getenv, collectionNames)
-	return cli.RunWith(root, a.Request.Getenv)
+	return cli.Run(root, a.Request.Getenv)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/doctor"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/systemd"
@@ -20,7 +20,7 @@ import (
 
 // runFlags say how the server runs, not what it serves.
 type runFlags struct {
-	doctor.Serving
+	extension.Serving
 	delay, grace time.Duration // of stopping
 	log          *slog.Logger
 

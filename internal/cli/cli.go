@@ -99,16 +99,14 @@ func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
-// Run executes a command in the environment of this process and returns the exit
-// code. Errors go to standard error, prefixed with the program's name.
-func Run(root *cobra.Command) int { return RunWith(root, os.Getenv) }
-
-// RunWith does the same in another environment.
-func RunWith(root *cobra.Command, getenv func(string) string) int {
+// Run executes a command in an environment and returns the exit code. Errors go to standard error, prefixed with the
+// program's name.
+func Run(root *cobra.Command, getenv func(string) string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	is := about()
 	root.Version = is.Version + " " + is.Go
 	root.AddCommand(manCommand(root))
+	addGroups(root)
 	out := &output{Writer: root.OutOrStdout()}
 	root.SetOut(out)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -148,6 +146,9 @@ func RunWith(root *cobra.Command, getenv func(string) string) int {
 		}
 	case strings.HasPrefix(err.Error(), "unknown command"):
 		code = Usage
+		if other := ofTheOther(root, err); other != nil {
+			err = other
+		}
 	}
 	if err = out.join(err); out.failed != nil && code != Usage {
 		code = Failed

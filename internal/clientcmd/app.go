@@ -30,11 +30,13 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl.BoolVar(&a.Lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
 	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000,
 		"take this `number` of entries of a feed, or of lists, in one round, at most")
-	root.AddCommand(a.subscribe(), a.replicate(), a.subscriptions(), a.unsubscribe(), a.trust(), a.expand())
-	root.AddCommand(a.sync(), a.replace(), a.retry(), a.forget(), a.status(), a.log(), a.verify(), a.export())
-	root.AddCommand(a.topic(), a.edit(), a.check())
+	root.AddCommand(cli.In(cli.Everyday, a.subscribe(), a.replicate(), a.unsubscribe(), a.expand(),
+		a.sync(), a.status(), a.verify(), a.export(), a.topic(), a.edit())...)
+	root.AddCommand(cli.In(cli.Back, a.log())...)
+	root.AddCommand(cli.In(cli.Operations, a.replace(), a.retry(), a.forget(), a.trust(), a.check())...)
 	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
-		root.AddCommand(a.watch(), a.doctor(clientDoctor, clientDoctorExample, nil), a.version())
+		root.AddCommand(cli.In(cli.Everyday, a.watch())...)
+		root.AddCommand(cli.In(cli.Operations, a.version())...)
 	}
 	root.AddCommand(a.Commands()...)
 }

@@ -4,6 +4,7 @@ package clientcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"log"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/statedigest"
@@ -26,6 +28,16 @@ func Main(all func() []extension.Extension) int {
 }
 
 const program = "tmshare-client"
+
+// subscriptionNames returns the names of the subscriptions, for shells that complete them.
+func (a *app) subscriptionNames(ctx context.Context, _ *cobra.Command) (names []string) {
+	var all []status.Status
+	_ = json.Unmarshal([]byte(a.Captured(ctx, "status", "--json", "--data", a.Data).Out), &all) // a shell shows no errors
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return names
+}
 
 // Executing returns what executes command lines of tmshare-client with extensions.
 func Executing(all func() []extension.Extension) (execute extension.Execute) {
@@ -65,14 +77,14 @@ Every flag can also be set by the environment: --data as TMSHARE_DATA.`,
 	root.SetOut(r.Stdout)
 	root.SetErr(r.Stderr)
 	root.SetContext(ctx)
-	return cli.RunWith(root, r.Getenv)
+	return cli.Run(root, r.Getenv)
 }
 
 // ServerCommands returns the commands of tmshare-server that look after its data folder, and those of its extensions. A
 // process that holds the folder executes some, as it does the commands of tmshare-client.
 func ServerCommands(of *extension.App) []*cobra.Command {
 	a := &app{App: of}
-	return append(a.Commands(), a.OnFolder(a.check()), a.version())
+	return append(a.Commands(), cli.In(cli.Operations, a.OnFolder(a.check()), a.version())...)
 }
 
 // version says what a program is.

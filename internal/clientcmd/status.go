@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,12 +23,15 @@ import (
 func (a *app) status() *cobra.Command {
 	var node, history bool
 	cmd := &cobra.Command{
-		Use:   "status [NAME]...",
-		Short: "Show the subscriptions and how far each has come",
-		Long: `Show the subscriptions, all or those with a NAME: the server's time up to which each is applied, how old the
-copy can be at most (its lag), what has gone wrong; how many topics are in
-quarantine, because their last change could not be applied; with --verbose, or
---json, which ones, and why.
+		Use:     "status [NAME]...",
+		Aliases: []string{"subscriptions"},
+		Short:   "Show the subscriptions and how far each has come",
+		Long: `Show the subscriptions, all or those with a NAME, a line for each: its state; how old the copy can be at
+most (its lag); how many topics are in quarantine, because their last change could not be applied; and
+what it is in doubt about, or why its last round failed.
+
+With --verbose, show all that is known of them: where the source is, the server's time up to which each
+is applied, which topics are in quarantine, and why. --json has all that, too.
 
 With --node, show the whole node: what it publishes, what it follows, and how much
 disk it takes.
@@ -46,15 +50,19 @@ round that failed is no error of this command: it is in the output.`,
 			if err != nil {
 				return err
 			}
-			list := n.Follows
+			list := slices.DeleteFunc(n.Follows, func(st status.Status) bool {
+				return len(names) > 0 && !slices.Contains(names, st.Name)
+			})
 			for _, name := range names {
 				if _, err := a.client.Subscription(ctx, name); err != nil {
 					return err
 				}
 			}
-			list = slices.DeleteFunc(list, func(st status.Status) bool {
-				return len(names) > 0 && !slices.Contains(names, st.Name)
-			})
+			for i := range list {
+				if list[i].Asked, err = a.asked(ctx, list[i].Name); err != nil {
+					return err
+				}
+			}
 			if history {
 				if err := status.AddHistory(ctx, a.DB, list); err != nil {
 					return err
@@ -80,9 +88,12 @@ round that failed is no error of this command: it is in the output.`,
 				if list[i].Quarantined > 0 {
 					quarantined = append(quarantined, quarantineOf(list[i].Name, list[i].Quarantined))
 				}
-				if !a.JSON {
+				if !a.JSON && (a.Verbose || node || history) {
 					a.printStatus(&list[i])
 				}
+			}
+			if len(list) > 0 && !a.JSON && !a.Verbose && !node && !history {
+				a.printLines(list)
 			}
 			if err != nil {
 				return err
@@ -105,6 +116,41 @@ round that failed is no error of this command: it is in the output.`,
 	cmd.Flags().BoolVar(&node, "node", false, "the whole node: what it publishes and follows, and how much disk it takes")
 	cmd.Flags().BoolVar(&history, "history", false, "what the rounds of the last day were like")
 	return cmd
+}
+
+// asked returns what "subscribe" was told of a subscription.
+func (a *app) asked(ctx context.Context, name string) (*status.Asked, error) {
+	s, err := a.client.Subscription(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &status.Asked{Snapshots: s.SnapshotsFeed, Format: s.Format, TokenFile: s.TokenFile, Hosts: s.Hosts,
+		Strict: s.Strict}, nil
+}
+
+// printLines prints a line for each subscription.
+func (a *app) printLines(list []status.Status) {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tLAG\tQUARANTINE\tWHAT IS WRONG")
+	for i := range list {
+		st := &list[i]
+		lag, quarantine, wrong := "-", "-", cmp.Or(st.Missing, st.LastError)
+		if st.Lag != nil {
+			lag = lagText(*st.Lag)
+		}
+		if st.Quarantined > 0 {
+			quarantine = countTopics(st.Quarantined)
+		}
+		if st.Doubt != nil {
+			wrong = st.Doubt.String()
+		} else if wrong == "" && st.Unproven != "" {
+			wrong = "not proven: " + st.Unproven
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", st.Name, st.State, lag, quarantine, cmp.Or(wrong, "-"))
+	}
+	table.Flush()
+	a.Printf("%s", b.String())
 }
 
 func (a *app) printPublished(all []status.Published) {
@@ -232,10 +278,6 @@ func (a *app) printStatus(st *status.Status) {
 		a.printSample(&st.History[i])
 	}
 	if st.Quarantined == 0 {
-		return
-	}
-	if !a.Verbose {
-		row("quarantine", "%s (--verbose lists them)", countTopics(st.Quarantined))
 		return
 	}
 	row("quarantine", "%s", countTopics(st.Quarantined))

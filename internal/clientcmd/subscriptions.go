@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,32 +18,6 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
-
-// subscription is what programs are told of a subscription.
-type subscription struct {
-	Name      string       `json:"name"`
-	Feed      string       `json:"feed"`
-	Snapshots string       `json:"snapshots,omitempty"`
-	SP        string       `json:"sourceLocatorPrefix"`
-	Protocol  string       `json:"protocol"`
-	Format    string       `json:"format,omitempty"`    // what is asked for, where that is one alone
-	TokenFile string       `json:"tokenFile,omitempty"` // the path on the machine of the data folder
-	Hosts     []string     `json:"hosts,omitempty"`
-	Key       string       `json:"key,omitempty"`         // the public key that has to sign its checkpoints
-	Derived   []string     `json:"derivedFrom,omitempty"` // fragments feeds, where the source is derived
-	Strict    *bool        `json:"strict,omitempty"`      // where subscribe was told so
-	State     status.State `json:"state"`
-}
-
-func (a *app) describeSubscription(ctx context.Context, s *store.Subscription) (subscription, error) {
-	quarantine, err := a.DB.Quarantine(ctx, s.Name)
-	return subscription{
-		Name: s.Name, Feed: s.FragmentsFeed, Snapshots: s.SnapshotsFeed, SP: s.SP, Protocol: client.ProtocolOf(s),
-		Format: s.Format, TokenFile: s.TokenFile,
-		Hosts: s.Hosts, Key: s.Key, Derived: s.DerivedFrom, Strict: s.Strict,
-		State: status.Describe(s, quarantine, a.client.Now()).State,
-	}, err
-}
 
 func (a *app) subscribe() *cobra.Command {
 	var o client.SubscribeOptions
@@ -166,40 +138,6 @@ func (a *app) strictly() *bool {
 		}
 	}
 	return nil
-}
-
-func (a *app) subscriptions() *cobra.Command {
-	return &cobra.Command{
-		Use:   "subscriptions",
-		Short: "List the subscriptions",
-		Long: `List the subscriptions: their names, states and fragments feeds. "status" says more
-of how far each has come.`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: a.runReading(func(ctx context.Context, _ []string) error {
-			all, err := a.DB.Subscriptions(ctx)
-			if err != nil {
-				return err
-			}
-			list := []subscription{}
-			for i := range all {
-				s, err := a.describeSubscription(ctx, &all[i])
-				if err != nil {
-					return err
-				}
-				list = append(list, s)
-			}
-			return a.Answer(list, func(w io.Writer) {
-				if len(list) == 0 {
-					fmt.Fprintf(w, "no subscriptions in %s\n", a.Data)
-				}
-				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-				for _, s := range list {
-					fmt.Fprintf(table, "%s\t%s\t%s\n", s.Name, s.State, s.Feed)
-				}
-				table.Flush()
-			})
-		}),
-	}
 }
 
 func (a *app) unsubscribe() *cobra.Command {

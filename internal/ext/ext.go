@@ -5,6 +5,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/backup"
 	"github.com/tmshare/tmshare/internal/ext/demo"
+	"github.com/tmshare/tmshare/internal/ext/doctor"
 	"github.com/tmshare/tmshare/internal/ext/editing"
 	"github.com/tmshare/tmshare/internal/ext/files"
 	"github.com/tmshare/tmshare/internal/ext/folder"
@@ -26,8 +27,8 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), demo.Extension(), shown, editing.Extension(site), files.Extension(),
-		folder.Extension(), postgres.Extension(), rdf.Extension(),
+		atompmh.Extension(), backup.Extension(), demo.Extension(), doctor.Extension(), shown, editing.Extension(site),
+		files.Extension(), folder.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
 	}
 }

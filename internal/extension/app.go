@@ -51,6 +51,13 @@ type App struct {
 // holds already, where the command line comes from another one.
 type Execute func(ctx context.Context, r *control.Request, held *Holding) int
 
+// Captured executes a command line of tmshare-client, as if it was typed, and returns how it ends.
+func (a *App) Captured(ctx context.Context, args ...string) control.Outcome {
+	r := *a.Request
+	r.Program, r.Args = "tmshare-client", args
+	return r.Capture(func() int { return a.Execute(ctx, &r, nil) })
+}
+
 // AddFolderFlags adds the flags of commands that work on a data folder, which is data by default.
 func (a *App) AddFolderFlags(fl *pflag.FlagSet, data string) {
 	fl.StringVar(&a.Data, "data", data, "data `folder`")

@@ -76,6 +76,17 @@ type Status struct {
 	Refused bool `json:"checkpointRefused,omitempty"`
 	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
 	History []store.Sample `json:"history,omitempty"`
+
+	*Asked // nil: it is not for whoever asks
+}
+
+// Asked is what was said when a source was subscribed to.
+type Asked struct {
+	Snapshots string   `json:"snapshots,omitempty"` // the feed of them
+	Format    string   `json:"format,omitempty"`    // what is asked for, where that is one alone
+	TokenFile string   `json:"tokenFile,omitempty"` // the path on the machine of the data folder
+	Hosts     []string `json:"hosts,omitempty"`
+	Strict    *bool    `json:"strict,omitempty"`
 }
 
 // State says in a few words how a subscription is.

@@ -24,9 +24,9 @@ func Extension() extension.Extension {
 		Writes: []cli.Format{{Key: "backup", Title: "backups      format", Version: Format}},
 		Commands: func(of *extension.App) []*cobra.Command {
 			a := &app{of}
-			all := []*cobra.Command{a.backup()}
+			all := cli.In(cli.Operations, a.backup())
 			if a.Held == nil { // these need the store for themselves
-				all = append(all, a.restore(), a.move())
+				all = append(all, cli.In(cli.Operations, a.restore(), a.move())...)
 			}
 			return all
 		},

@@ -21,7 +21,7 @@ func Extension() extension.Extension {
 			return nil
 		}
 		c := &commands{a}
-		return []*cobra.Command{c.convert(), c.cxtm(), c.validate(), c.stats(), c.diff()}
+		return cli.In(cli.Files, c.convert(), c.cxtm(), c.validate(), c.stats(), c.diff())
 	}}
 }
 

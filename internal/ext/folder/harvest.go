@@ -36,7 +36,7 @@ func Extension() extension.Extension {
 			return nil
 		}
 		a := &app{of}
-		return []*cobra.Command{a.harvest(), a.mirror()}
+		return cli.In(cli.Files, a.harvest(), a.mirror())
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/ext/pages/nodepages"
 	"github.com/tmshare/tmshare/internal/extension"
@@ -33,7 +34,7 @@ func Extension() (extension.Extension, func() *Pages) {
 			if a.Serves || a.Held != nil {
 				return nil
 			}
-			return []*cobra.Command{nodepages.Command(a)}
+			return cli.In(cli.Everyday, nodepages.Command(a))
 		},
 	}, func() *Pages { return last }
 }

@@ -44,7 +44,7 @@ func Extension() extension.Extension {
 			if !a.Serves {
 				return nil
 			}
-			return []*cobra.Command{migrate(a)}
+			return cli.In(cli.Operations, migrate(a))
 		},
 	}
 }

@@ -28,7 +28,7 @@ func Extension() extension.Extension {
 			if a.Serves {
 				return nil
 			}
-			return []*cobra.Command{command(a)}
+			return cli.In(cli.Everyday, command(a))
 		}}
 }
 

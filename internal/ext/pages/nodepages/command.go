@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func serveUI(ctx context.Context, a *extension.App, listen string, open bool) er
 	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
 	onFolder := commandsOn(a)
-	if _, err := onFolder(ctx, "subscriptions", "--json"); err != nil {
+	if _, err := onFolder(ctx, "status", "--json"); err != nil {
 		return err // as of a folder that is not there
 	}
 	listener, err := net.Listen("tcp", listen)
@@ -94,7 +95,7 @@ func printed(ctx context.Context, r *control.Request, held *extension.Holding,
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if of.Code == cli.OK || of.Code == cli.Quarantined {
+	if slices.Contains([]int{cli.OK, cli.Quarantined, cli.Differs}, of.Code) {
 		return []byte(of.Out), nil
 	}
 	const program = "tmshare-client"

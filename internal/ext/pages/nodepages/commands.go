@@ -114,7 +114,7 @@ func (f *folder) Forget(ctx context.Context, name string, topics ...string) erro
 // names returns those of the subscriptions.
 func (f *folder) names(ctx context.Context) (names []string, err error) {
 	var list []struct{ Name string }
-	err = f.read(ctx, http.StatusServiceUnavailable, &list, "subscriptions", "--json")
+	err = f.read(ctx, http.StatusServiceUnavailable, &list, "status", "--json")
 	for _, s := range list {
 		names = append(names, s.Name)
 	}

@@ -104,7 +104,7 @@ func TestHostileTopics(t *testing.T) {
 	topic.Rejected = []merged.Rejected{{Rejected: store.Rejected{Rejection: rejections.Rejection{
 		Claim: rejections.Claim{Kind: rejections.Association, Type: "http://x/a", Roles: []rejections.Role{{Type: "http://x/r", Player: "http://x/p"}}}, Reason: markup,
 	}}, By: "egov"}}
-	s := show(t, map[string]any{"status": struct{}{}, "topic": topic, "subscriptions": subscriptions, "edit": nil})
+	s := show(t, map[string]any{"status": subscriptions, "topic": topic, "edit": nil})
 	p, size := s.get("/topic.html?si="+url.QueryEscape("http://x/t"), http.StatusOK)
 	assert.Less(t, size, 400<<10)
 	assert.Contains(t, p.Text, "<script>alert(1)", "as text")
@@ -147,7 +147,7 @@ func TestHostileTopics(t *testing.T) {
 
 // Each kind of claim is named as the command takes it.
 func TestClaimsOfForms(t *testing.T) {
-	s := show(t, map[string]any{"status": struct{}{}, "edit": nil, "topic": merged.Topic{TopicSI: "http://x/t"}, "subscriptions": subscriptions})
+	s := show(t, map[string]any{"status": subscriptions, "edit": nil, "topic": merged.Topic{TopicSI: "http://x/t"}})
 	p, _ := s.get("/topic.html?si=http://x/t", http.StatusOK)
 	assert.Empty(t, p.Forms[0].Fields.Get("code"), "the form that finds topics")
 	s.mu.Lock()

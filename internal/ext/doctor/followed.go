@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -29,7 +27,7 @@ func (r *Report) published(n *Node, node *status.Node) {
 
 // followed looks at the subscriptions of a node, and returns the files with the tokens for reading, by the names of the
 // subscriptions.
-func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[string]string {
+func (r *Report) followed(n *Node, node *status.Node) map[string]string {
 	for i := range node.Follows {
 		st := &node.Follows[i]
 		where := "subscription " + st.Name
@@ -66,7 +64,7 @@ func (r *Report) followed(ctx context.Context, n *Node, node *status.Node) map[s
 				"tell its owner; when its clock is right, "+quotedCommand(n.client("replace "+st.Name)))
 		}
 	}
-	return r.tokens(ctx, n)
+	return r.tokens(n, node.Follows)
 }
 
 // keepUp says what keeps a subscription up to date.
@@ -79,14 +77,11 @@ func (n *Node) keepUp(name string) string {
 }
 
 // tokens looks at the files with tokens for reading, and returns them by the names of the subscriptions.
-func (r *Report) tokens(ctx context.Context, n *Node) map[string]string {
-	var list []struct{ Name, Feed, TokenFile string }
+func (r *Report) tokens(n *Node, list []status.Status) map[string]string {
 	files := map[string]string{}
-	if json.Unmarshal([]byte(n.Run(ctx, "subscriptions", "--json").Out), &list) != nil {
-		return files // the status has said why
-	}
-	for _, s := range list {
-		if s.TokenFile == "" {
+	for i := range list {
+		s := &list[i]
+		if s.Asked == nil || s.TokenFile == "" {
 			continue
 		}
 		where := "subscription " + s.Name

@@ -1,8 +1,7 @@
-package clientcmd
+package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,18 +9,26 @@ import (
 
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/doctor"
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// DoctorCommand returns the command of tmshare-server that looks at a node as a whole.
-func DoctorCommand(of *extension.App, long, example string, serving *doctor.Serving) *cobra.Command {
-	a := &app{App: of}
-	return a.OnFolder(a.doctor(long, example, serving))
+// Extension returns the command that looks at a node as a whole, of both programs.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "doctor", Commands: func(a *extension.App) []*cobra.Command {
+		if a.Held != nil { // it asks commands that are executed there
+			return nil
+		}
+		return cli.In(cli.Operations, a.OnFolder(command(a)))
+	}}
 }
 
-func (a *app) doctor(long, example string, serving *doctor.Serving) *cobra.Command {
-	n := doctor.Node{Program: a.Request.Program, Serving: serving, Now: time.Now}
+func command(a *extension.App) *cobra.Command {
+	n := Node{Program: a.Request.Program, Now: time.Now}
+	long, example := aboutClient, exampleOfClient
+	if a.Serves {
+		n.Serving = &extension.Serving{}
+		long, example = aboutServer, exampleOfServer
+	}
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what is not as it should be, and what mends it", Example: example,
 		Long: long + `
@@ -40,10 +47,13 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 			if a.Data == "" {
 				return cli.ErrNoData
 			}
-			n.Data, n.Run = a.Data, a.captured
+			n.Data = a.Data
+			n.Run = func(ctx context.Context, args ...string) control.Outcome {
+				return a.Captured(ctx, append(args, "--data", a.Data)...)
+			}
 			ctx, stop := cli.UntilInterrupted(ctx)
 			defer stop()
-			r := doctor.Look(ctx, &n)
+			r := Look(ctx, &n)
 			err := ctx.Err()
 			if err == nil && a.JSON {
 				err = a.Print(r)
@@ -60,32 +70,26 @@ Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
 	fl.DurationVar(&n.MaxLag, "max-lag", time.Hour, "a copy that may be older than this `time` is a finding")
 	fl.BoolVar(&n.Thorough, "thorough", false, "read and compare all of the data folder, as \"check\" does")
 	fl.BoolVar(&n.Offline, "offline", false, "ask no servers")
+	if n.Serving != nil {
+		n.Serving.AddFlags(fl)
+	}
 	return cmd
 }
 
-// captured executes a command of tmshare-client on the data folder.
-func (a *app) captured(ctx context.Context, args ...string) control.Outcome {
-	r := *a.Request
-	r.Program, r.Args = program, append(args, "--data", a.Data)
-	return r.Capture(func() int { return a.Execute(ctx, &r, nil) })
-}
-
-// subscriptionNames returns the names of the subscriptions, for shells that complete them.
-func (a *app) subscriptionNames(ctx context.Context, _ *cobra.Command) (names []string) {
-	var all []subscription
-	_ = json.Unmarshal([]byte(a.captured(ctx, "subscriptions", "--json").Out), &all) // a shell shows no errors
-	for i := range all {
-		names = append(names, all[i].Name)
-	}
-	return names
-}
-
 const (
-	clientDoctor = `Look at the data folder and at what it follows: whether the folder is whole, of this
+	aboutClient = `Look at the data folder and at what it follows: whether the folder is whole, of this
 format, closed to others and on a disk with space; whether each subscription is in
 step, proven, without quarantine, and not old; whether its server answers, and its
 clock agrees with the one here.`
-
-	clientDoctorExample = `  tmshare-client doctor
+	exampleOfClient = `  tmshare-client doctor
   tmshare-client doctor --json | jq -r '.findings[] | [.where, .remedy] | @tsv'`
+	aboutServer = `Look at a server: whether its data folder is whole, of this format, closed to others
+and on a disk with space; whether it runs, and answers under its own address; whether
+its settings let others read tokens or write; whether collections lack inputs; how
+what it follows is, as "tmshare-client doctor" says.
+
+Give it the flags and the environment that "serve" has.`
+	exampleOfServer = `  tmshare-server doctor --listen :8080 \
+    --base-url https://maps.example.org --token-file /etc/tmshare/tokens
+  (set -a; . /etc/default/tmshare-server; tmshare-server doctor --data /var/lib/tmshare/server)`
 )

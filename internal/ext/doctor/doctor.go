@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
 // Finding is something that is not as it should be.
@@ -41,7 +42,7 @@ type Node struct {
 	Data    string
 	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
 	Run      func(ctx context.Context, args ...string) control.Outcome
-	Serving  *Serving // the settings of a server; nil: it is none
+	Serving  *extension.Serving // the settings of a server; nil: it is none
 	MaxLag   time.Duration
 	Thorough bool         // look at all rows, as "check" does
 	Offline  bool         // ask no servers
@@ -60,7 +61,7 @@ func Look(ctx context.Context, n *Node) *Report {
 		return r
 	}
 	r.published(n, node)
-	tokens := r.followed(ctx, n, node)
+	tokens := r.followed(n, node)
 	if !n.Offline {
 		r.reach(ctx, n, node, tokens)
 	}

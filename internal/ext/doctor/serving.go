@@ -8,15 +8,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// Serving are the settings of a server.
-type Serving struct {
-	Listen, BaseURL, Metrics string
-	TokenFile                string
-	ReadTokenFiles           []string // NAME=FILE
-	Cert, Key                string
-}
+	"github.com/tmshare/tmshare/internal/extension"
+)
 
 // soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days
 // before.
@@ -26,7 +20,7 @@ const soonExpired = 21 * 24 * time.Hour
 const shortToken = 16
 
 // address returns the address of the server, without a slash at its end; "" where it is not known.
-func (s *Serving) address() string {
+func address(s *extension.Serving) string {
 	if s.BaseURL != "" {
 		return strings.TrimSuffix(s.BaseURL, "/")
 	}
@@ -44,7 +38,7 @@ func (s *Serving) address() string {
 func (r *Report) settings(n *Node) {
 	s := n.Serving
 	r.fact("listens on", "%s", s.Listen)
-	r.fact("base URL", "%s", s.address())
+	r.fact("base URL", "%s", address(s))
 	host, port, err := net.SplitHostPort(s.Listen)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port)
@@ -60,7 +54,7 @@ func (r *Report) settings(n *Node) {
 		r.found("--listen", s.Listen+" is on all addresses of the machine, and nothing says which one others know",
 			"give it with --base-url, such as https://maps.example.org")
 	}
-	base, err := url.Parse(s.address())
+	base, err := url.Parse(address(s))
 	public := err == nil && base.Host != "" && !loopback(base.Hostname())
 	if s.TokenFile == "" && (open || public) {
 		r.found("--token-file",
@@ -75,7 +69,7 @@ func (r *Report) settings(n *Node) {
 	}
 	// else it is that of --listen, of which the same is said
 	if secret && s.BaseURL != "" && public && base.Scheme == "http" {
-		r.found("--base-url", s.address()+" is plain HTTP, and there are tokens",
+		r.found("--base-url", address(s)+" is plain HTTP, and there are tokens",
 			"serve it by HTTPS, and write https:// in --base-url before the first map is published")
 	}
 	if metrics, _, err := net.SplitHostPort(s.Metrics); err == nil && !loopback(metrics) {
@@ -122,7 +116,7 @@ func (r *Report) certificate(n *Node) {
 		r.found("--tls-cert", fmt.Sprintf("the certificate expires on %s", pair.Leaf.NotAfter.Format(time.DateOnly)),
 			"renew it: the server reads the file again when it has changed")
 	}
-	if base, err := url.Parse(s.address()); err == nil && base.Scheme == "https" &&
+	if base, err := url.Parse(address(s)); err == nil && base.Scheme == "https" &&
 		pair.Leaf.VerifyHostname(base.Hostname()) != nil {
 		r.found("--tls-cert",
 			fmt.Sprintf("the certificate is for %s, not for %s",

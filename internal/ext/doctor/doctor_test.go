@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/control"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
@@ -129,23 +130,23 @@ func TestFindingsOfSettings(t *testing.T) {
 	guessed := filepath.Join(t.TempDir(), "guessed")
 	require.NoError(t, os.WriteFile(guessed, []byte("0123456789abcdef0123\na\nb\nc\n"), 0o600))
 	for name, c := range map[string]struct {
-		s    Serving
+		s    extension.Serving
 		what []string
 	}{
-		"this machine":                     {Serving{Listen: "127.0.0.1:8080"}, nil},
-		"behind a proxy":                   {Serving{Listen: "127.0.0.1:8080", BaseURL: "https://maps.example.org", TokenFile: tokens}, nil},
-		"everywhere, no address":           {Serving{Listen: ":8080"}, []string{"nothing says which one", "has no tokens for writing"}},
-		"everywhere, no tokens":            {Serving{Listen: "0.0.0.0:8080", BaseURL: "https://maps.example.org"}, []string{"has no tokens for writing"}},
-		"everywhere, tokens in plain HTTP": {Serving{Listen: ":8080", BaseURL: "http://maps.example.org", TokenFile: tokens}, []string{"takes tokens over plain HTTP", "is plain HTTP, and there are tokens"}},
-		"another machine":                  {Serving{Listen: "10.9.0.1:8080", TokenFile: tokens}, []string{"10.9.0.1:8080 takes tokens over plain HTTP"}},
-		"metrics for all":                  {Serving{Listen: "127.0.0.1:8080", Metrics: ":9090"}, []string{"shows to everybody"}},
-		"no file with tokens":              {Serving{Listen: "127.0.0.1:8080", TokenFile: tokens + ".gone"}, []string{"cannot be read"}},
-		"no certificate":                   {Serving{Listen: "127.0.0.1:8080", Cert: tokens, Key: tokens}, []string{"failed to find any PEM data"}},
-		"no address at all":                {Serving{Listen: "8080"}, []string{"missing port"}},
-		"no port":                          {Serving{Listen: "0.0.0.0:x"}, []string{"unknown port"}},
-		"no name before the file":          {Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{tokens, "=" + tokens, "m="}}, []string{"names no collection", "names no collection", "or no file"}},
-		"many short tokens":                {Serving{Listen: "127.0.0.1:8080", TokenFile: guessed}, []string{"the token number 2"}},
-		"no file with tokens for reading":  {Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{"m=" + tokens + ".none"}}, []string{"cannot be read"}},
+		"this machine":                     {extension.Serving{Listen: "127.0.0.1:8080"}, nil},
+		"behind a proxy":                   {extension.Serving{Listen: "127.0.0.1:8080", BaseURL: "https://maps.example.org", TokenFile: tokens}, nil},
+		"everywhere, no address":           {extension.Serving{Listen: ":8080"}, []string{"nothing says which one", "has no tokens for writing"}},
+		"everywhere, no tokens":            {extension.Serving{Listen: "0.0.0.0:8080", BaseURL: "https://maps.example.org"}, []string{"has no tokens for writing"}},
+		"everywhere, tokens in plain HTTP": {extension.Serving{Listen: ":8080", BaseURL: "http://maps.example.org", TokenFile: tokens}, []string{"takes tokens over plain HTTP", "is plain HTTP, and there are tokens"}},
+		"another machine":                  {extension.Serving{Listen: "10.9.0.1:8080", TokenFile: tokens}, []string{"10.9.0.1:8080 takes tokens over plain HTTP"}},
+		"metrics for all":                  {extension.Serving{Listen: "127.0.0.1:8080", Metrics: ":9090"}, []string{"shows to everybody"}},
+		"no file with tokens":              {extension.Serving{Listen: "127.0.0.1:8080", TokenFile: tokens + ".gone"}, []string{"cannot be read"}},
+		"no certificate":                   {extension.Serving{Listen: "127.0.0.1:8080", Cert: tokens, Key: tokens}, []string{"failed to find any PEM data"}},
+		"no address at all":                {extension.Serving{Listen: "8080"}, []string{"missing port"}},
+		"no port":                          {extension.Serving{Listen: "0.0.0.0:x"}, []string{"unknown port"}},
+		"no name before the file":          {extension.Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{tokens, "=" + tokens, "m="}}, []string{"names no collection", "names no collection", "or no file"}},
+		"many short tokens":                {extension.Serving{Listen: "127.0.0.1:8080", TokenFile: guessed}, []string{"the token number 2"}},
+		"no file with tokens for reading":  {extension.Serving{Listen: "127.0.0.1:8080", ReadTokenFiles: []string{"m=" + tokens + ".none"}}, []string{"cannot be read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

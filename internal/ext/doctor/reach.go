@@ -47,11 +47,11 @@ func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens m
 			asked{"subscription " + st.Name, st.Feed, tokens[st.Name], "tell the owner of " + host +
 				", unless the network is at fault: " + quotedCommand("curl -I "+quoted(st.Feed)) + " shows more"})
 	}
-	if s := n.Serving; s != nil && s.address() != "" {
+	if s := n.Serving; s != nil && address(s) != "" {
 		list = append(list,
-			asked{"server", s.address() + "/healthz", "",
+			asked{"server", address(s) + "/healthz", "",
 				"set --base-url to the address that others use, and look at the proxy in front; " +
-					quotedCommand("curl -i "+quoted(s.address()+"/healthz")) + " shows more"})
+					quotedCommand("curl -i "+quoted(address(s)+"/healthz")) + " shows more"})
 	}
 	found := make([][]Finding, len(list))
 	var all sync.WaitGroup

@@ -1,0 +1,27 @@
+package extension
+
+import "github.com/spf13/pflag"
+
+// Serving are settings that say how a server is reached.
+type Serving struct {
+	Listen, BaseURL, Metrics string
+	TokenFile                string
+	ReadTokenFiles           []string // NAME=FILE
+	Cert, Key                string
+}
+
+// AddFlags adds the flags that say so.
+func (s *Serving) AddFlags(fl *pflag.FlagSet) {
+	fl.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "`address` that the server listens on")
+	fl.StringVar(&s.BaseURL, "base-url", "", "public `URL` of the server (default: the address listened on)")
+	fl.StringVar(&s.TokenFile, "token-file", "", "`file` with the tokens that may write, one on each line, or NAME: TOKEN")
+	fl.StringArrayVar(&s.ReadTokenFiles, "read-token-file", nil,
+		"`NAME=FILE`: only who has one of the tokens in the file, or one that may write, may read collection NAME "+
+			"(repeatable)")
+	fl.StringVar(&s.Cert, "tls-cert", "",
+		"`file` with the certificate and those that lead to its root, PEM; with --tls-key, serve HTTPS")
+	fl.StringVar(&s.Key, "tls-key", "", "`file` with the key of the certificate, PEM")
+	fl.StringVar(&s.Metrics, "metrics-listen", "",
+		"`address` to serve /metrics and /status at, for all (default: /metrics with all else, for this machine and write "+
+			"tokens only; no /status)")
+}
