@@ -173,7 +173,12 @@ func (d *decoder) entry(base string) error {
 			e.Title, _, err = d.textConstruct(e.Language)
 			return err
 		case name{NamespaceAtom, "summary"}:
-			e.Summary, e.SummaryLanguage, err = d.textConstruct(e.Language)
+			note, noted := d.Attr(NamespaceOwn, attrNote)
+			own := line(string(note))
+			if e.Summary, e.SummaryLanguage, err = d.textConstruct(e.Language); noted {
+				e.Changes = line(strings.TrimPrefix(strings.TrimPrefix(e.Summary, own), dash))
+				e.Summary = own
+			}
 			return err
 		case name{NamespaceAtom, "author"}:
 			return d.author(&e.Author)

@@ -179,6 +179,8 @@ const (
 	elemOpening    = "opening"
 	attrCommit     = "commit"
 	attrRendering  = "rendering"
+	attrNote       = "note" // of a summary: what it is without the changes
+	dash           = " — "  // stands before these
 	attrOmits      = "omits"
 	omitsInstances = "instances" // its value
 )

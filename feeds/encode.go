@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/xml/write"
@@ -131,7 +132,7 @@ func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 	e.element(indent, "id", entry.ID)
 	e.element(indent, "updated", FormatTime(entry.Updated))
 	e.author(indent, entry.Author)
-	e.text(indent, "summary", language(entry.SummaryLanguage, entry.Language), line(entry.Summary))
+	e.summary(indent, entry)
 	e.links(indent, entry.Links)
 	for _, si := range entry.TopicSI {
 		e.element(indent, "tmshare:"+elemTopicSI, iri.Escape(si))
@@ -156,6 +157,17 @@ func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 		_, _ = e.w.Write(entry.Fragment)
 		e.raw("</content>\n")
 	}
+}
+
+// summary writes the text of an entry for people. Where the server has added what has changed, an attribute says what
+// the text was before.
+func (e encoder) summary(indent int, entry *Entry) {
+	text, attributes := line(entry.Summary), language(entry.SummaryLanguage, entry.Language)
+	if changes := line(entry.Changes); changes != "" {
+		attributes += " own:" + attrNote + `="` + string(write.Escape(nil, text, write.Either)) + `"`
+		text = strings.TrimPrefix(text+dash+changes, dash)
+	}
+	e.text(indent, "summary", attributes, text)
 }
 
 func (e encoder) author(indent int, name string) {

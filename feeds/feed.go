@@ -68,7 +68,10 @@ type Feed struct {
 type Entry struct {
 	ID             string // as Feed.ID; decoded entries always have one
 	Title, Summary string
-	Author         string // "" where the feed's author is the entry's
+	// Changes says in words what a fragment has changed, for readers of feeds. It stands in the summary, behind the text
+	// of Summary, which is marked there.
+	Changes string
+	Author  string // "" where the feed's author is the entry's
 	// Language is that of the feed, unless the entry states its own. SummaryLanguage is "" unless the summary is in
 	// another one.
 	Language, SummaryLanguage string

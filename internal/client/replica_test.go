@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,11 @@ func entriesOf(t *testing.T, o *origin) (all []feeds.Entry) {
 		require.Equal(t, http.StatusOK, answer.Code, "%s: %s", at, answer.Body)
 		feed, err := feeds.Decode(answer.Body, at, feeds.Limits{})
 		require.NoError(t, err)
+		for i := range feed.Entries { // what is for readers of feeds is in the recent document alone
+			e := &feed.Entries[i]
+			e.Changes, e.SummaryLanguage = "", ""
+			e.Links = slices.DeleteFunc(e.Links, func(l feeds.Link) bool { return l.Type == "text/html" })
+		}
 		all = append(all, feed.Entries...)
 		l, _ := feed.Link("prev-archive")
 		at = l.Href
@@ -695,7 +701,7 @@ func TestReplicaOfAnOriginThatWritesInAnotherWay(t *testing.T) {
 	o := publishing(t, doc(topics(4, "v1")...), documentSize(3))
 	o.Put(doc(topics(4, "v2")...))
 	o.BreakWith(rewriting(func(r *http.Request) bool { return isRecent(r) || isArchive(r) }, func(body string) string {
-		if strings.Contains(body, "v1") {
+		if strings.Contains(body, "v1</title>") {
 			return body
 		}
 		return strings.Replace(body, `own:rendering="1"`, `own:rendering="2"`, 1)

@@ -49,7 +49,8 @@ func TestChangesBearAuthorAndNote(t *testing.T) {
 		d := n.Feed(at)
 		require.Len(t, d.Entries, 1)
 		e := d.Entries[0]
-		assert.Equal(t, h.Changes[i].Note, strings.Join(e.Summary, "|"))
+		assert.Equal(t, h.Changes[i].Note, n.Decoded(at).Entries[0].Summary)
+		assert.True(t, strings.HasPrefix(strings.Join(e.Summary, "|"), h.Changes[i].Note), "it comes first")
 		assert.Equal(t, h.Changes[i].Author, strings.Join(e.Authors, "|"))
 		seen--
 		at = d.Link(t, "prev-archive")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,11 @@ func TestBundlesHaveTheFragments(t *testing.T) {
 				there++
 			}
 			e.Fragment, e.Content = nil, ""
+		}
+		for i := range without.Entries { // what is for readers of feeds
+			e := &without.Entries[i]
+			e.Changes = ""
+			e.Links = slices.DeleteFunc(e.Links, func(l feeds.Link) bool { return l.Type == "text/html" })
 		}
 		require.Equal(t, without, with, "else it is the same document")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 const (
@@ -126,7 +127,7 @@ func authored(e feeds.Entry) *feeds.Entry {
 // Title returns the title of a collection.
 func Title(c *store.Collection) string {
 	if strings.TrimSpace(c.Title) != "" {
-		return c.Title
+		return titles.Closed(c.Title)
 	}
 	return c.Name
 }
@@ -153,6 +154,7 @@ type feedDocument struct {
 	tag, cache string // of the ETag; Cache-Control
 	build      func() (atomDocument, error)
 	view       *store.View // of which it is made; may be nil
+	forPeople  func(*store.View, *feeds.Feed) error
 }
 
 // writeAtom answers with an Atom document. Its ETag is made of its bytes.
@@ -163,20 +165,20 @@ func (s *Server) writeAtom(w http.ResponseWriter, r *http.Request, document atom
 	}
 	return s.writeFeed(w, r, FeedForms, feedDocument{web.Digest(b.Bytes()), cache, func() (atomDocument, error) {
 		return document, nil
-	}, nil})
+	}, nil, nil})
 }
 
 // writeAtomOf answers with the Atom document that build makes of a state, in one of the forms. It is
 // made only for those who do not know it, and where it was not made lately: then
 // it needs a view.
 func (s *Server) writeAtomOf(w http.ResponseWriter, r *http.Request, forms []web.Form, cache, state string,
-	v *store.View, build func(*store.View) (*feeds.Feed, error)) error {
+	v *store.View, build func(*store.View) (*feeds.Feed, error), forPeople func(*store.View, *feeds.Feed) error) error {
 	return s.writeFeed(w, r, forms, feedDocument{s.StateTag(r, state), cache, func() (atomDocument, error) {
 		if v == nil {
 			return nil, errNeedsView
 		}
 		return build(v)
-	}, v})
+	}, v, forPeople})
 }
 
 // writeFeed answers with a document in one of the forms.
@@ -187,6 +189,16 @@ func (s *Server) writeFeed(w http.ResponseWriter, r *http.Request, forms []web.F
 		return err
 	case forms[i].Ending == bundleEnding:
 		return s.writeBundle(w, r, d)
+	}
+	if d.forPeople != nil {
+		build := d.build
+		d.build = func() (atomDocument, error) {
+			document, err := build()
+			if err == nil {
+				err = d.forPeople(d.view, document.(*feeds.Feed))
+			}
+			return document, err
+		}
 	}
 	return s.writeAtomDocument(w, r, d)
 }

@@ -35,7 +35,7 @@ func (s *Server) fragmentsFeed() *LogFeed {
 			c := &l.Collection
 			return keyState(c.Sign) + inputs.State(s.feedLinks(c)) + replicaState(c) + strings.Join(l.Openings, "")
 		},
-		Recent: s.recentDocument, Archived: s.archived,
+		Recent: s.recentDocument, ForPeople: s.forPeople, Archived: s.archived,
 		Pruned: func(c *store.Collection) error { return s.Pruned(c, "this document of the fragments feed") },
 	}
 }
@@ -91,6 +91,9 @@ type LogFeed struct {
 	// Recent makes the recent document. from are the links to what belongs to it.
 	Recent func(v *store.View, l *store.Latest, from []feeds.Link) (*feeds.Feed, error)
 
+	// ForPeople adds to it what readers of feeds need, and subscribers do not: those take bundles; nil: nothing.
+	ForPeople func(*store.View, *feeds.Feed) error
+
 	Archived func(v *store.View, n uint64) (*feeds.Feed, error) // makes the document n
 	// Pruned returns the answer behind the horizon; nil where the feed does without what is pruned.
 	Pruned func(*store.Collection) error
@@ -120,7 +123,7 @@ func (s *Server) RecentDocument(f *LogFeed) web.Handler {
 			}
 			return s.writeAtomOf(w, r, f.Forms, CacheShortly, state, v, func(v *store.View) (*feeds.Feed, error) {
 				return f.Recent(v, l, from)
-			})
+			}, f.ForPeople)
 		})
 	}
 }
@@ -173,7 +176,7 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *Log
 	}
 	return s.writeAtomOf(w, r, of.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
 		return of.Archived(v, n)
-	})
+	}, nil)
 }
 
 // leadTo redirects from the URL that document n had in an earlier run to the one that it has
@@ -332,7 +335,13 @@ func (s *Server) fragmentEntry(w http.ResponseWriter, r *http.Request) error {
 		if err := v.SetCommits(one); err != nil {
 			return feeds.Entry{}, err
 		}
-		return s.fragmentFeedEntry(v, &one[0])
+		made, err := s.fragmentFeedEntry(v, &one[0])
+		if err != nil {
+			return made, err
+		}
+		alone := &feeds.Feed{Entries: []feeds.Entry{made}}
+		err = s.forPeople(v, alone)
+		return alone.Entries[0], err
 	})
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"net/url"
 	"slices"
@@ -214,7 +215,8 @@ func TestFeedReaderOfOthersReadsEveryFeed(t *testing.T) {
 			require.NotNil(t, item.UpdatedParsed)
 			assert.True(t, served.At(t, e.Updated()).Equal(*item.UpdatedParsed))
 			assert.Contains(t, e.Typed(t, "alternate"), served.XTM1Type)
-			assert.Equal(t, e.Typed(t, "alternate")[served.XTM1Type], item.Link, "what a reader opens")
+			opens := cmp.Or(e.Typed(t, "alternate")["text/html"], e.Typed(t, "alternate")[served.XTM1Type])
+			assert.Equal(t, opens, item.Link, "what a reader opens: the page, in the recent document")
 			assert.Equal(t, e.TopicSI[0], item.Extensions["tmshare"]["TopicSI"][0].Value)
 			assert.Equal(t, e.TopicSI[0], item.Extensions["sdshare"]["resource"][0].Value)
 		}

@@ -34,7 +34,7 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	return s.writeFeed(w, r, FeedForms, feedDocument{tag, CacheShortly, func() (atomDocument, error) {
 		b, err := document()
 		return encoded(b), err
-	}, nil})
+	}, nil, nil})
 }
 
 // encoded is a document that is encoded already.

@@ -47,6 +47,9 @@ type Part struct {
 	// Followed returns the URLs of documents of a collection that are followed, beside its feeds.
 	Followed func(*store.Collection) []string
 
+	// InWords says what some entries of a collection, the newest first, have changed, in words for readers of feeds.
+	InWords func(*store.View, []store.Entry) ([]string, error)
+
 	// Jobs run in the background from Start to Close.
 	Jobs []Job
 	// Tasks are done for each collection that has changed.
@@ -91,6 +94,48 @@ func (s *Server) About(document string) string {
 		}
 	}
 	return document
+}
+
+// pageOf leads from an entry to what people read in its place.
+func (s *Server) pageOf(document string) []feeds.Link {
+	if page := s.About(document); page != document {
+		return []feeds.Link{{Rel: "alternate", Type: "text/html", Href: page}}
+	}
+	return nil
+}
+
+// forPeople adds to the entries of a document of the fragments feed their pages, and what they have changed. Archive
+// documents go without: they never change, and other extensions, or another program, would say otherwise.
+func (s *Server) forPeople(v *store.View, feed *feeds.Feed) error {
+	known, err := entriesOf(v, feed)
+	if err != nil {
+		return err
+	}
+	of := make([]store.Entry, 0, len(known)) // the newest first
+	for i := range feed.Entries {
+		e := known[feed.Entries[i].ID]
+		e.Commit = feed.Entries[i].Commit
+		of = append(of, *e)
+		links := &feed.Entries[i].Links // before the other alternates: some readers open the first one
+		*links = slices.Insert(*links, 1, s.pageOf(s.URLs.Fragment(&v.Collection, e))...)
+	}
+	_, language := Languages(&v.Collection)
+	for _, p := range s.parts {
+		if p.InWords == nil {
+			continue
+		}
+		words, err := p.InWords(v, of)
+		if err != nil {
+			return err
+		}
+		for i := range words {
+			e := &feed.Entries[i]
+			if e.Changes = words[i]; e.Changes != "" && e.Summary == "" {
+				e.SummaryLanguage = language
+			}
+		}
+	}
+	return nil
 }
 
 // authenticate returns the token that a part knows a request to have, nil where there is none.

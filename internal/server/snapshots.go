@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -53,8 +54,8 @@ func (s *Server) snapshotFeedEntry(c *store.Collection, snap *store.Snapshot) fe
 	return feeds.Entry{
 		ID: snap.ID.URN(), Title: "Snapshot of " + snap.Updated.Format(time.DateTime) + " UTC", Updated: snap.Updated,
 		Language: words, Summary: strconv.Itoa(snap.Topics) + " topics", Digest: snap.Digest, Commit: snap.Commit,
-		Links: append([]feeds.Link{AtomLink("self", href+".atom")},
-			s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)...),
+		Links: slices.Concat([]feeds.Link{AtomLink("self", href+".atom")}, s.pageOf(href),
+			s.formLinks(href, c.InRDF(), feeds.RelSDShareSnapshot, feeds.RelCWASnapshot)),
 	}
 }
 

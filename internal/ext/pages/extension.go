@@ -57,6 +57,7 @@ func (p *Pages) part() *server.Part {
 			p.nodeRoutes(handle)
 		},
 		About:        func(document string) string { return document + Ending },
+		InWords:      p.summaries.of,
 		Beside:       func(_ server.Document, h web.Handler) web.Handler { return p.beside(h) },
 		Authenticate: p.Sessions.Of, Challenge: p.Sessions.Leads, Problem: p.Problem,
 	}
@@ -81,6 +82,7 @@ func (p *Pages) routes(get func(path string, h web.Handler)) {
 	of("/fragments/{id:[0-9a-f-]{36}}"+Ending, p.Change)
 	of("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+Ending, p.Document)
 	of("/history"+Ending, p.History)
+	of("/snapshots/{id:[0-9a-f-]{36}}"+Ending, p.Snapshot)
 	get("/topicmaps/{map}/snapshots"+Ending, p.Alone(p.Viewed(p.Snapshots)))
 	get("/topicmaps/{map}/search", p.beside(p.Viewed(p.Search)))
 	of("/search"+Ending, p.SearchPage)

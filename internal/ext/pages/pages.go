@@ -36,6 +36,8 @@ type Pages struct {
 	SearchWithin time.Duration // what a search may take; 0: as long as elsewhere
 	Forms        bool          // there are forms by which topics are changed
 
+	summaries summaries
+
 	node http.Handler // answers with the pages of the node; nil: there are none
 }
 

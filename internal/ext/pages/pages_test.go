@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/server"
@@ -42,6 +43,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 	n.MustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
 	n.Publish("small", served.Small())
 	seen, todo, shown := map[string]bool{}, []string{n.URL("/topicmaps.html")}, 0
+	entries := 0
 	for len(todo) > 0 {
 		at, _, _ := strings.Cut(todo[0], "#")
 		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) || strings.Contains(at, "ui=") { // in other languages
@@ -56,6 +58,21 @@ func TestAllPagesAreLinked(t *testing.T) {
 				continue
 			}
 			assert.Equal(t, http.StatusOK, a.StatusCode, at)
+			if a.MediaType() == feeds.MediaTypeAtom { // a reader of feeds opens the page of an entry
+				of, err := feeds.Decode(bytes.NewReader(a.Bytes), at, feeds.Limits{})
+				if err != nil { // an entry alone
+					continue
+				}
+				for i := range of.Entries {
+					if page := pageOf(&of.Entries[i]); page != "" {
+						todo, entries = append(todo, page), entries+1
+					}
+				}
+			}
+			continue
+		}
+		if to := n.Get(at).Header.Get("Location"); to != "" { // a part of a page
+			todo = append(todo, to)
 			continue
 		}
 		shown++
@@ -64,6 +81,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 		todo = append(todo, p.Links...)
 	}
 	assert.Greater(t, shown, 40)
+	assert.Greater(t, entries, 20)
 	for _, path := range []string{"/topicmaps", "/topicmaps/lib/fragments", "/topicmaps/lib/types.html"} {
 		assert.True(t, seen[n.URL(path)], path)
 	}

@@ -6,11 +6,13 @@ import (
 
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
 // snapshot is one that was taken.
 type snapshot struct {
+	ID      string
 	Updated time.Time // of the last change in it
 	Topics  int
 	Files   []file
@@ -27,7 +29,7 @@ func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 	list, err := v.Snapshots()
 	for i := range list {
 		s := &list[i]
-		made := snapshot{Updated: s.Updated, Topics: s.Topics}
+		made := snapshot{ID: s.ID.String(), Updated: s.Updated, Topics: s.Topics}
 		for i, form := range p.data(p.URLs.Snapshot(&v.Collection, s.ID), "", v.InRDF()) {
 			made.Files = append(made.Files, file{link: form})
 			if i < len(store.Forms) && store.Forms[i] == store.SnapshotForm {
@@ -76,4 +78,9 @@ func (p *Pages) graphs(address string) (all []alternate) {
 		all = append(all, alternate{f.MediaType(), address + f.URLEnding})
 	}
 	return all
+}
+
+// Snapshot leads to where the page of the snapshots has one.
+func (p *Pages) Snapshot(w http.ResponseWriter, r *http.Request, v *store.View) error {
+	return p.SeeOther(w, r, p.URLs.Snapshots(&v.Collection)+Ending+"#"+web.Var(r, "id"))
 }

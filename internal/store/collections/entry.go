@@ -276,15 +276,8 @@ func (e *Entry) Named() bool {
 
 // Label returns something to show for an entry, whatever the topic is called.
 func (e *Entry) Label() string {
-	t := strings.TrimSpace(e.Title)
 	if !e.Named() {
-		t = words.Short(string(e.TopicSI))
+		return titles.Closed(titles.Cut(words.Short(string(e.TopicSI)), maxLabel))
 	}
-	n := 0
-	for i := range t {
-		if n++; n > maxLabel {
-			return t[:i] + "…"
-		}
-	}
-	return t
+	return titles.Closed(titles.Cut(strings.TrimSpace(e.Title), maxLabel))
 }

@@ -1,0 +1,274 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/fragment/nodes"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/formats/mapdiff"
+	"github.com/tmshare/tmshare/internal/history"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
+)
+
+// summaries says in feeds what entries have changed. It depends on the states around their commits alone, and is
+// remembered: a feed lists most of its entries again whenever another one comes. It is safe for concurrent use.
+type summaries struct {
+	mu   sync.Mutex
+	kept map[summarized]string
+}
+
+// summarized is an entry, in the language in which feeds call topics.
+type summarized struct {
+	epoch    uuid.UUID
+	seq      uint64
+	run      uint32
+	language string
+}
+
+// The limits of a summary.
+const (
+	mostSummarized = 100   // entries of a commit that are told apart
+	mostInSummary  = 3     // statements of each kind
+	longestSaid    = 150   // characters of a value, or a name
+	mostSummaries  = 2_000 // that are remembered
+)
+
+// of returns what some entries, the newest first, have changed.
+func (s *summaries) of(v *store.View, entries []store.Entry) ([]string, error) {
+	all := make([]string, len(entries))
+	if v.Replica != nil { // it may not have had the state before: nothing is said that the origin would say otherwise
+		return all, nil
+	}
+	for from := 0; from < len(entries); {
+		to := from + 1
+		for to < len(entries) && entries[to].Commit == entries[from].Commit {
+			to++
+		}
+		if !s.recall(v, entries[from:to], all[from:to]) {
+			if err := summarize(v, entries[from:to], all[from:to]); err != nil {
+				return nil, err
+			}
+			s.keep(v, entries[from:to], all[from:to])
+		}
+		from = to
+	}
+	return all, nil
+}
+
+func keyOfSummary(v *store.View, e *store.Entry) summarized {
+	return summarized{v.Epoch, e.Seq, e.Run, strings.Join(v.Languages(), " ")}
+}
+
+// recall sets what is remembered of entries, and reports whether that is all of it.
+func (s *summaries) recall(v *store.View, entries []store.Entry, all []string) (known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range entries {
+		if all[i], known = s.kept[keyOfSummary(v, &entries[i])]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// keep remembers what entries have changed. When there are too many, all others are forgotten.
+func (s *summaries) keep(v *store.View, entries []store.Entry, all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil || len(s.kept) > mostSummaries {
+		s.kept = map[summarized]string{}
+	}
+	for i := range entries {
+		s.kept[keyOfSummary(v, &entries[i])] = all[i]
+	}
+}
+
+// summarize says what some entries of a commit have changed. Topics are called what they were called after it.
+func summarize(v *store.View, entries []store.Entry, all []string) error {
+	last := entries[0].Seq
+	before, err := history.BeforeCommit(v, last)
+	if errors.Is(err, store.ErrGone) || entries[0].Commit == 0 { // what was before is given up
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if n := entries[0].Commit - before.Seq; n > mostSummarized {
+		for i := range all {
+			all[i] = fmt.Sprintf(texts.OneOfMany, texts.English.Count(int(n)))
+		}
+		return nil
+	}
+	list, err := history.Changes(v.Context(), v, history.Query{Before: last + 1, Limit: len(entries), Words: true})
+	if err != nil {
+		return err
+	}
+	t, err := tellerOf(v, last)
+	if err != nil {
+		return err
+	}
+	for i := range list.Changes {
+		if c := &list.Changes[i]; c.Missing == "" {
+			if all[i], err = t.summary(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// teller puts changes into sentences. Topics are called what they were called after a commit, and those that were gone
+// then what they were called before it.
+type teller struct{ *nodes.Reader }
+
+func tellerOf(v *store.View, seq uint64) (t teller, err error) {
+	after, err := v.Past(seq)
+	if err != nil {
+		return t, err
+	}
+	states := []fragment.Lookup{after}
+	if before, err := v.PastBefore(seq); err == nil {
+		states = append(states, before)
+	} else if !errors.Is(err, store.ErrGone) {
+		return t, err
+	}
+	return teller{nodes.NewReader(nodes.SourceOf(v.Languages(), states...))}, nil
+}
+
+func (t teller) summary(c *history.Change) (string, error) {
+	switch c.Kind {
+	case history.Deleted:
+		return texts.WasDeleted, nil
+	case history.Moved:
+		return texts.HasMoved, nil
+	}
+	pairs, added, removed := pair(c.Added, c.Removed)
+	isNew := texts.IsNew
+	if c.Kind == history.Added { // what it is called says more than its identifiers
+		isNew = texts.WasAdded
+		slices.SortStableFunc(added, func(a, b mapdiff.Statement) int {
+			return cmp.Compare(identifies(&a), identifies(&b))
+		})
+	}
+	var all []string
+	for _, kind := range []struct {
+		what  string
+		pairs []turned
+	}{{texts.HasChanged, pairs}, {isNew, alone(added)}, {texts.IsGone, alone(removed)}} {
+		var said []string
+		for i, p := range kind.pairs {
+			if i == mostInSummary {
+				said = append(said, fmt.Sprintf(texts.AndMoreChanges, texts.English.Count(len(kind.pairs)-i)))
+				break
+			}
+			one, err := t.say(&p, fragment.Ref(c.TopicSI))
+			if err != nil {
+				return "", err
+			}
+			said = append(said, one)
+		}
+		if len(said) > 0 {
+			all = append(all, kind.what+": "+strings.Join(said, "; ")+".")
+		}
+	}
+	return strings.Join(all, " "), nil
+}
+
+func identifies(s *mapdiff.Statement) int {
+	if s.Kind == mapdiff.SubjectIdentifier || s.Kind == mapdiff.SubjectLocator {
+		return 1
+	}
+	return 0
+}
+
+// alone returns statements of which there is no earlier form. Labels of blank nodes are never shown.
+func alone(list []mapdiff.Statement) (all []turned) {
+	for _, s := range list {
+		if s.Kind != mapdiff.SubjectIdentifier || !words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
+			all = append(all, turned{is: s})
+		}
+	}
+	return all
+}
+
+// say puts a statement of a topic into words: its type, its values, and its scope.
+func (t teller) say(s *turned, self fragment.Ref) (text string, err error) {
+	parts := s.is.Parts
+	typ, themes := string(s.is.Kind), ""
+	var values, other strings.Builder
+	var named []fragment.Ref // in this order
+	for i, part := range parts {
+		said := part.Text
+		if part.Kind == mapdiff.Topic && part.Identifier != "" {
+			if said, err = t.Title(part.Identifier); err != nil {
+				return "", err
+			}
+			named = append(named, part.Identifier)
+		}
+		if part.Kind != mapdiff.Words {
+			said = titles.Closed(titles.Cut(said, longestSaid))
+		}
+		switch behind := i > 0 && parts[i-1].Kind == mapdiff.Words; {
+		case part.Kind == mapdiff.Value && i < len(s.was.Parts) && s.was.Parts[i].Text != part.Text:
+			was := titles.Closed(titles.Cut(s.was.Parts[i].Text, longestSaid))
+			said = fmt.Sprintf(texts.WasAndIs, was, said)
+			values.WriteString(" " + said)
+		case part.Kind == mapdiff.Value:
+			said = fmt.Sprintf(texts.Quoted, said)
+			values.WriteString(" " + said)
+		case behind && strings.HasSuffix(parts[i-1].Text, texts.OfType):
+			typ = said
+		case behind && (parts[i-1].Text == texts.InScope || themes != "" && parts[i-1].Text == ", "):
+			themes += ", " + said
+		}
+		other.WriteString(said)
+	}
+	if themes != "" {
+		themes = " (" + themes[len(", "):] + ")"
+	}
+	switch s.is.Kind {
+	case mapdiff.Name, mapdiff.Occurrence:
+		return typ + values.String() + themes, nil
+	case mapdiff.Association:
+		if len(named) >= 5 && slices.Contains(rdfRoles[:], named[1]) && slices.Contains(rdfRoles[:], named[3]) {
+			return t.relation(named, self, themes)
+		}
+	}
+	return other.String(), nil
+}
+
+// relation says how a topic is related to another one. named are the property, and the roles with their players.
+func (t teller) relation(named []fragment.Ref, self fragment.Ref, themes string) (string, error) {
+	player := map[fragment.Ref]fragment.Ref{named[1]: named[2], named[3]: named[4]}
+	isObject := player[fragment.RDFObject] == self && player[fragment.RDFSubject] != self
+	other := player[fragment.RDFObject]
+	if isObject {
+		other = player[fragment.RDFSubject]
+	}
+	property, err := t.Title(named[0])
+	if err != nil {
+		return "", err
+	}
+	title, err := t.Title(other)
+	if isObject {
+		property = fmt.Sprintf(string(texts.IsOf), property)
+	}
+	for _, i := range relationsOf()[string(named[0])] {
+		r := texts.Relations[i]
+		if property = string(r.Title); r.Of != "" && isObject != (r.Inverse == string(named[0])) {
+			property = string(r.Of)
+		}
+		property = strings.ToLower(property[:1]) + property[1:]
+	}
+	return property + " " + titles.Closed(titles.Cut(title, longestSaid)) + themes, err
+}
