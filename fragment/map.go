@@ -7,11 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// MaxLocator is the length in bytes of the longest locator that a record may have.
+// MaxLocator is the length in bytes of the longest locator that a record may have, as documents have it.
 const MaxLocator = 8 << 10
+
+// CheckLength returns a [*DocumentError] where a locator is longer than [MaxLocator]: feeds have its spaces escaped.
+func CheckLength(l tmdm.Locator) error {
+	if n := len(iri.Escape(string(l))); n > MaxLocator {
+		return documentError("a locator of %d bytes, with spaces as %%20, is too long (%d at most): %.80s…", n, MaxLocator, l)
+	}
+	return nil
+}
 
 // Map shows a topic map as the records of a source. The map must be normalised
 // and must not change while it is shown: records share its lists of locators.
@@ -47,8 +56,8 @@ func newMap(tm *tmdm.TopicMap, sp string, others map[*tmdm.Topic]Ref) (*Map, err
 	for t := range tm.Topics() {
 		for _, set := range [][]tmdm.Locator{t.SubjectIdentifiers(), t.SubjectLocators()} {
 			for _, l := range set {
-				if len(l) > MaxLocator {
-					return nil, documentError("a locator of %d bytes is too long (%d at most): %.80s…", len(l), MaxLocator, l)
+				if err := CheckLength(l); err != nil {
+					return nil, err
 				}
 			}
 		}

@@ -109,12 +109,17 @@ func TestATooLongLocatorIsRefused(t *testing.T) {
 		_, err := fragment.NewMap(read(t, sp, fmt.Sprintf(topic, element, fits)), sp)
 		require.NoError(t, err)
 		_, err = fragment.NewMap(read(t, sp, fmt.Sprintf(topic, element, fits+"x")), sp)
-		require.ErrorContains(t, err, "a locator of 8193 bytes is too long (8192 at most): http://long.example.org/")
+		require.ErrorContains(t, err, "a locator of 8193 bytes, with spaces as %20, is too long (8192 at most): http://long.example.org/")
 		require.Less(t, len(err.Error()), 300)
 		_, err = fragment.NameTopics(t.Context(), read(t, sp, fmt.Sprintf(topic, element, fits+"x")), sp, nil)
 		require.ErrorContains(t, err, "too long")
 	}
-	_, err := fragment.NameTopics(t.Context(), read(t, sp, fmt.Sprintf(`<topic id="%s"/>`, strings.Repeat("x", fragment.MaxLocator))), sp, nil)
+	spaces := "http://a/" + strings.Repeat("b ", fragment.MaxLocator/4) // each is three bytes in a feed
+	_, err := fragment.NewMap(read(t, sp, fmt.Sprintf(`<topic><subjectIdentifier href="%s"/></topic>`, spaces+"b")), sp)
+	require.ErrorContains(t, err, "a locator of 8202 bytes, with spaces as %20, is too long (8192 at most): http://a/b b")
+	_, err = fragment.NewMap(read(t, sp, fmt.Sprintf(`<topic><subjectIdentifier href="%s"/></topic>`, spaces[:len(spaces)-len("b b b ")]+"123")), sp)
+	require.NoError(t, err)
+	_, err = fragment.NameTopics(t.Context(), read(t, sp, fmt.Sprintf(`<topic id="%s"/>`, strings.Repeat("x", fragment.MaxLocator))), sp, nil)
 	require.ErrorContains(t, err, "too long", "an assigned one too")
 }
 

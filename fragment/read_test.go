@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/testedit"
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -93,6 +94,41 @@ func TestASnapshotComesBackAsTheMapItWasMadeOf(t *testing.T) {
 		require.Empty(t, made.PutAssociations)
 		require.Equal(t, canonical(t, m.TopicMap()), canonical(t, read.TopicMap()))
 	}
+}
+
+// What passes the check of maps that are published comes back from fragments and snapshots, whatever values it has.
+func TestWhatPassesTheCheckIsPublishedAsItIs(t *testing.T) {
+	came := 0
+	for i, v := range testhostile.Values {
+		tm := tmdm.New()
+		topic, theme := tm.CreateTopicBySubjectIdentifier("http://a"), tm.CreateTopicBySubjectIdentifier("http://b c")
+		name := topic.AddName("n", nil)
+		switch i % 3 {
+		case 0:
+			name.AddVariant(v.Value, v.Datatype, theme)
+		case 1:
+			topic.AddOccurrence(v.Value, v.Datatype, theme, theme)
+		default:
+			require.NoError(t, tmdm.AddItemIdentifier(name, sp+tmdm.Locator(v.Value)))
+		}
+		if xtm.Check(tm) != nil {
+			continue
+		}
+		came++
+		m, err := fragment.NameTopics(t.Context(), tm, sp, nil)
+		require.NoError(t, err)
+		is := topicOf(t, m, "http://a")
+		require.Equal(t, is, readFragment(t, string(written(t, m, "http://a", false)), "http://a").Topic, "%.100q", v)
+		var doc bytes.Buffer
+		require.NoError(t, fragment.WriteSnapshot(&doc, m, fragment.Form{Version: xtm.V21, SP: sp}))
+		read, err := fragment.ReadSnapshot(t.Context(), &doc, xtm.Options{Base: sp})
+		require.NoError(t, err)
+		require.Equal(t, is, topicOf(t, read, "http://a"), "%.100q", v)
+		require.NoError(t, fragment.WriteSnapshot(&doc, m, fragment.Form{Version: xtm.V10, SP: sp}))
+		_, err = fragment.ReadSnapshot(t.Context(), &doc, xtm.Options{Base: sp})
+		require.NoError(t, err)
+	}
+	require.Greater(t, came, 40)
 }
 
 func canonical(t testing.TB, tm *tmdm.TopicMap) string {

@@ -169,7 +169,7 @@ func (e *Encoder) subjectIdentity10(t *Topic, iids []tmdm.Locator) {
 }
 
 func (e *Encoder) baseName10(t *Topic, n *Name) {
-	construct := func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.describe()) }
+	construct := func() string { return fmt.Sprintf("the name %.100q of %s", n.Value, t.describe()) }
 	e.checkText(n.Value, construct)
 	id := e.statement10(n.ItemIdentifiers, n.Reifier, func() string { return n.key(t) })
 	e.openID("baseName", id)
@@ -198,7 +198,7 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 		return
 	}
 	construct := func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.describe())
+		return fmt.Sprintf("the variant %.100q of the name %.100q of %s", v.Value, n.Value, t.describe())
 	}
 	id := e.statement10(v.ItemIdentifiers, v.Reifier, func() string { return n.key(t) + v.key() })
 	e.openID("variant", id)
@@ -210,7 +210,7 @@ func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 }
 
 func (e *Encoder) occurrence10(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.describe()) }
+	construct := func() string { return fmt.Sprintf("the occurrence %.100q of %s", o.Value, t.describe()) }
 	id := e.statement10(o.ItemIdentifiers, o.Reifier, func() string { return o.key(t) })
 	e.openID("occurrence", id)
 	e.type10("instanceOf", o.Type, PSIOccurrence)

@@ -57,7 +57,7 @@ func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
 }
 
 func (e *Encoder) name2x(t *Topic, n *Name) {
-	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %q of %s", n.Value, t.describe()) })
+	e.checkText(n.Value, func() string { return fmt.Sprintf("the name %.100q of %s", n.Value, t.describe()) })
 	e.tag("name")
 	e.reifiable2x(n.ItemIdentifiers, n.Reifier)
 	if n.Type != (Ref{}) && n.Type != SubjectIdentifier(tmdm.PSIDefaultNameType) {
@@ -72,6 +72,10 @@ func (e *Encoder) name2x(t *Topic, n *Name) {
 }
 
 func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
+	construct := func() string {
+		return fmt.Sprintf("the variant %.100q of the name %.100q of %s", v.Value, n.Value, t.describe())
+	}
+	e.checkText(v.Value, construct)
 	themes := beyond(v.Scope, n.Scope)
 	if len(themes) == 0 { // readers must refuse it (ISO 13250-2 §5.5)
 		e.losses.Variants++
@@ -80,14 +84,12 @@ func (e *Encoder) variant2x(t *Topic, n *Name, v *Variant) {
 	e.tag("variant")
 	e.reifiable2x(v.ItemIdentifiers, v.Reifier)
 	e.refs2x("scope", themes)
-	e.resource2x(v.Value, v.Datatype, func() string {
-		return fmt.Sprintf("the variant %q of the name %q of %s", v.Value, n.Value, t.describe())
-	})
+	e.resource2x(v.Value, v.Datatype, construct)
 	e.close("variant")
 }
 
 func (e *Encoder) occurrence2x(t *Topic, o *Occurrence) {
-	construct := func() string { return fmt.Sprintf("the occurrence %q of %s", o.Value, t.describe()) }
+	construct := func() string { return fmt.Sprintf("the occurrence %.100q of %s", o.Value, t.describe()) }
 	e.tag("occurrence")
 	e.reifiable2x(o.ItemIdentifiers, o.Reifier)
 	e.type2x(o.Type, construct)

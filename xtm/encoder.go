@@ -221,7 +221,7 @@ func (e *Encoder) attrValue(value string) {
 		e.buf = append(append(e.buf, value...), '"')
 		return
 	}
-	e.checkText(value, func() string { return fmt.Sprintf("the locator %q", value) })
+	e.checkText(value, func() string { return fmt.Sprintf("the locator %.100q", value) })
 	e.buf = append(write.Escape(e.buf, value, write.Attr), '"')
 }
 
@@ -259,8 +259,8 @@ func (e *Encoder) endText(name, text string) {
 // checkText fails where value has a character that XML cannot carry (XML 1.0
 // §2.2, Characters).
 func (e *Encoder) checkText(value string, construct func() string) {
-	if why := uncarried(value); why != "" {
-		e.fail(construct(), "%s", why)
+	if err := write.Check(value); err != nil {
+		e.fail(construct(), "%s", err)
 	}
 }
 

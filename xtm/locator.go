@@ -75,13 +75,14 @@ func (e *Encoder) checkLocator(l string) {
 	if isPlainLocator(l) || e.err != nil {
 		return
 	}
-	e.checkText(l, func() string { return fmt.Sprintf("the locator %q", l) })
+	e.checkText(l, func() string { return fmt.Sprintf("the locator %.100q", l) })
 	switch normal, err := iri.Normalize(l); {
 	case err != nil:
-		e.fail(fmt.Sprintf("the locator %q", l), "it %s; tmdm.ParseLocator makes locators that can be written", reasonOf(err))
+		e.fail(fmt.Sprintf("the locator %.100q", l), "it %s; tmdm.ParseLocator makes locators that can be written",
+			reasonOf(err))
 	case normal != l:
-		e.fail(fmt.Sprintf("the locator %q", l),
-			"readers would take it for %q, its normal form; tmdm.ParseLocator makes that", normal)
+		e.fail(fmt.Sprintf("the locator %.100q", l),
+			"readers would take it for %.100q, its normal form; tmdm.ParseLocator makes that", normal)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/tmdm/cxtm"
 	"github.com/tmshare/tmshare/xtm"
@@ -24,6 +26,58 @@ func TestAnyMapSurvives(t *testing.T) {
 		tm := drawMap(r)
 		checkRoundTrip(t, tm)
 	})
+}
+
+// A map that passes the check can be written in all versions, and what is read then is the same; one that does not
+// cannot be written as XTM 2.1, or not be read then.
+func TestWhatPassesTheCheckComesBack(t *testing.T) {
+	refused, returned := 0, 0
+	testenv.Check(t, 200, 2000, func(r *rapid.T) {
+		tm := drawMap(r)
+		topics := slices.Collect(tm.Topics())
+		for range rapid.IntRange(0, 2).Draw(r, "hostile values") {
+			topic := rapid.SampledFrom(topics).Draw(r, "topic")
+			v := rapid.SampledFrom(testhostile.Values).Draw(r, "value")
+			var themes []*tmdm.Topic
+			for i := range rapid.SampledFrom([]int{0, 0, 0, 1, 200, 201}).Draw(r, "themes") {
+				themes = append(themes, tm.CreateTopicBySubjectIdentifier(tmdm.Locator(fmt.Sprintf("x:theme-%d", i))))
+			}
+			switch rapid.IntRange(0, 3).Draw(r, "where") {
+			case 0:
+				topic.AddName(v.Value, nil, themes...)
+			case 1:
+				topic.AddName("b", nil).AddVariant(v.Value, v.Datatype, themes...)
+			case 2:
+				_ = tmdm.AddItemIdentifier(topic.AddName("c", nil, themes...), tmdm.Locator(v.Datatype))
+			default:
+				topic.AddOccurrence(v.Value, v.Datatype, topic, themes...)
+			}
+		}
+		tm.Normalize(r.Context())
+		if err := xtm.Check(tm); err == nil {
+			returned++
+			checkRoundTrip(t, tm)
+			return
+		} else if encode := (*xtm.EncodeError)(nil); !errors.As(err, &encode) || len(err.Error()) > 9000 {
+			require.Fail(r, "an error that names no construct, or is too long", "%s", err)
+		}
+		refused++
+		for topic := range tm.Topics() {
+			for _, n := range topic.Names() {
+				if slices.ContainsFunc(n.Variants(), func(v *tmdm.Variant) bool { return n.Scope().Contains(v.Scope()) }) {
+					return // it is checked, and XTM 2.1 leaves it out
+				}
+			}
+		}
+		var doc bytes.Buffer
+		_, err := xtm.Write(&doc, tm, xtm.WriteOptions{Base: fuzzBase})
+		if err == nil {
+			_, err = xtm.Read(r.Context(), &doc, xtm.Options{Base: fuzzBase})
+		}
+		require.Error(r, err)
+	})
+	assert.Positive(t, refused)
+	assert.Positive(t, returned)
 }
 
 // Whatever string is given as a locator, wherever one can stand: it comes back as

@@ -1,6 +1,9 @@
 package xtm
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,23 +28,34 @@ type WriteOptions struct {
 // map, and so an item identifier when it is read. The same holds for all topics
 // without a usable item identifier in versions that require ids.
 func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
-	if o.Version == "" {
-		o.Version = V21
+	x := newExporter(w, tm, o)
+	if err := x.write(func(tmdm.Construct) error { return nil }); err != nil {
+		return x.enc.Losses(), err
 	}
-	e := NewEncoder(w, o.Version, o.Base)
-	e.NameTypes = o.NameTypes
-	if e.prefix == "" {
-		e.prefix = noBase
-	}
-	x := exporter{tm: tm, enc: e, ids: map[*tmdm.Topic]tmdm.Locator{}}
-	x.typeInstance = tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance)
-	x.instance = tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
-	e.taken = x.taken
-	x.makeIDs()
-	if err := x.write(); err != nil {
-		return e.Losses(), err
-	}
-	return e.Losses(), e.Close()
+	return x.enc.Losses(), x.enc.Close()
+}
+
+// Check returns an error that names the first construct of a map that cannot be written as XTM, or that readers with
+// the default [Limits] refuse then. Documents of XTM have none; those of other notations may.
+func Check(tm *tmdm.TopicMap) error {
+	var doc bytes.Buffer
+	x := newExporter(&doc, tm, WriteOptions{})
+	return x.write(func(c tmdm.Construct) error { // that was written into a document of its own
+		err := x.enc.Close()
+		if err == nil && doc.Len() > 1<<10 { // what is smaller is within all limits
+			for d := NewDecoder(&doc, Options{Base: "x:"}); err == nil; {
+				_, err = d.Next()
+			}
+		}
+		var refused *SyntaxError
+		if errors.As(err, &refused) {
+			return &EncodeError{tmdm.Describe(c), "readers refuse it: " + refused.Reason}
+		}
+		doc.Reset()
+		x.enc.Reset(&doc, V21, "")
+		x.enc.prefix = noBase
+		return nil
+	})
 }
 
 // exporter makes elements of the constructs of a map. It makes all of them in
@@ -57,6 +71,18 @@ type exporter struct {
 	associationElement Association
 	variantElements    []Variant // of all names of the topic
 	refRoom            []Ref     // of all types and scopes of the element
+}
+
+func newExporter(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) *exporter {
+	e := NewEncoder(w, cmp.Or(o.Version, V21), o.Base)
+	e.NameTypes = o.NameTypes
+	e.prefix = cmp.Or(e.prefix, noBase)
+	x := &exporter{tm: tm, enc: e, ids: map[*tmdm.Topic]tmdm.Locator{}}
+	x.typeInstance = tm.TopicBySubjectIdentifier(tmdm.PSITypeInstance)
+	x.instance = tm.TopicBySubjectIdentifier(tmdm.PSIInstance)
+	e.taken = x.taken
+	x.makeIDs()
+	return x
 }
 
 // makeIDs makes up ids for the topics that need one. No id is one that the map
@@ -97,13 +123,14 @@ func self(t *tmdm.Topic) Ref {
 	return e.self()
 }
 
-func (x *exporter) write() error {
+// write writes the elements, and calls done behind each.
+func (x *exporter) write(done func(tmdm.Construct) error) error {
 	m := &Map{ItemIdentifiers: x.statementIDs(x.tm), Reifier: x.ref(x.tm.Reifier())}
-	if err := x.enc.Map(m); err != nil {
+	if err := cmp.Or(x.enc.Map(m), done(x.tm)); err != nil {
 		return err
 	}
 	for t := range x.tm.Topics() {
-		if err := x.enc.Topic(x.topic(t)); err != nil {
+		if err := cmp.Or(x.enc.Topic(x.topic(t)), done(t)); err != nil {
 			return err
 		}
 	}
@@ -111,7 +138,7 @@ func (x *exporter) write() error {
 		if x.isTypeOnly(a) {
 			continue
 		}
-		if err := x.enc.Association(x.association(a)); err != nil {
+		if err := cmp.Or(x.enc.Association(x.association(a)), done(a)); err != nil {
 			return err
 		}
 	}

@@ -82,8 +82,8 @@ func (k *known) identify(e xtm.Element) error {
 }
 
 func (k *known) topicSI(si tmdm.Locator) error {
-	if len(si) > fragment.MaxLocator {
-		return notStreamable("an identifier of %d bytes is too long", len(si))
+	if err := fragment.CheckLength(si); err != nil {
+		return notStreamable("%s", err)
 	}
 	m := k.identifiers.at(k.hash(si))
 	switch m.mark() {
@@ -97,8 +97,8 @@ func (k *known) topicSI(si tmdm.Locator) error {
 }
 
 func (k *known) other(l tmdm.Locator) error {
-	if len(l) > fragment.MaxLocator {
-		return notStreamable("an identifier of %d bytes is too long", len(l))
+	if err := fragment.CheckLength(l); err != nil {
+		return notStreamable("%s", err)
 	}
 	return k.identifiers.once(k.hash(l), isOther, func() error {
 		return notStreamable("the identifier %s stands for something already", l)
@@ -106,8 +106,8 @@ func (k *known) other(l tmdm.Locator) error {
 }
 
 func (k *known) refer(l tmdm.Locator) error {
-	if len(l) > fragment.MaxLocator {
-		return notStreamable("a reference of %d bytes is too long", len(l))
+	if err := fragment.CheckLength(l); err != nil {
+		return notStreamable("%s", err)
 	}
 	m := k.identifiers.at(k.hash(l))
 	switch m.mark() {

@@ -63,7 +63,7 @@ than half of 20 topics or more: then --max-delete must say so.
 					return nil, err
 				}
 				tolerated = d.Tolerated
-				return d.Map, nil
+				return d.Map, xtm.Check(d.Map)
 			})
 			var loses *losses.TooManyError
 			if errors.As(err, &loses) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -236,6 +237,11 @@ func TestWhatIsWrongInADocumentIsTheFaultOfWhoSendsIt(t *testing.T) {
 	o := node.Publishing(t, version("v1"))
 	const ours = `@prefix t: <https://github.com/tmshare/tmshare/ns/1/> . @prefix r: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix : <http://e/> . `
 	const statement = `[ a t:Statement ; r:subject :a ; r:predicate :p ; r:object "%s" ; %s ] . :a :p "%[1]s" . `
+	const anyType = "<http://www.w3.org/2001/XMLSchema#anyType>"
+	long, themes := strings.Repeat("b", 8191), make([]string, 201)
+	for i := range themes {
+		themes[i] = strconv.Itoa(i)
+	}
 	for _, c := range []struct{ mediaType, document, says string }{
 		{"application/n-quads", "<x:a> <x:p> <x:b> <x:g> .\n<x:a> <x:p> <x:b> .", "several graphs"},
 		{"application/trig", "<x:g> { <x:a> <x:p> <x:b> } { <x:a> <x:p> <x:b> }", "several graphs"},
@@ -252,6 +258,16 @@ func TestWhatIsWrongInADocumentIsTheFaultOfWhoSendsIt(t *testing.T) {
 		{"text/turtle", `<x:a> <x:p> "a\uFFFE"@en .`, "XML cannot carry the character U+FFFE"},
 		{"application/n-triples", "<x:a> <x:p> <x:b\uffff> .", "XML cannot carry the character U+FFFF"},
 		{"application/ld+json", `{"@id": "x:a", "http://schema.org/name": "a\u0000"}`, "XML cannot carry the character U+0000"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "<b>", "t:datatype "+anyType), "is not canonical XML"},
+		{"text/turtle", ours + fmt.Sprintf(statement, strings.Repeat("<b>", 198)+strings.Repeat("</b>", 198), "t:datatype "+anyType), "elements are nested more than 200 deep"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "b", "t:datatype <http://www.w3.org/2001/XMLSchema#anyURI>"), "has no scheme"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "x:%7Eb", "t:datatype <http://www.w3.org/2001/XMLSchema#anyURI>"), `readers would take it for \"x:~b\"`},
+		{"text/turtle", ours + fmt.Sprintf(statement, "b", "t:datatype <X:b>"), `readers would take it for \"x:b\"`},
+		{"text/turtle", ours + fmt.Sprintf(statement, "b", "t:datatype <x:"+long+">"), "a locator of 8193 bytes is too long"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "b", "t:itemIdentifier <x:"+long+">"), "a locator of 8193 bytes is too long"},
+		{"text/turtle", ours + fmt.Sprintf(statement, "b", "t:scope <x:"+strings.Join(themes, ">, <x:")+">"), "a scope of more than 200 topics"},
+		{"text/turtle", "<x:" + long + "> <x:p> 1 .", "a locator of 8193 bytes is too long"},
+		{"text/turtle", "<x:" + strings.Repeat("%20", 2731) + "> <x:p> 1 .", "a locator of 8195 bytes, with spaces as %20, is too long"},
 	} {
 		for _, path := range []string{"/topicmaps/egov", "/topicmaps/egov/dry-run", "/topicmaps/egov/topics", "/topicmaps/egov/topics/dry-run"} {
 			method := http.MethodPut

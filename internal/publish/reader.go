@@ -114,9 +114,9 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
 	case err != nil:
 		return nil, err
 	}
-	if document.Version == "" { // not XTM: what cannot be written as XTM cannot be published
-		if err := xtm.CheckCharacters(document.Map); err != nil {
-			return nil, fmt.Errorf("%s: %w. A map that is published has to be written in XTM, too: take the character out",
+	if document.Version == "" { // not XTM
+		if err := xtm.Check(document.Map); err != nil {
+			return nil, fmt.Errorf("%s: %w. What is published has to be written in XTM, too: change this, or take it out",
 				name, err)
 		}
 	}

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Name is the name of the source of local statements: a collection of the
@@ -157,7 +159,7 @@ func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 		}
 		topic := tm.TopicBySubjectIdentifier(si)
 		mentioned = others(tm, topic)
-		if err := f(tm, topic); err != nil {
+		if err := cmp.Or(f(tm, topic), xtm.Check(tm)); err != nil {
 			return nil, err
 		}
 		if bare(topic) {
@@ -362,13 +364,10 @@ func (s Statements) Named(ctx context.Context, tm *tmdm.TopicMap, si string) (*t
 }
 
 // AllNamed is Named for several.
-func (s Statements) AllNamed(ctx context.Context, tm *tmdm.TopicMap, sis []string) ([]*tmdm.Topic, error) {
+func (s Statements) AllNamed(ctx context.Context, tm *tmdm.TopicMap, sis []string) (_ []*tmdm.Topic, err error) {
 	out := make([]*tmdm.Topic, len(sis))
-	for i, si := range sis {
-		var err error
-		if out[i], err = s.Named(ctx, tm, si); err != nil {
-			return nil, err
-		}
+	for i := 0; i < len(sis) && err == nil; i++ {
+		out[i], err = s.Named(ctx, tm, sis[i])
 	}
-	return out, nil
+	return out, err
 }

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"bytes"
 	"log/slog"
 	"testing"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/store"
 	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+	"github.com/tmshare/tmshare/internal/testhostile"
 	"github.com/tmshare/tmshare/internal/testkit/docs"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 const localSP = "http://node.example.org/local/"
@@ -148,4 +151,34 @@ func TestTheNameOfLocalStatementsIsTaken(t *testing.T) {
 	}
 	_, err := n.EditTopic(t.Context(), docs.SI("a"), "", func(*tmdm.TopicMap, *tmdm.Topic) error { return nil })
 	require.ErrorContains(t, err, `the name "local" is taken by a collection that cannot be written`)
+}
+
+// A statement that XTM cannot carry is refused where it is made: nothing could export the local statements any more.
+func TestStatementsThatXTMCannotCarryAreRefused(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	refused := 0
+	for _, v := range testhostile.Values {
+		e, err := n.EditTopic(t.Context(), docs.SI("a"), "", func(tm *tmdm.TopicMap, topic *tmdm.Topic) error {
+			topic.AddOccurrence(v.Value, v.Datatype, tm.CreateTopicBySubjectIdentifier("x:type"))
+			return nil
+		})
+		if err != nil {
+			assert.Less(t, len(err.Error()), 9000)
+			refused++
+		} else {
+			require.Positive(t, e.Added+e.Updated)
+		}
+	}
+	require.Positive(t, refused)
+	tm, _, err := n.merged().Map(t.Context(), false, local.Name)
+	require.NoError(t, err)
+	topic := tm.TopicBySubjectIdentifier(tmdm.Locator(docs.SI("a")))
+	require.Len(t, topic.Occurrences(), len(testhostile.Values)-refused)
+	var doc bytes.Buffer
+	_, err = xtm.Write(&doc, tm, xtm.WriteOptions{Base: localSP})
+	require.NoError(t, err)
+	again, err := xtm.Read(t.Context(), &doc, xtm.Options{Base: localSP})
+	require.NoError(t, err)
+	require.Equal(t, docs.Canonical(t, tm, localSP), docs.Canonical(t, again, localSP))
 }

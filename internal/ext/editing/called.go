@@ -38,7 +38,7 @@ func (a *applying) meant(text string) (fragment.Ref, wrong, error) {
 	if t == nil && err == nil {
 		si, err = asWritten(text, a.inRDF)
 	}
-	if len(si) > fragment.MaxLocator {
+	if fragment.CheckLength(si) != nil {
 		return "", wrong{Kind: "identifier", Text: text}, err
 	}
 	ref, w, failed := a.identified(si)

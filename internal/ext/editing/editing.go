@@ -232,7 +232,7 @@ func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
 		d.Identifier = c.SP + "topic/" + uuid.NewString()
 	}
 	si, err := asWritten(d.Identifier, c.InRDF())
-	if err != nil || len(si) > fragment.MaxLocator {
+	if err != nil || fragment.CheckLength(si) != nil {
 		return "", wrong{Kind: "identifier", Text: d.Identifier}
 	}
 	return si, wrong{}

@@ -96,8 +96,10 @@ func (w *output) add(q rdf.Quad) (added string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := writable(q.Object.Value); err != nil {
-		return "", fmt.Errorf("the text of the property %s of %s: %w", local, q.Subject.Value, err)
+	for _, text := range [...]string{q.Object.Value, q.Object.Datatype, q.Subject.Value, space} {
+		if err := write.Check(text); err != nil {
+			return "", fmt.Errorf("the property %s of %q: %w", local, q.Subject.Value, err)
+		}
 	}
 	if _, ok := w.prefixes[space]; ok {
 		return "", nil
@@ -200,14 +202,7 @@ func divide(iri string) (space, local string, err error) {
 	space, local = iri[:at], iri[at:]
 	reserved := space == rdf.NS && slices.Contains(slices.Concat(core, old, []string{"Description", "li"}), local)
 	if local == "" || space == "" || reserved {
-		return "", "", fmt.Errorf("RDF/XML cannot have the property <%.200s>: choose Turtle or N-Triples", iri)
+		return "", "", fmt.Errorf("RDF/XML cannot have the property <%.200s>: choose Turtle, N-Triples or JSON-LD", iri)
 	}
 	return space, local, nil
-}
-
-func writable(text string) error {
-	if bad, found := scan.Uncarried(text); found {
-		return fmt.Errorf("XML cannot have the character %q: choose Turtle or N-Triples", bad)
-	}
-	return nil
 }

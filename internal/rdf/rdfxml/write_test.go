@@ -2,6 +2,7 @@ package rdfxml_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestGraphsAreWritten(t *testing.T) {
 		require.NoError(t, turtle.Read(bytes.NewReader(s.File(c.Action)), turtle.Turtle, turtle.Options{URI: c.Base}, collect(&graph)))
 		var b bytes.Buffer
 		if err := rdfxml.Write(&b, graph); err != nil {
-			assert.ErrorContains(t, err, "choose Turtle or N-Triples")
+			assert.ErrorContains(t, err, "choose Turtle, N-Triples or JSON-LD")
 			refused++
 			continue
 		}
@@ -44,6 +45,21 @@ func TestGraphsAreWritten(t *testing.T) {
 	}
 	assert.Greater(t, written, 180)
 	t.Log(written, "graphs,", refused, "refused")
+}
+
+// A statement that XML cannot carry is refused wherever the character stands.
+func TestStatementsThatXMLCannotCarry(t *testing.T) {
+	for _, wrong := range []string{"a\x01", "a\uFFFF", "a\xff"} {
+		for name, q := range map[string]rdf.Quad{
+			"subject":  {Subject: rdf.NewIRI("x:" + wrong), Predicate: rdf.NewIRI("x:p"), Object: rdf.NewIRI("x:o")},
+			"property": {Subject: rdf.NewIRI("x:s"), Predicate: rdf.NewIRI("x:" + wrong + "/p"), Object: rdf.NewIRI("x:o")},
+			"object":   {Subject: rdf.NewIRI("x:s"), Predicate: rdf.NewIRI("x:p"), Object: rdf.NewIRI("x:" + wrong)},
+			"text":     {Subject: rdf.NewIRI("x:s"), Predicate: rdf.NewIRI("x:p"), Object: rdf.Term{Kind: rdf.Literal, Value: wrong, Datatype: rdf.String}},
+			"datatype": {Subject: rdf.NewIRI("x:s"), Predicate: rdf.NewIRI("x:p"), Object: rdf.Term{Kind: rdf.Literal, Datatype: "x:" + wrong}},
+		} {
+			assert.ErrorContains(t, rdfxml.Write(io.Discard, []rdf.Quad{q}), "the property p of", "%s %q", name, wrong)
+		}
+	}
 }
 
 func FuzzRead(f *testing.F) {

@@ -1,6 +1,14 @@
 // Package write escapes text that is written into XML documents.
 package write
 
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tmshare/tmshare/internal/xml/scan"
+)
+
 // Set is a set of bytes that ask for something before they can be written.
 type Set uint8
 
@@ -40,6 +48,18 @@ func Plain(s string, sets Set) int {
 		}
 	}
 	return len(s)
+}
+
+// Check returns why XML cannot carry s (XML 1.0 §2.2, Characters), nil if it can.
+func Check(s string) error {
+	switch bad, found := scan.Uncarried(s[Plain(s, NonASCII):]); {
+	case !found:
+		return nil
+	case bad == utf8.RuneError:
+		return errors.New("the text is not valid UTF-8")
+	default:
+		return fmt.Errorf("XML cannot carry the character %U: choose Turtle, N-Triples or JSON-LD", bad)
+	}
 }
 
 // Escape appends s to b, with references for the bytes of the set: Text, Attr or Either.

@@ -25,3 +25,16 @@ func TestEscape(t *testing.T) {
 	}
 	assert.Equal(t, 1, write.Plain("a\x00", write.NonASCII))
 }
+
+func TestCheck(t *testing.T) {
+	for text, wrong := range map[string]string{
+		"": "", "a\t\r\nb é\uFFFD\U0001F600": "", "a\xff": "the text is not valid UTF-8", "é\xc3": "the text is not valid UTF-8",
+		"a\x00": "XML cannot carry the character U+0000: choose Turtle, N-Triples or JSON-LD", "é\uFFFF": "XML cannot carry the character U+FFFF: choose Turtle, N-Triples or JSON-LD",
+	} {
+		if err := write.Check(text); wrong == "" {
+			assert.NoError(t, err, "%q", text)
+		} else {
+			assert.EqualError(t, err, wrong, "%q", text)
+		}
+	}
+}
