@@ -105,7 +105,9 @@ func TestFormsThatNeverWereAreNotFound(t *testing.T) {
 	_, body := get(t, "GET", base+"/fragments")
 	feed, err := feeds.Decode(strings.NewReader(string(body)), s.BaseURL, feeds.Limits{})
 	require.NoError(t, err)
-	entry, _, _ := strings.Cut(feed.Entries[0].Find("alternate")[0].Href, ".xtm")
+	forms := feed.Entries[0].Find("alternate")
+	entry, _, is := strings.Cut(forms[slices.IndexFunc(forms, func(l feeds.Link) bool { return strings.Contains(l.Type, "xtm") })].Href, ".xtm")
+	require.True(t, is)
 	topic := base + "/topics?si=https://psi.egov.example.org/service/dog-licence"
 	at, _ := get(t, "HEAD", topic)
 	for _, address := range []string{base + "/snapshots/current", at.Request.URL.String(), entry} {

@@ -28,7 +28,7 @@ const thesaurus = `@prefix : <http://example.org/> . @prefix skos: <http://www.w
 :cat a skos:Concept ; skos:broader :animal ; xl:prefLabel :cat-en , :cat-fi . :cat-en a xl:Label ; xl:literalForm "cat"@en . :cat-fi a xl:Label ; xl:literalForm "kissa"@fi .
 :stray a skos:Concept ; skos:broader :animal ; xl:altLabel [ xl:literalForm "stray"@en ] ; xl:hiddenLabel [ xl:literalForm "lost"@en ] .
 :both a skos:Concept ; skos:broader :animal ; skos:prefLabel "said twice"@en ; xl:prefLabel [ xl:literalForm "by a label"@en ] .
-:hidden a skos:Concept ; skos:broader :animal ; xl:hiddenLabel [ xl:literalForm "secret"@en ] .`
+:hidden a skos:Concept ; skos:broader :animal ; skos:definition "An animal with a secret."@en ; xl:hiddenLabel [ xl:literalForm "secret"@en ] .`
 
 // concepts are what the feed calls topics of the thesaurus, by the local parts of their identifiers. The last entry of a topic counts.
 func concepts(t *testing.T, n *served.Node) map[string]string {
@@ -92,6 +92,9 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 		return titles
 	}
 	assert.Equal(t, []string{"koira"}, search("dog", "fi"), "found by its identifier")
+	for _, narrowed := range []string{"", "&in=en", "&type=http://www.w3.org/2004/02/skos/core%23Concept"} {
+		assert.Equal(t, []string{"hidden (example.org)"}, search("secret"+narrowed, "fi"), "once, by its label and not by its definition: %s", narrowed)
+	}
 
 	before := n.URL(of("cat"))
 	put(strings.Replace(thesaurus, `"cat"@en`, `"house cat"@en`, 1))

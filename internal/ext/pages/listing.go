@@ -96,11 +96,13 @@ func listingProblem(err error) error {
 }
 
 // titleOfLanguage returns what people call a language, "" for none.
-func (d *describer) titleOfLanguage(tag string) string {
+func (d *describer) titleOfLanguage(tag string) string { return titleOfLanguage(d.in, tag) }
+
+func titleOfLanguage(in *texts.Language, tag string) string {
 	if tag == "" {
 		return ""
 	}
-	word, _ := terms.WordIn(d.in.Tag, terms.LanguageNamespace+tag)
+	word, _ := terms.WordIn(in.Tag, terms.LanguageNamespace+tag)
 	return cmp.Or(word, tag)
 }
 

@@ -42,7 +42,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice
 		}
 	}
-	return p.writeEachTime(w, r, "overview", &page{Title: Say(r, texts.Maps), Of: struct {
+	return p.writeEachTime(w, r, "overview", &page{Title: Say(r, texts.Maps), Search: p.searchField(nil, ""), Of: struct {
 		Maps         []listed
 		Links        []feeds.Link
 		Feed, SignIn string

@@ -71,7 +71,7 @@ type page struct {
 	Self   link   // what the title has besides: a language, a notation
 	Path   []link // from the overview to here
 	Style  string
-	Search *searchField // nil: the page is of no map
+	Search *searchField // nil: the page has none
 	Of     any          // what the page is about
 	Switch []layout.Choice
 }
@@ -124,12 +124,9 @@ func head(w http.ResponseWriter) {
 
 func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
 	made.Style, made.Switch = p.styleURL(), layout.Switch(r)
-	root, in := p.root(r), layout.LanguageOf(r)
-	if root == "" && !layout.Keeps(r) {
-		return templates()[name].Execute(w, in, made)
-	}
+	root := p.root(r)
 	var b bytes.Buffer
-	if err := templates()[name].Execute(&b, in, made); err != nil {
+	if err := templates()[name].Execute(&b, layout.LanguageOf(r), made); err != nil {
 		return err
 	}
 	own := layout.Keep(r, b.Bytes(), string(p.URLs))
@@ -280,9 +277,10 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		detail = texts.ThereIsNo + what
 	}
 	shown.Detail = layout.Sentence(detail, name)
-	made := &page{Title: Say(r, texts.Text(problem.Title)), Path: p.Trail(r, nil)}
-	if c := p.mapFor(r, name); c != nil && shown.Missing {
-		made.Path, made.Search = p.Trail(r, c), p.searchField(c, "")
+	c := p.mapFor(r, name)
+	made := &page{Title: Say(r, texts.Text(problem.Title)), Path: p.Trail(r, c),
+		Search: p.searchField(c, r.URL.Query().Get("q"))}
+	if c != nil && shown.Missing {
 		shown.Map, shown.Search = &link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, made.Search.Action
 	}
 	made.Of = shown

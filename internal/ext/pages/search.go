@@ -3,12 +3,14 @@ package pages
 import (
 	"cmp"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
-	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -19,50 +21,107 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// searchField is the field for words on the pages of a map.
+// searchField is the field for words on pages.
 type searchField struct {
 	Action, Description string // URLs: of what is found, of the OpenSearch description
-	Title, Map          string // of the map, and its URL
+	Title               string // of what is searched
+	Map                 string // its URL, "" where all maps are searched
 	Query               string
 }
 
 func (p *Pages) searchField(c *store.Collection, query string) *searchField {
-	return &searchField{p.search(c) + Ending, p.URLs.Map(c) + descriptionPath, titleOf(c), p.URLs.Map(c), query}
+	field := &searchField{p.search(c) + Ending, p.underMap(c) + descriptionPath, p.titleOfSearched(c), "", query}
+	if c != nil {
+		field.Map = p.URLs.Map(c)
+	}
+	return field
 }
 
-// search is the URL of what is found in a map, as JSON.
-func (p *Pages) search(c *store.Collection) string { return p.URLs.Map(c) + "/search" }
+// titleOfSearched returns the title of a map, or the host of the server where it is nil.
+func (p *Pages) titleOfSearched(c *store.Collection) string {
+	if c != nil {
+		return titleOf(c)
+	}
+	base, err := url.Parse(p.BaseURL)
+	if err != nil {
+		return p.BaseURL
+	}
+	return base.Host
+}
+
+// search is the URL of what is found in a map, or in all where it is nil, as JSON.
+func (p *Pages) search(c *store.Collection) string { return p.underMap(c) + searchPath }
+
+// underMap returns what the addresses of a map begin with, or those of the server where it is nil.
+func (p *Pages) underMap(c *store.Collection) string {
+	if c == nil {
+		return string(p.URLs)
+	}
+	return p.URLs.Map(c)
+}
+
+const searchPath = "/search"
 
 // The limits of what an answer to a search has.
 const (
-	someHits = 20
-	mostHits = 100
-	someOf   = 5 // types of a topic
+	someHits   = 20
+	mostHits   = 100
+	mostStart  = 1000
+	someOf     = 5  // types of a topic
+	mostFacets = 12 // types, languages or maps by which what is found can be narrowed
+	fewHits    = 3  // with fewer of them, others may be meant
 )
 
-// Search is the answer to a search as JSON.
+// Search is the answer to a search as JSON. The names of numbers are those of OpenSearch.
 type Search struct {
-	Collection string   `json:"collection"`
-	Query      string   `json:"query"`
-	Results    []Result `json:"results"`
-	Ended      string   `json:"ended,omitempty"` // why the search ended before it was done
-	Next       string   `json:"next,omitempty"`  // URL of the answer with more of them
+	Collection   string   `json:"collection,omitempty"` // "": all of the server were searched
+	Query        string   `json:"query"`
+	TotalResults int      `json:"totalResults"`
+	AtLeast      bool     `json:"atLeast,omitempty"` // there may be more, also of each facet
+	StartIndex   int      `json:"startIndex"`        // of the first result, from 1 on
+	ItemsPerPage int      `json:"itemsPerPage"`
+	Results      []Result `json:"results"`
+	Facets       Facets   `json:"facets"`
+	DidYouMean   []string `json:"didYouMean,omitempty"`
+	Ended        string   `json:"ended,omitempty"` // why the search ended before it was done
+	Next         string   `json:"next,omitempty"`  // URL of the answer with more of them
+}
+
+// Facets say how many topics a search finds of some kinds.
+type Facets struct {
+	Types       []Facet `json:"types,omitempty"`
+	Languages   []Facet `json:"languages,omitempty"`
+	Collections []Facet `json:"collections,omitempty"` // where all were searched
+}
+
+// Facet is a value by which a search may be narrowed: a subject identifier for ?type=, a language for ?in=, or a
+// collection.
+type Facet struct {
+	Value string `json:"value"`
+	Title string `json:"title"`
+	Count int    `json:"count"`
+
+	lang string
 }
 
 // Result is a topic that was found.
 type Result struct {
-	TopicSI string `json:"topicSI"`
-	Title   string `json:"title"`
-	URL     string `json:"url"`
-	Match   struct {
-		Kind  string  `json:"kind"` // name, variant or identifier
-		Value string  `json:"value"`
-		Cut   int     `json:"cut,omitempty"` // bytes of the whole value, if it is too long to be here
-		Type  string  `json:"type,omitempty"`
-		Scope []Named `json:"scope,omitempty"`
+	Collection string `json:"collection,omitempty"` // where all were searched
+	TopicSI    string `json:"topicSI"`
+	Title      string `json:"title"`
+	URL        string `json:"url"`
+	Match      struct {
+		Kind     string  `json:"kind"`            // name, notation, variant, identifier, definition or note
+		Label    string  `json:"label,omitempty"` // of a name: preferred, alternative or hidden
+		Value    string  `json:"value"`
+		Language string  `json:"language,omitempty"`
+		Cut      int     `json:"cut,omitempty"` // bytes of the whole value, if it is too long to be here
+		Type     string  `json:"type,omitempty"`
+		Scope    []Named `json:"scope,omitempty"`
 	} `json:"match"`
 	Types []Named `json:"types,omitempty"`
 }
@@ -76,69 +135,373 @@ type Named struct {
 // hit is a topic that was found, as pages show it.
 type hit struct {
 	link
-	Match value  // "": it is the title
-	Kind  string // of Match
-	Type  *link  // of the name that matches, if it is not the default one
-	Scope []link
-	Types []link
+	Called []words.Part // the title, with what fits marked
+	Match  value        // "": it is the title
+	Marked []words.Part // Match
+	Kind   string       // of Match: a kind of texts, or of names
+	In     string       // the language of Match
+	Type   *link        // of the name that matches, if nothing else says it
+	Scope  []link
+	Types  []link
+	Map    *link // where all were searched
 }
 
 // asking is what a request looks for.
 type asking struct {
 	query words.Query
+	typ   string // a subject identifier, or the key of a topic; "": any
 	after string
+	start int // how many are passed over
 	limit int
+
+	suggests bool // nothing is counted
+	in       *texts.Language
 }
 
 func parseSearch(r *http.Request) (a asking, err error) {
 	q := r.URL.Query()
 	limit, err := web.Number(r, "limit", someHits) // programs that follow an OpenSearch description leave it empty
-	return asking{query: words.Parse(q.Get("q")), after: q.Get("after"), limit: int(min(limit, mostHits))}, err
+	if err != nil {
+		return a, err
+	}
+	start, err := web.Number(r, "startIndex", 1)
+	if err == nil && start > mostStart && !q.Has("after") {
+		err = web.Problemf(http.StatusBadRequest, "?startIndex= may be %d at most: search for more words, or by type",
+			mostStart)
+	}
+	a = asking{query: words.Parse(q.Get("q")), typ: q.Get("type"), after: q.Get("after"), start: int(start - 1),
+		limit: int(min(limit, mostHits)), in: layout.LanguageOf(r)}
+	if _, err := tmdm.Named(a.typ); strings.Contains(a.typ, ":") && err != nil {
+		return a, web.Problemf(http.StatusBadRequest, "?type= is no IRI of a topic: %s", err)
+	}
+	if q.Has("in") {
+		language := q.Get("in")
+		a.query.Language = &language
+	}
+	return a, err
 }
 
-func (p *Pages) find(v *store.View, a asking) (*words.Found, error) {
-	found, err := words.Find(v.State(), a.query, a.after, a.limit, p.searchWithin())
+// typed returns the query for a map, with the type in it. ok is false where the map has no such topic.
+func (a asking) typed(v *store.View) (q words.Query, ok bool, err error) {
+	q = a.query
+	switch {
+	case a.typ == "":
+		return q, true, nil
+	case strings.Contains(a.typ, ":"):
+		_, t, err := fragment.Find(v.Source(), a.typ)
+		if t == nil || err != nil {
+			return q, false, err
+		}
+		q.Type = t.TopicSI()
+	default:
+		last, err := v.Last(a.typ)
+		if last == nil || err != nil {
+			return q, false, err
+		}
+		q.Type = last.TopicSI
+	}
+	return q, true, nil
+}
+
+// looked is what was found in one map.
+type looked struct {
+	query  words.Query
+	found  *words.Found
+	counts words.Counts
+	types  map[fragment.Ref]Facet
+	near   []string
+
+	name string // of the map
+}
+
+// look looks for topics of a map, from the first on or from a position. The error is one for who asks.
+func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
+	of := &looked{types: map[fragment.Ref]Facet{}, found: &words.Found{}, name: v.Name}
+	q, ok, err := a.typed(v)
+	of.query = q
+	if !ok || err != nil {
+		return of, err
+	}
+	enough := a.limit
+	if a.after == "" {
+		enough += a.start
+	}
+	find := func(q words.Query, position string, limit int) (*words.Found, error) {
+		found, err := words.Find(v.State(), q, position, limit, p.searchWithin())
+		return found, searchProblem(err)
+	}
+	if a.suggests {
+		of.found, err = find(q, "", enough)
+		return of, err
+	}
+	all, err := find(q.Whole(), "", max(words.MostCounted, enough))
+	if err != nil {
+		return nil, err
+	}
+	if of.found = all.First(enough); a.after != "" || q.Type != "" || q.Language != nil {
+		if of.found, err = find(q, a.after, enough); err != nil {
+			return nil, err
+		}
+	}
+	counts, err := words.Count(v.State(), q, all)
+	if err != nil {
+		return nil, err
+	}
+	of.counts = *counts
+	hits := of.found.Hits
+	if exact := len(hits) > 0 && hits[0].Match.Exact(); of.counts.Topics < fewHits && !of.counts.AtLeast && !exact {
+		if of.near, err = words.Near(v.State(), q, fewHits); err != nil {
+			return nil, err
+		}
+	}
+	return of, of.describe(d)
+}
+
+// describe says what the types are called that most topics have.
+func (of *looked) describe(d *describer) error {
+	types := mostOf(of.counts.Types)
+	if err := d.v.State().ExpectNames(types); err != nil {
+		return err
+	}
+	for _, typ := range types {
+		l, err := d.link(typ)
+		if err != nil {
+			return err
+		}
+		of.types[typ] = Facet{Value: string(typ), Title: l.Title, lang: l.Lang}
+	}
+	return nil
+}
+
+// mostOf returns those that are counted most often.
+func mostOf[T ~string](counts map[T]int) []T {
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b T) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return all[:min(len(all), mostFacets)]
+}
+
+// searchProblem returns an error for who asks.
+func searchProblem(err error) error {
 	if errors.Is(err, words.ErrPosition) {
-		return nil, web.Problemf(http.StatusBadRequest, "%s", err)
+		return web.Problemf(http.StatusBadRequest, "%s", err)
 	}
 	if errors.Is(err, words.ErrSlow) || errors.Is(err, words.ErrLeftBehind) {
 		p := web.Problemf(http.StatusServiceUnavailable, "%s", err)
 		p.RetryAfter = 10 * time.Second
-		return nil, p
+		return p
 	}
-	if err != nil {
-		return nil, err
-	}
-	refs := make([]fragment.Ref, len(found.Hits))
-	for i := range refs {
-		refs[i] = found.Hits[i].Topic.TopicSI()
-	}
-	return found, v.State().Expect(refs, nil) // their types are shown
+	return err
 }
 
 func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, words.Within) }
 
-// ended says that the time was over, "" if it was not.
-func (p *Pages) ended(in *texts.Language, found *words.Found) string {
-	if !found.Ended {
-		return ""
-	}
-	return in.Say(texts.SearchEnded, p.searchWithin())
+// searched is what a search has found, and T what is said of a topic.
+type searched[T any] struct {
+	hits   []T
+	total  int
+	more   bool // than total
+	facets Facets
+	near   []string
+	ended  bool   // before it was done
+	next   string // query of the answer with more; "": there is none
 }
 
-// next returns the query of the answer with more, "" if there is none.
-func (a asking) next(found *words.Found) string {
-	if found.Next == "" {
-		return ""
+// say adds how many topics were found in a map.
+func (s *searched[T]) say(of *looked, types map[fragment.Ref]int, languages map[string]int) {
+	s.total += of.counts.Topics
+	s.more = s.more || of.counts.AtLeast
+	for typ := range of.types {
+		types[typ] += of.counts.Types[typ]
 	}
-	q := url.Values{"q": {a.query.Text}, "after": {found.Next}}
-	if a.limit != someHits {
-		q.Set("limit", strconv.Itoa(a.limit))
+	for tag, n := range of.counts.Languages {
+		languages[tag] += n
 	}
-	return "?" + q.Encode()
+	for _, text := range of.near {
+		if len(s.near) < fewHits && !slices.Contains(s.near, text) {
+			s.near = append(s.near, text)
+		}
+	}
 }
 
-// SearchPage answers with the page of the topics that ?q= finds. An identifier of a topic leads to that.
+// sum makes the facets of what was counted.
+func (s *searched[T]) sum(in *texts.Language, types map[fragment.Ref]int, called map[fragment.Ref]Facet,
+	languages map[string]int) {
+	for _, typ := range mostOf(types) {
+		f := called[typ]
+		f.Count = types[typ]
+		s.facets.Types = append(s.facets.Types, f)
+	}
+	for _, tag := range mostOf(languages) {
+		s.facets.Languages = append(s.facets.Languages,
+			Facet{Value: tag, Title: cmp.Or(titleOfLanguage(in, tag), in.Say(texts.NoLanguage)), Count: languages[tag]})
+	}
+}
+
+// nextOf returns the query of the answer with more.
+func (a asking) nextOf(r *http.Request, after string) string {
+	pairs := []string{"after", after, "startIndex", strconv.Itoa(a.start + a.limit + 1)}
+	if a.limit == someHits {
+		pairs = append(pairs, "limit", "")
+	}
+	return "?" + with(r, pairs...)
+}
+
+// searchMap looks for topics of one map.
+func searchMap[T any](p *Pages, r *http.Request, v *store.View, a asking,
+	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (*searched[T], error) {
+	d := p.describer(v, r)
+	of, err := p.look(v, a, d)
+	if err != nil {
+		return nil, err
+	}
+	all := &searched[T]{}
+	if a.after == "" {
+		of.found.Hits = of.found.Hits[min(a.start, len(of.found.Hits)):]
+	}
+	if all.hits, err = saidOf(d, of.found.Hits, of.query, say); err != nil {
+		return nil, err
+	}
+	types, languages := map[fragment.Ref]int{}, map[string]int{}
+	all.say(of, types, languages)
+	all.sum(a.in, types, of.types, languages)
+	if of.found.Ended {
+		all.ended = true
+	}
+	if of.found.Next != "" {
+		all.next = a.nextOf(r, of.found.Next)
+	}
+	return all, nil
+}
+
+// saidOf says what is to be said of topics of a map.
+func saidOf[T any](d *describer, hits []words.Hit, q words.Query,
+	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (all []T, err error) {
+	refs := make([]fragment.Ref, len(hits))
+	for i := range refs {
+		refs[i] = hits[i].Topic.TopicSI()
+	}
+	if err := d.v.State().Expect(refs, nil); err != nil { // their types are shown
+		return nil, err
+	}
+	for i := range hits {
+		one, err := say(d, &hits[i], q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// searchAll looks for topics of all maps that who asks may read, one after the other, and has what fits best first.
+func searchAll[T any](p *Pages, r *http.Request, a asking,
+	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (*searched[T], error) {
+	visible, err := p.Visible(r)
+	if err != nil {
+		return nil, err
+	}
+	all := &searched[T]{}
+	types, languages := map[fragment.Ref]int{}, map[string]int{}
+	called := map[fragment.Ref]Facet{}
+	end := time.Now().Add(p.searchWithin())
+	var in []*looked
+	for i := range visible {
+		c := &visible[i]
+		if c.Hidden {
+			continue
+		}
+		if time.Now().After(end) {
+			all.ended, all.more = true, true
+			break
+		}
+		err := p.Store.View(r.Context(), c.Name, func(v *store.View) error {
+			of, err := p.look(v, a, p.describer(v, r))
+			if err != nil {
+				return err
+			}
+			in = append(in, of)
+			all.say(of, types, languages)
+			for typ, f := range of.types {
+				called[typ] = f
+			}
+			if n := of.counts.Topics; n > 0 {
+				all.facets.Collections = append(all.facets.Collections, Facet{Value: c.Name, Title: titleOf(c), Count: n})
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // it may have been deleted meanwhile
+			return nil, err
+		}
+	}
+	if all.total >= fewHits {
+		all.near = nil
+	}
+	all.sum(a.in, types, called, languages)
+	slices.SortStableFunc(all.facets.Collections, func(a, b Facet) int { return cmp.Compare(b.Count, a.Count) })
+	chosen, more := bestOf(in, a)
+	if more && a.start+a.limit < mostStart {
+		all.next = a.nextOf(r, "")
+	}
+	all.hits = make([]T, len(chosen))
+	for _, of := range in {
+		var hits []words.Hit
+		var at []int
+		for i, c := range chosen {
+			if c.in == of {
+				hits, at = append(hits, c.hit), append(at, i)
+			}
+		}
+		if len(hits) == 0 {
+			continue
+		}
+		err := p.Store.View(r.Context(), of.name, func(v *store.View) error {
+			some, err := saidOf(p.describer(v, r), hits, of.query, say)
+			for i := range some {
+				all.hits[at[i]] = some[i]
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// chosen is a topic that is shown of those that were found in a map.
+type chosen struct {
+	in  *looked
+	hit words.Hit
+}
+
+// bestOf returns those of several maps that a request asks for, and whether there are more. Those of a map stay in
+// their order.
+func bestOf(in []*looked, a asking) (all []chosen, more bool) {
+	at := make([]int, len(in))
+	for n := 0; n < a.start+a.limit; n++ {
+		best := -1
+		for i, of := range in {
+			if at[i] < len(of.found.Hits) && (best < 0 ||
+				of.found.Hits[at[i]].Match.Compare(in[best].found.Hits[at[best]].Match) < 0) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		if n >= a.start {
+			all = append(all, chosen{in[best], in[best].found.Hits[at[best]]})
+		}
+		at[best]++
+	}
+	for i, of := range in {
+		more = more || at[i] < len(of.found.Hits) || of.found.Next != ""
+	}
+	return all, more
+}
+
+// SearchPage answers with the page of the topics that ?q= finds in a map. An identifier of a topic leads to that.
 func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	a, err := parseSearch(r)
 	if err != nil {
@@ -153,37 +516,114 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 		return p.SeeOther(w, r, p.URLs.Topic(c, to)+Ending)
 	}
 	return p.write(w, r, c, "search", func() (*page, error) {
-		found, err := p.find(v, a)
+		all, err := searchMap(p, r, v, a, (*describer).hit)
 		if err != nil {
 			return nil, err
 		}
-		d := p.describer(v, r)
-		hits := make([]hit, len(found.Hits))
-		for i := range hits {
-			if hits[i], err = d.hit(&found.Hits[i]); err != nil {
-				return nil, err
-			}
-		}
-		title := d.in.Say(texts.Search)
-		if a.query.Text != "" {
-			title = d.in.Say(texts.Found, layout.Cut(a.query.Text))
-		}
-		return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: struct {
-			Query       string
-			Hits        []hit
-			Next, First string // URLs; "": none
-			Ended       string // why the search ended before it was done
-			Later       bool   // it is not the first page
-			Types       string
-		}{a.query.Text, hits, a.next(found), "?" + url.Values{"q": {a.query.Text}}.Encode(), p.ended(d.in, found),
-			a.after != "", p.URLs.Map(c) + "/types" + Ending}}, nil
+		return p.foundPage(r, c, a, all), nil
 	})
+}
+
+// SearchAllPage is SearchPage of all maps that who asks may read.
+func (p *Pages) SearchAllPage(w http.ResponseWriter, r *http.Request) error {
+	a, err := parseSearch(r)
+	if err != nil {
+		return err
+	}
+	all, err := searchAll(p, r, a, func(d *describer, found *words.Hit, q words.Query) (hit, error) {
+		h, err := d.hit(found, q)
+		h.Map = &link{Title: titleOf(&d.v.Collection), URL: p.URLs.Map(&d.v.Collection) + Ending}
+		return h, err
+	})
+	if err != nil {
+		return err
+	}
+	return p.writeEachTime(w, r, "search", p.foundPage(r, nil, a, all))
+}
+
+// narrowings are links to what is found of some types, in some languages, or in some maps.
+type narrowings struct {
+	What  string
+	Links []narrowing
+	All   string // URL of what is found of all of these; "": it is this page
+}
+
+type narrowing struct {
+	choice
+	Lang  string
+	Count int
+}
+
+// narrowed returns links to what is found with other values of a parameter.
+func narrowed(r *http.Request, what, name string, facets []Facet) (of narrowings) {
+	of.What = what
+	asked := r.URL.Query()
+	if asked.Get(name) != "" || name == "in" && asked.Has(name) {
+		of.All = filtered(r, name)
+	}
+	for _, f := range facets {
+		here := of.All != "" && asked.Get(name) == f.Value
+		of.Links = append(of.Links, narrowing{choice{f.Title, filtered(r, name, f.Value), here}, f.lang, f.Count})
+	}
+	return of
+}
+
+// foundPage makes the page of what was found in a map, or in all where that is nil.
+func (p *Pages) foundPage(r *http.Request, c *store.Collection, a asking, all *searched[hit]) *page {
+	of := struct {
+		Query       string
+		Hits        []hit
+		Total       int
+		AtLeast     bool
+		Narrow      []narrowings
+		Narrowed    bool // to a type or a language
+		Near        []choice
+		Next, First string // URLs; "": none
+		Ended       string // why the search ended before it was done
+		Later       bool   // it is not the first page
+		Overview    string // of the types of the map; "": all maps were searched
+	}{Query: a.query.Text, Hits: all.hits, Total: all.total, AtLeast: all.more, Next: all.next,
+		Narrowed: a.typ != "" || a.query.Language != nil,
+		First:    filtered(r, "after"), Later: a.after != "" || a.start > 0,
+		Narrow: []narrowings{narrowed(r, a.in.Say(texts.Types), "type", all.facets.Types),
+			narrowed(r, a.in.Say(texts.ByLanguage), "in", all.facets.Languages)}}
+	if c != nil {
+		of.Overview = p.URLs.Map(c) + "/types" + Ending
+	}
+	in := narrowings{What: a.in.Say(texts.Maps)}
+	for _, f := range all.facets.Collections {
+		in.Links = append(in.Links, narrowing{choice: choice{Title: f.Title,
+			URL: p.search(&store.Collection{Name: f.Value}) + Ending + filtered(r, "after")}, Count: f.Count})
+	}
+	of.Narrow = append(of.Narrow, in)
+	for _, text := range all.near {
+		of.Near = append(of.Near, choice{Title: text, URL: filtered(r, "q", text)})
+	}
+	title := a.in.Say(texts.Search)
+	if a.query.Text != "" {
+		title = a.in.Say(texts.Found, layout.Cut(a.query.Text))
+	}
+	if all.ended {
+		of.Ended = a.in.Say(texts.SearchEnded, p.searchWithin())
+	}
+	return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: of}
+}
+
+// filtered returns the query of a request with a value of a parameter, or without the parameter, on the first page.
+func filtered(r *http.Request, name string, value ...string) string {
+	q := r.URL.Query()
+	q.Del("after")
+	q.Del("startIndex")
+	if q.Del(name); len(value) > 0 {
+		q[name] = value
+	}
+	return "?" + q.Encode()
 }
 
 // identified returns the TopicSI of the topic that has the identifier which a request looks for, or had it, "" where
 // there is none.
 func identified(v *store.View, a asking) (fragment.Ref, error) {
-	if a.after != "" {
+	if a.after != "" || a.typ != "" || a.query.Language != nil {
 		return "", nil
 	}
 	for _, l := range a.query.Locators {
@@ -204,7 +644,7 @@ func identified(v *store.View, a asking) (fragment.Ref, error) {
 	return "", nil
 }
 
-func (d *describer) hit(found *words.Hit) (h hit, err error) {
+func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	t, text := found.Topic, found.Match.Text
 	if h.link, err = d.link(t.TopicSI()); err != nil {
 		return h, err
@@ -213,17 +653,33 @@ func (d *describer) hit(found *words.Hit) (h hit, err error) {
 	if err != nil {
 		return h, err
 	}
-	if text.Value != title {
-		h.Match, h.Kind = valueOf(iri.Shown(text.Value), text.Scope), text.Kind.String()
+	h.Called = q.Marks(h.Title)
+	h.Kind = text.Kind.String()
+	if text.Kind == words.Name {
+		h.Kind = text.Label().String()
 	}
-	if text.Type != "" && text.Type != tmdm.PSIDefaultNameType {
+	if text.Value != title && text.Value != h.Notation {
+		h.Match = valueOf(iri.Shown(text.Value), text.Scope)
+		h.In = d.titleOfLanguage(h.Match.Lang)
+		h.Marked = q.Marks(h.Match.Text)
+		if text.Kind >= words.Definition {
+			h.Match.Cut = 0
+			h.Marked = excerpt(h.Marked)
+		}
+	}
+	if text.Kind == words.Note || text.Kind != words.Notation && text.Kind != words.Definition &&
+		!slices.Contains(plainTypes, text.Type) {
 		l, err := d.link(text.Type)
 		if err != nil {
 			return h, err
 		}
 		h.Type = &l
 	}
-	if h.Scope, err = d.links(text.Scope); err != nil {
+	scope := slices.DeleteFunc(slices.Clone(text.Scope), func(theme fragment.Ref) bool {
+		_, ok := titles.LanguageOf(theme)
+		return ok && h.Match.Text != "" // it is said by its tag
+	})
+	if h.Scope, err = d.links(scope); err != nil {
 		return h, err
 	}
 	types, err := d.typesOf(t.TopicSI(), someOf+1)
@@ -250,41 +706,97 @@ func (d *describer) typesOf(ref fragment.Ref, most int) (types []fragment.Ref, e
 	return types, nil
 }
 
-// Search answers with the topics that ?q= finds, as JSON.
+// plainTypes are the types of names that a page does not name beside what a name is among others.
+var plainTypes = []fragment.Ref{"", tmdm.PSIDefaultNameType, titles.PrefLabel, titles.AltLabel, titles.HiddenLabel,
+	titles.RDFSLabel, titles.LiteralForm}
+
+// aroundMarks is how many letters of a long text are shown on either side of what is marked.
+const aroundMarks = 80
+
+// excerpt cuts parts of a text that are long and not marked.
+func excerpt(parts []words.Part) []words.Part {
+	for i := range parts {
+		runes := []rune(parts[i].Text)
+		if parts[i].Marked || len(runes) <= 2*aroundMarks {
+			continue
+		}
+		first, last := string(runes[:aroundMarks]), string(runes[len(runes)-aroundMarks:])
+		if i == 0 {
+			first = ""
+		}
+		if i == len(parts)-1 && i > 0 {
+			last = ""
+		}
+		parts[i].Text = first + " … " + last
+	}
+	return parts
+}
+
+// Search answers with the topics that ?q= finds in a map, as JSON.
 func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	a, err := parseSearch(r)
+	a, err := askingPrograms(r)
 	if err != nil {
 		return err
-	}
-	if a.query.Text == "" {
-		return web.Problemf(http.StatusBadRequest,
-			"say what to look for: ?q=WORDS, names or the beginnings of names, or an identifier")
 	}
 	c := &v.Collection
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Vary", "Accept-Encoding, Accept-Language")
 	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
-		found, err := p.find(v, a)
+		all, err := searchMap(p, r, v, a, (*describer).result)
 		if err != nil {
 			return nil, err
 		}
-		d := p.describer(v, r)
-		answer := Search{Collection: c.Name, Query: a.query.Text, Results: []Result{}, Ended: p.ended(texts.English, found)}
-		for i := range found.Hits {
-			result, err := d.result(&found.Hits[i])
-			if err != nil {
-				return nil, err
-			}
-			answer.Results = append(answer.Results, result)
-		}
-		if next := a.next(found); next != "" {
-			answer.Next = p.search(c) + next
-		}
-		return json.Marshal(answer)
+		return json.Marshal(p.answer(c, a, all))
 	})
 }
 
-func (d *describer) result(found *words.Hit) (result Result, err error) {
+// SearchAll is Search in all maps that who asks may read.
+func (p *Pages) SearchAll(w http.ResponseWriter, r *http.Request) error {
+	a, err := askingPrograms(r)
+	if err != nil {
+		return err
+	}
+	all, err := searchAll(p, r, a, func(d *describer, found *words.Hit, q words.Query) (Result, error) {
+		result, err := d.result(found, q)
+		result.Collection = d.v.Name
+		return result, err
+	})
+	if err != nil {
+		return err
+	}
+	return p.Answers.WriteSmall(w, r, "application/json", "no-cache", func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(p.answer(nil, a, all))
+	})
+}
+
+// askingPrograms is parseSearch for programs, which must say what they look for.
+func askingPrograms(r *http.Request) (asking, error) {
+	a, err := parseSearch(r)
+	a.in = texts.English
+	if err == nil && a.query.Text == "" {
+		err = web.Problemf(http.StatusBadRequest,
+			"say what to look for: ?q=WORDS, names or the beginnings of names, or an identifier")
+	}
+	return a, err
+}
+
+func (p *Pages) answer(c *store.Collection, a asking, all *searched[Result]) *Search {
+	s := &Search{Query: a.query.Text, TotalResults: max(all.total, a.start+len(all.hits)), AtLeast: all.more,
+		StartIndex: a.start + 1, ItemsPerPage: a.limit, Results: append([]Result{}, all.hits...), Facets: all.facets,
+		DidYouMean: all.near}
+	if all.ended {
+		s.Ended = a.in.Say(texts.SearchEnded, p.searchWithin())
+	}
+	if c != nil {
+		s.Collection = c.Name
+	}
+	if all.next != "" {
+		s.Next = p.search(c) + all.next
+	}
+	return s
+}
+
+func (d *describer) result(found *words.Hit, _ words.Query) (result Result, err error) {
 	t, text := found.Topic, found.Match.Text
 	named := func(refs []fragment.Ref) (all []Named) {
 		for _, ref := range refs[:min(len(refs), most)] {
@@ -302,54 +814,10 @@ func (d *describer) result(found *words.Hit) (result Result, err error) {
 	m := &result.Match
 	m.Kind, m.Value, m.Cut, m.Type, m.Scope = text.Kind.String(), shown.Text, shown.Cut, string(text.Type),
 		named(text.Scope)
+	if m.Language = shown.Lang; text.Kind == words.Name {
+		m.Label = text.Label().String()
+	}
 	types, failed := d.typesOf(t.TopicSI(), someOf)
 	result.Types = named(types)
 	return result, errors.Join(err, failed)
-}
-
-// descriptionPath is the path of the OpenSearch description of a map, behind that of the map.
-const descriptionPath = "/opensearch.xml"
-
-// description is an OpenSearch description document (OpenSearch 1.1, draft 6).
-type description struct {
-	XMLName     xml.Name `xml:"http://a9.com/-/spec/opensearch/1.1/ OpenSearchDescription"`
-	ShortName   string
-	Description string
-	URLs        []searchURL `xml:"Url"`
-	Encoding    string      `xml:"InputEncoding"`
-}
-
-type searchURL struct {
-	Type     string `xml:"type,attr"`
-	Rel      string `xml:"rel,attr,omitempty"`
-	Template string `xml:"template,attr"`
-}
-
-// Description answers with the OpenSearch description of a map.
-func (p *Pages) Description(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	c := &v.Collection
-	short := []rune(titleOf(c))
-	if len(short) > 16 { // OpenSearch 1.1, "ShortName": 16 characters at most
-		short = append(short[:15], '…')
-	}
-	w.Header().Set("Content-Type", "application/opensearchdescription+xml")
-	w.Header().Set("Vary", "Accept-Encoding")
-	return p.Answers.WriteBytes(w, r, p.tag(r, c), "no-cache", func() ([]byte, error) {
-		return xml.Marshal(description{
-			ShortName: string(short), Description: fmt.Sprintf(texts.TopicsOf, short1024(titleOf(c))), Encoding: "UTF-8",
-			URLs: []searchURL{
-				{"text/html", "", p.search(c) + Ending + "?q={searchTerms}"},
-				{"application/json", "", p.search(c) + "?q={searchTerms}&limit={count?}"},
-				{"application/opensearchdescription+xml", "self", p.URLs.Map(c) + descriptionPath},
-			},
-		})
-	})
-}
-
-// short1024 cuts a text for the element Description, which has 1,024 characters at most.
-func short1024(text string) string {
-	if runes := []rune(text); len(runes) > 1000 {
-		return string(runes[:1000])
-	}
-	return text
 }

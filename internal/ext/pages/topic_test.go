@@ -121,7 +121,7 @@ func TestNamesAndTextsHaveTheirLanguages(t *testing.T) {
 	assert.Contains(t, b, "<bdi"+hebrew)
 	found := string(n.MustGet("/topicmaps/m/search.html?q=Kitab").Bytes)
 	assert.Contains(t, found, "<bdi"+arabic)
-	assert.Contains(t, found, `<bdi class="text" lang="en" dir="ltr">Kitab<`)
+	assert.Contains(t, found, `<bdi class="text" lang="en" dir="ltr"><mark>Kitab<`)
 	publishTurtle(t, n, "m", strings.ReplaceAll(doc, "Ein Ding", "Etwas"))
 	e := n.Feed("/topicmaps/m/fragments").Entries[0]
 	changed := string(n.MustGet(strings.TrimPrefix(served.DataURL(t, e), n.BaseURL) + pages.Ending).Bytes)

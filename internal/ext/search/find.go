@@ -25,14 +25,26 @@ import (
 type found struct {
 	Results []result `json:"results"`
 	More    bool     `json:"more"` // there are more than these
+
+	DidYouMean []string `json:"didYouMean,omitempty"` // other words, where few topics were found
+}
+
+// asking is what is looked for.
+type asking struct {
+	text      string
+	typ       string  // a subject identifier of the type; "": any
+	in        *string // the language of the text that fits; nil: any
+	limit     int
+	languages titles.Languages // of who asks
 }
 
 // result is a topic that was found.
 type result struct {
 	TopicSI fragment.Ref   `json:"topicSI"` // in the merged view, or at the server
 	Title   string         `json:"title"`
-	Kind    string         `json:"kind"`  // of what fits: name, variant or identifier
-	Value   string         `json:"value"` // of what fits
+	Kind    string         `json:"kind"`            // of what fits, as at servers
+	Label   string         `json:"label,omitempty"` // of a name that fits: preferred, alternative or hidden
+	Value   string         `json:"value"`           // of what fits
 	Scope   []fragment.Ref `json:"scope,omitempty"`
 	By      []string       `json:"by,omitempty"` // the sources that say it
 
@@ -43,28 +55,39 @@ type result struct {
 // others have found them.
 const mostAsked = 5
 
-// find returns topics of the merged view that have some words in their names, limit at most. One source must say all
-// the words. What is rejected finds nothing.
-func find(
-	ctx context.Context, v merged.View, text string, limit int, sources []string, languages titles.Languages,
-) (all *found, err error) {
-	q := words.Parse(text)
+// fewFound is how many topics are so few that others may be meant.
+const fewFound = 3
+
+// find returns topics of the merged view that have some words. One source must say all the words, and the type. What is
+// rejected finds nothing.
+func find(ctx context.Context, v merged.View, a asking, sources []string) (all *found, err error) {
+	q := words.Parse(a.text)
 	if len(q.Words) == 0 && q.Locators == nil {
-		return nil, fmt.Errorf("%q has no word: write letters or digits of a name", text)
+		return nil, fmt.Errorf("%q has no word: write letters or digits of a name", a.text)
 	}
+	q.Language = a.in
 	all = &found{Results: []result{}}
 	err = v.Parts(ctx, false, sources, func(parts []merge.Part, sources []store.Part) error {
-		view, languages := merge.NewView(ctx, parts...), merged.Languages(languages, sources)
+		view := merge.NewView(ctx, parts...)
+		a.languages = merged.Languages(a.languages, sources)
 		seen := map[fragment.Ref]bool{}
 		for _, p := range sources {
-			if err := all.add(seen, view, p.All, q, limit, languages); err != nil {
+			if err := all.add(seen, view, p.All, q, a); err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
 		}
-		terms.Sort(all.Results, languages.String(), func(r *result) []string { return []string{r.Title, string(r.TopicSI)} })
+		exact := slices.ContainsFunc(all.Results, func(r result) bool { return r.match.Exact() })
+		if len(all.Results) < fewFound && !all.More && !exact {
+			if err := all.near(view, sources, q, a); err != nil {
+				return err
+			}
+		}
+		terms.Sort(all.Results, a.languages.String(), func(r *result) []string {
+			return []string{r.Title, string(r.TopicSI)}
+		})
 		slices.SortStableFunc(all.Results, func(a, b result) int { return a.match.Rank(b.match) })
-		if len(all.Results) > limit {
-			all.Results, all.More = all.Results[:limit], true
+		if len(all.Results) > a.limit {
+			all.Results, all.More = all.Results[:a.limit], true
 		}
 		return nil
 	})
@@ -73,16 +96,23 @@ func find(
 
 // add adds what one source finds.
 func (all *found) add(
-	seen map[fragment.Ref]bool, view *merge.View, from records.State, q words.Query, limit int, languages titles.Languages,
+	seen map[fragment.Ref]bool, view *merge.View, from records.State, q words.Query, a asking,
 ) error {
+	if a.typ != "" {
+		_, typ, err := fragment.Find(from, a.typ)
+		if typ == nil || err != nil {
+			return err
+		}
+		q.Type = typ.TopicSI()
+	}
 	added, position := 0, ""
 	for range mostAsked {
-		some, err := words.Find(from, q, position, limit, words.Within)
+		some, err := words.Find(from, q, position, a.limit, words.Within)
 		if err != nil {
 			return err
 		}
 		for i := range some.Hits {
-			r, err := resultOf(view, &some.Hits[i], seen, q, languages)
+			r, err := resultOf(view, &some.Hits[i], seen, q, a.languages)
 			if err != nil {
 				return err
 			}
@@ -94,11 +124,30 @@ func (all *found) add(
 		if position = some.Next; position == "" {
 			return nil
 		}
-		if added >= limit {
+		if added >= a.limit {
 			break
 		}
 	}
 	all.More = true
+	return nil
+}
+
+// near adds texts that may be meant, and find something that is not rejected.
+func (all *found) near(view *merge.View, sources []store.Part, q words.Query, a asking) error {
+	for _, p := range sources {
+		texts, err := words.Near(p.All, q, fewFound)
+		for i := 0; i < len(texts) && err == nil; i++ {
+			some, other := &found{}, words.Parse(texts[i])
+			other.Language = q.Language
+			err = some.add(map[fragment.Ref]bool{}, view, p.All, other, a)
+			if len(some.Results) > 0 && !slices.Contains(all.DidYouMean, texts[i]) {
+				all.DidYouMean = append(all.DidYouMean, texts[i])
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
 	return nil
 }
 
@@ -114,13 +163,16 @@ func resultOf(
 	}
 	seen[t.TopicSI()] = true
 	match, ok := q.Match(t)
-	if !ok && hit.Label != "" {
-		ref = hit.Label
-		label, err := view.Topic(ref)
-		if label == nil || err != nil {
+	if hit.Label != "" {
+		label, err := view.Topic(hit.Label)
+		if err != nil {
 			return nil, err
 		}
-		match, ok = q.Match(label)
+		if label != nil {
+			if by, fits := q.Match(label); fits && (!ok || by.Rank(match) < 0) {
+				ref, match, ok = hit.Label, by, true
+			}
+		}
 	}
 	for _, l := range slices.Concat(t.SubjectIdentifiers, t.SubjectLocators) {
 		if !ok && q.Begins(l) {
@@ -139,8 +191,12 @@ func resultOf(
 	if err != nil {
 		return nil, err
 	}
-	return &result{t.TopicSI(), title, text.Kind.String(), text.Value, text.Scope, sayersOf(claims, view.Parts(), text),
-		match}, nil
+	label := ""
+	if text.Kind == words.Name {
+		label = text.Label().String()
+	}
+	return &result{t.TopicSI(), title, text.Kind.String(), label, text.Value, text.Scope,
+		sayersOf(claims, view.Parts(), text), match}, nil
 }
 
 // sayersOf returns the sources that say a text of a topic.
@@ -157,8 +213,10 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 			is(words.Variant, v.Value.Value, v.Value.Scope, v.By)
 		}
 	}
-	for _, o := range c.Occurrences {
-		is(words.Name, o.Value.Value, o.Value.Scope, o.By) // the text of a label
+	if text.Kind != words.Variant && text.Kind != words.Identifier {
+		for _, o := range c.Occurrences {
+			is(text.Kind, o.Value.Value, o.Value.Scope, o.By)
+		}
 	}
 	for _, l := range slices.Concat(c.SubjectIdentifiers, c.SubjectLocators) {
 		is(words.Identifier, string(l.Value), nil, l.By)
@@ -173,15 +231,20 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 const maxAnswer = 4 << 20
 
 // findAt asks a server for topics of a map by name.
-func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit int,
-	languages titles.Languages) (*found, error) {
+func findAt(ctx context.Context, f *fetch.Fetcher, mapURL string, a asking) (*found, error) {
 	allow, err := f.AllowURL(mapURL)
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"q": {text}, "limit": {strconv.Itoa(limit)}}
-	if len(languages) > 0 {
-		query.Set("lang", languages.String())
+	query := url.Values{"q": {a.text}, "limit": {strconv.Itoa(a.limit)}}
+	if len(a.languages) > 0 {
+		query.Set("lang", a.languages.String())
+	}
+	if a.typ != "" {
+		query.Set("type", a.typ)
+	}
+	if a.in != nil {
+		query.Set("in", *a.in)
 	}
 	at := strings.TrimSuffix(mapURL, "/") + "/search?" + query.Encode()
 	all, _, err := fetch.Do(ctx, f, fetch.Request{URL: at, Accept: "application/json", Max: maxAnswer, AllowURL: allow,
@@ -191,18 +254,20 @@ func findAt(ctx context.Context, f *fetch.Fetcher, mapURL, text string, limit in
 				TopicSI fragment.Ref
 				Title   string
 				Match   struct {
-					Kind, Value string
-					Scope       []struct{ TopicSI fragment.Ref }
+					Kind, Label, Value string
+					Scope              []struct{ TopicSI fragment.Ref }
 				}
 			}
-			Next string
+			Next       string
+			DidYouMean []string
 		}
 		if err := json.NewDecoder(a.Body).Decode(&answer); err != nil {
 			return nil, fmt.Errorf("the answer of %s cannot be read: %w", at, err)
 		}
-		all := &found{Results: []result{}, More: answer.Next != ""}
+		all := &found{Results: []result{}, More: answer.Next != "", DidYouMean: answer.DidYouMean}
 		for _, of := range answer.Results {
-			r := result{TopicSI: of.TopicSI, Title: of.Title, Kind: of.Match.Kind, Value: of.Match.Value}
+			r := result{TopicSI: of.TopicSI, Title: of.Title, Kind: of.Match.Kind, Label: of.Match.Label,
+				Value: of.Match.Value}
 			for _, theme := range of.Match.Scope {
 				r.Scope = append(r.Scope, theme.TopicSI)
 			}

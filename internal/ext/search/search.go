@@ -17,7 +17,6 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/txn"
-	"github.com/tmshare/tmshare/internal/titles"
 	terms "github.com/tmshare/tmshare/internal/words"
 )
 
@@ -33,30 +32,34 @@ func Extension() extension.Extension {
 }
 
 // command returns the command of tmshare-client.
-func command(a *extension.App) *cobra.Command {
+func command(app *extension.App) *cobra.Command {
 	var sources []string
-	var server, name, tokenFile string
-	var limit int
-	var languages titles.Languages
+	var server, name, tokenFile, in string
+	var a asking
 	cmd := &cobra.Command{
 		Use:   "find WORDS",
 		Short: "Find topics of the merged map by name, or those of a server",
 		Long: `Find the topics of the merged map that have some words in a name, or in a variant of
 one, in any scope. Each word may be the beginning of a word; case and accents do not
-count. Names come before variants, and whole words before beginnings. An identifier,
-or the beginning of one, finds the topics that have it. Each topic is followed by what
-fits, if that is not its title, and by the sources that say so in brackets. What is
-rejected finds nothing.
+count. Notations come first, then names before variants, and whole words before
+beginnings; definitions and notes come last. There, only words of six letters and more
+may be beginnings. An identifier, or the beginning of one, finds the topics that have it.
+Each topic is followed by what fits, if that is not its title, and by the sources that
+say so in brackets. What is rejected finds nothing. Where few topics are found, words
+that are like those are shown.
+
+--type finds instances of a type alone, and --in what fits in a text of a language.
 
 With --server and --map, a server is asked; it needs no subscription.`,
 		Example: `  tmshare-client find dog licence
   tmshare-client find fjord --source libraries --limit 5
+  tmshare-client find eisen --in de --type http://www.w3.org/2004/02/skos/core#Concept
   tmshare-client find dog --server http://127.0.0.1:8080 --map egov`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
-			case limit < 1 || limit > mostFound:
-				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", limit, mostFound))
+			case a.limit < 1 || a.limit > mostFound:
+				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", a.limit, mostFound))
 			case (server == "") != (name == ""):
 				return cli.UsageError(
 					errors.New("--server and --map go together: give both, or neither to look in what is followed"))
@@ -70,35 +73,40 @@ With --server and --map, a server is asked; it needs no subscription.`,
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.Print(all)
+		if app.JSON {
+			return app.Print(all)
 		}
-		all.print(a.Printf)
+		all.print(app.Printf)
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.text = strings.Join(args, " ")
+		if cmd.Flags().Changed("in") {
+			a.in = &in
+		}
 		if server == "" {
-			return a.Run(store.Read, func(ctx context.Context, args []string) error {
-				return show(find(ctx, merged.View{Store: a.DB, Report: a.Display.Line}, strings.Join(args, " "), limit,
-					sources, languages))
+			return app.Run(store.Read, func(ctx context.Context, _ []string) error {
+				return show(find(ctx, merged.View{Store: app.DB, Report: app.Display.Line}, a, sources))
 			})(cmd, args)
 		}
-		return a.Apart(func(ctx context.Context, args []string) error {
+		return app.Apart(func(context.Context, []string) error {
 			at := strings.TrimSuffix(server, "/") + "/topicmaps/" + url.PathEscape(name)
-			f, err := a.Fetcher(at, tokenFile)
+			f, err := app.Fetcher(at, tokenFile)
 			if err != nil {
 				return err
 			}
-			return show(findAt(cmd.Context(), f, at, strings.Join(args, " "), limit, languages))
+			return show(findAt(cmd.Context(), f, at, a))
 		})(cmd, args)
 	}
 	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
 	cmd.Flags().StringVar(&name, "map", "", "the `name` of the map at the server")
 	cli.CommandLineOnly(cmd.Flags()) // TMSHARE_SERVER is for tmshare-server; it says nothing of where to look
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
-	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most")
+	cmd.Flags().StringVar(&a.typ, "type", "", "find instances of the type with this subject `identifier` alone")
+	cmd.Flags().StringVar(&in, "in", "", "find what fits in a text of this `language` alone, such as de; \"\": of none")
+	cmd.Flags().IntVar(&a.limit, "limit", 20, "show this `number` at most")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
-	extension.LanguageFlag(cmd.Flags(), &languages)
+	extension.LanguageFlag(cmd.Flags(), &a.languages)
 	return cmd
 }
 
@@ -129,5 +137,8 @@ func (all *found) print(printf func(format string, args ...any)) {
 		printf("there are more: write more words, or --limit NUMBER\n")
 	case len(all.Results) == 0:
 		printf("no topic is called so: write fewer words, or only how they begin\n")
+	}
+	if len(all.DidYouMean) > 0 {
+		printf("did you mean: %s\n", merged.OneLine(strings.Join(all.DidYouMean, ", ")))
 	}
 }

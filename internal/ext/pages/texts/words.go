@@ -2,12 +2,13 @@ package texts
 
 // The words that code puts into pages.
 const (
-	Maps      Text = "Topic maps"
-	Types     Text = "Types"
-	Changes   Text = "Changes"
-	Snapshots Text = "Snapshots"
-	Search    Text = "Find topics"
-	Found     Text = "Topics called “%s”"
+	Maps       Text = "Topic maps"
+	Types      Text = "Types"
+	ByLanguage Text = "Languages"
+	Changes    Text = "Changes"
+	Snapshots  Text = "Snapshots"
+	Search     Text = "Find topics"
+	Found      Text = "Topics called “%s”"
 
 	SearchEnded Text = "The search was ended after %s. These are the topics that were found until then; the next page " +
 		"goes on from there."

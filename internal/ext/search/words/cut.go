@@ -12,6 +12,7 @@ const (
 	longestText  = 4 << 10   // bytes of a text
 	wordsOfText  = 64        // of a text
 	wordsOfTopic = 256       // different ones, of all texts of a topic
+	hashesOfText = 128       // different words, of a topic with definitions and notes, by which it is found
 	textOfTopic  = 256 << 10 // bytes of all texts of a topic
 )
 

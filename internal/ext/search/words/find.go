@@ -2,6 +2,7 @@ package words
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Hit struct {
 	Topic *fragment.Topic
 	Match Match
 	Label fragment.Ref // the label that fits, which is a resource; "": what the topic says itself does
+
+	at position // behind it
 }
 
 // Found are some of the topics that were found, the best first.
@@ -50,6 +53,17 @@ type Found struct {
 	Next string // the position at which the next ones are found; "": there are no more
 
 	Ended bool // the time was over: these are those that were found until then
+}
+
+// First returns the first of them, and where the next one is found. They are more where one label finds several topics.
+func (f *Found) First(n int) *Found {
+	for n > 0 && n < len(f.Hits) && f.Hits[n].at.String() == f.Hits[n-1].at.String() {
+		n++
+	}
+	if len(f.Hits) <= n {
+		return f
+	}
+	return &Found{Hits: f.Hits[:n], Next: f.Hits[n-1].at.String()}
 }
 
 // Find returns some topics of a source that a query finds, limit at most, from a position on; "" is that of the first
@@ -62,19 +76,71 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 	}
 	l := &looking{State: s, most: mostLooked, begun: time.Now(), within: within, seen: map[fragment.Ref]fragment.Ref{},
 		names: fragment.Names{In: s}}
-	if q.Locators != nil && (position == "" || at.kind == byIdentifier) {
+	if q.Locators != nil && (position == "" || at.kind == byIdentifier) && (q.Language == nil || *q.Language == "") {
 		found, err := l.findIdentifiers(q, at, limit)
 		if err != nil || len(found.Hits) > 0 || found.Next != "" || position != "" {
 			return found, err
 		}
 	}
 	clear(l.seen)
-	switch err := current(l.Tx()); {
-	case err != nil:
+	if err := cmp.Or(current(l.Tx()), l.expectSingles(q)); err != nil {
 		return nil, err
+	}
+	found := &Found{}
+	for i, stage := range stages {
+		if position != "" && at.kind != stage.kind {
+			continue
+		}
+		left := limit - len(found.Hits)
+		some, err := stage.find(l, q, at, max(left, 1))
+		switch {
+		case err != nil:
+			return nil, err
+		case left > 0:
+			found.Hits, found.Next, found.Ended = append(found.Hits, some.Hits...), some.Next, some.Ended
+		case len(some.Hits) > 0 || some.Next != "":
+			found.Next = stage.begin().String()
+		}
+		if found.Next != "" || i+1 == len(stages) {
+			break
+		}
+		position, at = "", stages[i+1].begin()
+		clear(l.seen)
+	}
+	return found, nil
+}
+
+// expectSingles says which single rows will be read, where each question takes its time.
+func (l *looking) expectSingles(q Query) error {
+	if !l.Tx().Distant() {
+		return nil
+	}
+	prefixes := [][]byte{kindKey(l.ID(), kindSingle, []byte{byte(ofTexts)}),
+		kindKey(l.ID(), kindSingle, segment{ofCode, q.longer()}.prefix(q.code))}
+	for _, w := range q.Words {
+		for _, g := range segments {
+			prefixes = append(prefixes, kindKey(l.ID(), kindSingle, g.prefix(w)))
+		}
+	}
+	return l.Tx().Expect(nil, prefixes)
+}
+
+// stage is a part of a search: it finds what none before it has found.
+type stage struct {
+	kind byte
+	find func(l *looking, q Query, at position, limit int) (*Found, error)
+}
+
+func (s stage) begin() position { return position{kind: s.kind} }
+
+var stages = [...]stage{{byNotation, (*looking).findNotations}, {byWord, (*looking).findByWords},
+	{byText, (*looking).findTexts}}
+
+func (l *looking) findByWords(q Query, at position, limit int) (*Found, error) {
+	switch {
 	case len(q.Words) == 0:
 		return &Found{}, nil
-	case len(q.Words) == 1:
+	case len(q.Words) == 1 && q.Language == nil: // the index has no languages
 		return l.findWord(q, at, limit)
 	}
 	return l.findWords(q, at, limit)
@@ -97,7 +163,7 @@ type looking struct {
 	begun        time.Time
 	within       time.Duration
 	ended        bool                          // the time was over
-	seen         map[fragment.Ref]fragment.Ref // topics that were looked at → the first of their identifiers that fits
+	seen         map[fragment.Ref]fragment.Ref // topics → the first of their identifiers or notations that fits
 }
 
 // over reports whether no more records may be looked at.
@@ -105,6 +171,11 @@ func (l *looking) over() bool {
 	if l.looked >= l.most {
 		return true
 	}
+	return l.late()
+}
+
+// late reports whether the time is over.
+func (l *looking) late() bool {
 	l.ended = l.looked > 0 && time.Since(l.begun) >= l.within
 	return l.ended
 }
@@ -121,7 +192,9 @@ type position struct {
 // The kinds of positions.
 const (
 	byIdentifier = 'i'
+	byNotation   = 'n'
 	byWord       = 'w'
+	byText       = 't'
 )
 
 func (p position) String() string {
@@ -131,10 +204,10 @@ func (p position) String() string {
 
 func parsePosition(text string) (p position, err error) {
 	if text == "" {
-		return position{kind: byWord}, nil
+		return stages[0].begin(), nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) < 6 || b[0] != byIdentifier && b[0] != byWord || int(b[5]) >= len(segments) {
+	if err != nil || len(b) < 6 || !strings.Contains("inwt", string(b[:1])) || int(b[5]) >= len(segments) {
 		return position{}, fmt.Errorf("%w (%.50q)", ErrPosition, text)
 	}
 	return position{b[0], int(b[1])<<8 | int(b[2]), min(int(b[3])<<8|int(b[4]), mostLooked), int(b[5]), b[6:]}, nil
@@ -148,7 +221,7 @@ type segment struct {
 
 // segments are the parts of the index in the order of what they find.
 var segments = func() (all []segment) {
-	for _, ranks := range [][]Rank{{Whole, Begins, Has}, {OfVariant}, {OfIdentifier}} {
+	for _, ranks := range [][]Rank{{Whole, WholeOther, Begins, Has}, {OfNotation}, {OfVariant}, {OfIdentifier}} {
 		for _, longer := range []bool{false, true} {
 			for _, rank := range ranks {
 				all = append(all, segment{rank, longer})
@@ -199,14 +272,36 @@ func (l *looking) entries(word string, from position) iter.Seq2[position, error]
 // bestEntry returns by which entry a topic is found for a word: the first of its entries in the order of segments. ok
 // is false where it is not.
 func bestEntry(t *fragment.Topic, word string) (found position, ok bool) {
-	for _, e := range Entries(t) {
-		if !strings.HasPrefix(e.Word, word) {
-			continue
+	consider := func(rank Rank, with string) {
+		part := slices.Index(segments, segment{rank, with != word})
+		if ok && part > found.part {
+			return
 		}
-		part := slices.Index(segments, segment{e.Rank, e.Word != word})
-		entry := appendEntry(nil, e, t.TopicSI())
-		if !ok || part < found.part || part == found.part && bytes.Compare(entry, found.after) < 0 {
+		entry := appendEntry(nil, Entry{rank, with}, t.TopicSI())
+		if !ok || part < found.part || bytes.Compare(entry, found.after) < 0 {
 			found, ok = position{kind: byWord, part: part, after: entry}, true
+		}
+	}
+	n := 0
+	topicTexts(t, func(text Text) bool {
+		if text.Kind >= Definition {
+			return false
+		}
+		words := cut(searched(text))
+		n += len(words)
+		for _, w := range words {
+			if strings.HasPrefix(w.text, word) {
+				consider(rankOf(&text, w, words), w.text)
+			}
+		}
+		return n <= wordsOfTopic
+	})
+	if n > wordsOfTopic { // the index lacks some
+		found, ok = position{}, false
+		for _, e := range Entries(t) {
+			if strings.HasPrefix(e.Word, word) {
+				consider(e.Rank, e.Word)
+			}
 		}
 	}
 	return found, ok
@@ -214,12 +309,12 @@ func bestEntry(t *fragment.Topic, word string) (found position, ok bool) {
 
 // expectedEntries is entries without those of topics that were looked at. The topics of the others are going to be
 // read.
-func (l *looking) expectedEntries(word string, from position) iter.Seq2[position, error] {
+func (l *looking) expectedEntries(q Query, entries iter.Seq2[position, error]) iter.Seq2[position, error] {
 	if !l.Tx().Distant() {
-		return l.entries(word, from)
+		return entries
 	}
 	enough := func(some []position) bool { return len(some) == readAtOnce }
-	return records.InParts(l.entries(word, from), enough, func(some []position) error {
+	return records.InParts(entries, enough, func(some []position) error {
 		refs := make([]fragment.Ref, 0, len(some))
 		for i := range some {
 			ref := topicOf(some[i].after)
@@ -228,7 +323,10 @@ func (l *looking) expectedEntries(word string, from position) iter.Seq2[position
 			}
 		}
 		slices.Sort(refs)
-		return l.ExpectNames(slices.Compact(refs))
+		if refs = slices.Compact(refs); q.Type != "" {
+			return l.Expect(refs, nil)
+		}
+		return l.ExpectNames(refs)
 	})
 }
 
@@ -240,7 +338,7 @@ const readAtOnce = 50
 // are, so those of a topic that was looked at are worse. An entry that is not the best of its topic does not find it.
 func (l *looking) walk(q Query, word string, at position, enough func() bool,
 	take func(Hit)) (next *position, err error) {
-	for now, err := range l.expectedEntries(word, at) {
+	for now, err := range l.expectedEntries(q, l.entries(word, at)) {
 		if err != nil {
 			return nil, err
 		}
@@ -252,9 +350,8 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool,
 		if _, looked := l.seen[ref]; looked {
 			continue
 		}
-		l.looked++
 		l.seen[ref] = ""
-		t, err := l.Topic(ref)
+		t, err := l.look(ref)
 		if err != nil {
 			return nil, err
 		}
@@ -262,17 +359,100 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool,
 			continue
 		}
 		first, ok := bestEntry(t, word)
-		if m, fits := q.Match(t); ok && fits && first.part == now.part && bytes.Equal(first.after, now.after) {
-			hits, err := l.hits(q, t, m)
-			if err != nil {
+		if !ok || first.part != now.part || !bytes.Equal(first.after, now.after) {
+			continue
+		}
+		if _, _, ok = q.byNotation(t); ok {
+			continue
+		}
+		m, ok := q.match(t, onlyNames, nil)
+		if !ok {
+			continue
+		}
+		hits, err := l.hits(q, t, m)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			if ok, err = l.isOf(h.Topic.TopicSI(), q.Type); err != nil {
 				return nil, err
 			}
-			for _, h := range hits {
+			if h.at = at; ok {
 				take(h)
 			}
 		}
 	}
 	return nil, nil
+}
+
+// isOf reports whether a topic is an instance of a type, where one is asked for.
+func (l *looking) isOf(topic, typ fragment.Ref) (bool, error) {
+	if typ == "" {
+		return true, nil
+	}
+	types, err := typesOf(l.State, topic)
+	return slices.Contains(types, typ), err
+}
+
+// mostTypes is how many types of a topic are looked at.
+const mostTypes = 200
+
+func typesOf(s records.State, topic fragment.Ref) (types []fragment.Ref, err error) {
+	for a, err := range s.AssociationsOf(topic, fragment.AsInstance) {
+		if err != nil {
+			return nil, err
+		}
+		class, _, _ := a.TypeInstance()
+		if types = append(types, class); len(types) == mostTypes {
+			break
+		}
+	}
+	return types, nil
+}
+
+// findNotations finds what has a notation that is what is looked for, or begins with it.
+func (l *looking) findNotations(q Query, at position, limit int) (*Found, error) {
+	found := &Found{}
+	if q.code == "" {
+		return found, nil
+	}
+	notations := segment{ofCode, q.longer()}
+	entries := func(yield func(position, error) bool) {
+		for entry, err := range entriesWith(l.Tx(), l.ID(), notations.prefix(q.code), at.after) {
+			if !yield(position{kind: byNotation, after: bytes.Clone(entry)}, err) {
+				return
+			}
+		}
+	}
+	for now, err := range l.expectedEntries(q, entries) {
+		if err != nil {
+			return nil, err
+		}
+		if len(found.Hits) == limit || l.over() {
+			found.Next, found.Ended = at.String(), l.ended
+			return found, nil
+		}
+		at = now
+		entry, ref, _ := split(now.after)
+		if first, looked := l.seen[fragment.Ref(ref)]; looked && string(first) != string(entry[1:]) {
+			continue
+		}
+		t, err := l.look(fragment.Ref(ref))
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		m, code, ok := q.byNotation(t)
+		if l.seen[t.TopicSI()] = fragment.Ref(code); !ok || code != string(entry[1:]) {
+			continue
+		}
+		if err := l.take(found, t, q, m, at); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // findWord finds what has one word: the index has it in the order in which it is found.
@@ -290,9 +470,12 @@ func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 // findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as
 // many as the time allows, and sorts those that have the others too. The next page of these is of as many topics.
 func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
-	word, err := l.rarest(q.Words)
-	if err != nil {
-		return nil, err
+	word, before := q.Words[0], l.looked
+	var err error
+	if len(q.Words) > 1 {
+		if word, err = l.rarest(q.Words); err != nil {
+			return nil, err
+		}
 	}
 	if at.among > 0 {
 		l.most, l.within = at.among, 2*l.within
@@ -306,11 +489,13 @@ func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
 		return nil, ErrSlow
 	}
 	slices.SortStableFunc(all, func(a, b Hit) int { return a.Match.Compare(b.Match) })
+	for i := range all {
+		all[i].at = position{byWord, i + 1, l.looked - before, at.part, at.after}
+	}
 	found := &Found{Ended: l.ended, Hits: all[min(at.skip, len(all)):]}
 	switch {
 	case len(found.Hits) > limit:
-		at.skip, at.among = at.skip+limit, l.looked
-		found.Hits, found.Next = found.Hits[:limit], at.String()
+		found = found.First(limit)
 	case next != nil:
 		next.skip, next.among = 0, 0
 		found.Next = next.String()
@@ -354,8 +539,11 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 				if err != nil {
 					return nil, err
 				}
-				if t != nil && !slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
-					found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(locator)})
+				if t == nil || slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Topic.TopicSI() == t.TopicSI() }) {
+					continue
+				}
+				if err := l.take(found, t, q, ByIdentifier(locator), last); err != nil {
+					return nil, err
 				}
 			}
 		}
@@ -394,12 +582,23 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 				first = firstWith(t, q)
 			}
 			if l.seen[ref] = first; t != nil && locator == first {
-				found.Hits = append(found.Hits, Hit{Topic: t, Match: ByIdentifier(locator)})
+				if err := l.take(found, t, q, ByIdentifier(locator), last); err != nil {
+					return nil, err
+				}
 			}
 		}
 		last.after = nil
 	}
 	return found, nil
+}
+
+// take adds a topic, if it is an instance of the type that is asked for.
+func (l *looking) take(found *Found, t *fragment.Topic, q Query, m Match, at position) error {
+	ok, err := l.isOf(t.TopicSI(), q.Type)
+	if ok {
+		found.Hits = append(found.Hits, Hit{Topic: t, Match: m, at: at})
+	}
+	return err
 }
 
 // firstWith returns the first identifier of a topic that begins with a text, "" if one is that text: that one was found

@@ -64,6 +64,19 @@ func someTopic(t *rapid.T, i int) *fragment.Topic {
 		topic.Occurrences = []fragment.Occurrence{{Value: rapid.SampledFrom([]string{"Oslo", "new York", "Ærlig"}).Draw(t, "text"), Datatype: tmdm.XSDString, Type: titles.LiteralForm,
 			Scope: []fragment.Ref{terms.LanguageNamespace + "en"}}}
 	}
+	occurrence := func(typ, value string) {
+		o := fragment.Occurrence{Value: value, Datatype: tmdm.XSDString, Type: skosNS + fragment.Ref(typ)}
+		if tag := rapid.SampledFrom([]string{"", "en"}).Draw(t, "language of it"); tag != "" {
+			o.Scope = []fragment.Ref{terms.LanguageNamespace + fragment.Ref(tag)}
+		}
+		topic.Occurrences = append(topic.Occurrences, o)
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "notations") {
+		occurrence("notation", rapid.SampledFrom([]string{"a.1", "a.1.2", "N", "n1", "a", "York"}).Draw(t, "notation"))
+	}
+	for range rapid.IntRange(0, 1).Draw(t, "notes") {
+		occurrence(rapid.SampledFrom([]string{"definition", "note"}).Draw(t, "of"), rapid.SampledFrom([]string{"A b in York", "new in Oslo", "東京都"}).Draw(t, "note"))
+	}
 	topic.Canonical()
 	return topic
 }
@@ -174,10 +187,15 @@ func same(t *rapid.T, db *txn.DB, id keys.Source, topics map[int]*fragment.Topic
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, entriesOf(topics), storedEntries(t, tx, id))
-		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "http://x/1/%7E", "http://x/1/%7E1", "a b oslo", "nothing"} {
+		for _, text := range []string{"oslo", "new york", "n", "strasse", "京都", "york a", "http://x/1", "http://x/1/%7E", "http://x/1/%7E1", "a b oslo", "nothing", "a.1", "in york", "in"} {
 			limit := rapid.IntRange(1, 60).Draw(t, "limit")
-			finds(t, records.In(tx, id), topics, Parse(text), limit, time.Hour)
-			finds(t, records.In(tx, id), topics, Parse(text), limit, 0)
+			q := Parse(text)
+			finds(t, records.In(tx, id), topics, q, limit, time.Hour)
+			finds(t, records.In(tx, id), topics, q, limit, 0)
+			language := rapid.SampledFrom([]string{"", "en", "pt"}).Draw(t, "in")
+			if q.Language = &language; q.Locators == nil {
+				finds(t, records.In(tx, id), topics, q, limit, time.Hour)
+			}
 		}
 		return nil
 	}))
@@ -190,10 +208,14 @@ func finds(t *rapid.T, s records.State, topics map[int]*fragment.Topic, q Query,
 		require.Less(t, pages, 1000)
 		found, err := Find(s, q, position, limit, within)
 		require.NoError(t, err)
+		if n := rapid.IntRange(1, limit).Draw(t, "first"); len(found.Hits) > 0 { // the rest is found behind some of it
+			found = found.First(n)
+			found.Ended = found.Ended && found.Next != ""
+		}
 		require.LessOrEqual(t, len(found.Hits), limit+1)
 		for _, h := range found.Hits {
 			got = append(got, string(h.Topic.TopicSI()))
-			if last != nil && within > 0 && q.Locators == nil && len(q.Words) > 1 {
+			if last != nil && within > 0 && q.Locators == nil && (len(q.Words) > 1 || h.Match.tier == ofNotation) && h.Match.tier < ofText {
 				require.LessOrEqual(t, last.Compare(h.Match), 0, "%q", q.Text)
 			}
 			last = &h.Match
@@ -232,7 +254,7 @@ func entriesOf(topics map[int]*fragment.Topic) []string {
 
 func storedEntries(t *rapid.T, tx *txn.Tx, id keys.Source) []string {
 	all := []string{}
-	for _, rank := range "01234L" {
+	for _, rank := range "0123456CLT" {
 		for entry, err := range entriesWith(tx, id, []byte{byte(rank)}, nil) {
 			require.NoError(t, err)
 			all = append(all, string(entry))

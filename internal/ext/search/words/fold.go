@@ -68,4 +68,4 @@ var withoutStroke = map[rune]string{
 }
 
 // rules names the rules by which text is folded, cut and listed, with the versions of Unicode and of its collation.
-const rules = "3 Unicode " + norm.Version + " CLDR " + collate.CLDRVersion
+const rules = "4 Unicode " + norm.Version + " CLDR " + collate.CLDRVersion

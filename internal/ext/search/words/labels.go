@@ -72,15 +72,28 @@ func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err erro
 		}
 		own, fits := q.Match(of)
 		better := label != "" && fits && own.Compare(m) <= 0
-		labels, failed := players(l, topics[i], fragment.RDFObject, LabelProperties)
-		for n := 0; n < len(labels) && !better && failed == nil; n++ {
-			better, failed = l.better(q, labels[n], label, m)
+		if !better {
+			better, err = l.betterLabel(q, topics[i], label, m)
 		}
-		if err = failed; !better {
-			all = append(all, Hit{of, m, label})
+		if !better {
+			all = append(all, Hit{Topic: of, Match: m, Label: label})
 		}
 	}
 	return all, err
+}
+
+// betterLabel reports whether a label of a topic fits better than another label, or than what the topic says itself:
+// that is label "".
+func (l *looking) betterLabel(q Query, topic, label fragment.Ref, m Match) (better bool, err error) {
+	has, err := l.names.HaveLabels()
+	if !has || err != nil {
+		return false, err
+	}
+	labels, err := players(l, topic, fragment.RDFObject, LabelProperties)
+	for n := 0; n < len(labels) && !better && err == nil; n++ {
+		better, err = l.better(q, labels[n], label, m)
+	}
+	return better, err
 }
 
 // better reports whether a label fits better than another one, or what a topic says itself, where that is "".
@@ -99,7 +112,7 @@ func NameIn(t *fragment.Topic, tag string) (name string, ok bool) {
 	if name, ok = t.NameIn(tag); ok {
 		return name, true
 	}
-	if form := literalForm(t); form != nil && primaryOf(form.Scope) == tag {
+	if form := literalForm(t); form != nil && languageOf(form.Scope) == tag {
 		return form.Value, true
 	}
 	return "", false

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/records"
-	"github.com/tmshare/tmshare/internal/titles"
 	terms "github.com/tmshare/tmshare/internal/words"
 )
 
@@ -39,7 +38,7 @@ func listings(t *fragment.Topic) (all []Entry) {
 	}
 	languages := make([]string, 0, 4)
 	add := func(scope []fragment.Ref) {
-		primary := primaryOf(scope)
+		primary := languageOf(scope)
 		if !slices.Contains(languages, primary) && len(languages) < listedLanguages {
 			languages = append(languages, primary)
 		}
@@ -56,17 +55,6 @@ func listings(t *fragment.Topic) (all []Entry) {
 		}
 	}
 	return all
-}
-
-// primaryOf returns the primary subtag of the first language of a scope, "" for none.
-func primaryOf(scope []fragment.Ref) string {
-	for _, theme := range scope {
-		if tag, ok := titles.LanguageOf(theme); ok {
-			primary, _, _ := strings.Cut(tag.String(), "-")
-			return primary
-		}
-	}
-	return ""
 }
 
 // alphabet knows how a language sorts letters: by their primary weights (UTS #10 §1.1), in which case and accents do

@@ -51,7 +51,7 @@ func (c *collector) Topic(t *fragment.Topic) error {
 }
 
 func (c *collector) add(e Entry, topic fragment.Ref) error {
-	if c.each || c.unordered {
+	if c.each || c.unordered || e.Rank > OfIdentifier { // few topics share those of higher ranks
 		return c.give(c.key(e, topic), added)
 	}
 	word := append(append(c.entry[:0], byte(e.Rank)), e.Word...)

@@ -2,6 +2,7 @@ package words
 
 import (
 	"cmp"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,11 @@ type Query struct {
 	Words    []string       // folded; a topic must have each, or a word that begins with it
 	Locators []tmdm.Locator // it may be one of these identifiers, or the beginning of one
 
-	cut []word
+	Type     fragment.Ref // the topics are instances of it; "": of anything
+	Language *string      // of the text that fits, as [Text.Language] returns it; nil: any
+
+	cut  []word
+	code string // as a whole notation
 }
 
 // The limits of queries.
@@ -41,6 +46,7 @@ func Parse(text string) Query {
 		}
 		q.Locators = []tmdm.Locator{tmdm.Locator(iri.KeepApart(q.Text)), normal}
 	}
+	q.code = codeOf(q.Text)
 	q.cut = apart(cut(q.Text))
 	q.cut = q.cut[:min(len(q.cut), mostWords)]
 	for _, w := range q.cut {
@@ -54,18 +60,29 @@ func Parse(text string) Query {
 // Match says how a topic fits a query. The lower, the better.
 type Match struct {
 	Text  Text // the text of the topic that fits best
+	tier  tier
 	fit   fit
 	began int // how many words of the query are only beginnings of words of the text
 }
+
+// tier says in what of a topic the words of a query are.
+type tier byte
+
+const (
+	ofNotation      tier = iota // a notation is what somebody looks for, or begins with it
+	ofLabel                     // a name, a variant or an identifier has all words
+	ofLabels                    // several of these have them together
+	ofText                      // a definition or a note has them
+	ofLabelsAndText             // all texts have them together
+)
 
 // fit says how the words of a query stand in a text.
 type fit byte
 
 const (
-	fitWhole   fit = iota // it is those words
-	fitBegins             // it begins with them
-	fitHas                // it has them
-	fitSeveral            // several texts have them together
+	fitWhole  fit = iota // it is those words
+	fitBegins            // it begins with them
+	fitHas               // it has them, or some of them
 )
 
 // Compare orders matches: by their ranks, then by their texts, the shortest first.
@@ -74,14 +91,16 @@ func (m Match) Compare(other Match) int {
 		strings.Compare(m.Text.Value, other.Text.Value))
 }
 
-// Rank orders matches by how they fit, the best first: names before variants before identifiers, whole words before
-// beginnings, a text that is what somebody looks for before one that begins with it, and that before one that has it.
+// Rank orders matches by how they fit, the best first: notations, then names before variants before identifiers, then
+// definitions and notes, whole words before beginnings, a text that is what somebody looks for before one that begins
+// with it, and that before one that has it.
 func (m Match) Rank(other Match) int {
 	return cmp.Or(
-		cmp.Compare(m.fit/fitSeveral, other.fit/fitSeveral),
-		cmp.Compare(m.Text.Kind, other.Text.Kind),
+		cmp.Compare(m.tier, other.tier),
+		cmp.Compare(min(m.Text.Kind, Definition), min(other.Text.Kind, Definition)),
 		cmp.Compare(min(m.began, 1), min(other.began, 1)),
 		cmp.Compare(m.fit, other.fit),
+		cmp.Compare(m.Text.Label(), other.Text.Label()),
 		cmp.Compare(m.began, other.began),
 	)
 }
@@ -91,84 +110,144 @@ func (q Query) Begins(l tmdm.Locator) bool {
 	return slices.ContainsFunc(q.Locators, func(p tmdm.Locator) bool { return strings.HasPrefix(string(l), string(p)) })
 }
 
-// ByIdentifier returns how a topic fits of which an identifier is what somebody looks for, or begins with it.
-func ByIdentifier(l tmdm.Locator) Match { return Match{Text: Text{Kind: Identifier, Value: string(l)}} }
+// Exact reports whether a topic fits as it is asked for: words are whole, and in one name, notation or identifier.
+func (m Match) Exact() bool { return m.tier <= ofLabel && m.began == 0 }
 
-// Match reports whether a topic has all words of a query, and how.
+// ByIdentifier returns how a topic fits of which an identifier is what somebody looks for, or begins with it.
+func ByIdentifier(l tmdm.Locator) Match {
+	return Match{Text: Text{Kind: Identifier, Value: string(l)}, tier: ofLabel}
+}
+
+// speaks reports whether a text is in the language that is asked for.
+func (q Query) speaks(text *Text) bool { return q.Language == nil || text.Language() == *q.Language }
+
+// byNotation reports whether a notation of a topic is what is looked for, or begins with it, and which entry finds it.
+func (q Query) byNotation(t *fragment.Topic) (found Match, code string, ok bool) {
+	for i := range t.Occurrences {
+		o := &t.Occurrences[i]
+		if kindOf(o) != Notation {
+			continue
+		}
+		text := Text{Notation, o.Value, o.Type, o.Scope}
+		c := codeOf(o.Value)
+		if q.fitsCode(c) && (!ok || c < code) && q.speaks(&text) {
+			found, code, ok = Match{Text: text, tier: ofNotation, fit: fitBegins}, c, true
+			if c == q.code {
+				found.fit = fitWhole
+			}
+		}
+	}
+	return found, code, ok
+}
+
+// fitsCode reports whether a notation is what is looked for, or begins with it.
+func (q Query) fitsCode(code string) bool {
+	return q.code != "" && strings.HasPrefix(code, q.code) && (q.longer() || code == q.code)
+}
+
+// longer reports whether notations that begin with what is looked for come first, too: many begin with one letter.
+func (q Query) longer() bool { return len(q.code) > 1 || q.code >= "0" && q.code <= "9" }
+
+// Match reports whether a topic has all words of a query, in texts of its language, or a notation, and how.
 func (q Query) Match(t *fragment.Topic) (found Match, ok bool) {
+	if found, _, ok = q.byNotation(t); ok {
+		return found, true
+	}
+	return q.match(t, allTexts, nil)
+}
+
+// These say which texts count.
+const (
+	onlyNames = false // also variants, notations and identifiers
+	allTexts  = true
+)
+
+// match is Match without notations as a whole. It notes for each language which of the words its texts have, unless
+// that is nil.
+func (q Query) match(t *fragment.Topic, texts bool, languages map[string]uint8) (found Match, ok bool) {
 	if len(q.Words) == 0 {
 		return Match{}, false
 	}
+	all, has, whole, most := uint8(1<<len(q.Words)-1), uint8(0), uint8(0), 0
 	var several Match
-	missing := len(q.Words)
-	has := make([]bool, len(q.Words))
-	most := 0
 	topicTexts(t, func(text Text) bool {
-		m, matched := q.text(text)
-		n := 0
-		for i, how := range matched {
-			if how != none {
-				n++
-				if !has[i] {
-					has[i] = true
-					missing--
-				}
-			}
+		late := text.Kind >= Definition
+		if late && (!texts || has == all && languages == nil || !slices.ContainsFunc(q.Words, isHashed)) {
+			return false
 		}
-		if n > most {
+		if !q.speaks(&text) {
+			return true
+		}
+		m, in, enough := q.text(text)
+		if late {
+			in = enough
+		}
+		if languages != nil {
+			languages[text.Language()] |= in
+		}
+		if late && has == all { // names have all words, which is better
+			return true
+		}
+		if n := bits.OnesCount8(in); n > most {
 			most, several = n, m
 		}
-		if n == len(q.Words) && (!ok || m.Compare(found) < 0) {
+		if m.tier = ofLabel; late {
+			m.tier = ofText
+		} else {
+			has |= in
+		}
+		whole |= enough
+		if in == all && (!ok || m.Compare(found) < 0) {
 			found, ok = m, true
 		}
 		return true
 	})
-	if !ok && missing == 0 {
-		several.fit = fitSeveral
+	several.fit = fitHas
+	switch {
+	case ok:
+		return found, true
+	case has == all:
+		several.tier = ofLabels
+		return several, true
+	case texts && whole == all:
+		several.tier = ofLabelsAndText
 		return several, true
 	}
-	return found, ok
+	return Match{}, false
 }
 
-// matched says how a text has a word of a query.
-type matched byte
-
-const (
-	none matched = iota
-	beginning
-	exact
-)
-
-// text says how a text has each word of a query.
-func (q Query) text(text Text) (m Match, has []matched) {
+// text says how a text fits, and which words of a query it has, one bit for each: those that its words begin with, and
+// those that do so in a definition or a note, too.
+func (q Query) text(text Text) (m Match, has, enough uint8) {
 	words := cut(searched(text))
 	m = Match{Text: text, fit: fitHas}
-	has = make([]matched, len(q.Words))
 	for i, wanted := range q.Words {
+		whole, began := false, false
 		for _, w := range words {
-			if w.text == wanted {
-				has[i] = exact
-				break
-			}
-			if strings.HasPrefix(w.text, wanted) {
-				has[i] = beginning
-			}
+			whole = whole || w.text == wanted
+			began = began || strings.HasPrefix(w.text, wanted)
 		}
-		if has[i] == beginning {
+		if began {
+			has |= 1 << i
+		}
+		if whole || began && len(wanted) >= begins {
+			enough |= 1 << i
+		}
+		if began && !whole {
 			m.began++
 		}
 	}
-	if parts := apart(words); begins(parts, q.cut) {
+	if parts := apart(words); begin(parts, q.cut) {
 		m.fit = fitBegins
 		if len(parts) == len(q.cut) && m.began == 0 {
 			m.fit = fitWhole
 		}
 	}
-	return m, has
+	return m, has, enough
 }
 
-// begins reports whether the words of a text begin with those of a query, one for one.
-func begins(words, wanted []word) bool {
+// begin reports whether the words of a text begin with those of a query, one for one.
+func begin(words, wanted []word) bool {
 	if len(words) < len(wanted) {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	_ "github.com/tmshare/tmshare/internal/testenv"
+	terms "github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -111,7 +112,7 @@ func TestEntries(t *testing.T) {
 	for _, e := range Entries(topic) {
 		got = append(got, string(e.Rank)+e.Word)
 	}
-	assert.Equal(t, []string{"1byen", "4dog", "3i", "0kommune", "4licence", "3norge", "0oslo"}, got)
+	assert.Equal(t, []string{"2byen", "6dog", "5i", "0kommune", "6licence", "5norge", "0oslo"}, got)
 }
 
 // What is found comes in this order.
@@ -151,6 +152,80 @@ func TestRanking(t *testing.T) {
 	m, _ := Parse("dog").Match(named("x"))
 	assert.Equal(t, Identifier, m.Text.Kind)
 	assert.Equal(t, "identifier", m.Text.Kind.String())
+}
+
+const skosNS = "http://www.w3.org/2004/02/skos/core#"
+
+// concept is a topic with names and occurrences of SKOS: "kind=value@language", where a language may be.
+func concept(si string, statements ...string) *fragment.Topic {
+	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []tmdm.Locator{tmdm.Locator(si)}}}
+	for _, s := range statements {
+		kind, rest, _ := strings.Cut(s, "=")
+		value, tag, _ := strings.Cut(rest, "@")
+		var scope []fragment.Ref
+		if tag != "" {
+			scope = []fragment.Ref{terms.LanguageNamespace + fragment.Ref(tag)}
+		}
+		if strings.HasSuffix(kind, "Label") {
+			t.Names = append(t.Names, fragment.Name{Value: value, Type: skosNS + fragment.Ref(kind), Scope: scope})
+		} else {
+			t.Occurrences = append(t.Occurrences, fragment.Occurrence{Value: value, Datatype: tmdm.XSDString, Type: skosNS + fragment.Ref(kind), Scope: scope})
+		}
+	}
+	t.Canonical()
+	return t
+}
+
+// What fits is a label of some kind, a notation, a definition or a note. They come in this order.
+func TestWhatFits(t *testing.T) {
+	q := Parse("iron")
+	var last *Match
+	for i, each := range []struct {
+		statements []string
+		kind       Kind
+		label      Label
+	}{
+		{[]string{"notation=Iron", "prefLabel=Fe@en"}, Notation, Preferred},
+		{[]string{"notation=iron.2", "prefLabel=Iron@en"}, Notation, Preferred},
+		{[]string{"prefLabel=Iron@en", "altLabel=iron"}, Name, Preferred},
+		{[]string{"prefLabel=Fe@en", "altLabel=Iron@en"}, Name, Alternative},
+		{[]string{"prefLabel=Fe@en", "hiddenLabel=Iron@en", "definition=iron is a metal@en"}, Name, Hidden},
+		{[]string{"prefLabel=Iron ore@en"}, Name, Preferred},
+		{[]string{"prefLabel=Fe@en", "notation=26 iron"}, Notation, Preferred},
+		{[]string{"prefLabel=Fe@en", "definition=A metal called iron@en"}, Definition, Preferred},
+		{[]string{"prefLabel=Fe@en", "scopeNote=Use it for iron, and for steel@en"}, Note, Preferred},
+	} {
+		topic := concept("http://x/1", each.statements...)
+		m, ok := q.Match(topic)
+		require.True(t, ok, "%d", i)
+		assert.Equal(t, each.kind, m.Text.Kind, "%d", i)
+		if each.kind == Name {
+			assert.Equal(t, each.label, m.Text.Label(), "%d", i)
+		}
+		if last != nil {
+			assert.Negative(t, last.Compare(m), "%d", i)
+		}
+		last = &m
+	}
+	for text, want := range map[string]string{"notation": Notation.String(), "definition": Definition.String(), "note": Note.String(), "alternative": Alternative.String(), "hidden": Hidden.String()} {
+		assert.Equal(t, text, want)
+	}
+}
+
+// A topic is found in a language by its texts of that language alone.
+func TestMatchInALanguage(t *testing.T) {
+	topic := concept("http://x/1", "prefLabel=Iron@en", "prefLabel=Eisen@de-AT", "altLabel=Fe", "definition=Ein Metall@de")
+	for _, each := range []struct {
+		query, language string
+		found           bool
+	}{{"iron", "en", true}, {"iron", "de", false}, {"eisen", "de", true}, {"fe", "", true}, {"fe", "en", false}, {"metall", "de", true}, {"metall", "en", false}, {"eisen metall", "de", true}, {"iron metall", "de", false}} {
+		q := Parse(each.query)
+		q.Language = &each.language
+		_, ok := q.Match(topic)
+		assert.Equal(t, each.found, ok, "%s in %q", each.query, each.language)
+	}
+	_, ok := Parse("iron metall").Match(topic)
+	assert.True(t, ok)
 }
 
 func TestParse(t *testing.T) {
@@ -216,7 +291,7 @@ func FuzzFold(f *testing.F) {
 		if q := Parse(text); len(q.Words) > 0 && len(text) < LongestQuery {
 			m, ok := q.Match(topic)
 			require.True(t, ok, "%q is found by itself", text)
-			require.NotEqual(t, fitSeveral, m.fit)
+			require.Equal(t, ofLabel, m.tier)
 		}
 	})
 }

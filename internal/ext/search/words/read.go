@@ -13,6 +13,12 @@ import (
 // entriesWith iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word,
 // behind the entry after. Each is valid until the next one.
 func entriesWith(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
+	return entriesThat(t, id, prefix, after, nil)
+}
+
+// entriesThat is entriesWith without most entries that do not fit, of which the words are given with their rank.
+func entriesThat(t *txn.Tx, id keys.Source, prefix, after []byte,
+	fits func(word []byte) bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from := prefix
 		if bytes.Compare(after, prefix) > 0 {
@@ -24,7 +30,7 @@ func entriesWith(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]by
 				return
 			}
 		}
-		for m, err := range merged(inBlocks(t, id, prefix, from), inSingles(t, id, prefix, from)) {
+		for m, err := range merged(inBlocks(t, id, prefix, from, fits), inSingles(t, id, prefix, from)) {
 			if err == nil && !m.there() {
 				continue
 			}
@@ -69,16 +75,16 @@ func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) i
 	}
 }
 
-// inBlocks iterates over the entries in blocks that begin with a prefix, from one on. Blocks that cannot be read have
-// none.
-func inBlocks(t *txn.Tx, id keys.Source, prefix, from []byte) iter.Seq2[[]byte, error] {
+// inBlocks iterates over the entries in blocks that begin with a prefix and fit, from one on. Blocks that cannot be
+// read have none.
+func inBlocks(t *txn.Tx, id keys.Source, prefix, from []byte, fits func([]byte) bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for r, err := range t.ScanInPlace(kindKey(id, kindBlock, prefix[:1]), kindKey(id, kindBlock, from)) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for u := (unpacker{rest: r.Value}); u.next(); {
+			for u := (unpacker{rest: r.Value, fits: fits}); u.next(); {
 				if bytes.Compare(u.entry, from) < 0 {
 					continue
 				}

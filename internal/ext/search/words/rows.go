@@ -83,6 +83,7 @@ func (p *packer) add(word, topic []byte) {
 // unpacker reads what a packer has written.
 type unpacker struct {
 	rest        []byte
+	fits        func(word []byte) bool // nil: all entries are read
 	word, topic []byte
 	entry       []byte
 	bad         bool
@@ -90,13 +91,14 @@ type unpacker struct {
 
 // next reports whether there is another entry, which is valid until the next one.
 func (u *unpacker) next() (ok bool) {
-	if len(u.rest) == 0 || u.bad {
-		return false
+	for len(u.rest) > 0 && !u.bad {
+		if u.word, u.rest, ok = keys.NextShared(u.rest, u.word); ok {
+			u.topic, u.rest, ok = keys.NextShared(u.rest, u.topic)
+		}
+		if u.bad = !ok; u.bad || u.fits == nil || u.fits(u.word) {
+			u.entry = append(append(append(u.entry[:0], u.word...), 0), u.topic...)
+			return ok
+		}
 	}
-	if u.word, u.rest, ok = keys.NextShared(u.rest, u.word); ok {
-		u.topic, u.rest, ok = keys.NextShared(u.rest, u.topic)
-	}
-	u.bad = !ok
-	u.entry = append(append(append(u.entry[:0], u.word...), 0), u.topic...)
-	return ok
+	return false
 }

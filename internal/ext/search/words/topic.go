@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -18,30 +19,87 @@ type Kind byte
 // The kinds, the best first.
 const (
 	Name Kind = iota
+	Notation
 	Variant
 	Identifier
+	Definition // and what is behind it are searched after all others
+	Note
 )
 
-func (k Kind) String() string { return [...]string{"name", "variant", "identifier"}[k] }
+func (k Kind) String() string {
+	return [...]string{"name", "notation", "variant", "identifier", "definition", "note"}[k]
+}
 
 // Text is a text by which a topic is found.
 type Text struct {
 	Kind  Kind
 	Value string
-	Type  fragment.Ref // of a name, or of the name of a variant
+	Type  fragment.Ref // of a name, of the name of a variant, or of an occurrence
 	Scope []fragment.Ref
+}
+
+// Label is what a name is among the names of its topic (SKOS reference, section 5).
+type Label byte
+
+// The labels, the best first.
+const (
+	Preferred Label = iota
+	Alternative
+	Hidden
+)
+
+func (l Label) String() string { return [...]string{"preferred", "alternative", "hidden"}[l] }
+
+// Label returns what a name is among others: preferred if its type says so, and its scope has languages alone.
+func (t *Text) Label() Label {
+	typ := string(t.Type)
+	switch {
+	case typ == titles.HiddenLabel:
+		return Hidden
+	case typ == titles.AltLabel:
+		return Alternative
+	case typ != "" && typ != titles.Default && typ != titles.LiteralForm && !slices.Contains(titles.Labels, typ):
+		return Alternative
+	}
+	for _, theme := range t.Scope {
+		if _, ok := titles.LanguageOf(theme); !ok {
+			return Alternative
+		}
+	}
+	return Preferred
+}
+
+// Language returns the language of a text without its region, as topics are listed; "": it has none.
+func (t *Text) Language() string { return languageOf(t.Scope) }
+
+func languageOf(scope []fragment.Ref) string {
+	for _, theme := range scope {
+		if tag, ok := titles.LanguageOf(theme); ok {
+			primary, _, _ := strings.Cut(tag.String(), "-")
+			return primary
+		}
+	}
+	return ""
 }
 
 // Rank says how a word stands in the texts of a topic. A lower one is better. It is a printable character, and stored.
 type Rank byte
 
-// The ranks.
+// The ranks of words.
 const (
-	Whole        Rank = '0' + iota // a name is this word
+	Whole        Rank = '0' + iota // a preferred name is this word
+	WholeOther                     // another name is
 	Begins                         // a name begins with it
 	Has                            // a name has it
+	OfNotation                     // a notation has it
 	OfVariant                      // a variant has it
 	OfIdentifier                   // the last part of an identifier has it
+)
+
+// The ranks of other entries.
+const (
+	ofCode  Rank = 'C' // of whole notations: the words are these as [codeOf] returns them
+	ofTexts Rank = 'T' // of definitions and notes: the words are [hashesOf] their topics
 )
 
 // Entry is an entry of a topic in an index of words. A topic has one for each of its words, with the best rank.
@@ -50,13 +108,17 @@ type Entry struct {
 	Word string
 }
 
-// Entries returns the entries of a topic by which it is found, by their words.
+// Entries returns the entries of a topic by which it is found by the words of its names, variants, notations and
+// identifiers, in the order of these.
 func Entries(t *fragment.Topic) []Entry {
 	all := make([]Entry, 0, 8)
 	topicTexts(t, func(text Text) bool {
+		if text.Kind >= Definition {
+			return false
+		}
 		words := cut(searched(text))
 		for _, w := range words {
-			all = append(all, Entry{rankOf(text.Kind, w, words), w.text})
+			all = append(all, Entry{rankOf(&text, w, words), w.text})
 		}
 		if len(all) < 2*wordsOfTopic {
 			return true
@@ -71,8 +133,31 @@ func Entries(t *fragment.Topic) []Entry {
 	return all
 }
 
-// allEntries returns all entries of a topic: those of its words, and those by which it is listed.
-func allEntries(t *fragment.Topic) []Entry { return append(Entries(t), listings(t)...) }
+// allEntries returns all entries of a topic: those of its words, of its notations, and of its definitions and notes,
+// and those by which it is listed.
+func allEntries(t *fragment.Topic) []Entry {
+	all := Entries(t)
+	hashes := hashesOf(t, all)
+	for i := range t.Occurrences {
+		if o := &t.Occurrences[i]; kindOf(o) == Notation {
+			if e := (Entry{ofCode, codeOf(o.Value)}); e.Word != "" && !slices.Contains(all, e) {
+				all = append(all, e)
+			}
+		}
+	}
+	if hashes != "" {
+		all = append(all, Entry{ofTexts, hashes})
+	}
+	return append(all, listings(t)...)
+}
+
+// codeOf returns what a notation is compared by as a whole: folded, and without spaces around it.
+func codeOf(notation string) string {
+	if len(notation) > longestText {
+		return "" // it is no notation that anybody writes
+	}
+	return clip(strings.Trim(Fold(notation), " \x00"))
+}
 
 // best returns the entries by their words, each word once, with its best rank.
 func best(all []Entry) []Entry {
@@ -83,21 +168,47 @@ func best(all []Entry) []Entry {
 }
 
 // rankOf returns the rank of one of the words of a text.
-func rankOf(kind Kind, w word, words []word) Rank {
+func rankOf(text *Text, w word, words []word) Rank {
 	switch {
-	case kind == Variant:
+	case text.Kind == Notation:
+		return OfNotation
+	case text.Kind == Variant:
 		return OfVariant
-	case kind == Identifier:
+	case text.Kind == Identifier:
 		return OfIdentifier
 	case w.start > words[0].start:
 		return Has
 	case w.end < words[len(words)-1].end:
 		return Begins
+	case text.Label() != Preferred:
+		return WholeOther
 	}
 	return Whole
 }
 
-// topicTexts calls yield with the texts of a topic until it returns false: names, variants, identifiers.
+// kindOf returns what an occurrence is among the texts of a topic; 0: it is none of these.
+func kindOf(o *fragment.Occurrence) Kind {
+	if rest, ok := strings.CutPrefix(string(o.Type), "http://www.w3.org/2004/02/skos/core#"); ok {
+		switch rest {
+		case "notation":
+			return Notation
+		case "definition":
+			return Definition
+		case "note", "scopeNote", "example", "historyNote", "editorialNote", "changeNote":
+			return Note
+		}
+		return 0
+	}
+	switch o.Type {
+	case "http://purl.org/dc/terms/description", "http://purl.org/dc/elements/1.1/description",
+		"http://www.w3.org/2000/01/rdf-schema#comment", "https://schema.org/description", "http://schema.org/description":
+		return Definition
+	}
+	return 0
+}
+
+// topicTexts calls yield with the texts of a topic until it returns false: names, variants, notations, identifiers, and
+// then definitions and notes.
 func topicTexts(t *fragment.Topic, yield func(Text) bool) {
 	budget := textOfTopic
 	give := func(text Text) bool {
@@ -122,12 +233,28 @@ func topicTexts(t *fragment.Topic, yield func(Text) bool) {
 			}
 		}
 	}
+	occurrences := func(first, last Kind) bool {
+		for i := range t.Occurrences {
+			o := &t.Occurrences[i]
+			if k := kindOf(o); first <= k && k <= last && o.Datatype != tmdm.XSDAnyURI &&
+				!give(Text{k, o.Value, o.Type, o.Scope}) {
+				return false
+			}
+		}
+		return true
+	}
+	if !occurrences(Notation, Notation) {
+		return
+	}
 	for _, list := range [][]tmdm.Locator{t.SubjectIdentifiers, t.SubjectLocators} {
 		for _, l := range list {
 			if !give(Text{Kind: Identifier, Value: string(l)}) {
 				return
 			}
 		}
+	}
+	if occurrences(Definition, Definition) {
+		occurrences(Note, Note)
 	}
 }
 

@@ -1,0 +1,91 @@
+package words
+
+import (
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/records"
+)
+
+// Counts says how many topics a query finds. A topic may have several types, and texts that fit in several languages.
+type Counts struct {
+	Topics    int
+	Types     map[fragment.Ref]int // of what it finds in its language, whatever the type
+	Languages map[string]int       // of what it finds of its type, whatever the language; "": texts without one
+	AtLeast   bool                 // there may be more than these
+}
+
+// MostCounted is how many topics are counted for a query.
+const MostCounted = 100
+
+// Whole returns a query without its type and its language.
+func (q Query) Whole() Query {
+	q.Type, q.Language = "", nil
+	return q
+}
+
+// Count counts what a query has found as a whole.
+func Count(s records.State, q Query, found *Found) (*Counts, error) {
+	refs := make([]fragment.Ref, len(found.Hits))
+	for i := range refs {
+		refs[i] = found.Hits[i].Topic.TopicSI()
+	}
+	if err := s.Expect(refs, nil); err != nil {
+		return nil, err
+	}
+	all := &Counts{Types: map[fragment.Ref]int{}, Languages: map[string]int{}, AtLeast: found.Next != ""}
+	for i := range found.Hits {
+		if err := all.add(s, q, &found.Hits[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (c *Counts) add(s records.State, q Query, h *Hit) error {
+	types, err := typesOf(s, h.Topic.TopicSI())
+	if err != nil {
+		return err
+	}
+	languages := q.languages(h)
+	isOf, speaks := q.Type == "", q.Language == nil
+	for _, typ := range types {
+		isOf = isOf || typ == q.Type
+	}
+	if q.Language != nil {
+		speaks = languages[*q.Language]
+	}
+	if isOf && speaks {
+		c.Topics++
+	}
+	if isOf {
+		for tag := range languages {
+			c.Languages[tag]++
+		}
+	}
+	if speaks {
+		for _, typ := range types {
+			c.Types[typ]++
+		}
+	}
+	return nil
+}
+
+// languages returns the languages in which a topic that a query finds has texts which fit.
+func (q Query) languages(h *Hit) map[string]bool {
+	fits := map[string]bool{}
+	has := map[string]uint8{}
+	q.Whole().match(h.Topic, allTexts, has)
+	for tag, words := range has {
+		if words == 1<<len(q.Words)-1 {
+			fits[tag] = true
+		}
+	}
+	for i := range h.Topic.Occurrences {
+		if o := &h.Topic.Occurrences[i]; kindOf(o) == Notation && q.fitsCode(codeOf(o.Value)) {
+			fits[languageOf(o.Scope)] = true
+		}
+	}
+	if h.Match.Text.Kind == Identifier || h.Label != "" {
+		fits[h.Match.Text.Language()] = true
+	}
+	return fits
+}
