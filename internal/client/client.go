@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,31 +160,23 @@ func New(c Config) (*Client, error) {
 	f := c.fetcher().WithDefaults()
 	c.HTTP, c.Tries, c.Backoff, c.Logger, c.Now = f.HTTP, f.Tries, f.Backoff, f.Logger, f.Now
 	c.Stall, c.MinRate, c.MaxTime = f.Stall, f.MinRate, f.MaxTime
-	setDefault(&c.ConfirmAfter, 10*time.Minute)
-	setDefault(&c.Parallel, 32)
-	setDefault(&c.Batch, 200)
-	setDefault(&c.MaxFragment, 256<<20)
-	setDefault(&c.MaxSnapshot, 16<<30)
-	setDefault(&c.MaxDocs, 100_000)
-	setDefault(&c.MaxQuarantine, 10_000)
-	setDefault(&c.MaxEntries, 10_000_000)
-	setDefault(&c.MaxFeed, 16<<30)
+	c.ConfirmAfter = cmp.Or(c.ConfirmAfter, 10*time.Minute)
+	c.Parallel = cmp.Or(c.Parallel, 32)
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxFragment = cmp.Or(c.MaxFragment, 256<<20)
+	c.MaxSnapshot = cmp.Or(c.MaxSnapshot, 16<<30)
+	c.MaxDocs = cmp.Or(c.MaxDocs, 100_000)
+	c.MaxQuarantine = cmp.Or(c.MaxQuarantine, 10_000)
+	c.MaxEntries = cmp.Or(c.MaxEntries, 10_000_000)
+	c.MaxFeed = cmp.Or(c.MaxFeed, 16<<30)
 	if c.Report == nil {
 		c.Report = func(string) {}
 	}
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
-	if c.Locks == nil {
-		c.Locks = &locks.Locks{}
-	}
+	c.Locks = cmp.Or(c.Locks, &locks.Locks{})
 	return &Client{Config: c}, nil
-}
-
-func setDefault[T int | int64 | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // Subscription returns the subscription with a name; an [*UnknownError] says

@@ -113,10 +113,7 @@ func (c *Client) loadSnapshot(ctx context.Context, s *store.Subscription, d *fet
 	o := c.xtmOptions(s.SP, d.URL(), d.ContentType())
 	open := func() (io.ReadCloser, error) {
 		r, err := d.Open(c.MaxSnapshot)
-		return struct {
-			io.Reader
-			io.Closer
-		}{formats.UntilDone(ctx, r), r}, err
+		return formats.ReadCloser{Reader: formats.UntilDone(ctx, r), Closer: r}, err
 	}
 	var unreadable error
 	unidentified := 0

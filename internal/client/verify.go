@@ -253,10 +253,7 @@ func (c *comparison) keep(body io.Reader) (err error) {
 func (c *comparison) server(use func(iter.Seq2[fragment.Record, error]) error) error {
 	open := func() (io.ReadCloser, error) {
 		f, err := os.Open(c.path)
-		return struct {
-			io.Reader
-			io.Closer
-		}{formats.UntilDone(c.ctx, f), f}, err
+		return formats.ReadCloser{Reader: formats.UntilDone(c.ctx, f), Closer: f}, err
 	}
 	return readSnapshot(c.ctx, snapshotDocument{Open: open, Options: c.xtmOptions(c.s.SP, c.at, c.contentType)}, use,
 		func(reason error) {

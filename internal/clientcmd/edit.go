@@ -76,7 +76,7 @@ than half of 20 topics or more: then --max-delete must say so.
 			if !a.Quiet {
 				formats.WriteWarnings(a.Command.ErrOrStderr(), &tolerated)
 			}
-			return a.edited(e)
+			return a.edited(e, nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "let the file take the place of all local statements")
@@ -94,18 +94,21 @@ func prefixFlag(cmd *cobra.Command, sp *string) {
 // local are the local statements of the open store.
 func (a *app) local() local.Statements { return local.Statements{Store: a.DB} }
 
-// stated says what adding or removing one statement did. cmd is the command: its
-// name is what was added or removed.
-func (a *app) stated(cmd *cobra.Command, e *local.Edit) error {
-	if e.Added+e.Updated+e.Deleted == 0 {
-		return a.edited(e)
+// stated says what adding or removing one statement did, unless it failed: the name of the command is what was added or
+// removed.
+func (a *app) stated(e *local.Edit, err error) error {
+	if err != nil || e.Added+e.Updated+e.Deleted == 0 {
+		return a.edited(e, err)
 	}
-	done := map[string]string{"add": "added", "remove": "removed"}[cmd.Parent().Name()]
-	return a.Tell(e, "local: 1 %s %s", cmd.Name(), done)
+	done := map[string]string{"add": "added", "remove": "removed"}[a.Command.Parent().Name()]
+	return a.Tell(e, "local: 1 %s %s", a.Command.Name(), done)
 }
 
-// edited says what a change of many topics did.
-func (a *app) edited(e *local.Edit) error {
+// edited says what a change of many topics did, unless it failed.
+func (a *app) edited(e *local.Edit, err error) error {
+	if err != nil {
+		return err
+	}
 	if e.Added+e.Updated+e.Deleted == 0 {
 		return a.Tell(e, "local: nothing changed")
 	}

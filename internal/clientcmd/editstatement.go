@@ -76,56 +76,35 @@ func (a *app) add() *cobra.Command {
 		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to add", "name, occurrence, association, type or identifier"),
 	}
 	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Add a name", 2, true, false,
-			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				typ, scope, err := st.in(ctx, a, tm)
-				if err != nil {
-					return err
-				}
-				t.AddName(args[1], typ, scope...)
-				return nil
-			}),
-		a.editCommand("occurrence TOPIC VALUE --type TYPE", "Add an occurrence", 2, true, true,
-			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				typ, scope, err := st.in(ctx, a, tm)
-				if err != nil {
-					return err
-				}
-				if typ == nil {
+		a.editCommand("name TOPIC VALUE", "Add a name", true, false, func(_ context.Context, e *editing) error {
+			e.topic.AddName(e.given, e.typ, e.scope...)
+			return nil
+		}),
+		a.editCommand("occurrence TOPIC VALUE --type TYPE", "Add an occurrence", true, true,
+			func(_ context.Context, e *editing) error {
+				if e.typ == nil {
 					return cli.UsageError(errors.New("an occurrence needs a --type"))
 				}
-				value, datatype, err := st.valued(args[1])
+				e.topic.AddOccurrence(e.value, e.datatype, e.typ, e.scope...)
+				return nil
+			}),
+		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", false, false,
+			func(ctx context.Context, e *editing) error {
+				class, err := a.local().Named(ctx, e.TopicMap, e.given)
+				if err == nil {
+					e.topic.AddType(class)
+				}
+				return err
+			}),
+		a.editCommand("identifier TOPIC IDENTIFIER", "Give a topic another subject identifier", false, false,
+			func(_ context.Context, e *editing) error {
+				l, err := tmdm.ParseLocator(e.given)
 				if err != nil {
 					return err
 				}
-				t.AddOccurrence(value, datatype, typ, scope...)
-				return nil
+				return e.topic.AddSubjectIdentifier(l)
 			}),
-		a.editCommand("type TOPIC TYPE", "Make a topic an instance of another", 2, false, false,
-			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				class, err := a.local().Named(ctx, tm, args[1])
-				if err != nil {
-					return err
-				}
-				t.AddType(class)
-				return nil
-			}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Give a topic another subject identifier", 2, false, false,
-			func(ctx context.Context, _ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
-				l, err := tmdm.ParseLocator(args[1])
-				if err != nil {
-					return err
-				}
-				return t.AddSubjectIdentifier(l)
-			}),
-		a.associationCommand("Add an association",
-			func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-				assoc := tm.CreateAssociation(typ, scope...)
-				for _, r := range roles {
-					assoc.AddRole(r[0], r[1])
-				}
-				return nil
-			}),
+		a.associationCommand("Add an association", func(*tmdm.Association, *tmdm.Topic) error { return nil }),
 	)
 	return cmd
 }
@@ -140,86 +119,64 @@ func (a *app) remove() *cobra.Command {
 		RunE: oneOf("what to remove", "name, occurrence, association, type, identifier or topic"),
 	}
 	cmd.AddCommand(
-		a.editCommand("name TOPIC VALUE", "Remove a name", 2, true, false,
-			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				typ, scope, err := st.in(ctx, a, tm)
-				if err != nil {
-					return err
+		a.editCommand("name TOPIC VALUE", "Remove a name", true, false, func(_ context.Context, e *editing) error {
+			found := false
+			for _, n := range slices.Clone(e.topic.Names()) {
+				if rejections.IsValue(n.Value(), e.given) && (e.typ == nil || n.Type() == e.typ) && sameScope(n, e.scope) {
+					n.Remove()
+					found = true
 				}
+			}
+			return mustBe(found, "name "+e.given, e.subject)
+		}),
+		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", true, true,
+			func(_ context.Context, e *editing) error {
 				found := false
-				for _, n := range slices.Clone(t.Names()) {
-					if rejections.IsValue(n.Value(), args[1]) && (typ == nil || n.Type() == typ) && sameScope(n, scope) {
-						n.Remove()
-						found = true
-					}
-				}
-				return mustBe(found, "name "+args[1], args[0])
-			}),
-		a.editCommand("occurrence TOPIC VALUE", "Remove an occurrence", 2, true, true,
-			func(ctx context.Context, st *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				typ, scope, err := st.in(ctx, a, tm)
-				if err != nil {
-					return err
-				}
-				value, datatype, err := st.valued(args[1])
-				if err != nil {
-					return err
-				}
-				found := false
-				for _, o := range slices.Clone(t.Occurrences()) {
-					if (o.Value() == value || rejections.IsValue(o.Value(), args[1])) && o.Datatype() == datatype &&
-						(typ == nil || o.Type() == typ) && sameScope(o, scope) {
+				for _, o := range slices.Clone(e.topic.Occurrences()) {
+					if (o.Value() == e.value || rejections.IsValue(o.Value(), e.given)) && o.Datatype() == e.datatype &&
+						(e.typ == nil || o.Type() == e.typ) && sameScope(o, e.scope) {
 						o.Remove()
 						found = true
 					}
 				}
-				return mustBe(found, "occurrence "+args[1], args[0])
+				return mustBe(found, "occurrence "+e.given, e.subject)
 			}),
-		a.editCommand("type TOPIC TYPE", "Take a topic from its type", 2, false, false,
-			func(ctx context.Context, _ *statement, args []string, tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				class, err := a.local().Named(ctx, tm, args[1])
+		a.editCommand("type TOPIC TYPE", "Take a topic from its type", false, false,
+			func(ctx context.Context, e *editing) error {
+				class, err := a.local().Named(ctx, e.TopicMap, e.given)
 				if err != nil {
 					return err
 				}
-				was := slices.Contains(slices.Collect(t.Types()), class)
-				t.RemoveType(class)
-				return mustBe(was, "type "+args[1], args[0])
+				was := slices.Contains(slices.Collect(e.topic.Types()), class)
+				e.topic.RemoveType(class)
+				return mustBe(was, "type "+e.given, e.subject)
 			}),
-		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", 2, false, false,
-			func(_ context.Context, _ *statement, args []string, _ *tmdm.TopicMap, t *tmdm.Topic) error {
-				was, err := removeIdentifier(t, args[1])
+		a.editCommand("identifier TOPIC IDENTIFIER", "Take a subject identifier from a topic", false, false,
+			func(_ context.Context, e *editing) error {
+				was, err := removeIdentifier(e.topic, e.given)
 				if err != nil {
 					return err
 				}
-				return mustBe(was, "identifier "+args[1], args[0])
+				return mustBe(was, "identifier "+e.given, e.subject)
 			}),
-		a.associationCommand("Remove an association",
-			func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error {
-				wanted := tm.CreateAssociation(typ, scope...)
-				for _, r := range roles {
-					wanted.AddRole(r[0], r[1])
+		a.associationCommand("Remove an association", func(wanted *tmdm.Association, player *tmdm.Topic) error {
+			found := false
+			for _, r := range slices.Clone(player.RolesPlayed()) {
+				if other := r.Association(); other != wanted && tmdm.Equal(other, wanted) {
+					other.Remove()
+					found = true
+					break
 				}
-				found := false
-				for _, r := range slices.Clone(roles[0][1].RolesPlayed()) {
-					if other := r.Association(); other != wanted && tmdm.Equal(other, wanted) {
-						other.Remove()
-						found = true
-						break
-					}
-				}
-				wanted.Remove()
-				return mustBe(found, "association", roles[0][1].SubjectIdentifiers()[0].String())
-			}),
+			}
+			wanted.Remove()
+			return mustBe(found, "association", player.SubjectIdentifiers()[0].String())
+		}),
 		&cobra.Command{
 			Use:   "topic TOPIC",
 			Short: "Remove all local statements about a topic",
 			Args:  cli.Args(cobra.ExactArgs(1)),
 			RunE: a.run(func(ctx context.Context, args []string) error {
-				e, err := a.local().RemoveTopic(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.edited(e)
+				return a.edited(a.local().RemoveTopic(ctx, args[0]))
 			}),
 		},
 	)
@@ -265,21 +222,34 @@ func sameScope(c tmdm.Scoped, scope []*tmdm.Topic) bool {
 	return true
 }
 
+// editing is what a command is to change of one topic.
+type editing struct {
+	*tmdm.TopicMap
+	topic           *tmdm.Topic
+	subject, given  string      // the arguments: what names the topic, and the rest
+	typ             *tmdm.Topic // nil: none is given
+	scope           []*tmdm.Topic
+	value, datatype string // given, where it is a value that has a datatype
+}
+
 // editCommand makes a command that changes what is said of one topic.
-func (a *app) editCommand(use, short string, args int, typed, datatype bool,
-	change func(context.Context, *statement, []string, *tmdm.TopicMap, *tmdm.Topic) error) *cobra.Command {
+func (a *app) editCommand(use, short string, typed, datatype bool,
+	change func(context.Context, *editing) error) *cobra.Command {
 	var st statement
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + aboutLocal,
-		Args: cli.Args(cobra.ExactArgs(args)),
+		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
-			e, err := a.local().EditTopic(ctx, args[0], st.sp, func(tm *tmdm.TopicMap, t *tmdm.Topic) error {
-				return change(ctx, &st, args, tm, t)
-			})
-			if err != nil {
-				return err
-			}
-			return a.stated(a.Command, e)
+			return a.stated(a.local().EditTopic(ctx, args[0], st.sp, func(tm *tmdm.TopicMap, t *tmdm.Topic) (err error) {
+				e := editing{TopicMap: tm, topic: t, subject: args[0], given: args[1]}
+				if e.typ, e.scope, err = st.in(ctx, a, tm); err == nil && datatype {
+					e.value, e.datatype, err = st.valued(e.given)
+				}
+				if err != nil {
+					return err
+				}
+				return change(ctx, &e)
+			}))
 		}),
 	}
 	if typed {
@@ -289,9 +259,10 @@ func (a *app) editCommand(use, short string, args int, typed, datatype bool,
 	return cmd
 }
 
-// associationCommand makes a command about one association.
+// associationCommand makes a command about one association. change gets one in the map that is as it is named, and its
+// first player.
 func (a *app) associationCommand(short string,
-	change func(tm *tmdm.TopicMap, typ *tmdm.Topic, scope []*tmdm.Topic, roles [][2]*tmdm.Topic) error) *cobra.Command {
+	change func(named *tmdm.Association, player *tmdm.Topic) error) *cobra.Command {
 	var st statement
 	cmd := &cobra.Command{
 		Use: "association --type TYPE ROLE=PLAYER...", Short: short,
@@ -304,25 +275,22 @@ func (a *app) associationCommand(short string,
 			if err != nil {
 				return err
 			}
-			e, err := a.local().EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
+			return a.stated(a.local().EditTopic(ctx, pairs[0][1], st.sp, func(tm *tmdm.TopicMap, _ *tmdm.Topic) error {
 				typ, scope, err := st.in(ctx, a, tm)
 				if err != nil {
 					return err
 				}
-				roles := make([][2]*tmdm.Topic, len(pairs))
-				for i, p := range pairs {
-					for k := range p {
-						if roles[i][k], err = a.local().Named(ctx, tm, p[k]); err != nil {
-							return err
-						}
+				named, players := tm.CreateAssociation(typ, scope...), []*tmdm.Topic{}
+				for _, p := range pairs {
+					role, err := a.local().AllNamed(ctx, tm, p[:])
+					if err != nil {
+						return err
 					}
+					named.AddRole(role[0], role[1])
+					players = append(players, role[1])
 				}
-				return change(tm, typ, scope, roles)
-			})
-			if err != nil {
-				return err
-			}
-			return a.stated(a.Command, e)
+				return change(named, players[0])
+			}))
 		}),
 	}
 	st.flags(cmd, true, false)

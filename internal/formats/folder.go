@@ -84,7 +84,7 @@ func (f *folder) open(l string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
-	return readCloser{r, file}, nil
+	return ReadCloser{r, file}, nil
 }
 
 // rename makes an error name files, not the locators that these have here.
@@ -150,7 +150,8 @@ func (f *folder) explain(path string, err error) error {
 	return fmt.Errorf("%s: %w (files are opened below %s only; --root names another folder)", path, err, f.dir)
 }
 
-type readCloser struct {
+// ReadCloser reads what is made of something else, and closes that.
+type ReadCloser struct {
 	io.Reader
 	io.Closer
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -121,7 +122,7 @@ func (t Target) direct(ctx context.Context, w io.Writer, encode Encoder, name st
 }
 
 func (t Target) encode(ctx context.Context, w io.Writer, encode Encoder) (losses xtm.Losses, err error) {
-	w = &interruptible{ctx, w}
+	w = durable.ContextWriter{Context: ctx, Writer: w}
 	if strings.HasSuffix(t.Path, gzipEnding) {
 		z := gzip.NewWriter(w)
 		defer func() { err = errors.Join(err, z.Close()) }()
@@ -156,17 +157,4 @@ func causeOf(err error) error {
 		return linkErr.Err
 	}
 	return err
-}
-
-// interruptible writes until its context ends.
-type interruptible struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (i *interruptible) Write(p []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.w.Write(p)
 }

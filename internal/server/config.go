@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ func (c *Config) Validate() error {
 	for name, negative := range map[string]bool{
 		"DocumentSize": c.DocumentSize < 0, "MaxUploads": c.MaxUploads < 0, "PublishTimeout": c.PublishTimeout < 0,
 		"SlowClientTimeout": c.SlowClientTimeout < 0, "SlowRequest": c.SlowRequest < 0, "WatchEvery": c.WatchEvery < 0,
+		"MaxBody": c.MaxBody < 0, "Limits.Roles": c.Limits.Roles < 0,
 	} {
 		if negative {
 			return fmt.Errorf("server: %s is negative", name)
@@ -163,23 +165,15 @@ func (c *Config) Validate() error {
 	if err := c.Policy.Validate(); err != nil {
 		return err
 	}
-	if c.MaxBody < 0 {
-		return errors.New("server: MaxBody is negative")
-	}
-	if c.Limits.Roles < 0 {
-		return errors.New("server: Limits.Roles is negative")
-	}
-	setDefault(&c.MaxBody, 1<<30)
-	setDefault(&c.SlowClientTimeout, 30*time.Second)
-	setDefault(&c.PublishTimeout, 10*time.Minute)
-	setDefault(&c.Limits.Roles, 1000)
-	setDefault(&c.Limits.Memory, max(c.MaxBody, 256<<20))
-	setDefault(&c.MaxUploads, 2)
-	setDefault(&c.WatchEvery, time.Second)
-	setDefault(&c.DocumentSize, 100)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<30)
+	c.SlowClientTimeout = cmp.Or(c.SlowClientTimeout, 30*time.Second)
+	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Minute)
+	c.Limits.Roles = cmp.Or(c.Limits.Roles, 1000)
+	c.Limits.Memory = cmp.Or(c.Limits.Memory, max(c.MaxBody, 256<<20))
+	c.MaxUploads = cmp.Or(c.MaxUploads, 2)
+	c.WatchEvery = cmp.Or(c.WatchEvery, time.Second)
+	c.DocumentSize = cmp.Or(c.DocumentSize, 100)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -188,9 +182,3 @@ func (c *Config) Validate() error {
 
 // minToken is the least length of a token: shorter ones can be guessed.
 const minToken = 16
-
-func setDefault[T int | int64 | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}

@@ -100,10 +100,7 @@ func writeConverted(w io.Writer, f *formats.Format, sp string, open func() (web.
 			packed.Close()
 			return nil, err
 		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{z, packed}, nil
+		return formats.ReadCloser{Reader: z, Closer: packed}, nil
 	}
 	// What was published has passed the limits that held then.
 	const most = 1 << 30

@@ -15,28 +15,19 @@ import (
 // ErrKnownDamage says that nothing is changed any more, since damage was found.
 var ErrKnownDamage = errors.New("damage was found in the data folder, so nothing is written to it any more")
 
-// condition is that of a store. [newCondition] makes one.
+// condition is that of a store.
 type condition struct {
-	options  conditionOptions
-	here     func() error          // is an error where the path of the folder leads elsewhere; nil: there is no folder
+	verifier kv.Verifier  // compares the checksums of the engine; nil where it has none
+	found    func(error)  // is told of damage
+	here     func() error // is an error where the path of the folder leads elsewhere; nil: there is no folder
+	log      *slog.Logger
+	now      func() time.Time
+
 	compared chan struct{}         // closed when the checksums of all rows have been compared once
 	damage   atomic.Pointer[error] // what was found the last time, after that
 	stumbled atomic.Int64          // when a reader last came upon damage, in nanoseconds
 
 	Again chan struct{} // has the checksums compared again
-}
-
-// conditionOptions say what is looked at, and who is told. All are required but the first.
-type conditionOptions struct {
-	Verifier kv.Verifier // compares the checksums of an engine; nil where it has none
-	Damage   func(error)
-	Log      *slog.Logger
-	Now      func() time.Time
-}
-
-// newCondition returns the condition of a store, of which nothing is known yet.
-func newCondition(o conditionOptions) *condition {
-	return &condition{options: o, compared: make(chan struct{}), Again: make(chan struct{})}
 }
 
 // An engine whose rows may be damaged, as files may be, compares their checksums only when it
@@ -54,7 +45,7 @@ func (c *condition) KeepChecksums(stopped context.Context) {
 		case stopped.Err() != nil:
 			damage = nil
 		case damage != nil:
-			c.options.Damage(damage)
+			c.found(damage)
 		}
 		c.damage.Store(&damage)
 		if first {
@@ -86,7 +77,7 @@ func (c *condition) Damage(ctx context.Context) error {
 // CompareSoon has the checksums compared since a reader has come upon damage, once a minute at most: not all damage is
 // one of files.
 func (c *condition) CompareSoon() {
-	now := c.options.Now().UnixNano()
+	now := c.now().UnixNano()
 	if last := c.stumbled.Load(); now-last < int64(time.Minute) || !c.stumbled.CompareAndSwap(last, now) {
 		return
 	}
@@ -98,7 +89,7 @@ func (c *condition) CompareSoon() {
 
 // DamageSoon reports whether it takes but a moment until Damage is known.
 func (c *condition) DamageSoon() bool {
-	v, ok := c.options.Verifier.(interface{ VerifiesSoon() bool })
+	v, ok := c.verifier.(interface{ VerifiesSoon() bool })
 	return !ok || v.VerifiesSoon()
 }
 
@@ -106,10 +97,10 @@ func (c *condition) DamageSoon() bool {
 // [kv.ErrDamaged] for the first table with rows that their checksums do not fit, and the cause of ctx where that ends
 // before.
 func (c *condition) CompareChecksums(ctx context.Context) error {
-	if c.options.Verifier == nil {
+	if c.verifier == nil {
 		return nil
 	}
-	err := c.options.Verifier.Verify(ctx)
+	err := c.verifier.Verify(ctx)
 	if errors.Is(err, kv.ErrDamaged) {
 		return fmt.Errorf("%w. %s", err, txn.DamageRemedy)
 	}
@@ -129,9 +120,6 @@ func (c *condition) Impaired() error {
 	return nil
 }
 
-// OfFolder sets what looks whether the path of the folder leads to it. It is called before any other method.
-func (c *condition) OfFolder(here func() error) { c.here = here }
-
 // KeepPlace looks once a second whether the path of the folder still leads to it, and logs what it finds.
 func (c *condition) KeepPlace(stopped context.Context) {
 	lost := false
@@ -143,12 +131,12 @@ func (c *condition) KeepPlace(stopped context.Context) {
 		}
 		switch err := c.here(); {
 		case err != nil && !lost:
-			c.options.Log.Error(
+			c.log.Error(
 				"nothing is written any more: stop this process, look which folder is the right one, and start it there",
 				"error", err)
 			lost = true
 		case err == nil && lost:
-			c.options.Log.Info("the data folder is at its place again")
+			c.log.Info("the data folder is at its place again")
 			lost = false
 		}
 	}

@@ -110,9 +110,7 @@ type Options struct {
 // missing, short or of another node, and [ErrLocked] where another process has it. In these
 // cases nothing is changed.
 func Open(ctx context.Context, o Options) (*DB, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -283,29 +281,25 @@ func openFull(ctx context.Context, f *datafolder.Folder, o Options, full error) 
 func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB {
 	db := newDB(o, engine, files.Folder(f.Inside()))
 	db.folder, db.readOnly, db.node = f, readOnly, f.Node()
-	db.OfFolder(f.CheckPlace)
+	db.here = f.CheckPlace
 	db.rows.Go(db.KeepPlace)
 	return db
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols, files: files,
-		log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: o.Batch}
-	if db.batch <= 0 {
-		db.batch = 1000
-	}
-	verifier, _ := engine.(kv.Verifier)
-	db.condition = newCondition(conditionOptions{Verifier: verifier, Damage: o.Damage, Log: o.Logger,
-		Now: func() time.Time {
-			return db.now()
-		}})
+		log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: cmp.Or(o.Batch, 1000)}
+	now := func() time.Time { return db.now() }
+	db.condition = &condition{found: o.Damage, log: o.Logger, now: now, compared: make(chan struct{}),
+		Again: make(chan struct{})}
+	db.verifier, _ = engine.(kv.Verifier)
 	db.rows = txn.New(engine, db.MayWrite)
 	db.rows.Stumbled, db.rows.Indexes = db.CompareSoon, o.Indexes
-	db.rows.Shared, db.rows.Now = o.Engine != nil, func() time.Time { return db.now() }
+	db.rows.Shared, db.rows.Now = o.Engine != nil, now
 	db.run.Store(rand.Uint32())
 	db.Leases = leases.New(db.rows, o.Silence, o.Logger)
-	db.openings = newOpenings(db.rows, db.Leases, o.Silence, func() { db.run.Store(rand.Uint32()) }, o.Logger)
-	db.Store = sources.New(db.rows, func() time.Time { return db.now() }, db.loader, serving{db})
+	db.openings = &openings{db.rows, db.Leases, o.Silence, func() { db.run.Store(rand.Uint32()) }, o.Logger}
+	db.Store = sources.New(db.rows, now, db.loader, serving{db})
 	return db
 }
 

@@ -74,14 +74,8 @@ type openings struct {
 	rows   *txn.DB
 	others *leases.Leases
 	every  time.Duration // is looked for another history
-	began  func()
+	began  func() // is called where another history has begun while this process had it open
 	log    *slog.Logger
-}
-
-// newOpenings returns the openings of a store. began is called where another history has begun while this process had
-// it open.
-func newOpenings(rows *txn.DB, others *leases.Leases, every time.Duration, began func(), log *slog.Logger) *openings {
-	return &openings{rows, others, every, began, log}
 }
 
 // BeginOpening begins one, before this process serves what it publishes.

@@ -32,7 +32,7 @@ type publisher struct {
 func startPublisher(t *testing.T, engine kv.Engine, silence time.Duration) *publisher {
 	p := &publisher{t: t, rows: txn.New(engine, func() error { return nil })}
 	p.leases = leases.New(p.rows, silence, slog.New(slog.DiscardHandler))
-	p.openings = newOpenings(p.rows, p.leases, silence, func() { p.again++ }, slog.New(slog.DiscardHandler))
+	p.openings = &openings{p.rows, p.leases, silence, func() { p.again++ }, slog.New(slog.DiscardHandler)}
 	return p
 }
 

@@ -102,11 +102,7 @@ func (a *Applying) LetGo(id string) error {
 // the given ids, or of all where ids is nil. It is the generation that changes are
 // applied to. It ends where f fails.
 func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f func(Held) error) error {
-	return st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	return st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
 		if p == nil {
 			return nil
@@ -133,7 +129,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 			}
 		}
 		return nil
-	})
+	}))
 }
 
 // Applied returns the generation that changes are applied to: the staged one where there
@@ -148,10 +144,9 @@ func (s *Subscription) Applied() *Progress {
 // CountTopics returns how many topics of a subscription have a TopicSI that begins with
 // prefix, in the generation that readers see. It reads as many keys.
 func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil || s.State == nil {
-			return err
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		if s.State == nil {
+			return nil
 		}
 		for _, err := range t.ScanInPlace(s.Source(s.State).LocatorKey(keys.TableTopic, fragment.Ref(prefix)), nil) {
 			if err != nil {
@@ -160,6 +155,6 @@ func (st *Store) CountTopics(ctx context.Context, name, prefix string) (n int, e
 			n++
 		}
 		return nil
-	})
+	}))
 	return n, err
 }

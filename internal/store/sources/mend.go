@@ -28,41 +28,30 @@ const maxMendedTopics = 1000
 // says otherwise. Memory does not grow with the number of records.
 func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 	whole := true
-	err := st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	err := st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) (err error) {
 		for _, id := range s.Generations() {
 			if whole, err = st.whole(t, id); !whole || err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}))
 	if whole || err != nil {
 		return Mended{}, err
 	}
 	var m Mended
-	err = st.rows.Update(ctx, func(t *txn.Tx) error {
+	err = st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		m = Mended{}
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
 		var topics []string
-		for _, p := range []*Progress{s.State, s.Staging} {
-			if p == nil {
-				continue
-			}
-			of, left, err := st.mend(t, s.Source(p), &m)
+		for _, p := range s.progress() {
+			concerned, left, err := st.mend(t, s.Source(p), &m)
 			if err == nil && s.Replica {
 				err = st.server.Counted(t, s, p, left)
 			}
 			if err != nil {
 				return err
 			}
-			topics = append(topics, of...)
+			topics = append(topics, concerned...)
 			p.Revision++ // a round of another process begins anew
 			p.Proof = nil
 		}
@@ -79,7 +68,7 @@ func (st *Store) MendSource(ctx context.Context, name string) (Mended, error) {
 			}
 		}
 		return errors.Join(Put(t, s), st.Note(t, note))
-	})
+	}))
 	return m, err
 }
 

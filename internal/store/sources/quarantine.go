@@ -144,8 +144,8 @@ func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, er
 // QuarantineOf is [Store.Quarantine] of one generation: what is staged has a quarantine of its own.
 func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint32) ([]Quarantined, error) {
 	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress {
-		for _, p := range []*Progress{s.State, s.Staging} {
-			if p != nil && p.Generation == generation {
+		for _, p := range s.progress() {
+			if p.Generation == generation {
 				return p
 			}
 		}
@@ -154,33 +154,28 @@ func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint3
 }
 
 func (st *Store) quarantineOf(ctx context.Context, name string,
-	of func(*Subscription) *Progress) (all []Quarantined, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
-		if p := of(s); p != nil {
+	generation func(*Subscription) *Progress) (all []Quarantined, err error) {
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		if p := generation(s); p != nil {
 			all, err = quarantined(t, s.Source(p))
 		}
 		return err
-	})
+	}))
 	return all, err
 }
 
 // Missing returns what is in quarantine, and what is owed, of the generation that is followed.
 func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Quarantined, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil || s.Applied() == nil {
-			return err
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		if s.Applied() == nil {
+			return nil
 		}
 		a := &Applying{Progress: s.Applied(), tx: t, subscription: s, st: st}
 		if quarantine, err = a.Quarantined(); err == nil {
 			owed, err = a.Owed()
 		}
 		return err
-	})
+	}))
 	return quarantine, owed, err
 }
 
@@ -188,20 +183,13 @@ func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Q
 // applying their entries. It returns those that were there.
 func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
-	err := st.rows.Update(ctx, func(t *txn.Tx) error {
+	err := st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		gone = nil
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
 		named := map[string]bool{}
 		for _, topic := range topics {
 			named[topic] = true
 		}
-		for _, p := range []*Progress{s.State, s.Staging} {
-			if p == nil {
-				continue
-			}
+		for _, p := range s.progress() {
 			all, err := quarantined(t, s.Source(p))
 			if err != nil {
 				return err
@@ -224,7 +212,7 @@ func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Q
 			return err
 		}
 		return st.Note(t, Activity{Source: name, Kind: ActivityForgotten, Entries: entriesOf(gone)})
-	})
+	}))
 	return gone, err
 }
 

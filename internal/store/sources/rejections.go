@@ -39,11 +39,7 @@ func (st *Store) Unreject(ctx context.Context, name string, claims ...rejections
 func (st *Store) changeRejections(ctx context.Context, name string, kind ActivityKind, reason string,
 	claims []rejections.Claim,
 	change func(t *txn.Tx, source uint32, c *rejections.Claim) error) error {
-	return st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	return st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		s.Anew++
 		if err := Put(t, s); err != nil {
 			return err
@@ -58,16 +54,12 @@ func (st *Store) changeRejections(ctx context.Context, name string, kind Activit
 			}
 		}
 		return st.Note(t, note)
-	})
+	}))
 }
 
 // Rejections returns what is rejected of a subscription, in the order of the claims' keys.
 func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		rejected, err := rejections.Read(t, s.Number)
 		for _, r := range rejected {
 			stated := false
@@ -77,6 +69,6 @@ func (st *Store) Rejections(ctx context.Context, name string) (all []Rejected, e
 			all = append(all, Rejected{r, stated})
 		}
 		return err
-	})
+	}))
 	return all, err
 }

@@ -17,24 +17,22 @@ func (a *Applying) KeepSpan(b []byte) error {
 
 // Span returns what KeepSpan has kept for the generation that changes are applied to, nil for nothing.
 func (st *Store) Span(ctx context.Context, name string) (b []byte, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil || s.Applied() == nil {
-			return err
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		if s.Applied() == nil {
+			return nil
 		}
 		b, err = t.Get(s.Source(s.Applied()).Key(keys.TableSpan))
 		return err
-	})
+	}))
 	return b, err
 }
 
 // Losses measures what a subscription would lose if its staged generation became the one that readers see.
 func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		m = losses.Measure{}
-		s, err := Get(t, name)
-		if err != nil || s.State == nil || s.Staging == nil {
-			return err
+		if s.State == nil || s.Staging == nil {
+			return nil
 		}
 		before, after := records.In(t, s.Source(s.State)), records.In(t, s.Source(s.Staging))
 		for topic, err := range before.Topics() {
@@ -49,7 +47,7 @@ func (st *Store) Losses(ctx context.Context, name string) (m losses.Measure, err
 			}
 		}
 		return nil
-	})
+	}))
 	return m, err
 }
 

@@ -113,12 +113,8 @@ func readSample(t *txn.Tx, key []byte, from time.Time) Sample {
 // Samples returns what is kept of the rounds of the last day of a subscription, the oldest first. There are none of
 // times at which no round ended.
 func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		all = nil
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
 		oldest := st.now().Add(-MaxSamples * SampleTime)
 		for r, err := range t.ScanInPlace(keys.Own(s.Number).Key(keys.TableSample), nil) {
 			if err != nil {
@@ -131,7 +127,7 @@ func (st *Store) Samples(ctx context.Context, name string) (all []Sample, err er
 		}
 		slices.SortFunc(all, func(a, b Sample) int { return a.From.Compare(b.From) })
 		return nil
-	})
+	}))
 	return all, err
 }
 

@@ -51,11 +51,7 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 func (st *Store) SwitchSource(ctx context.Context, name string, generation uint32, note string) error {
 	var dropped []keys.Source
 	var after func() error
-	err := st.rows.Update(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	err := st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) (err error) {
 		if s.Staging == nil {
 			return fmt.Errorf("%w: subscription %q has nothing staged", txn.ErrNotFound, name)
 		}
@@ -76,7 +72,7 @@ func (st *Store) SwitchSource(ctx context.Context, name string, generation uint3
 			return err
 		}
 		return st.Note(t, Activity{Source: name, Kind: ActivityReplaced, Note: note})
-	})
+	}))
 	if err != nil {
 		return err
 	}

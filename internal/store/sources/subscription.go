@@ -211,11 +211,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 // it names no longer are removed.
 func (st *Store) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []keys.Source
-	err := st.rows.UpdateOf(ctx, sourcesTurn, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	err := st.rows.UpdateOf(ctx, sourcesTurn, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		before, checked, pinned, language := s.Generations(), s.LastCheck, s.Checkpoint, s.Languages()
 		change(s)
 		if s.Replica && s.State != nil && (s.Checkpoint != pinned || !slices.Equal(s.Languages(), language)) {
@@ -239,7 +235,7 @@ func (st *Store) UpdateSubscription(ctx context.Context, name string, change fun
 			}
 		}
 		return Put(t, s)
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -269,12 +265,15 @@ func (st *Store) dropAfter(ctx context.Context, remove func() error) error {
 // Generations returns the generations that there are.
 func (s *Subscription) Generations() []keys.Source {
 	var ids []keys.Source
-	for _, p := range []*Progress{s.State, s.Staging} {
-		if p != nil {
-			ids = append(ids, s.Source(p))
-		}
+	for _, p := range s.progress() {
+		ids = append(ids, s.Source(p))
 	}
 	return ids
+}
+
+// progress returns how far the generations have come that there are.
+func (s *Subscription) progress() []*Progress {
+	return slices.DeleteFunc([]*Progress{s.State, s.Staging}, func(p *Progress) bool { return p == nil })
 }
 
 // Proof says how the state of a generation compares with what its source states.
@@ -289,18 +288,14 @@ type Proof struct {
 // DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to
 // which changes are applied.
 func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *statedigest.Node, err error) {
-	err = st.rows.View(ctx, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
 		n, err = records.In(t, s.Source(p)).DigestNode(path)
 		return err
-	})
+	}))
 	return n, err
 }
 
@@ -312,11 +307,7 @@ const sourcesTurn = "sources"
 // commit. It works on the staged generation where there is one, so that readers
 // go on seeing the state before a clean replacement.
 func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
-	return st.rows.UpdateOf(ctx, sourcesTurn, func(t *txn.Tx) error {
-		s, err := Get(t, name)
-		if err != nil {
-			return err
-		}
+	return st.rows.UpdateOf(ctx, sourcesTurn, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
@@ -343,7 +334,7 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 			return err
 		}
 		return Put(t, s)
-	})
+	}))
 }
 
 // ReadSources calls f with the subscriptions that have a state and their
