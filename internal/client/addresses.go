@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
-	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
@@ -50,7 +49,7 @@ func (c *Client) choose(ctx context.Context, s *store.Subscription) error {
 	}
 	var all []candidate
 	for _, a := range s.Addresses {
-		all = append(all, c.look(ctx, c.fetcher(), s, a))
+		all = append(all, c.look(ctx, s, a))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -101,23 +100,14 @@ func (c *Client) wordOf(s *store.Subscription, a *candidate) error {
 		feeds.FormatTime(a.checked), feeds.FormatTime(s.Checked))
 }
 
-// recent fetches the recent document of a feed; nil says that it has the ETag still.
-func (c *Client) recent(ctx context.Context, f *fetch.Fetcher, ref, etag string) (*feeds.Feed, *fetch.Answer, error) {
-	allowURL, err := f.AllowURL(ref)
-	if err != nil {
-		return nil, nil, err
-	}
-	return follow.Feed(ctx, f, c.Feed, ref, etag, allowURL)
-}
-
 // look finds out whether an address is usable.
-func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscription, a store.Address) (met candidate) {
+func (c *Client) look(ctx context.Context, s *store.Subscription, a store.Address) (met candidate) {
 	met.Address = a
 	p, etag := s.Applied(), ""
 	if a.FragmentsFeed == s.FragmentsFeed && s.State != nil && s.Staging == nil {
 		etag = s.ETag
 	}
-	recent, answer, err := c.recent(ctx, f, a.FragmentsFeed, etag)
+	recent, answer, _, err := c.recentDocument(ctx, a.FragmentsFeed, etag)
 	if err != nil {
 		met.err = err
 		return met
@@ -140,7 +130,6 @@ func (c *Client) look(ctx context.Context, f *fetch.Fetcher, s *store.Subscripti
 		return met
 	}
 	check := u.source.Check
-	u.source.Fetcher = f
 	u.source.Check = func(f *feeds.Feed, from string, recent bool) error {
 		if recent { // nothing is accepted yet
 			_, _, err := c.checkpointOf(ctx, &at, f, u.allowURL)

@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"iter"
 	"maps"
@@ -23,44 +22,23 @@ type Difference struct {
 // maxDifferences is how many topics a comparison describes the differences of.
 const maxDifferences = 1000
 
-// recordComparison compares the records of a source with those of the server's map.
-type recordComparison struct {
-	Path string // files are made beside it
-	// bytes of items that are sorted in memory; default 16 MB
-	Memory int
-	Theirs func(use func(iter.Seq2[fragment.Record, error]) error) error // calls use with the server's records
-
-	Topics, Associations int          // of the server; a type-instance relation is no association here
-	Differences          []Difference // the first ones
-	More                 int          // other topics that differ
-
-	theirs *statedigest.Set // the items of the server's records
-}
-
-// Close removes the files.
-func (c *recordComparison) Close() {
-	if c.theirs != nil {
-		c.theirs.Close()
-	}
-}
-
-// Load reads the items of the server's records.
-func (c *recordComparison) Load(ctx context.Context) error {
-	return c.Theirs(func(all iter.Seq2[fragment.Record, error]) (err error) {
+// load reads the items of the server's records.
+func (c *comparison) load() error {
+	return c.server(func(all iter.Seq2[fragment.Record, error]) (err error) {
 		if c.theirs != nil { // the map is read once more
 			err = c.theirs.Close()
 		}
 		if err == nil {
-			c.theirs, c.Topics, c.Associations, err = c.set(ctx, "-server", all)
+			c.theirs, c.v.Topics, c.v.Associations, err = c.set("-server", all)
 		}
 		return err
 	})
 }
 
-// Compare compares a source with the server's map, which is loaded, and returns the digest of both, "" where they
+// compare compares a source with the server's map, which is loaded, and returns the digest of both, "" where they
 // differ. Where the source has a digest, that must agree with its records: then only where it is another one, the
 // records are read again.
-func (c *recordComparison) Compare(ctx context.Context, here fragment.Source) (digest string, err error) {
+func (c *comparison) compare(here fragment.Source) (digest string, err error) {
 	theirs, err := c.theirs.Digest()
 	if err != nil {
 		return "", err
@@ -76,12 +54,12 @@ func (c *recordComparison) Compare(ctx context.Context, here fragment.Source) (d
 			return held.String(), nil
 		}
 	}
-	return c.differences(ctx, here)
+	return c.differences(here)
 }
 
 // differences finds out what differs, topic by topic. It returns the digest where nothing does.
-func (c *recordComparison) differences(ctx context.Context, here fragment.Source) (digest string, err error) {
-	mine, _, _, err := c.set(ctx, "-here", fragment.Records(here))
+func (c *comparison) differences(here fragment.Source) (digest string, err error) {
+	mine, _, _, err := c.set("-here", fragment.Records(here))
 	defer func() { err = errors.Join(err, mine.Close()) }()
 	if err != nil {
 		return "", err
@@ -94,7 +72,7 @@ func (c *recordComparison) differences(ctx context.Context, here fragment.Source
 		case len(differ) < maxDifferences:
 			differ[fragment.Ref(owner)] = true
 		case owner != last:
-			c.More++
+			c.v.More++
 		}
 		last = owner
 	})
@@ -109,12 +87,12 @@ func (c *recordComparison) differences(ctx context.Context, here fragment.Source
 }
 
 // set returns the items of records, and how many topics and associations there are.
-func (c *recordComparison) set(ctx context.Context, suffix string,
+func (c *comparison) set(suffix string,
 	all iter.Seq2[fragment.Record, error]) (s *statedigest.Set, topics, associations int, err error) {
-	s = statedigest.NewSet(c.Path+suffix, cmp.Or(c.Memory, 16<<20))
+	s = statedigest.NewSet(c.path+suffix, cmp.Or(c.limits.Memory, 16<<20))
 	for r, err := range all {
 		if err == nil {
-			err = ctx.Err()
+			err = c.ctx.Err()
 		}
 		if err == nil && r.Topic != nil {
 			topics++
@@ -134,9 +112,9 @@ func (c *recordComparison) set(ctx context.Context, suffix string,
 }
 
 // describe says how the sides differ in what they say of some topics.
-func (c *recordComparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
+func (c *comparison) describe(here fragment.Source, differ map[fragment.Ref]bool) error {
 	var server *merge.Memory // what concerns these topics
-	err := c.Theirs(func(all iter.Seq2[fragment.Record, error]) error {
+	err := c.server(func(all iter.Seq2[fragment.Record, error]) error {
 		server = &merge.Memory{}
 		for r, err := range all {
 			if err == nil && r.Topic != nil && differ[r.Topic.TopicSI()] {
@@ -165,7 +143,7 @@ func (c *recordComparison) describe(here fragment.Source, differ map[fragment.Re
 		if err != nil {
 			return err
 		}
-		c.Differences = append(c.Differences,
+		c.v.Differences = append(c.v.Differences,
 			Difference{TopicSI: string(topic), Here: without(mine, theirs), Server: without(theirs, mine)})
 	}
 	return nil

@@ -94,14 +94,14 @@ func (c *Client) getFeed(ctx context.Context, ref, etag string,
 	return follow.Feed(ctx, c.fetcher(), c.Feed, ref, etag, allowURL)
 }
 
-// recentDocument fetches the recent document of what a subscription follows, and returns what its links may lead to.
-func (c *Client) recentDocument(ctx context.Context, s *store.Subscription) (*feeds.Feed, func(*url.URL) error, error) {
-	allowURL, err := c.fetcher().AllowURL(s.FragmentsFeed)
-	if err != nil {
-		return nil, nil, err
+// recentDocument fetches the recent document of a feed, and returns what its links may lead to. A nil one has the ETag
+// still.
+func (c *Client) recentDocument(ctx context.Context, ref, etag string) (f *feeds.Feed, a *fetch.Answer,
+	allowURL func(*url.URL) error, err error) {
+	if allowURL, err = c.fetcher().AllowURL(ref); err == nil {
+		f, a, err = c.getFeed(ctx, ref, etag, allowURL)
 	}
-	f, _, err := c.getFeed(ctx, s.FragmentsFeed, "", allowURL)
-	return f, allowURL, err
+	return f, a, allowURL, err
 }
 
 // finder finds what can be subscribed to.

@@ -199,7 +199,7 @@ func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error 
 		return fmt.Errorf("the records of a source that is followed by %s are taken in XTM: leave out --format",
 			ProtocolOf(s))
 	}
-	_, allowURL, err := c.recentDocument(ctx, s)
+	_, _, allowURL, err := c.recentDocument(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return err
 	}

@@ -388,7 +388,7 @@ func (c *Client) stage(ctx context.Context, s *store.Subscription) error {
 	case p != nil: // it is looked at when what it has is read
 		return c.Store.StageSource(ctx, s.Name, fragment.Records(&merge.Memory{}), store.Mark{}, nil)
 	}
-	recent, allowURL, err := c.recentDocument(ctx, s)
+	recent, _, allowURL, err := c.recentDocument(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Tru
 	if err != nil {
 		return nil, err
 	}
-	f, allowURL, err := own.recentDocument(ctx, s)
+	f, _, allowURL, err := own.recentDocument(ctx, s.FragmentsFeed, "")
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/statedigest"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -122,7 +123,6 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 		Client: own, ctx: ctx, s: s, v: &Verdict{Name: name, Full: true},
 		path: filepath.Join(c.Store.Scratch(), "verify-"+strconv.FormatUint(uint64(s.Number), 10)),
 	}
-	both.recordComparison = recordComparison{Path: both.path, Memory: own.limits.Memory, Theirs: both.server}
 	defer both.close()
 	if err := both.fetch(); err != nil {
 		return nil, err
@@ -138,7 +138,9 @@ func (c *Client) verifyNow(ctx context.Context, name string) (*Verdict, error) {
 				if at := subscriptions[i].State.Mark.Updated; at.After(asOf) {
 					return &laterError{name, at, asOf}
 				}
-				return both.compare(sources[i])
+				both.v.Digest, err = both.compare(sources[i])
+				both.v.Equal = both.v.Digest != ""
+				return err
 			}
 		}
 		return &UnknownError{name, names(subscriptions)}
@@ -178,18 +180,20 @@ func (c *Client) currentLink(ctx context.Context, s *store.Subscription,
 // comparison compares the records of a source with those of the server's map. Memory does not grow with either.
 type comparison struct {
 	*Client
-	recordComparison
 	ctx         context.Context
 	s           *store.Subscription
-	path        string // of the file with the server's map
-	at          string // where it came from
-	contentType string // with which
+	path        string           // of the file with the server's map; others are made beside it
+	at          string           // where it came from
+	contentType string           // with which
+	theirs      *statedigest.Set // the items of the server's records
 	v           *Verdict
 }
 
 // close removes the files.
 func (c *comparison) close() {
-	c.recordComparison.Close()
+	if c.theirs != nil {
+		c.theirs.Close()
+	}
 	os.Remove(c.path)
 }
 
@@ -212,7 +216,7 @@ func (c *comparison) fetch() error {
 		if err := c.keep(a.Body); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, limitsLast(c.Load(c.ctx))
+		return struct{}{}, limitsLast(c.load())
 	})
 	if err != nil {
 		return err
@@ -221,14 +225,6 @@ func (c *comparison) fetch() error {
 		return fmt.Errorf("%s: the answer does not state its time: %w", a.URL, err)
 	}
 	return nil
-}
-
-// compare compares the source with the server's map.
-func (c *comparison) compare(here fragment.Source) (err error) {
-	c.v.Digest, err = c.Compare(c.ctx, here)
-	c.v.Equal, c.v.Topics, c.v.Associations, c.v.Differences, c.v.More = c.v.Digest != "", c.Topics, c.Associations,
-		c.Differences, c.More
-	return err
 }
 
 // keep writes the server's map to the file.
