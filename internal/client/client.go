@@ -22,25 +22,15 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Subscriptions is what the client needs to know its subscriptions.
-type Subscriptions interface {
+// Store is what the client needs of the store.
+type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	AddSubscription(context.Context, store.Subscription) error
 	UpdateSubscription(ctx context.Context, name string, change func(*store.Subscription)) error
 	RemoveSubscription(ctx context.Context, name string) error
 	Collections(ctx context.Context) ([]store.Collection, error) // the node's own
-}
 
-// Quarantine is what the client needs to look after what it could not apply.
-type Quarantine interface {
-	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
-	QuarantineOf(ctx context.Context, name string, generation uint32) ([]store.Quarantined, error)
-	Missing(ctx context.Context, name string) (quarantine, owed []store.Quarantined, err error)
-	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
-}
-
-// Sources is what the client needs to keep the records of its sources.
-type Sources interface {
+	// The records of the sources.
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark,
 		progress func(store.Loading)) error
 	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error],
@@ -53,13 +43,13 @@ type Sources interface {
 	HeldRecords(ctx context.Context, name string, ids []string, f func(store.Held) error) error
 	MendSource(ctx context.Context, name string) (store.Mended, error)
 	ReadSources(ctx context.Context, f func([]store.Subscription, []fragment.Source) error) error
-}
 
-// Store is what the client needs of the store.
-type Store interface {
-	Subscriptions
-	Sources
-	Quarantine
+	// What could not be applied.
+	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
+	QuarantineOf(ctx context.Context, name string, generation uint32) ([]store.Quarantined, error)
+	Missing(ctx context.Context, name string) (quarantine, owed []store.Quarantined, err error)
+	Forget(ctx context.Context, name string, topics ...string) ([]store.Quarantined, error)
+
 	Dir() string     // the data folder
 	Scratch() string // the folder for files that nobody needs after the process has ended
 	MayWrite() error // if there is none on its disk

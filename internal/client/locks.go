@@ -41,7 +41,7 @@ func newRoundStore(db Store, s *store.Subscription) *roundStore {
 	return r
 }
 
-// ApplyEntries implements [Sources].
+// ApplyEntries implements [Store].
 func (r *roundStore) ApplyEntries(ctx context.Context, name string, f func(*store.Applying) error) error {
 	err := r.Store.ApplyEntries(ctx, name, func(a *store.Applying) error {
 		if a.Generation != r.generation || a.Revision != r.revision {
@@ -56,7 +56,7 @@ func (r *roundStore) ApplyEntries(ctx context.Context, name string, f func(*stor
 	return err
 }
 
-// Quarantine implements [Quarantine]: of the generation that the round changes.
+// Quarantine implements [Store]: of the generation that the round changes.
 func (r *roundStore) Quarantine(ctx context.Context, name string) ([]store.Quarantined, error) {
 	return r.QuarantineOf(ctx, name, r.generation)
 }

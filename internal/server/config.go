@@ -28,40 +28,29 @@ import (
 // Store is what the server needs of the store: reading, publishing, and what is
 // to be done now and then.
 type Store interface {
-	Reader
-	Publisher
 	upkeep.Store
-	Dir() string
-}
+	publish.Store
 
-// Reader reads what is published.
-type Reader interface {
-	Collections(ctx context.Context) ([]store.Collection, error)
 	Settings() []store.Setting // that collections have
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
-	View(ctx context.Context, name string, f func(*store.View) error) error
-	Latest(ctx context.Context, name string) (*store.Latest, error)
+	Subscription(ctx context.Context, name string) (*store.Subscription, error)
 	LatestAt(ctx context.Context, name string) (l *store.Latest, checked time.Time, err error)
+	VersionAt(ctx context.Context) (store.Version, time.Time, error)
 	BeginOpening(ctx context.Context) error
 	WatchHistory(ctx context.Context)
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
-	Subscription(ctx context.Context, name string) (*store.Subscription, error)
-	Version(ctx context.Context) (store.Version, error)
-	VersionAt(ctx context.Context) (store.Version, time.Time, error)
-	Sizes() (store.Sizes, error)
 	ViewOf(c store.Collection, state merge.State) *store.View
+	Sizes() (store.Sizes, error)
+	Dir() string
 	Scratch() string
 	Node() uuid.UUID
+	Jobs() map[string]bool
+
 	// What parts keep beside the records.
 	Files() files.Store
 	Extend(ctx context.Context, name string, f func(*store.View) error) error
 	Touch(ctx context.Context) error
-	Jobs() map[string]bool
-}
 
-// Publisher changes what is published.
-type Publisher interface {
-	publish.Store
 	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error,
 		checks ...func(*store.Collection) error) (*store.Collection, error)
 	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error,

@@ -12,11 +12,7 @@ import (
 
 // CollectionGauges is a [prometheus.Collector] that reads the store when it is asked.
 type CollectionGauges struct {
-	Store interface {
-		Collections(ctx context.Context) ([]store.Collection, error)
-		View(ctx context.Context, name string, f func(*store.View) error) error
-		Refusals() map[string]bool
-	}
+	Store  Store
 	Sizes  *sizeGauges
 	Now    func() time.Time
 	Broken func(collection string) (broken, follows bool) // whether the file that a collection follows cannot be published

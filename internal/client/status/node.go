@@ -49,15 +49,8 @@ type Size struct {
 	Free      int64 `json:"freeBytes"` // on the disk of the data folder
 }
 
-// NodeStore is what [OfNode] needs of the store.
-type NodeStore interface {
-	Store
-	Listing(ctx context.Context) (*store.Listing, error)
-	Sizes() (store.Sizes, error)
-}
-
 // OfNode returns the picture of a node at the time now.
-func OfNode(ctx context.Context, db NodeStore, now time.Time) (*Node, error) {
+func OfNode(ctx context.Context, db *store.DB, now time.Time) (*Node, error) {
 	n := &Node{Publishes: []Published{}}
 	listing, err := db.Listing(ctx)
 	if err != nil {

@@ -169,18 +169,8 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// Store is what [Named] needs of the store.
-type Store interface {
-	Follows(store.Protocol) bool
-	Subscriptions(ctx context.Context) ([]store.Subscription, error)
-	Quarantine(ctx context.Context, name string) ([]store.Quarantined, error)
-	Rejections(ctx context.Context, name string) ([]store.Rejected, error)
-	CountTopics(ctx context.Context, name, prefix string) (int, error)
-	Samples(ctx context.Context, name string) ([]store.Sample, error)
-}
-
 // AddHistory adds the history of the last day to subscriptions.
-func AddHistory(ctx context.Context, db Store, list []Status) (err error) {
+func AddHistory(ctx context.Context, db *store.DB, list []Status) (err error) {
 	for i := range list {
 		if list[i].History, err = db.Samples(ctx, list[i].Name); err != nil {
 			return err
@@ -190,7 +180,7 @@ func AddHistory(ctx context.Context, db Store, list []Status) (err error) {
 }
 
 // Named returns the status of those subscriptions that have one of the names, or of all where none is given.
-func Named(ctx context.Context, db Store, now time.Time, names ...string) ([]Status, error) {
+func Named(ctx context.Context, db *store.DB, now time.Time, names ...string) ([]Status, error) {
 	all, err := db.Subscriptions(ctx)
 	if err != nil {
 		return nil, err

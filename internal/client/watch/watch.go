@@ -17,18 +17,12 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
 )
-
-// Store is what is needed of a store.
-type Store interface {
-	status.NodeStore
-	Impaired() error
-	Refusals() map[string]bool
-}
 
 // Options say how a [Watcher] works. Store is required.
 type Options struct {
-	Store Store // the one of the client
+	Store *store.DB // the one of the client
 
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string

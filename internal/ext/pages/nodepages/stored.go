@@ -15,15 +15,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// DB is what a store has to tell.
-type DB interface {
-	status.NodeStore
-	Activity(ctx context.Context, f func(store.Activity) bool) error
-}
-
 // Stored is a [Source] that reads a store, with [Actions] on it where there is a watcher.
 type Stored struct {
-	DB      DB
+	DB      *store.DB
 	Now     func() time.Time
 	Watcher *watch.Watcher // nil: nobody does rounds here
 }
