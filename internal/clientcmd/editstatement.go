@@ -122,7 +122,7 @@ func (a *app) remove() *cobra.Command {
 		a.editCommand("name TOPIC VALUE", "Remove a name", true, false, func(_ context.Context, e *editing) error {
 			found := false
 			for _, n := range slices.Clone(e.topic.Names()) {
-				if rejections.IsValue(n.Value(), e.given) && (e.typ == nil || n.Type() == e.typ) && sameScope(n, e.scope) {
+				if e.means(n.Value()) && (e.typ == nil || n.Type() == e.typ) && sameScope(n, e.scope) {
 					n.Remove()
 					found = true
 				}
@@ -133,7 +133,7 @@ func (a *app) remove() *cobra.Command {
 			func(_ context.Context, e *editing) error {
 				found := false
 				for _, o := range slices.Clone(e.topic.Occurrences()) {
-					if (o.Value() == e.value || rejections.IsValue(o.Value(), e.given)) && o.Datatype() == e.datatype &&
+					if (o.Value() == e.value || e.means(o.Value())) && o.Datatype() == e.datatype &&
 						(e.typ == nil || o.Type() == e.typ) && sameScope(o, e.scope) {
 						o.Remove()
 						found = true
@@ -231,6 +231,9 @@ type editing struct {
 	scope           []*tmdm.Topic
 	value, datatype string // given, where it is a value that has a datatype
 }
+
+// means reports whether a value is the one that is given.
+func (e *editing) means(value string) bool { return rejections.IsValue(value, e.given) }
 
 // editCommand makes a command that changes what is said of one topic.
 func (a *app) editCommand(use, short string, typed, datatype bool,

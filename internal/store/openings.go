@@ -74,7 +74,7 @@ type openings struct {
 	rows   *txn.DB
 	others *leases.Leases
 	every  time.Duration // is looked for another history
-	began  func() // is called where another history has begun while this process had it open
+	began  func()        // is called where another history has begun while this process had it open
 	log    *slog.Logger
 }
 

@@ -23,7 +23,8 @@ func New(rows *txn.DB, now func() time.Time, loader func() records.Loader, serve
 	return &Store{rows, now, loader, server}
 }
 
-// withNamed has f called with the subscription of a name, in a view or an update. It is txn.ErrNotFound if there is none.
+// withNamed has f called with the subscription of a name, in a view or an update. It is txn.ErrNotFound if there is
+// none.
 func withNamed(name string, f func(*txn.Tx, *Subscription) error) func(*txn.Tx) error {
 	return func(t *txn.Tx) error {
 		s, err := Get(t, name)
