@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -298,7 +299,7 @@ func TestCommandsEndWithTheDaemonThatExecutesThem(t *testing.T) {
 		p.says("egov: waiting for the round that is under way")
 	}
 	interrupted.signal(os.Interrupt)
-	assert.Equal(t, 1, interrupted.ends())
+	assert.Equal(t, cli.Interrupted, interrupted.ends())
 	interrupted.says(`(?m)^tmshare-client: interrupted; what is applied stays`)
 	assert.Equal(t, "not loaded yet", n.status("egov")["state"], "the daemon goes on")
 	w.signal(syscall.SIGTERM)

@@ -95,7 +95,17 @@ func TestDocumentsHaveAllCommands(t *testing.T) {
 What each command says of itself with ` + "`--help`" + `, of both programs. This page is made of the programs by
 ` + "`go test ./cmd/tmshare-server -run DocumentsHaveAllCommands -update`" + `. The [guides](README.md) show the commands at work.
 
+## Exit codes
+
+Both programs have the same. The help of a command has those that it ends with. Several errors of one kind have its code.
+
+| exit code | means |
+| --- | --- |
 `)
+	for _, c := range cli.Codes {
+		fmt.Fprintf(&text, "| %d | **%s**: %s |\n", c.Code, c.Short, c.Means)
+	}
+	text.WriteString("\n")
 	for _, program := range []string{"tmshare-server", "tmshare-client"} {
 		cmd := exec.Command(program, "man", "--markdown", dir)
 		cmd.Env = append(os.Environ(), "HOME=~", "XDG_STATE_HOME=") // so that defaults are shown as they are for everybody

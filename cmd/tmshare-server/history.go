@@ -253,9 +253,7 @@ func diffCommand() *cobra.Command {
 with what it is now. Say topic by topic what the later state says that the
 earlier one did not (+), and what it says no longer (-).
 
-` + aboutTimes + `
-
-Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
+` + aboutTimes,
 		Example: `  tmshare-server diff egov --at 2026-11-01
   tmshare-server diff egov --at 2026-11-01 --at 2026-11-08`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +21,7 @@ func importCommand(a *extension.App) *cobra.Command {
 	var r remote
 	var im admin.Import
 	var root string
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "import NAME FILE",
 		Short: "Publish a file as the new version of a map of a running server",
@@ -36,7 +42,10 @@ many may be lost: a number, a percentage such as 80%, or all; 0 allows no loss. 
 topics that are not lost lose more than half of all that is said, only all lets it pass.
 
 Topics without subject identifiers are known by their ids in the file. If these were numbered
-anew, a warning says so.`,
+anew, a warning says so.
+
+--quiet is for cron: it prints nothing where nothing has changed. Warnings that are the same as last
+time are one line then, or none. They are remembered in the folder for caches of the user.`,
 		Example: `  tmshare-server import egov egov.xtm --create
   tmshare-server import egov egov.xtm --dry-run
   tmshare-server import egov egov-small.xtm --max-delete 180
@@ -54,6 +63,7 @@ anew, a warning says so.`,
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{},
 		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing where nothing has changed, and the same warnings once")
 	writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		asked, err := checkFormats(nil)
@@ -70,11 +80,39 @@ anew, a warning says so.`,
 		if err != nil {
 			return about(args[1], err)
 		}
-		r.warn(args[1], &imported.Published)
+		p := &imported.Published
+		changed := imported.Created || p.Added+p.Updated+p.Deleted > 0
+		switch {
+		case !quiet || !remembered(r.address+" "+args[0], p.Warnings):
+			r.warn(args[1], p)
+		case changed && !r.json && len(p.Warnings) > 0:
+			fmt.Fprintf(os.Stderr, "%s: warnings: %d, the same as last time\n", args[1], len(p.Warnings))
+		}
+		if quiet && !changed && !r.json {
+			return nil
+		}
 		text := published(&imported.Published)
 		if imported.Created {
 			text += " (a new collection)"
 		}
 		return r.print(imported, text)
 	})
+}
+
+// remembered reports whether the warnings about what is imported to a place are those of the last time, and remembers
+// them. Where that is not possible they are new.
+func remembered(place string, warnings []formats.Warning) bool {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return false
+	}
+	path := filepath.Join(dir, "tmshare", "warnings", fmt.Sprintf("%x", sha256.Sum256([]byte(place))))
+	now := fmt.Appendf(nil, "%x\n", sha256.Sum256(fmt.Append(nil, warnings)))
+	if last, err := os.ReadFile(path); err == nil && bytes.Equal(last, now) {
+		return true
+	}
+	if os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+		_ = os.WriteFile(path, now, 0o600) // else they are told again
+	}
+	return false
 }

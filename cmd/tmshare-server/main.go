@@ -25,7 +25,7 @@ func execute(all func() []extension.Extension) int {
 snapshots and of fragments, one for each topic that changes.
 
 Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
-except those that say what of a running server to change.`,
+except those that say what of a running server to change.` + cli.AllExits(),
 	}
 	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(),
 		Execute: clientcmd.Executing(all), Serves: true}

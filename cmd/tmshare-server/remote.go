@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	fl.StringVar(&r.tokenFile, "token-file", "", "`file` whose first token is sent")
 	fl.BoolVar(&r.json, "json", false, "print JSON for programs")
 	fl.DurationVar(&r.timeout, "timeout", time.Hour, "give up after this `time`")
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + cli.Exits(exitsOf(cmd)...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if r.server, err = reach(r.address, r.tokenFile); err != nil {
@@ -64,16 +66,43 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		case err == nil:
 			return nil
 		case interrupted.Err() != nil:
-			return errors.New(
-				"interrupted; what the server had begun may have been done: \"tmshare-server log NAME\" shows whether it was")
+			return cli.InterruptedError(became(cmd, args))
 		case ctx.Err() != nil:
-			return fmt.Errorf(
-				"given up after %s (--timeout); what the server had begun may have been done: \"tmshare-server log NAME\" shows "+
-					"whether it was", r.timeout)
+			return &cli.ExitError{Code: cli.Unreachable,
+				Err: fmt.Errorf("given up after %s (--timeout); %s", r.timeout, became(cmd, args))}
 		}
 		return err
 	}
 	return cmd
+}
+
+// exitsOf returns the exit codes of a command besides those of all, by its flags and what it takes.
+func exitsOf(cmd *cobra.Command) []int {
+	codes := []int{cli.Unreachable}
+	for flag, code := range map[string]int{"max-delete": cli.HeldBack, "if-match": cli.Conflict} {
+		if cmd.Flags().Lookup(flag) != nil {
+			codes = append(codes, code)
+		}
+	}
+	if strings.HasSuffix(cmd.Use, " FILE") {
+		codes = append(codes, cli.BrokenInput)
+	}
+	switch cmd.Name() {
+	case "diff":
+		codes = append(codes, cli.Differs)
+	case "derive":
+		codes = append(codes, cli.Conflict)
+	}
+	return codes
+}
+
+// became says what has become of what a command asked of a server that did not answer.
+func became(cmd *cobra.Command, args []string) string {
+	if fl := cmd.Flags(); fl.Lookup("if-match") == nil && fl.Lookup("dry-run") == nil {
+		return "nothing was changed"
+	}
+	return fmt.Sprintf("what the server had begun may have been done: \"tmshare-server log %s\" shows whether it was",
+		append(args, "NAME")[0])
 }
 
 // reach returns a client for a server. tokenFile is "" where no token is sent.

@@ -72,7 +72,7 @@ Under systemd (Type=notify) it tells when it is ready, and that it is alive. A s
 that a socket unit has opened takes the place of --listen.
 
 Without --token-file only requests from this machine may write. In a browser, people
-give their token to the page /sign-in.html, and edit topics by forms then.`,
+give their token to the page /sign-in.html, and edit topics by forms then.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-server serve --map egov=egov.xtm
   tmshare-server serve --map gcl=GCL-2-1.xtm --listen :8080 \
       --base-url https://maps.example.org --token-file /etc/tmshare/tokens`,

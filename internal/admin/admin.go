@@ -17,9 +17,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/problems"
 )
@@ -54,7 +56,10 @@ func New(address, token string) (*Client, error) {
 }
 
 // Refusal is an answer that is no success: what the server says of it.
-type Refusal struct{ problems.Problem }
+type Refusal struct {
+	problems.Problem
+	ofDocument bool // a document was sent
+}
 
 func (r *Refusal) Error() string {
 	s := r.Detail
@@ -92,6 +97,21 @@ func (r *Refusal) Error() string {
 		s += "\n  " + line
 	}
 	return s
+}
+
+// Outcome returns the exit code of a command that is refused.
+func (r *Refusal) Outcome() int {
+	switch {
+	case r.HeldBack != nil:
+		return cli.HeldBack
+	case slices.Contains(cli.AwayStatuses, r.Status):
+		return cli.Unreachable
+	case r.Status == http.StatusConflict, r.Status == http.StatusPreconditionFailed:
+		return cli.Conflict
+	case r.ofDocument && r.Status == http.StatusUnprocessableEntity, r.Status == http.StatusUnsupportedMediaType:
+		return cli.BrokenInput
+	}
+	return cli.Failed
 }
 
 // request is what is asked of the server.
@@ -167,7 +187,9 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if res.StatusCode >= 300 && res.StatusCode != http.StatusSeeOther {
 		defer res.Body.Close()
-		return nil, c.refusal(res)
+		refusal := c.refusal(res)
+		refusal.ofDocument = r.body != nil && r.body.mediaType != settingsType
+		return nil, refusal
 	}
 	return res, nil
 }

@@ -8,10 +8,16 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // unanswered says of a request that got no answer, or not all of it, what has become of it, and what to do.
 func (c *Client) unanswered(r *request, err error) error {
+	return &cli.ExitError{Code: cli.Unreachable, Err: c.lost(r, err)}
+}
+
+func (c *Client) lost(r *request, err error) error {
 	var inner *url.Error
 	if errors.As(err, &inner) {
 		err = inner.Err

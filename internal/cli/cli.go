@@ -18,47 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Exit codes. Of several, an error is told first, then what differs.
-const (
-	OK     = 0
-	Failed = 1 // an error
-	Usage  = 2 // the command line makes no sense
-	// sync, retry, status, verify: in step, but for what is in quarantine; harvest, mirror: but for what could not be had,
-	// or in doubt
-	Quarantined = 3
-	// sync, retry, replace: a copy is not what its source states; verify, diff, mirror --audit: what was compared is not
-	// equal; check: damaged, but can be repaired; doctor: something is to be done
-	Differs = 4
-
-	ClosedPipe = 128 + 13 // nobody reads the output any more: what shells tell of SIGPIPE
-)
-
-// ExitError carries an exit code other than Failed.
-type ExitError struct {
-	Code int
-	Err  error // nil: nothing is left to say
-}
-
-func (e *ExitError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit code %d", e.Code)
-	}
-	return e.Err.Error()
-}
-
-func (e *ExitError) Unwrap() error { return e.Err }
-
-// Exit is the end of a command that has said all that there is to say.
-func Exit(code int) error {
-	if code == OK {
-		return nil
-	}
-	return &ExitError{Code: code}
-}
-
-// UsageError says that a command line makes no sense.
-func UsageError(err error) error { return &ExitError{Code: Usage, Err: err} }
-
 // Pairs reads the values of a repeatable flag NAME=VALUE.
 func Pairs(flag string, values []string) (map[string]string, error) {
 	out := map[string]string{}
@@ -135,19 +94,20 @@ func Run(root *cobra.Command, getenv func(string) string) int {
 		}
 	}
 	err := root.Execute()
-	code := Failed
+	code := OK
 	var exit *ExitError
 	switch {
 	case err == nil:
-		code = OK
-	case errors.As(err, &exit):
-		if code = exit.Code; exit.Err == nil {
-			err = nil
-		}
+	case errors.As(err, &exit) && exit.Err == nil:
+		code, err = exit.Code, nil
 	case strings.HasPrefix(err.Error(), "unknown command"):
 		code = Usage
 		if other := ofTheOther(root, err); other != nil {
 			err = other
+		}
+	default:
+		if code = codeOf(err); code == Interrupted && exit == nil {
+			err = InterruptedError("do it again")
 		}
 	}
 	if err = out.join(err); out.failed != nil && code != Usage {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +47,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"a code":           {&ExitError{Usage, errors.New("no sense")}, []string{"work"}, Usage, "program: no sense\n"},
 		"a code, wrapped":  {fmt.Errorf("x: %w", &ExitError{Usage, errors.New("no sense")}), []string{"work"}, Usage, "program: x: no sense\n"},
 		"only a code":      {&ExitError{Code: Differs}, []string{"work"}, Differs, ""},
-		"a code beside":    {errors.Join(errors.New("a"), &ExitError{Usage, errors.New("b")}), []string{"work"}, Usage, "program: a\nb\n"},
+		"a code beside":    {errors.Join(errors.New("a"), &ExitError{Usage, errors.New("b")}), []string{"work"}, Failed, "program: a\nb\n"},
 		"unknown command":  {nil, []string{"wrok"}, Usage, "program: unknown command \"wrok\" for \"program\"\n\nDid you mean this?\n\twork\n\n"},
 		"unknown flag":     {nil, []string{"work", "--x"}, Usage, "program: unknown flag: --x\nTry \"program work --help\"\n"},
 		"argument":         {nil, []string{"work", "x"}, Usage, "program: \"x\" is left over; write program work [flags]\nTry \"program work --help\"\n"},
@@ -178,5 +179,26 @@ func TestArguments(t *testing.T) {
 		}
 		assert.Equal(t, Usage, code, line)
 		assert.Contains(t, b.String(), want, line)
+	}
+}
+
+// An error has the code of its kind, and errors of several kinds have none of theirs.
+func TestExitCodesOfErrors(t *testing.T) {
+	away := &ExitError{Unreachable, errors.New("no answer")}
+	for _, c := range []struct {
+		err    error
+		code   int
+		stderr string
+	}{
+		{fmt.Errorf("m: %w", away), Unreachable, "m: no answer"},
+		{errors.Join(fmt.Errorf("a: %w", away), fmt.Errorf("b: %w", away)), Unreachable, "a: no answer\nb: no answer"},
+		{errors.Join(away, errors.New("another")), Failed, "no answer\nanother"},
+		{fmt.Errorf("the outermost: %w", &ExitError{Conflict, fmt.Errorf("of: %w", away)}), Conflict, "the outermost: of: no answer"},
+		{InterruptedError("nothing was changed"), Interrupted, "interrupted; nothing was changed"},
+		{fmt.Errorf("m: %w", context.Canceled), Interrupted, "interrupted; do it again"},
+	} {
+		code, said := program(func(*cobra.Command, []string) error { return c.err }, "work")
+		assert.Equal(t, c.code, code, c.stderr)
+		assert.Equal(t, "program: "+c.stderr+"\n", said)
 	}
 }

@@ -29,6 +29,9 @@ func (a *app) check() *cobra.Command {
 				a.Printf("%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
 			}
 		}
+		if repair {
+			a.Became = "what is repaired stays"
+		}
 		progress := func(what string) {
 			a.Display.Progress(client.Progress{Source: a.Data, Phase: "checking " + what, Unit: client.Bytes})
 		}
@@ -56,8 +59,8 @@ goes on meanwhile.
 removes damaged files of ResourceSync, which are made again when somebody asks for them.
 Make a copy of the folder before.
 
-Exit codes: 0 sound, or all was repaired; 4 damaged, but --repair mends it; 1 damaged,
-so that a backup is needed.`,
+With exit code 0 it is sound, or all was repaired; 4: damaged, but --repair mends it; 1: damaged,
+so that a backup is needed.` + cli.Exits(cli.Differs),
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			access := store.Read

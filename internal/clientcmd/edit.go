@@ -50,7 +50,7 @@ Each topic that it describes, with a name, an occurrence or a type, is replaced 
 what it says; other local statements stay. With --all they go, unless these are more
 than half of 20 topics or more: then --max-delete must say so.
 
-` + aboutLocal,
+` + aboutLocal + cli.Exits(cli.HeldBack, cli.BrokenInput),
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			var tolerated xtm.Tally
@@ -67,8 +67,9 @@ than half of 20 topics or more: then --max-delete must say so.
 			})
 			var loses *losses.TooManyError
 			if errors.As(err, &loses) {
-				return fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure),
+				err = fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure),
 					strings.Join(loses.Lines(), "\n  "))
+				return &cli.ExitError{Code: cli.HeldBack, Err: err}
 			}
 			if err != nil {
 				return err

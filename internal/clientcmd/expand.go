@@ -23,7 +23,7 @@ func (a *app) expand() *cobra.Command {
 		Short: "Subscribe to what derived sources are derived from",
 		Long: `Subscribe to what the sources NAME... are derived from, unless the node has it
 already, and print the names of what to use in their place. A NAME that is not derived
-stands for itself. The derived sources stay subscribed to.`,
+stands for itself. The derived sources stay subscribed to.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client expand all`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, names []string) error {

@@ -22,7 +22,7 @@ func (a *app) retry() *cobra.Command {
 those of the topics with the subject identifiers SI, or all. Every sync does so as
 well, for all of them.
 
-Exit codes: 0 nothing is in quarantine any more, 3 something still is, 1 error.`,
+With exit code 0 nothing is in quarantine any more; with 3 something still is.` + exitsOfRounds,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			topics, err := a.quarantined(ctx, args[0], args[1:])

@@ -24,7 +24,7 @@ on with the replica, and back:
 The collection shows when the first round is done. It is read-only: who writes to it
 is told where the origin is. A replica of a replica is like any other. "unsubscribe
 NAME" ends it. Further URLs are those of other replicas, to follow while the first
-cannot be reached.`,
+cannot be reached.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client replicate http://127.0.0.1:8080/topicmaps/egov --as egov-copy`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error { return checkKey(o.Key) },

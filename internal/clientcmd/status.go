@@ -40,9 +40,9 @@ With --history, show what the rounds of the last day were like, in periods of fi
 minutes: how many there were and failed, how many entries were applied, and the
 greatest lag.
 
-Exit codes: 0 done, 3 something is in quarantine or in doubt, 1 error; 4 a copy is not
-what its source states, as of sync. "unproven" of --json has any other reason. A last
-round that failed is no error of this command: it is in the output.`,
+With exit code 3 something is in quarantine or in doubt; with 4 a copy is not what its source states, as
+of sync. "unproven" of --json has any other reason. A last round that failed is no error of this
+command: it is in the output.` + cli.Exits(cli.Quarantined, cli.Differs),
 		Example: `  tmshare-client status
   tmshare-client status --json | jq -r '.[] | [.name, .lagSeconds, .quarantined] | @tsv'`,
 		RunE: a.runReading(func(ctx context.Context, names []string) error {

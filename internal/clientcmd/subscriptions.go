@@ -45,7 +45,7 @@ Other ways to follow a source:
                        resources are topics in XTM. It is recognised where the URL
                        has the word resourcesync in it; with the flag, URL is any
                        document of the Source, something that links to one, or the
-                       server's address. Lengths and hashes are verified.`,
+                       server's address. Lengths and hashes are verified.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client subscribe --protocol resourcesync https://maps.example.org/
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,
@@ -183,7 +183,7 @@ server itself.
   --accept    go on from what the source states now, also if it is not signed
   --key KEY   go on from what it states now, if KEY has signed it
 
-Exit codes: 0 what is stated is accepted, 1 it is refused, or an error.`,
+With exit code 0 what is stated is accepted; with 1 it is refused.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client trust egov
   tmshare-client trust egov --key maps.example.org+1c8f34d5+AcE…`,
 		Args: cli.Args(cobra.ExactArgs(1)),

@@ -30,8 +30,8 @@ is tried again in each round.
 
 ` + extension.DoubtHelp("topics", "Two readings of a server of this program confirm it, of others three,") + `
 
-Exit codes: 0 in step; 3 in doubt, or in step but for what is in quarantine; 4 a copy is
-not what its source states; 1 error.`,
+With exit code 0 all are in step; 3: in doubt, or in step but for what is in quarantine; 4: a copy is
+not what its source states.` + exitsOfRounds,
 		Example: `  tmshare-client sync
   tmshare-client sync egov --confirm            # what the doubt about egov would take away is gone
   tmshare-client sync egov --max-delete all     # however much that is`,
@@ -62,12 +62,15 @@ func (a *app) replace() *cobra.Command {
 		Short: "Replace sources as a whole by the servers' newest snapshots",
 		Long: `Do a clean replacement of the named subscriptions: the newest snapshot and what came
 after it are loaded beside the present state, which is shown until the new one is
-complete. Other sources are not touched.`,
+complete. Other sources are not touched.` + exitsOfRounds,
 		Args:   cli.Args(cobra.MinimumNArgs(1)),
 		PreRun: a.spareMemory,
 		RunE:   a.run(func(ctx context.Context, args []string) error { return a.rounds(args, a.client.Replace, ctx) }),
 	}
 }
+
+// exitsOfRounds is in the help of commands that do rounds.
+var exitsOfRounds = cli.Exits(cli.Quarantined, cli.Differs, cli.Unreachable)
 
 // GCPercent is how much garbage (GOGC) there may be beside what is in use, where
 // nobody has set it, in a process that loads snapshots: of the database's buffers
@@ -87,6 +90,7 @@ func (a *app) spareMemory(*cobra.Command, []string) {
 // others from theirs.
 func (a *app) rounds(args []string, round func(context.Context, string) (*client.Round, error),
 	ctx context.Context) error {
+	a.Became = "what is applied stays, and the next sync goes on from there"
 	names, err := a.names(ctx, args)
 	if err != nil {
 		return err

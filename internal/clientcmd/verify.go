@@ -28,11 +28,12 @@ all rows of the copy are read: damaged rows are mended, and records that cannot 
 removed. What is missing then is fetched anew, if the server states digests. If it does not,
 "replace NAME" starts afresh.
 
-Exit codes: 0 equal, 4 different, 1 error, 3 equal, but something is in quarantine.`,
+With exit code 3 they are equal, but something is in quarantine.` + exitsOfRounds,
 		RunE: a.run(func(ctx context.Context, args []string) error {
 			if err := a.DB.Damage(ctx); err != nil {
 				return err
 			}
+			a.Became = "what is applied stays, and the next sync goes on from there"
 			names, err := a.names(ctx, args)
 			if err != nil {
 				return err

@@ -44,7 +44,8 @@ type App struct {
 	DB      *store.DB // open, for [App.Run]
 	Command *cobra.Command
 	Display *Display
-	waited  bool // for commands that read, which was said
+	Became  string // what becomes of what a command does that is interrupted; "": it is done as a whole, or not at all
+	waited  bool   // for commands that read, which was said
 }
 
 // Execute executes a command line of tmshare-client and returns the exit code. held is the store that this process
@@ -124,7 +125,7 @@ func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string)
 	return func(cmd *cobra.Command, args []string) (err error) {
 		a.Command = cmd
 		if a.Held != nil {
-			return a.work(cmd.Context(), args, body)
+			return a.work(cmd.Context(), access, args, body)
 		}
 		ctx, stop := cli.UntilInterrupted(cmd.Context())
 		defer stop()
@@ -141,7 +142,7 @@ func (a *App) Run(access store.Access, body Body) func(*cobra.Command, []string)
 			}
 			err = errors.Join(err, a.Held.End(ctx, err != nil))
 		}()
-		return a.work(ctx, args, body)
+		return a.work(ctx, access, args, body)
 	}
 }
 
@@ -258,17 +259,24 @@ func (a *App) Logger() *slog.Logger {
 func (a *App) show() { a.Display = NewDisplay(a.Request, a.Quiet, a.JSON) }
 
 // work does what is to be done with an open store.
-func (a *App) work(ctx context.Context, args []string, body Body) (err error) {
+func (a *App) work(ctx context.Context, access store.Access, args []string, body Body) (err error) {
 	a.DB = a.Held.DB
 	a.show()
 	defer a.Display.Clear()
 	defer func() { err = a.withDamage(ctx, err) }()
 	if err = body(ctx, args); err != nil && ctx.Err() != nil {
-		why := "interrupted"
-		if cause := context.Cause(ctx); errors.Is(cause, control.ErrStopping) {
-			why = cause.Error()
+		became := a.Became
+		switch {
+		case became != "":
+		case access == store.Read:
+			became = "nothing was changed"
+		default:
+			became = "it was done as a whole, or not at all"
 		}
-		return errors.New(why + "; what is applied stays, and the next sync goes on from there")
+		if cause := context.Cause(ctx); errors.Is(cause, control.ErrStopping) {
+			return fmt.Errorf("%w; %s", cause, became)
+		}
+		return cli.InterruptedError(became)
 	}
 	return err
 }

@@ -8,12 +8,15 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // Error says that a document could not be fetched.
@@ -62,6 +65,14 @@ func (e *Error) Remedy() string {
 		return "check the address"
 	}
 	return ""
+}
+
+// Outcome returns the exit code of a command that ends with the error.
+func (e *Error) Outcome() int {
+	if e.Status == 0 && e.Transient() || slices.Contains(cli.AwayStatuses, e.Status) {
+		return cli.Unreachable
+	}
+	return cli.Failed
 }
 
 // Unwrap returns Err.

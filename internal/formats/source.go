@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -110,7 +111,11 @@ func (s Source) Read(ctx context.Context) (*Document, error) {
 	if s.Progress != nil {
 		r = &reporting{Reader: r, size: size, report: s.Progress}
 	}
-	return d, s.read(ctx, d, r)
+	err := s.read(ctx, d, r)
+	if err != nil && ctx.Err() == nil && !errors.As(err, new(*fs.PathError)) {
+		err = &cli.ExitError{Code: cli.BrokenInput, Err: err}
+	}
+	return d, err
 }
 
 // place returns the base of a document for which none is given. That of

@@ -33,9 +33,7 @@ func command(a *extension.App) *cobra.Command {
 		Use: "doctor", Short: "Say what is not as it should be, and what mends it", Example: example,
 		Long: long + `
 
-Each finding is printed with what is to be done. Nothing is changed.
-
-Exit codes: 0 nothing is to be done, 4 there are findings, 1 error.`,
+Each finding is printed with what is to be done. Nothing is changed.` + cli.Exits(cli.Differs),
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.Apart(func(ctx context.Context, _ []string) error {
 			if a.Store != "" {

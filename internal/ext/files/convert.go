@@ -63,7 +63,7 @@ RDF has a vocabulary of tmshare for what it has no place for. --plain leaves tha
 
 The ids of IN are those of OUT. Other relative locators become absolute ones.
 
-Exit codes: 0 done, 1 error, or something was lost with --fail-on-loss, 2 usage.`,
+With --fail-on-loss, exit code 1 says too that something would be lost.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-client convert egov.xtm egov.xtm1
   tmshare-client convert GCL-2-1.xtm gcl.xtm.gz
   tmshare-client convert voc.ttl voc.xtm
@@ -135,7 +135,7 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	var loss *formats.LossError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted; %s is as it was", target.Path)
+		return cli.InterruptedError(target.Path + " is as it was")
 	case errors.As(err, &loss):
 		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name,
 			formats.DescribeLosses(lost))

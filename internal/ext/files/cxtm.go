@@ -21,9 +21,7 @@ relative to the file's own URL, or to --base.
 ` + aboutFiles + `
 
 "convert FILE OUT.cxtm" writes the same to a file. "diff" compares two files
-without regard to item identifiers, which are part of the canonical form.
-
-Exit codes: 0 done, 1 error, 2 usage.`,
+without regard to item identifiers, which are part of the canonical form.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-client cxtm egov.xtm
   tmshare-client cxtm egov.xtm | sha256sum
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current | tmshare-client cxtm -`,

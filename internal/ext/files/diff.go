@@ -56,9 +56,7 @@ copies from one server, they count.
 Both files are read as if they stood in the place of A, or on --base. Of the two,
 one may be "-".
 
-` + aboutFiles + `
-
-Exit codes: 0 equal, 4 different, 1 error, 2 usage.`,
+` + aboutFiles + `` + cli.Exits(cli.Differs, cli.BrokenInput),
 		Example: `  tmshare-client diff egov.xtm egov-new.xtm
   tmshare-client diff --json old.xtm.gz new.xtm.gz | jq '.differences[].topic'
   curl -s http://127.0.0.1:8080/topicmaps/egov/snapshots/current.xtm21 | tmshare-client diff egov.xtm -`,

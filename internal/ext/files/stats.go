@@ -79,9 +79,7 @@ func (c *commands) stats() *cobra.Command {
 referred to count, and what the file says twice counts once. That a topic has a type
 is not counted as an association, but as a type-instance relation.
 
-` + aboutFiles + `
-
-Exit codes: 0 done, 1 error, 2 usage.`,
+` + aboutFiles + `` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-client stats egov.xtm
   tmshare-client stats --top 0 GCL-2-1.xtm
   tmshare-client stats --json mondial.xtm.gz | jq .topics`,

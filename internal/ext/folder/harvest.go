@@ -71,8 +71,8 @@ round; what was fetched of it before stays, unless the server says that it is go
 
 ` + extension.DoubtHelp("records", "Three readings confirm it,") + `
 
-Exit codes: 0 done, 3 done but for some records that could not be had, or in doubt, 1 error,
-2 usage.`,
+With exit code 3 it is in doubt, or done but for some records that could not be had.` +
+			cli.Exits(cli.Quarantined, cli.Unreachable),
 		Example: `  tmshare-client harvest https://data.example.org/feed collections
   tmshare-client harvest collections                              # the next round
 
@@ -199,7 +199,7 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
 	read := a.told(dir, f.reading, client.Documents)
 	round, err := into.Harvest(ctx, source(dir, into.Fetcher, func(n int) { read(int64(n), 0) }), ref)
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("interrupted; what was fetched stays, and the next %s goes on from there", f.command)
+		err = cli.InterruptedError("what was fetched stays, and the next " + f.command + " goes on from there")
 	}
 	if err == nil && round.Held == 0 && round.Unwanted > 0 {
 		err = noneWanted(round, into.State().Formats)

@@ -63,8 +63,9 @@ have now, with what the Source lists. They are not called equal where the Source
 say all that has changed since its list was made. To mend a file that differs, remove it and
 mirror again.
 
-Exit codes: 0 done, 3 done but for some resources that could not be had, or in doubt; 4 the
-audit found a difference, 1 error, 2 usage, or several sets to choose from.`,
+With exit code 3 it is in doubt, or done but for some resources that could not be had; with 2 there may be
+several sets to choose from; with 4 the audit found a difference.` +
+			cli.Exits(cli.Quarantined, cli.Differs, cli.Unreachable),
 		Example: `  tmshare-client mirror https://museum.example.org/ museum
   tmshare-client mirror museum                                    # the next round
   tmshare-client mirror --audit museum                            # is it what the Source has?

@@ -50,7 +50,7 @@ that are like those are shown.
 
 --type finds instances of a type alone, and --in what fits in a text of a language.
 
-With --server and --map, a server is asked; it needs no subscription.`,
+With --server and --map, a server is asked; it needs no subscription.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client find dog licence
   tmshare-client find fjord --source libraries --limit 5
   tmshare-client find eisen --in de --type http://www.w3.org/2004/02/skos/core#Concept
