@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/datafolder"
@@ -60,7 +61,7 @@ func (db *DB) Check(ctx context.Context, repair bool, report func(Finding), prog
 		if err == nil && db.readOnly { // else they were removed when it was opened
 			err = c.leftovers()
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 		mended := false
@@ -108,11 +109,21 @@ func (c *checker) repairable(where string, mend func(*txn.Tx) error, redo func()
 	})
 }
 
+// unread reports the rows that a list lacks, as its error names them. Another error is returned.
+func (c *checker) unread(where string, err error) error {
+	if !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	for row := range strings.SplitSeq(err.Error(), "\n") {
+		c.lost(where, "a row cannot be read: %s", row)
+	}
+	return nil
+}
+
 func (c *checker) all() error {
 	collections, err := c.db.Collections(c.ctx)
-	if err != nil {
-		c.lost("collections", "a row cannot be read: %v", err)
-		return nil
+	if err = c.unread("collections", err); err != nil {
+		return err
 	}
 	for i := range collections {
 		c.most = max(c.most, collections[i].Number, collections[i].Generation)
@@ -125,8 +136,8 @@ func (c *checker) all() error {
 	}
 	return c.db.rows.View(c.ctx, func(t *txn.Tx) error {
 		all, err := sources.All(t)
-		if err != nil {
-			c.lost("subscriptions", "a row cannot be read: %v", err)
+		if err = c.unread("subscriptions", err); err != nil {
+			return err
 		}
 		for _, s := range all {
 			c.most = max(c.most, s.Number)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -34,45 +35,49 @@ func Find(t *txn.Tx, table byte, name string) (found Named, err error) {
 
 func read(t *txn.Tx, table byte, name string, leads []byte) (found Named, err error) {
 	if len(leads) != 4 {
-		return found, txn.Corrupt("name", keys.Name(table, name), fragment.ErrCorrupt)
+		return found, corrupt(name, keys.Name(table, name), fragment.ErrCorrupt)
 	}
 	found = Named{Name: name, Number: binary.BigEndian.Uint32(leads)}
 	if found.Row, err = t.Get(keys.Own(found.Number).Key(table)); err == nil && found.Row == nil {
-		err = txn.Corrupt("name", keys.Name(table, name), fmt.Errorf("%w: it leads to nothing", fragment.ErrCorrupt))
+		err = corrupt(name, keys.Name(table, name), fmt.Errorf("%w: it leads to nothing", fragment.ErrCorrupt))
 	}
 	return found, err
 }
 
+func corrupt(name string, key []byte, err error) error {
+	return txn.Corrupt(fmt.Sprintf("name %q,", name), key, err)
+}
+
 // List returns all that has a name in a table, in the order of names. All rows are asked for at once, those of the
-// other table too: most readers want both.
+// other table too: most readers want both. The error names each that cannot be read, on lines.
 func List(t *txn.Tx, table byte) (all []Named, err error) {
 	if t.Distant() {
 		if err := expectNamed(t); err != nil {
 			return nil, err
 		}
 	}
-	for r, err := range t.Scan(keys.Once(table), nil) {
-		if err != nil {
-			return nil, err
+	for r, failed := range t.Scan(keys.Once(table), nil) {
+		if failed != nil {
+			return nil, failed
 		}
-		found, err := read(t, table, string(keys.Rest(r.Key)), r.Value)
-		if err != nil {
-			return nil, err
+		found, failed := read(t, table, string(keys.Rest(r.Key)), r.Value)
+		if failed == nil {
+			all = append(all, found)
 		}
-		all = append(all, found)
+		err = errors.Join(err, failed)
 	}
-	return all, nil
+	return all, err
 }
 
-// ListAs is List of what decode makes of the rows, up to the first that cannot be read.
+// ListAs is List of what decode makes of the rows.
 func ListAs[T any](t *txn.Tx, table byte, decode func(*Named) (*T, error)) (all []T, err error) {
 	list, err := List(t, table)
 	for i := range list {
-		v, err := decode(&list[i])
-		if err != nil {
-			return all, err
+		v, failed := decode(&list[i])
+		if failed == nil {
+			all = append(all, *v)
 		}
-		all = append(all, *v)
+		err = errors.Join(err, failed)
 	}
 	return all, err
 }
@@ -109,7 +114,7 @@ func (n *Named) Decode(table byte, v any, named func() string) error {
 		err = fmt.Errorf("%w: it is %q, and %q leads to it", fragment.ErrCorrupt, named(), n.Name)
 	}
 	if err != nil {
-		return txn.Corrupt("name", keys.Own(n.Number).Key(table), err)
+		return corrupt(n.Name, keys.Own(n.Number).Key(table), err)
 	}
 	return nil
 }
@@ -141,7 +146,7 @@ func Nameless(t *txn.Tx, number uint32, f func(table byte, name string) error) e
 			Name string `json:"name"`
 		}
 		there, err := t.GetJSON(keys.Own(number).Key(table), &is)
-		if err != nil && !errors.Is(err, fragment.ErrCorrupt) {
+		if err != nil && !errors.Is(err, kv.ErrDamaged) {
 			return err
 		}
 		if !there && err == nil {
