@@ -18,11 +18,13 @@ type aboutMap struct {
 	SP, Types, Changes, AllSnapshots     string
 	Compare, Listing, API                string
 	Current                              []link // the map as of now
+	Permalink                            string // the URL of this state; "": nothing was published yet
 	Feed, FeedOfChanges, FeedOfSnapshots string
 	New                                  string // form of a new topic; "": who asks may not fill it in
 	Links                                []feeds.Link
 	Origins                              []layout.Link
 	Replica                              bool      // they are the origin, else what the map is derived from
+	Schemes                              []scheme  // what the map says of itself
 	Hierarchies                          []link    // their pages
 	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
 	Commits                              []commit  // the newest first
@@ -61,6 +63,9 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			New:   p.toEdit(r, c, p.URLs.Map(c)+"/topics/new"),
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
+		if c.Head > 0 {
+			of.Permalink = p.URLs.Current(c) + "?at=" + feeds.FormatTime(c.Updated)
+		}
 		d := p.describer(v, r)
 		var err error
 		if of.Commits, err = p.commits(r, v); err != nil {
@@ -74,6 +79,9 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			return nil, err
 		}
 		if of.Letters, err = d.letters(r, of.Listing, tags); err != nil {
+			return nil, err
+		}
+		if of.Schemes, err = d.schemes(); err != nil {
 			return nil, err
 		}
 		if of.Timelines, err = timelinesOf(v); err != nil {

@@ -677,7 +677,7 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	}
 	scope := slices.DeleteFunc(slices.Clone(text.Scope), func(theme fragment.Ref) bool {
 		_, ok := titles.LanguageOf(theme)
-		return ok && h.Match.Text != "" // it is said by its tag
+		return ok // the tag of the text says it
 	})
 	if h.Scope, err = d.links(scope); err != nil {
 		return h, err

@@ -1,0 +1,134 @@
+package pages
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// scheme is a concept scheme, or an ontology, that a map holds, and what it says of itself.
+type scheme struct {
+	link
+	Lead  *value // what it is
+	Facts []fact
+}
+
+// fact is what a scheme says by one property.
+type fact struct {
+	Type   link
+	Values []value
+	Links  []link
+}
+
+// wholes are the types of what describes a whole map.
+var wholes = []tmdm.Locator{skos + "ConceptScheme", "http://www.w3.org/2002/07/owl#Ontology"}
+
+// facts are the properties that say where a scheme comes from, and what may be done with it, in the order of a page.
+var facts = []fragment.Ref{
+	"http://purl.org/dc/terms/license", "http://purl.org/dc/terms/rights", "http://purl.org/dc/elements/1.1/rights",
+	"http://purl.org/dc/terms/publisher", "http://purl.org/dc/elements/1.1/publisher",
+	"http://purl.org/dc/terms/creator", "http://purl.org/dc/elements/1.1/creator",
+	"http://www.w3.org/2002/07/owl#versionInfo", "http://purl.org/dc/terms/issued",
+}
+
+// A page shows so many schemes, and looks at so many associations of one: it is in one with each of its concepts.
+const (
+	mostSchemes      = 5
+	mostOfScheme     = 1000
+	mostValuesOfFact = 10
+)
+
+// schemes returns the first schemes of a map, in the order of the reader.
+func (d *describer) schemes() (all []scheme, err error) {
+	for _, class := range wholes {
+		ref, there, err := d.ref(class)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			continue
+		}
+		for a, err := range d.v.State().AssociationsOf(ref, fragment.AsType) {
+			if err != nil {
+				return nil, err
+			}
+			if len(all) == mostSchemes {
+				break
+			}
+			_, instance, _ := a.TypeInstance()
+			s, err := d.scheme(instance)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, *s)
+		}
+	}
+	slices.SortFunc(all, func(a, b scheme) int { return d.order(a.link, b.link) })
+	return all, nil
+}
+
+// scheme describes one of them.
+func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
+	l, err := d.link(ref)
+	if err != nil {
+		return nil, err
+	}
+	s := &scheme{link: l}
+	said := map[fragment.Ref]*fact{}
+	of := func(property fragment.Ref) *fact {
+		if !slices.Contains(facts, property) {
+			return nil
+		}
+		if said[property] == nil {
+			said[property] = &fact{}
+		}
+		return said[property]
+	}
+	t, err := d.v.Source().Topic(ref)
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		if i := d.lead(t); i >= 0 {
+			s.Lead = new(valueOf(t.Occurrences[i].Value, t.Occurrences[i].Scope))
+		}
+		for _, o := range t.Occurrences {
+			if f := of(o.Type); f != nil && len(f.Values) < mostValuesOfFact {
+				f.Values = append(f.Values, valueOf(o.Value, o.Scope))
+			}
+		}
+	}
+	n := 0
+	for a, err := range d.expected(d.v.State().AssociationsOf(ref, fragment.AsPlayer)) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n > mostOfScheme {
+			break
+		}
+		f := of(a.Type)
+		for i := 0; f != nil && i < len(a.Roles) && len(f.Links) < mostValuesOfFact; i++ {
+			if a.Roles[i].Type != fragment.RDFObject || a.Roles[i].Player == ref {
+				continue
+			}
+			l, err := d.link(a.Roles[i].Player)
+			if err != nil {
+				return nil, err
+			}
+			f.Links = append(f.Links, l)
+		}
+	}
+	for _, property := range facts {
+		f := said[property]
+		if f == nil {
+			continue
+		}
+		if f.Type, err = d.link(property); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(f.Links, d.order)
+		s.Facts = append(s.Facts, *f)
+	}
+	return s, nil
+}
