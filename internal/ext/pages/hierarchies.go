@@ -88,9 +88,9 @@ const (
 
 // orderings returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func (d *describer) orderings() (all []relation, err error) {
-	if err := d.v.State().ExpectNames([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
+	if err := d.v.State().ExpectNames(append([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
 		skos + "narrower", skos + "hasTopConcept", skos + "topConceptOf", fragment.RDFSubject, fragment.RDFObject,
-		tmdm.PSISupertypeSubtype}); err != nil {
+		tmdm.PSISupertypeSubtype}, wholes...)); err != nil {
 		return nil, err
 	}
 	ref := func(l tmdm.Locator) fragment.Ref {

@@ -81,13 +81,13 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if of.Letters, err = d.letters(r, of.Listing, tags); err != nil {
 			return nil, err
 		}
-		if of.Schemes, err = d.schemes(); err != nil {
-			return nil, err
-		}
 		if of.Timelines, err = timelinesOf(v); err != nil {
 			return nil, err
 		}
 		if of.Hierarchies, err = p.hierarchies(d); err != nil {
+			return nil, err
+		}
+		if of.Schemes, err = d.schemes(); err != nil {
 			return nil, err
 		}
 		if c.Topics <= showTypesUpTo {
