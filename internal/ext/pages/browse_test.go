@@ -56,6 +56,7 @@ func TestWhatIsNotThereLeadsOn(t *testing.T) {
 	n.Publish("m", served.Small())
 	for path, says := range map[string]string{
 		"/topicmaps/m/topics/aaaaaaaaaaaaaaaaaaaaaaaaaa.html":              "There is no topic with the key aaaaaaaaaaaaaaaaaaaaaaaaaa in m.",
+		"/topicmaps/m/compare.html?from=2001-01-01":                        "There is no state of m at 2001-01-01T00:00:00",
 		"/topicmaps/m/topics.html?si=http://x/none":                        "No topic of m has the subject identifier http://x/none",
 		"/topicmaps/m/hierarchies/aaaaaaaaaaaaaaaaaaaaaaaaaa.html":         "m shows no such hierarchy: the page of the map lists those that it has.",
 		"/topicmaps/m/fragments/4b7cbbd8-7f0c-4f3e-8f3e-000000000000.html": "There is no ",

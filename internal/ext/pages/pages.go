@@ -274,7 +274,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	}
 	name, detail := web.Var(r, "map"), problem.Detail
 	if what, ok := strings.CutPrefix(detail, store.ErrNotFound.Error()+": "); ok {
-		detail = texts.ThereIsNo + what
+		detail = texts.ThereIsNo + strings.TrimPrefix(what, "a ")
 	}
 	shown.Detail = layout.Sentence(detail, name)
 	c := p.mapFor(r, name)
