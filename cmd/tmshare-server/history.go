@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -30,19 +31,27 @@ import (
 
 // aboutTimes is what the help of commands that look back says of times.
 const aboutTimes = `A time is one of RFC 3339, such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00;
-a date alone is its first moment, in UTC. A state can be had as far back as history
-is kept (--keep-entries, --keep-for): the error says since when that is. A time to
-come is refused, as nobody knows what will be then.`
+a date alone is its first moment, in UTC; and so are today and yesterday. 2h or 3d is so long ago.
+In place of the time of a state, give the number of a commit, which "log" shows. A state
+can be had as far back as history is kept (--keep-entries, --keep-for): the error says since
+when that is. A time to come is refused, as nobody knows what will be then.`
 
 // times are times on a command line.
 type times struct {
-	all  []time.Time
-	most int
+	all     []time.Time
+	commits map[int]uint64 // numbers of commits in place of times; nil: there must be none
+	most    int
 }
 
 func (t *times) add(cmd *cobra.Command, most int, name, usage string) {
 	t.most = most
 	cmd.Flags().Var(t, name, usage)
+}
+
+// states is add for states of a collection: numbers of commits will do.
+func (t *times) states(r *remote, cmd *cobra.Command, most int, name, usage string) {
+	r.states, t.commits = t, map[int]uint64{}
+	t.add(cmd, most, name, usage)
 }
 
 // String implements [pflag.Value].
@@ -56,9 +65,32 @@ func (t *times) Set(text string) error {
 	if len(t.all) == t.most {
 		return fmt.Errorf("it is given too often: at most %d times", t.most)
 	}
-	at, err := history.ParseTime(text)
+	if commit, err := strconv.ParseUint(text, 10, 64); err == nil && t.commits != nil {
+		t.commits[len(t.all)] = commit
+		t.all = append(t.all, time.Time{})
+		return nil
+	}
+	at, err := history.ParseAgo(text, time.Now())
 	t.all = append(t.all, at)
 	return err
+}
+
+// find finds the times of commits of a collection.
+func (t *times) find(ctx context.Context, server *admin.Client, name string) error {
+	for i, commit := range t.commits {
+		list, err := server.History(ctx, name, admin.Query{Commits: true, Before: commit + 1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(list.Commits) == 0 || list.Commits[0].Commit != commit {
+			return fmt.Errorf("%s has no commit %d, or does not keep it any more; "+
+				"\"tmshare-server log %[1]s\" lists those that are there", name, commit)
+		}
+		if t.all[i], err = history.ParseTime(list.Commits[0].Time); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // first returns the first time, or the zero time.
@@ -91,13 +123,15 @@ func logCommand() *cobra.Command {
 	var r remote
 	return r.changes(&cobra.Command{
 		Use:   "log NAME",
-		Short: "List the entries of the log, the newest first",
-		Long: `List the entries of the log of the collection NAME, the newest first: which topics
-changed when. Entries of one commit bear its number. "history" shows how they changed.
+		Short: "List the commits, the newest first",
+		Long: `List the commits of the collection NAME, the newest first: when each was published, by whom and why,
+and how many topics it has added, updated and deleted. With --entries, list the entries of the log:
+which topics changed when, with the numbers of their commits. "history" shows how they changed.
 
 ` + aboutTimes,
-		Example: `  tmshare-server log egov --since 2026-11-23T14:00:00Z`,
-		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+		Example: `  tmshare-server log egov --since 2h
+  tmshare-server log egov --author Alice --since yesterday --entries`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}, false)
 }
 
@@ -105,11 +139,18 @@ changed when. Entries of one commit bear its number. "history" shows how they ch
 func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 	var since times
 	limit := 0
+	var author string
+	entries := words
 	var languages titles.Languages
 	since.add(cmd, 1, "since", "only changes from this `time` on")
+	cmd.Flags().StringVar(&author, "author", "", "only changes by this `name`")
+	if !words {
+		cmd.Flags().BoolVar(&entries, "entries", false, "list the entries of the log, one for each topic that has changed")
+	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most, 0: all")
 	return r.reading(cmd, &languages, func(ctx context.Context, args []string) error {
-		q := admin.Query{Since: since.first(), Limit: limit, Words: words, Languages: languages}
+		q := admin.Query{Since: since.first(), Limit: limit, Words: words, Commits: !entries, Author: author,
+			Languages: languages}
 		if len(args) > 1 {
 			q.SI = args[1]
 		}
@@ -123,6 +164,13 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 		w := bufio.NewWriter(r.out)
 		for i := range list.Changes {
 			writeChange(w, &list.Changes[i])
+		}
+		for _, c := range list.Commits {
+			fmt.Fprintf(w, "%s commit %d  %d added, %d updated, %d deleted", c.Time, c.Commit, c.Added, c.Updated, c.Deleted)
+			if c.Moved > 0 {
+				fmt.Fprintf(w, ", %d moved", c.Moved)
+			}
+			writeAttribution(w, c.Author, c.Note)
 		}
 		if list.Pruned != "" {
 			fmt.Fprintf(w, "earlier changes, up to %s, are no longer kept\n", list.Pruned)
@@ -151,13 +199,7 @@ func writeChange(w io.Writer, c *history.Change) {
 	if c.Commit > 0 {
 		fmt.Fprintf(w, " (commit %d)", c.Commit)
 	}
-	if c.Author != "" {
-		fmt.Fprintf(w, " by %s", printable(c.Author))
-	}
-	if c.Note != "" {
-		fmt.Fprintf(w, ": %s", printable(c.Note))
-	}
-	fmt.Fprintln(w)
+	writeAttribution(w, c.Author, c.Note)
 	for _, s := range c.Removed {
 		fmt.Fprintf(w, "  - %s\n", s.Text)
 	}
@@ -167,6 +209,17 @@ func writeChange(w io.Writer, c *history.Change) {
 	if c.Missing != "" {
 		fmt.Fprintf(w, "  ? %s\n", c.Missing)
 	}
+}
+
+// writeAttribution ends a line with who has made a change, and why.
+func writeAttribution(w io.Writer, author, note string) {
+	if author != "" {
+		fmt.Fprintf(w, " by %s", printable(author))
+	}
+	if note != "" {
+		fmt.Fprintf(w, ": %s", printable(note))
+	}
+	fmt.Fprintln(w)
 }
 
 // printable replaces what a terminal might take for a command.
@@ -196,7 +249,7 @@ appears when it is complete.
 	}
 	formatOf := clientcmd.FormatFlag(a.Formats(), cmd.Flags())
 	checkFormats := a.FormatFlags(cmd.Flags(), formats.Use{Writes: true})
-	at.add(cmd, 1, "at", "as it was at this `time`")
+	at.states(&r, cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if _, err := checkFormats(nil); err != nil {
 			return cli.UsageError(err)
@@ -258,7 +311,7 @@ earlier one did not (+), and what it says no longer (-).
   tmshare-server diff egov --at 2026-11-01 --at 2026-11-08`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
-	at.add(cmd, 2, "at", "`time` of a state; the earlier one first (at most twice)")
+	at.states(&r, cmd, 2, "at", "`time` of a state; the earlier one first (at most twice)")
 	return r.reading(cmd, &languages, func(ctx context.Context, args []string) error {
 		if len(at.all) == 0 {
 			return cli.UsageError(errors.New("give a time, --at, to compare with what is now, or two"))
@@ -314,12 +367,12 @@ back the rest. --max-delete holds as for an import.
   tmshare-server revert egov --commit 1042 --message "Imported the wrong file"`,
 		Args: cli.Args(cli.NotEmpty(cobra.RangeArgs(1, 2))),
 	}
-	to.add(cmd, 1, "to", "make the topic what it was at this `time`")
+	to.states(&r, cmd, 1, "to", "make the topic what it was at this `time`")
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
 	cmd.Flags().BoolVar(&force, "force", false, "with --commit: take back what can be, even if some of it must stay")
 	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{},
 		"with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
-	writeFlags(cmd, &w)
+	r.writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if w.MaxDelete != (losses.Limit{}) && commit == 0 {
 			return cli.UsageError(errors.New("--max-delete goes with --commit: leave it out for a single topic"))

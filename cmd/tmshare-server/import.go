@@ -64,7 +64,7 @@ time are one line then, or none. They are remembered in the folder for caches of
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{},
 		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing where nothing has changed, and the same warnings once")
-	writeFlags(cmd, &im.Write)
+	r.writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		asked, err := checkFormats(nil)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,9 @@ type remote struct {
 
 	server *admin.Client
 	out    io.Writer
+
+	states *times       // nil: the command takes none
+	write  *admin.Write // nil: it changes no topics
 }
 
 // command completes a command: the flags that all have, and its body.
@@ -61,7 +65,15 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		defer stop()
 		ctx, cancel := context.WithTimeout(interrupted, r.timeout)
 		defer cancel()
-		err = body(ctx, args)
+		if r.write != nil && r.write.Author == "" && r.tokenFile == "" && !cmd.Flags().Changed("author") {
+			r.write.Author = localAuthor()
+		}
+		if r.states != nil {
+			err = r.states.find(ctx, r.server, args[0])
+		}
+		if err == nil {
+			err = body(ctx, args)
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -144,12 +156,26 @@ func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
 }
 
 // writeFlags adds to a command on which conditions it is to change a collection.
-func writeFlags(cmd *cobra.Command, w *admin.Write) {
+func (r *remote) writeFlags(cmd *cobra.Command, w *admin.Write) {
+	r.write = w
 	ifMatchFlag(cmd, &w.IfMatch)
 	cmd.Flags().StringVar(&w.Author, "author", "",
-		"`name` of who makes the change; history shows it (default: that of the token, if it has one)")
+		"`name` of who makes the change; history shows it (default: that of the token; without --token-file USER@HOST)")
 	cmd.Flags().StringVar(&w.Message, "message", "", "`text` that says why; history shows it")
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "publish nothing; print what would be published")
+}
+
+// localAuthor names who runs the program, and where.
+func localAuthor() string {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if name == "" || err != nil {
+		return ""
+	}
+	return name + "@" + host
 }
 
 // ifMatchFlag adds the guard against lost updates to a command.

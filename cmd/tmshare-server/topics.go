@@ -45,7 +45,7 @@ they are replaced as well, by nothing but their identifiers and associations.`,
 	cmd.Flags().StringArrayVar(&topics, "topic", nil,
 		"`subject identifier` of a topic to replace in any case (repeatable)")
 	checkFormats := a.FormatFlags(cmd.Flags(), formats.Use{Reads: true})
-	writeFlags(cmd, &w)
+	r.writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		asked, err := checkFormats(nil)
 		if err != nil {
@@ -76,7 +76,7 @@ topic that still types, scopes or reifies something is refused, with the list of
 what.`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
 	}
-	writeFlags(cmd, &w)
+	r.writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		p, err := r.server.DeleteTopic(ctx, args[0], args[1], w)
 		if err != nil {
@@ -106,7 +106,7 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 	cmd.Flags().StringVar(&format, "format", "xtm2.1",
 		"`format`: xtm2.1, which loses nothing, xtm1, or of maps that are offered in RDF turtle, ntriples or rdfxml")
 	cli.OneOf(cmd.Flags(), "format", known.Served().Names()...)
-	at.add(cmd, 1, "at", "as it was at this `time`")
+	at.states(&r, cmd, 1, "at", "as it was at this `time`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "with the item identifiers of those who assert each statement")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		f, err := known.Served().Named(format)

@@ -21,14 +21,26 @@ type Query struct {
 	Limit int       // as many at most; 0: all
 	Words bool      // with the differences
 
+	Commits bool   // in place of the changes
+	Author  string // only what is by this author; "": all
+	Before  uint64 // sequence of an entry before which to begin; 0: with the newest
+
 	Languages titles.Languages // in which topics are called, the best first
 }
 
 // History returns changes of a collection, the newest first.
 func (c *Client) History(ctx context.Context, name string, q Query) (*history.List, error) {
 	query := url.Values{"words": {strconv.FormatBool(q.Words)}, "limit": {"1000"}}
-	if q.SI != "" {
-		query.Set("si", q.SI)
+	for name, value := range map[string]string{"si": q.SI, "author": q.Author} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if q.Before > 0 {
+		query.Set("before", strconv.FormatUint(q.Before, 10))
+	}
+	if q.Commits {
+		query.Set("commits", "true")
 	}
 	if len(q.Languages) > 0 {
 		query.Set("lang", q.Languages.String())
@@ -39,16 +51,16 @@ func (c *Client) History(ctx context.Context, name string, q Query) (*history.Li
 	all := &history.List{Changes: []history.Change{}}
 	for {
 		if q.Limit > 0 {
-			query.Set("limit", strconv.Itoa(min(1000, q.Limit-len(all.Changes))))
+			query.Set("limit", strconv.Itoa(min(1000, q.Limit-len(all.Changes)-len(all.Commits))))
 		}
 		var page history.List
 		if _, err := c.ask(ctx,
 			request{method: http.MethodGet, path: mapPath(name) + "/history", query: query}, &page); err != nil {
 			return nil, err
 		}
-		page.Changes = append(all.Changes, page.Changes...)
+		page.Changes, page.Commits = append(all.Changes, page.Changes...), append(all.Commits, page.Commits...)
 		all = &page
-		if all.Before == 0 || q.Limit > 0 && len(all.Changes) >= q.Limit {
+		if all.Before == 0 || q.Limit > 0 && len(all.Changes)+len(all.Commits) >= q.Limit {
 			return all, nil
 		}
 		query.Set("before", strconv.FormatUint(all.Before, 10))

@@ -30,8 +30,9 @@ func (a *app) log() *cobra.Command {
 		Long: `Show what was done lately with the subscription NAME, or with all, the newest first:
 changes applied, sources replaced, what came into quarantine and out of it. With
 --topic, only what concerns the topic with this subject identifier. --since takes a
-time of RFC 3339, such as 2026-11-23T14:05:00Z, or a date. A topic that now has a name
-in a language of the reader is called by it; others have the titles of the feeds.`,
+time of RFC 3339, such as 2026-11-23T14:05:00Z, a date, yesterday, or so long ago as
+2h or 3d. A topic that now has a name in a language of the reader is called by it; others
+have the titles of the feeds.`,
 		Example: `  tmshare-client log egov -n 5
   tmshare-client log --since 2026-11-23 -n 0
   tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
@@ -39,7 +40,7 @@ in a language of the reader is called by it; others have the titles of the feeds
 		PreRunE: func(*cobra.Command, []string) error {
 			var err error
 			if since != "" {
-				if from, err = history.ParseTime(since); err != nil {
+				if from, err = history.ParseAgo(since, time.Now()); err != nil {
 					return cli.UsageError(fmt.Errorf("--since: %w", err))
 				}
 			}

@@ -50,8 +50,21 @@ const (
 type List struct {
 	Collection string   `json:"collection"`
 	Changes    []Change `json:"changes"`
-	Before     uint64   `json:"before,omitempty"` // sequence before which the list goes on; 0: it ends here
-	Pruned     string   `json:"pruned,omitempty"` // changes up to this time are no longer kept
+	Commits    []Commit `json:"commits,omitempty"` // in place of the changes, where they are asked for
+	Before     uint64   `json:"before,omitempty"`  // sequence before which the list goes on; 0: it ends here
+	Pruned     string   `json:"pruned,omitempty"`  // changes up to this time are no longer kept
+}
+
+// Commit is what was published at once.
+type Commit struct {
+	Commit  uint64 `json:"commit"` // its number: the sequence of its last entry
+	Time    string `json:"time"`   // of that
+	Author  string `json:"author,omitempty"`
+	Note    string `json:"note,omitempty"`
+	Added   int    `json:"added"`
+	Updated int    `json:"updated"`
+	Deleted int    `json:"deleted"`
+	Moved   int    `json:"moved,omitempty"`
 }
 
 // Query says which changes are asked for.
@@ -61,6 +74,8 @@ type Query struct {
 	Before  uint64       // sequence before which to begin; 0: with the newest
 	Limit   int          // as many at most
 	Words   bool         // with the differences
+	Commits bool         // commits in place of changes
+	Author  string       // only what is by this author; "": all
 
 	Languages titles.Languages // in which topics are called, the best first, before that of the map
 }
@@ -78,6 +93,15 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 		if e.Updated.Before(q.Since) {
 			break
 		}
+		if q.Author != "" && e.Author != q.Author {
+			continue
+		}
+		if q.Commits {
+			if more, err := l.count(v, e, q.Limit); err != nil || !more {
+				return l, err
+			}
+			continue
+		}
 		if len(l.Changes) == q.Limit {
 			l.Before = l.Changes[len(l.Changes)-1].Entry
 			l.Pruned = ""
@@ -93,6 +117,25 @@ func Changes(ctx context.Context, v *store.View, q Query) (*List, error) {
 		return l, compare(ctx, v, l.Changes, q.Languages)
 	}
 	return l, nil
+}
+
+// count counts an entry in its commit. It returns false where that is one more than the limit: the list goes on there.
+func (l *List) count(v *store.View, e *store.Entry, limit int) (more bool, err error) {
+	number, err := v.CommitOf(e.Seq)
+	if err != nil {
+		return false, err
+	}
+	if n := len(l.Commits); n == 0 || l.Commits[n-1].Commit != number {
+		if n == limit {
+			l.Before, l.Pruned = e.Seq+1, ""
+			return false, nil
+		}
+		l.Commits = append(l.Commits,
+			Commit{Commit: number, Time: feeds.FormatTime(e.Updated), Author: e.Author, Note: e.Note})
+	}
+	c := &l.Commits[len(l.Commits)-1]
+	*map[Kind]*int{Added: &c.Added, Updated: &c.Updated, Deleted: &c.Deleted, Moved: &c.Moved}[KindOf(e)]++
+	return true, nil
 }
 
 // entries iterates over the entries that are kept of those that are asked for, the newest first.

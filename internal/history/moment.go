@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,25 @@ func ParseTime(text string) (time.Time, error) {
 		err = fmt.Errorf("%w; %s", err, TimeHelp)
 	}
 	return t, err
+}
+
+// ParseAgo is [ParseTime] on a command line: a duration such as 2h or 3d is so long before now, and today and yesterday
+// are the first moments of these days, in UTC.
+func ParseAgo(text string, now time.Time) (time.Time, error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	switch text {
+	case "today":
+		return today, nil
+	case "yesterday":
+		return today.AddDate(0, 0, -1), nil
+	}
+	if n, err := strconv.ParseUint(strings.TrimSuffix(text, "d"), 10, 16); err == nil && strings.HasSuffix(text, "d") {
+		return now.AddDate(0, 0, -int(n)), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 && text != "0" {
+		return now.Add(-d), nil
+	}
+	return ParseTime(text)
 }
 
 // Moment is a state of a collection: the one after an entry, which is the last of its commit.

@@ -176,3 +176,20 @@ func TestTimesAreReadAsPeopleWriteThem(t *testing.T) {
 		assert.ErrorContains(t, err, "write a time such as 2026-11-23T14:05:00Z", text)
 	}
 }
+
+func TestTimesOnACommandLine(t *testing.T) {
+	now := time.Date(2026, 11, 27, 8, 30, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"2h": "2026-11-27T06:30:00Z", "90m": "2026-11-27T07:00:00Z", "3d": "2026-11-24T08:30:00Z", "0s": "2026-11-27T08:30:00Z",
+		"today": "2026-11-27T00:00:00Z", "yesterday": "2026-11-26T00:00:00Z", "2026-11-01": "2026-11-01T00:00:00Z",
+		"2026-11-23T14:05:00Z": "2026-11-23T14:05:00Z",
+	} {
+		got, err := history.ParseAgo(text, now)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got.Format(time.RFC3339), text)
+	}
+	for _, text := range []string{"", "2", "0", "-2h", "tomorrow", "d", "-1d", "2 h"} {
+		_, err := history.ParseAgo(text, now)
+		assert.Error(t, err, text)
+	}
+}

@@ -36,7 +36,7 @@ const jsonType = "application/json"
 
 // history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a
 // time, ?before= those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences,
-// ?lang= in these languages.
+// ?commits=true the commits in place of the changes, ?author= what is by that author alone, ?lang= in these languages.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHistory(r)
 	if err != nil {
@@ -76,6 +76,12 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	if query.Has("words") {
 		if q.Words, err = strconv.ParseBool(query.Get("words")); err != nil {
 			return q, web.Problemf(http.StatusBadRequest, "?words= is true or false")
+		}
+	}
+	q.Author = query.Get("author")
+	if query.Has("commits") {
+		if q.Commits, err = strconv.ParseBool(query.Get("commits")); err != nil || q.Commits && q.Words {
+			return q, web.Problemf(http.StatusBadRequest, "?commits= is true or false, and goes with words=false")
 		}
 	}
 	most := uint64(mostChanges)
