@@ -208,7 +208,11 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
-		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c), Of: of}, d.missing()
+		above, err := d.above(of, last.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		return &page{Title: self.Title, Self: self, Path: append(p.Trail(r, c), above...), Of: of}, d.missing()
 	})
 }
 
@@ -216,7 +220,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 func (d *describer) toAdd(r *http.Request, of *topic) string {
 	c := &d.v.Collection
 	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")
-	if form == "" || !slices.ContainsFunc(of.Types, func(t typed) bool { return t.ref == skos+"Concept" }) {
+	if form == "" || !of.isConcept() {
 		return ""
 	}
 	return form + "?under=" + web.Var(r, "key")
