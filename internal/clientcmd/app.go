@@ -33,7 +33,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	root.AddCommand(cli.In(cli.Everyday, a.subscribe(), a.replicate(), a.unsubscribe(), a.expand(),
 		a.sync(), a.status(), a.verify(), a.export(), a.topic(), a.edit())...)
 	root.AddCommand(cli.In(cli.Back, a.log())...)
-	root.AddCommand(cli.In(cli.Operations, a.replace(), a.retry(), a.forget(), a.trust(), a.check())...)
+	root.AddCommand(cli.In(cli.Operations, a.replace(), a.retry(), a.forget(), a.source(), a.trust(), a.check())...)
 	if a.Held == nil { // what needs the store for itself, or not at all, is not executed for others
 		root.AddCommand(cli.In(cli.Everyday, a.watch())...)
 		root.AddCommand(cli.In(cli.Operations, a.version())...)

@@ -166,6 +166,37 @@ waited for, one of "watch" is ended.`,
 	}
 }
 
+func (a *app) source() *cobra.Command {
+	var accept bool
+	set := &cobra.Command{
+		Use:   "set-url NAME URL [URL…]",
+		Short: "Follow a source at another address",
+		Long: `Follow the source of the subscription NAME at URL from now on: it has moved. The copy, what is rejected or in
+quarantine, and what is proven stay. Further URLs are those of replicas, in place of those that there
+were: so they are added and removed.
+
+The log at URL must go on from what is held here. If it does not, nothing is changed; --accept follows it
+all the same, as a source that was put back: then it is in doubt until it is confirmed. The source locator
+prefix must be the same in any case.` + cli.Exits(cli.Unreachable),
+		Example: `  tmshare-client source set-url egov https://maps.example.org/topicmaps/egov`,
+		Args:    cli.Args(cobra.MinimumNArgs(2)),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			s, err := a.client.SetURL(ctx, args[0], args[1:], accept)
+			if err != nil {
+				return err
+			}
+			return a.Tell(status.Describe(s, nil, a.client.Now()), "%s: follows %s from now on", s.Name, s.FragmentsFeed)
+		}),
+	}
+	set.Flags().BoolVar(&accept, "accept", false, "follow it though its log does not go on from what is held here")
+	cmd := &cobra.Command{
+		Use: "source", Short: "Say where the source of a subscription is",
+		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to do", "set-url"),
+	}
+	cmd.AddCommand(set)
+	return cmd
+}
+
 func (a *app) trust() *cobra.Command {
 	var key string
 	var accept bool
