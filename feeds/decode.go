@@ -281,14 +281,15 @@ func (d *decoder) author(dst *string) error {
 	})
 }
 
-// locator reads the locator of a topic and adds it to dst.
+// locator reads the locator of a topic and adds it to dst, in normal form. A resource keeps its IRI, but for spaces:
+// RDF compares IRIs character by character.
 func (d *decoder) locator(dst *[]string, element string) error {
 	s, err := d.identifier(element)
 	if err != nil || s == "" {
 		return err
 	}
-	if normalized, err := iri.Normalize(s); err == nil {
-		s = normalized
+	if normal, err := iri.Normalize(s); err == nil && (element != elemResource || iri.Escape(normal) == s) {
+		s = normal
 	}
 	if len(*dst) == d.limits.MaxLinks {
 		return d.TooMany("MaxLinks", d.limits.MaxLinks)
@@ -313,12 +314,18 @@ func (d *decoder) opening() error {
 	return nil
 }
 
-// unique removes repetitions: feeds name a topic once per dialect.
+// unique removes repetitions: feeds name a topic once per dialect. An IRI that was kept counts, and its normal form
+// does not.
 func unique(locators []string) []string {
 	if len(locators) < 2 {
 		return locators
 	}
 	seen := make(map[string]bool, len(locators))
+	for _, s := range locators {
+		if normal, err := iri.Normalize(s); err == nil && normal != s {
+			seen[normal] = true
+		}
+	}
 	return slices.DeleteFunc(locators, func(s string) bool {
 		known := seen[s]
 		seen[s] = true

@@ -105,10 +105,14 @@ func isImmutable(h http.Header) bool {
 	return false
 }
 
+// locators returns what identifies a topic in a topic map.
 func locators(texts []string) []tmdm.Locator {
 	out := make([]tmdm.Locator, len(texts))
 	for i, text := range texts {
-		out[i] = tmdm.Locator(text)
+		normal, err := tmdm.ParseLocator(text)
+		if out[i] = normal; err != nil {
+			out[i] = tmdm.Locator(text)
+		}
 	}
 	return out
 }

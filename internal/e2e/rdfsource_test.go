@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -110,7 +111,7 @@ func (s *rdfSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var entries []string
 		for _, resource := range slices.Backward(s.changed) {
 			id := fmt.Sprintf("%s-%d", resource, s.at[resource])
-			entries = append(entries, entry(s.at[resource], id, "fragment", s.mediaType, "/fragment/"+resource, "<s:resource>http://example.org/"+resource+"</s:resource>"))
+			entries = append(entries, entry(s.at[resource], id, "fragment", s.mediaType, "/fragment/"+url.PathEscape(resource), "<s:resource>http://example.org/"+resource+"</s:resource>"))
 		}
 		feed(entries...)
 	default:
@@ -187,6 +188,30 @@ func TestServersOfRDFAreFollowed(t *testing.T) {
 }
 
 // A fragment that cannot be read is in quarantine, and the others go on.
+// RDF compares IRIs character by character: two that have the same normal form are two resources, in feeds too.
+func TestResourcesWithTheSameNormalFormAreTwo(t *testing.T) {
+	for _, snapshots := range []bool{true, false} {
+		t.Run(fmt.Sprint(snapshots), func(t *testing.T) {
+			t.Parallel()
+			s := newRDFSource(t, "text/turtle")
+			s.snapshots = snapshots
+			say := func(n int) {
+				s.say("~me", fmt.Sprintf("<http://example.org/~me> :n %d ; :knows <http://example.org/%%7Eme> .\n", n))
+				s.say("%7Eme", fmt.Sprintf("<http://example.org/%%7Eme> :n %d ; :knows <http://example.org/~me> .\n", 10+n))
+				s.say("%7eme", fmt.Sprintf("<http://example.org/%%7eme> :n %d .\n", 20+n))
+			}
+			say(1)
+			c := followingRDF(t, s)
+			for n := 2; n < 5; n++ {
+				_, err := c.Sync(t.Context(), "voc")
+				require.NoError(t, err)
+				requireGraph(t, c, "voc", graphOf(t, s.all()))
+				say(n)
+			}
+		})
+	}
+}
+
 func TestFragmentsInRDFThatAreNone(t *testing.T) {
 	s := newRDFSource(t, "text/turtle")
 	s.say("old", `:old :n 1 . `) // where the round before ended is in the feed
