@@ -18,8 +18,7 @@ func (c *Client) unanswered(r *request, err error) error {
 }
 
 func (c *Client) lost(r *request, err error) error {
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
 	var op *net.OpError

@@ -26,8 +26,7 @@ func (u *fragments) Fetch(ctx context.Context, r *follow.Record, _ bool) (receiv
 		return received{}, 0, context.Cause(ctx)
 	}
 	got, size, err := u.fetchFragment(ctx, r)
-	var answer *fetch.Error
-	if errors.As(err, &answer) && answer.Gone() {
+	if answer, ok := errors.AsType[*fetch.Error](err); ok && answer.Gone() {
 		if r.Change.Superseded {
 			return received{}, 0, nil
 		}

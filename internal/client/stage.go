@@ -48,8 +48,8 @@ func (c *Client) stageSnapshot(ctx context.Context, s *store.Subscription, recen
 		}
 		c.Report(fmt.Sprintf("%s: loading the snapshot of %s", s.Name, feeds.FormatTime(snapshot.Updated)))
 		d, err := c.fetchSnapshot(ctx, s, snapshot, data, allowURL)
-		var failed *fetch.Error
-		if errors.As(err, &failed) && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
+		if failed, ok := errors.AsType[*fetch.Error](err); ok &&
+			(failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
 			missing, link = err, data.Href // there may be a newer one by now
 			if err := d.Remove(); err != nil {
 				return err

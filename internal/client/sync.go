@@ -180,8 +180,7 @@ func (e *unmendableError) Error() string { return e.reason }
 // orReplace does a clean replacement where err says that only this brings the
 // source in step. Any other error it returns.
 func (c *Client) orReplace(ctx context.Context, s *store.Subscription, r *Round, until time.Time, err error) error {
-	var history *follow.HistoryError
-	if errors.As(err, &history) {
+	if history, ok := errors.AsType[*follow.HistoryError](err); ok {
 		return c.believed(ctx, s, r, history, until)
 	}
 	if !errors.As(err, new(*unmendableError)) {

@@ -33,8 +33,7 @@ type CheckpointError struct {
 // whereOlder returns nil for the error of a checkpoint that is only older than the one that was accepted last. That is
 // a doubt first, as anything older is. Once that is confirmed, it is refused.
 func whereOlder(err error) error {
-	var refused *CheckpointError
-	if errors.As(err, &refused) && refused.older {
+	if refused, ok := errors.AsType[*CheckpointError](err); ok && refused.older {
 		return nil
 	}
 	return err
@@ -139,8 +138,7 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 	}
 	var err error
 	s.Key, s.Checkpoint, err = c.checkpointOf(ctx, s, stated, nil)
-	var refused *CheckpointError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*CheckpointError](err); ok {
 		return fmt.Errorf(
 			"%s: not subscribed, as its checkpoint is refused: %w\nAsk the owner of the source for the right key, and "+
 				"whether it is signed at all, by another way than this server", s.FragmentsFeed, refused.Err)

@@ -65,8 +65,7 @@ than half of 20 topics or more: then --max-delete must say so.
 				tolerated = d.Tolerated
 				return d.Map, xtm.Check(d.Map)
 			})
-			var loses *losses.TooManyError
-			if errors.As(err, &loses) {
+			if loses, ok := errors.AsType[*losses.TooManyError](err); ok {
 				err = fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure),
 					strings.Join(loses.Lines(), "\n  "))
 				return &cli.ExitError{Code: cli.HeldBack, Err: err}

@@ -100,8 +100,7 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 	done := []*client.Round{}
 	for _, name := range names {
 		r, err := round(ctx, name)
-		var doubt *follow.DoubtError
-		if errors.As(err, &doubt) && r != nil {
+		if doubt, ok := errors.AsType[*follow.DoubtError](err); ok && r != nil {
 			done = append(done, r)
 			doubted = append(doubted, fmt.Sprintf("%s: %v. %s", name, doubt, advice(name, doubt.Doubt)))
 			continue

@@ -86,8 +86,7 @@ func Do[T any](ctx context.Context, f *Fetcher, r Request, read func(*Answer) (T
 	}
 	value, err := backoff.Retry(ctx, try, backoff.WithBackOff(f.backoff()), backoff.WithMaxTries(uint(f.Tries)),
 		backoff.WithMaxElapsedTime(maxWait))
-	var failed *Error
-	if errors.As(err, &failed) { // without what the tries have put around it
+	if failed, ok := errors.AsType[*Error](err); ok { // without what the tries have put around it
 		err = failed
 	}
 	return value, got, err
@@ -151,8 +150,7 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	sent, began := f.Now(), time.Now()
 	res, err := h.Do(req)
 	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err
 		}
 		return nil, b.fail(err)

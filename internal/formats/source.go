@@ -159,8 +159,7 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		defer f.root.Close()
 		o.Loader, o.Tolerated, o.Problem = f.load, f.renaming(o.Tolerated), f.renaming(o.Problem)
 		defer func() {
-			var refused *xtm.SyntaxError
-			if errors.As(err, &refused) {
+			if refused, ok := errors.AsType[*xtm.SyntaxError](err); ok {
 				f.rename(refused)
 			}
 		}()

@@ -287,8 +287,7 @@ func sameFile(before, now fs.FileInfo) bool {
 func (f *follower) failed(err error) {
 	f.failures++
 	reason := err.Error()
-	var loses *losses.TooManyError
-	if errors.As(err, &loses) {
+	if loses, ok := errors.AsType[*losses.TooManyError](err); ok {
 		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %s. Lost would be: %s",
 			loses, f.Collection, f.File, losses.Allowing(&loses.Measure), strings.Join(loses.Lines(), "; "))
 	}

@@ -83,12 +83,20 @@ func (s *Server) withLatest(r *http.Request, f func(*store.Latest, *store.View) 
 
 // latest returns the latest state of the collection that the URL names, from memory.
 func (s *Server) latest(r *http.Request) (*store.Latest, error) {
+	l, err := s.latestOf(r)
+	if err == nil {
+		err = canBeRead(&l.Collection)
+	}
+	return l, err
+}
+
+// latestOf is latest, also of a collection that is not whole yet.
+func (s *Server) latestOf(r *http.Request) (*store.Latest, error) {
 	name := web.Var(r, "map")
 	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
 	l, checked, err := s.Store.LatestAt(r.Context(), name)
 	if err == nil {
 		noteState(r, checked)
-		err = canBeRead(&l.Collection)
 	}
 	return l, err
 }

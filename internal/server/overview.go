@@ -105,13 +105,10 @@ func (s *Server) topicMapFeed(w http.ResponseWriter, r *http.Request) error {
 // being filled.
 func (s *Server) overviewOf(w http.ResponseWriter, r *http.Request,
 	document func(*store.Collection) atomDocument) error {
-	name := web.Var(r, "map")
-	web.RecorderOf(r).Settled = s.keeper.Changes.Settled(r.Context(), name)
-	l, checked, err := s.Store.LatestAt(r.Context(), name)
+	l, err := s.latestOf(r)
 	if err != nil {
 		return err
 	}
-	noteState(r, checked)
 	s.AddPartLinks(w.Header(), &l.Collection)
 	return s.writeAtom(w, r, document(&l.Collection), CacheShortly)
 }

@@ -71,9 +71,9 @@ func (s *Server) routes() *web.Router {
 
 	get("/topicmaps/{map}/topics", s.beside(TopicsFound, s.findTopic))
 	dryRunToo("POST", "/topicmaps/{map}/topics", s.FewUploads(s.postTopics))
-	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopicBySI)
+	dryRunToo("DELETE", "/topicmaps/{map}/topics", s.deleteTopic(false, byIdentifier))
 	get("/topicmaps/{map}/topics/{key:[a-z2-7]{26}}"+web.WithEndings(s.dataForms), s.beside(Topic, s.topicData))
-	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic)
+	dryRunToo("DELETE", "/topicmaps/{map}/topics/{key:[a-z2-7]{26}}", s.deleteTopic(true, byKey))
 
 	get("/topicmaps/{map}/"+minted, s.Viewed(s.mintedTopic))
 

@@ -40,33 +40,48 @@ func (s *Server) postTopics(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// deleteTopic deletes the topic with the key in the URL, by an empty topic.
-func (s *Server) deleteTopic(w http.ResponseWriter, r *http.Request) error {
-	var ref fragment.Ref
-	err := s.View(r, func(v *store.View) error {
-		e, err := LastEntry(v, r)
-		if err == nil {
-			ref = e.TopicSI
+// deleteTopic makes a handler that deletes the topic which find returns, by an empty topic. Where exactly is set, one
+// that has another TopicSI by now stays.
+func (s *Server) deleteTopic(exactly bool,
+	find func(*store.View, *http.Request) (fragment.Ref, error)) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var ref fragment.Ref
+		err := s.View(r, func(v *store.View) (err error) { ref, err = find(v, r); return err })
+		if err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.publish(w, r,
-		publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State,
+		return s.publish(w, r, publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State,
 			_ *tmdm.TopicMap) (*fragment.Change, error) {
 			t, err := prior.Topic(ref)
-			if err != nil {
+			switch {
+			case err != nil:
 				return nil, err
-			}
-			if t != nil && t.TopicSI() != ref {
+			case t == nil: // what is not there need not be deleted
+				return &fragment.Change{}, nil
+			case exactly && t.TopicSI() != ref:
 				return nil, web.Problemf(http.StatusConflict, "the identifier %s belongs to topic %s now: delete that", ref,
 					t.TopicSI())
 			}
-			return deletion(prior, t)
+			mentions, err := prior.Mentions(t.TopicSI())
+			if err != nil {
+				return nil, err
+			}
+			return fragment.Delete(prior, t.TopicSI(), mentions)
 		}})
+	}
 }
+
+// byKey returns the TopicSI of the topic with the key in the URL.
+func byKey(v *store.View, r *http.Request) (fragment.Ref, error) {
+	e, err := LastEntry(v, r)
+	if err != nil {
+		return "", err
+	}
+	return e.TopicSI, nil
+}
+
+// byIdentifier returns the TopicSI of the topic that has, or had, the subject identifier ?si=.
+func byIdentifier(v *store.View, r *http.Request) (fragment.Ref, error) { return Find(v, r, true) }
 
 // Find returns the TopicSI of the topic that ?si= of a request means, or with former set that of one which was known by
 // it.
@@ -96,39 +111,6 @@ func Find(v *store.View, r *http.Request, former bool) (fragment.Ref, error) {
 		}
 	}
 	return "", web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, given)
-}
-
-// deleteTopicBySI deletes the topic that has the subject identifier ?si=.
-func (s *Server) deleteTopicBySI(w http.ResponseWriter, r *http.Request) error {
-	var si fragment.Ref
-	err := s.View(r, func(v *store.View) (err error) {
-		si, err = Find(v, r, true)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.publish(w, r,
-		publish.Publication{Decide: func(_ context.Context, _ store.Collection, prior merge.State,
-			_ *tmdm.TopicMap) (*fragment.Change, error) {
-			t, err := prior.Topic(si)
-			if err != nil {
-				return nil, err
-			}
-			return deletion(prior, t)
-		}})
-}
-
-// deletion deletes a topic, or nil: what is not there need not be deleted.
-func deletion(prior merge.State, t *fragment.Topic) (*fragment.Change, error) {
-	if t == nil {
-		return &fragment.Change{}, nil
-	}
-	mentions, err := prior.Mentions(t.TopicSI())
-	if err != nil {
-		return nil, err
-	}
-	return fragment.Delete(prior, t.TopicSI(), mentions)
 }
 
 // revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a

@@ -123,8 +123,7 @@ func (s Statements) Import(ctx context.Context, sp string, whole bool, limit los
 	return s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		if !whole {
 			change, err := fragment.Replace(ctx, state, tm, sp)
-			var refused *fragment.DocumentError
-			if errors.As(err, &refused) {
+			if _, ok := errors.AsType[*fragment.DocumentError](err); ok {
 				return nil, fmt.Errorf("%w (a document that takes the place of all local statements may have such topics)", err)
 			}
 			return change, err

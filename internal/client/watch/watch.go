@@ -350,8 +350,7 @@ func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Durati
 		return time.Duration(float64(interval) * (1 + w.Jitter*(2*rand.Float64()-1)))
 	}
 	wait := waits.NextBackOff()
-	var failed *fetch.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fetch.Error](err); ok {
 		wait = max(wait, min(failed.RetryAfter, maxRetryAfter))
 	}
 	return wait

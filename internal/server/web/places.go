@@ -58,8 +58,7 @@ func (l *Lasting) Has(r *http.Request) bool { return RecorderOf(r).place == l.Pl
 // call calls a handler, waits for the place that it needs, and sends what it has left to be sent.
 func (x *Recorder) call(h Handler, w http.ResponseWriter, r *http.Request) error {
 	err := h(w, r)
-	var full *turn
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*turn](err); ok {
 		err = InTurn(r, full.places, full.wait, full.what, func() error {
 			x.place = full.places
 			defer func() { x.place = nil }()

@@ -61,8 +61,7 @@ func noFolder(dir, remedy string) error { return fmt.Errorf("%w at %s: %s", ErrN
 
 // withoutPath returns an error of the system without the name of the file.
 func withoutPath(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err
