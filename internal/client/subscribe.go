@@ -146,15 +146,8 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if err := c.begin(ctx, s, o.Key); err != nil {
 		return nil, err
 	}
-	if !o.Again {
-		if err := c.checkNew(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	if !o.AllowSharedPrefix {
-		if err := c.checkUnshared(ctx, s); err != nil {
-			return nil, err
-		}
+	if err := c.checkOthers(ctx, s, &o); err != nil {
+		return nil, err
 	}
 	if err := c.Store.AddSubscription(ctx, *s); err != nil {
 		if errors.Is(err, store.ErrExists) {
@@ -210,40 +203,28 @@ func (c *Client) checkOffered(ctx context.Context, s *store.Subscription) error 
 	return err
 }
 
-// checkNew returns an error where a subscription follows the source of s already, by the same
-// protocol and in the same format.
-func (c *Client) checkNew(ctx context.Context, s *store.Subscription) error {
+// checkOthers returns an error where a subscription follows the source of s already, by the same protocol and in the
+// same format, unless that is to be so. It is a [*SharedPrefixError] where one to another server has the source locator
+// prefix of s, unless that is allowed. The collections of one server may share one.
+func (c *Client) checkOthers(ctx context.Context, s *store.Subscription, o *SubscribeOptions) error {
 	all, err := c.Store.Subscriptions(ctx)
-	if err != nil {
-		return err
-	}
 	for i := range all {
-		if o := &all[i]; iri.SameDocument(o.FragmentsFeed, s.FragmentsFeed) && c.Formats.Same(o.Format, s.Format) &&
-			ProtocolOf(o) == ProtocolOf(s) {
+		other := &all[i]
+		switch {
+		case !o.Again && iri.SameDocument(other.FragmentsFeed, s.FragmentsFeed) &&
+			c.Formats.Same(other.Format, s.Format) && ProtocolOf(other) == ProtocolOf(s):
 			again := "; --again follows it twice"
 			if s.Replica {
 				again = ""
 			}
 			return fmt.Errorf("%s is subscribed to already, as %q: use that, or \"unsubscribe %[2]s\" first%s", s.FragmentsFeed,
-				o.Name, again)
+				other.Name, again)
+		case err == nil && !o.AllowSharedPrefix && other.SP == s.SP &&
+			serverOf(other.FragmentsFeed) != serverOf(s.FragmentsFeed):
+			err = &SharedPrefixError{s.SP, s.FragmentsFeed, other.Name, other.FragmentsFeed}
 		}
 	}
-	return nil
-}
-
-// checkUnshared returns a [*SharedPrefixError] where a subscription to another server has the
-// source locator prefix of s. The collections of one server may share one.
-func (c *Client) checkUnshared(ctx context.Context, s *store.Subscription) error {
-	all, err := c.Store.Subscriptions(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range all {
-		if o := &all[i]; o.SP == s.SP && serverOf(o.FragmentsFeed) != serverOf(s.FragmentsFeed) {
-			return &SharedPrefixError{s.SP, s.FragmentsFeed, o.Name, o.FragmentsFeed}
-		}
-	}
-	return nil
+	return err
 }
 
 // serverOf returns the host and port of a URL, in the form in which they are compared.

@@ -86,12 +86,8 @@ func (m *Memory) expectAbsent(after time.Duration) {
 
 // doubtOf returns the doubt of records that are absent.
 func (j Judge) doubtOf(before *Doubt, r *Reading, loss Loss, lost int, reason string) *Doubt {
-	d := &Doubt{Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: j.Now, Feed: r.Feed,
+	return &Doubt{Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: before.opened(j.Now), Feed: r.Feed,
 		Head: r.Head, Lost: lost}
-	if before != nil {
-		d.First = before.First
-	}
-	return d
 }
 
 // day is how often a source that proves nothing is read to its end.

@@ -193,6 +193,14 @@ type Doubt struct {
 	Held    int       `json:"held,omitempty"` // all records that are held, likewise
 }
 
+// opened returns when the doubt was opened that one from now on goes on with; nil: there was none.
+func (d *Doubt) opened(now time.Time) time.Time {
+	if d == nil {
+		return now
+	}
+	return d.First
+}
+
 // Readings from a source that proves nothing are believed after so many, and those of one that proves what it says.
 const (
 	readingsToBelieve = 3
@@ -334,14 +342,9 @@ func (j Judge) doubt(m *Memory, r *Reading, loss Loss, reason string) Verdict {
 }
 
 func (j Judge) open(m *Memory, r *Reading, loss Loss, reason string, counted bool) {
-	first := j.Now
-	if m.Doubt != nil {
-		first = m.Doubt.First
-	}
 	d := &Doubt{
-		Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: first, Counted: counted, Asked: r.Asked,
-		Feed: r.Feed, Head: r.Head, HeadAt: r.HeadAt,
-		Checked: r.Checked, ETag: r.ETag,
+		Loss: loss, Reason: reason, Moment: Moment{j.Now, r.Date}, First: m.Doubt.opened(j.Now), Counted: counted,
+		Asked: r.Asked, Feed: r.Feed, Head: r.Head, HeadAt: r.HeadAt, Checked: r.Checked, ETag: r.ETag,
 	}
 	if counted {
 		d.N = 1
@@ -387,11 +390,8 @@ func (j Judge) Accept(m *Memory, r *Reading) {
 
 // Missed notes a doubt that the next right reading ends.
 func (m *Memory) Missed(now time.Time, loss Loss, reason string) {
-	first := now.UTC()
-	if m.Doubt != nil {
-		first = m.Doubt.First
-	}
-	m.Doubt = &Doubt{Loss: loss, Reason: reason, Moment: Moment{Wall: now.UTC()}, First: first}
+	now = now.UTC()
+	m.Doubt = &Doubt{Loss: loss, Reason: reason, Moment: Moment{Wall: now}, First: m.Doubt.opened(now)}
 }
 
 // Replace notes that what is held was replaced by what a reading says: all that was remembered was of a history that is

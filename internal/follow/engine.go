@@ -296,8 +296,8 @@ func (e *Engine[T]) outOfDate(err error) bool {
 	if !e.inOrder {
 		return OutOfDate(err)
 	}
-	var failed *fetch.Error
-	return errors.As(err, &failed) && failed.Gone()
+	failed, ok := errors.AsType[*fetch.Error](err)
+	return ok && failed.Gone()
 }
 
 // stopped reports whether what is left is to wait for the next look.

@@ -109,13 +109,6 @@ var errChangedSince = errors.New("the record has changed since")
 // Gone reports whether an error says that what was asked for is not there (Atom-PMH,
 // Resolvability of URIs). A 401 does not prove that the record is gone.
 func Gone(err error) bool {
-	var failed *fetch.Error
-	if !errors.As(err, &failed) {
-		return false
-	}
-	switch failed.Status {
-	case http.StatusForbidden, http.StatusNotFound, http.StatusGone:
-		return true
-	}
-	return false
+	failed, ok := errors.AsType[*fetch.Error](err)
+	return ok && (failed.Gone() || failed.Status == http.StatusForbidden || failed.Status == http.StatusNotFound)
 }

@@ -56,19 +56,13 @@ func (h *Health) EndsRound(ctx context.Context, err error, progress bool) error 
 // IsServerFault reports whether an error may be one of the server as a whole, or of the way to it,
 // rather than one of the document that was asked for.
 func IsServerFault(err error) bool {
-	var failed *fetch.Error
-	if !errors.As(err, &failed) {
-		return false
-	}
-	switch failed.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return true
-	}
-	return failed.Transient()
+	failed, ok := errors.AsType[*fetch.Error](err)
+	return ok && (failed.Transient() || failed.Status == http.StatusUnauthorized ||
+		failed.Status == http.StatusForbidden || failed.Status == http.StatusProxyAuthRequired)
 }
 
 // WantsPause reports whether the server wants to be left alone for a while.
 func WantsPause(err error) bool {
-	var failed *fetch.Error
-	return errors.As(err, &failed) && (failed.Status == http.StatusTooManyRequests || failed.RetryAfter > 0)
+	failed, ok := errors.AsType[*fetch.Error](err)
+	return ok && (failed.Status == http.StatusTooManyRequests || failed.RetryAfter > 0)
 }

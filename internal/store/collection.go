@@ -58,8 +58,6 @@ type (
 	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.
 	Entry = collections.Entry
-	// Segment is a row of documents of the fragments feed that have the same size.
-	Segment = collections.Segment
 	// Snapshot is a whole map at one moment.
 	Snapshot = collections.Snapshot
 	// Offer says in which forms records are offered, from an entry on.

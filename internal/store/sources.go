@@ -60,7 +60,6 @@ const (
 	ActivityApplied      = sources.ActivityApplied
 	ActivityQuarantined  = sources.ActivityQuarantined
 	ActivityReleased     = sources.ActivityReleased
-	ActivityForgotten    = sources.ActivityForgotten
 	ActivityReplaced     = sources.ActivityReplaced
 	ActivityRepaired     = sources.ActivityRepaired
 	ActivityMended       = sources.ActivityMended

@@ -151,7 +151,7 @@ func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	return s.editTidily(ctx, &mentioned, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		tm, err := described(ctx, col.SP, state, si)
 		if err != nil {
 			return nil, err
@@ -168,10 +168,6 @@ func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 		}
 		return fragment.Replace(ctx, state, tm, col.SP, topic.SubjectIdentifiers()[0])
 	})
-	if err != nil {
-		return nil, err
-	}
-	return e, s.tidy(ctx, e, mentioned)
 }
 
 // others returns how the other topics of a map are referred to.
@@ -185,10 +181,15 @@ func others(tm *tmdm.TopicMap, topic *tmdm.Topic) []tmdm.Locator {
 	return out
 }
 
-// tidy removes those topics of which nothing is said, and to which nothing refers
-// any more, and counts them in e.
-func (s Statements) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) error {
-	for _, si := range topics {
+// editTidily is edit. Then it removes those of the topics that were mentioned of which nothing is said, and to which
+// nothing refers any more, and counts them.
+func (s Statements) editTidily(ctx context.Context, mentioned *[]tmdm.Locator,
+	decide func(store.Collection, merge.State) (*fragment.Change, error)) (*Edit, error) {
+	e, err := s.edit(ctx, decide)
+	if err != nil {
+		return nil, err
+	}
+	for _, si := range *mentioned {
 		removed, err := s.edit(ctx, func(_ store.Collection, state merge.State) (*fragment.Change, error) {
 			t, err := state.Topic(si)
 			if err != nil || t == nil || len(t.Names)+len(t.Occurrences)+len(t.SubjectLocators) > 0 ||
@@ -201,11 +202,11 @@ func (s Statements) tidy(ctx context.Context, e *Edit, topics []tmdm.Locator) er
 			return fragment.Delete(state, t.TopicSI(), 0)
 		})
 		if err != nil {
-			return err
+			return e, err
 		}
 		e.Deleted += removed.Deleted
 	}
-	return nil
+	return e, nil
 }
 
 // RemoveTopic removes all local statements about the topic with a subject
@@ -217,7 +218,7 @@ func (s Statements) RemoveTopic(ctx context.Context, ref string) (*Edit, error) 
 		return nil, err
 	}
 	var mentioned []tmdm.Locator
-	e, err := s.edit(ctx, func(col store.Collection, state merge.State) (*fragment.Change, error) {
+	return s.editTidily(ctx, &mentioned, func(col store.Collection, state merge.State) (*fragment.Change, error) {
 		t, err := state.Topic(si)
 		if err != nil {
 			return nil, err
@@ -236,10 +237,6 @@ func (s Statements) RemoveTopic(ctx context.Context, ref string) (*Edit, error) 
 		}
 		return fragment.Delete(state, t.TopicSI(), n)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return e, s.tidy(ctx, e, mentioned)
 }
 
 func notLocal(ref string) error {

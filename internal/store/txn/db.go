@@ -194,13 +194,8 @@ func WithCondition(ctx context.Context, holds func(*Tx) error) context.Context {
 	return context.WithValue(ctx, conditionKey{}, holds)
 }
 
-// Preview calls f with the current state, which it may change, while nobody else in this
-// process does. Nothing is committed.
-func (db *DB) Preview(ctx context.Context, f func(*Tx) error) error {
-	return db.PreviewOf(ctx, "", f)
-}
-
-// PreviewOf is Preview beside updates of what has other names.
+// PreviewOf calls f with the current state, which it may change, while nobody else in this process changes what has the
+// name. Nothing is committed.
 func (db *DB) PreviewOf(ctx context.Context, name string, f func(*Tx) error) error {
 	return db.previewOf(ctx, name, &refusals{}, f)
 }
