@@ -72,14 +72,14 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		defer body.Leave()
 		digest := u.settling.digest(r)
 		if format := u.links().FormatOf(a.ContentType, linkType); format != nil {
-			var said []*fragment.Fragment
-			if said, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType),
-				r.TopicSI); err == nil && len(said) == 0 {
+			var read []*fragment.Fragment
+			if read, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType),
+				r.TopicSI); err == nil && len(read) == 0 {
 				err = fmt.Errorf("%s: %s is about resources, and the entry %s (%q) names none (resource)", a.URL, format,
 					r.ID, r.Title)
 			}
 			if err == nil {
-				got.fragment, got.applied = said[0], func(s merge.State) error { return format.Apply(s, said) }
+				got.fragment, got.applied = read[0], func(s merge.State) error { return format.Apply(s, read) }
 			}
 		} else {
 			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)

@@ -324,13 +324,13 @@ func storedMark(m follow.Mark) store.Mark {
 // applyBatch applies what was fetched, puts what could not be had into quarantine,
 // and notes what was done. It returns how many fragments it has applied.
 func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received]) (int, error) {
-	var told notes
+	var noted notes
 	for i := range batch {
 		o := &batch[i]
 		entry := store.ActivityEntry{TopicSI: o.Topic(), Title: o.Title, State: string(o.Change.State), Updated: o.Updated}
 		if o.Err != nil {
 			entry.Error = o.Err.Error()
-			told.quarantined = append(told.quarantined, entry)
+			noted.quarantined = append(noted.quarantined, entry)
 			if err := errors.Join(a.Quarantine(quarantined(o.Record, o.Err)), a.Pay(o.Topic())); err != nil {
 				return 0, err
 			}
@@ -349,7 +349,7 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 		if err := o.Content.apply(a.State, o.Change.Late); err != nil {
 			return 0, fmt.Errorf("applying the fragment of %s: %w", o.Content.fragment.TopicSI, err)
 		}
-		told.applied = append(told.applied, entry)
+		noted.applied = append(noted.applied, entry)
 		was, err := a.Release(entry.TopicSI, o.Updated)
 		if u.owes && err == nil {
 			err = a.Pay(entry.TopicSI)
@@ -358,10 +358,10 @@ func (u *fragments) applyBatch(a *store.Applying, batch []follow.Result[received
 			return 0, err
 		}
 		if was {
-			told.released = append(told.released, entry)
+			noted.released = append(noted.released, entry)
 		}
 	}
-	return len(told.applied), told.keep(a)
+	return len(noted.applied), noted.keep(a)
 }
 
 func (c *received) apply(s merge.State, late bool) error {

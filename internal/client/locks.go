@@ -31,8 +31,8 @@ type roundStore struct {
 
 // newRoundStore returns the store for a round that has just read the subscription.
 func newRoundStore(db Store, s *store.Subscription) *roundStore {
-	if of, ok := db.(*roundStore); ok {
-		db = of.Store
+	if round, ok := db.(*roundStore); ok {
+		db = round.Store
 	}
 	r := &roundStore{Store: db}
 	if p := s.Applied(); p != nil {

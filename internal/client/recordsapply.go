@@ -31,10 +31,10 @@ func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 	}
 	applied, unusable := 0, 0
 	err = h.Store.ApplyEntries(ctx, h.s.Name, func(a *store.Applying) error {
-		var told notes
+		var noted notes
 		waiting = nil
 		for i := range batch {
-			done, err := h.apply(a, &batch[i], &told, waited)
+			done, err := h.apply(a, &batch[i], &noted, waited)
 			if err != nil {
 				return fmt.Errorf("applying the record %s: %w", batch[i].ID, err)
 			}
@@ -45,9 +45,9 @@ func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 		if h.begun != nil {
 			a.Records = h.begun
 		}
-		applied, unusable = len(told.applied), told.unusable
+		applied, unusable = len(noted.applied), noted.unusable
 		a.Applied += applied
-		return told.keep(a)
+		return noted.keep(a)
 	})
 	if err == nil {
 		h.r.Entries += len(batch) - len(waiting)
@@ -59,7 +59,7 @@ func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 
 // apply does to the source what was obtained of a record. It is not done where another
 // record stands in its way, and this one has not waited for it yet.
-func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *notes,
+func (h *records) apply(a *store.Applying, o *follow.Result[obtained], noted *notes,
 	waited func(*follow.Record) bool) (done bool, err error) {
 	before, err := a.Held(o.ID)
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 		if err := a.Hold(held); err != nil {
 			return false, err
 		}
-		return true, told.quarantine(a, o, entry, bad)
+		return true, noted.quarantine(a, o, entry, bad)
 	case o.Content.fragment == nil: // deleted, or available in no format that we read
 		if err := h.drop(a, &held); err != nil {
 			return false, err
@@ -112,7 +112,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 			return false, err
 		}
 		if !o.Deleted {
-			told.unusable++
+			noted.unusable++
 			if err := a.Hold(store.Held{ID: o.ID, Updated: o.Updated}); err != nil {
 				return false, err
 			}
@@ -123,9 +123,9 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 			return false, err
 		}
 	}
-	told.applied = append(told.applied, entry)
+	noted.applied = append(noted.applied, entry)
 	if o.Content.fragment != nil && o.Content.missing != nil {
-		return true, told.quarantine(a, o, entry,
+		return true, noted.quarantine(a, o, entry,
 			fmt.Errorf("%w; %s was taken, which may say less", o.Content.missing, o.Content.from))
 	}
 	at := o.Updated
@@ -134,7 +134,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], told *not
 	}
 	was, err := a.Release(o.ID, at)
 	if was {
-		told.released = append(told.released, entry)
+		noted.released = append(noted.released, entry)
 	}
 	return true, err
 }

@@ -151,21 +151,21 @@ func advice(name string, d *follow.Doubt) string {
 }
 
 func describe(r *client.Round) string {
-	said := describeChange(r)
+	text := describeChange(r)
 	switch {
 	case r.Quarantined > 0:
-		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", said,
+		return fmt.Sprintf("%s; but %s in quarantine: \"tmshare-client status -v\" says why", text,
 			countTopics(r.Quarantined))
 	case r.Repaired > 0:
-		said += fmt.Sprintf("; %s had to be repaired", countTopics(r.Repaired))
+		text += fmt.Sprintf("; %s had to be repaired", countTopics(r.Repaired))
 	}
 	switch {
 	case r.Proven:
-		return said + ", proven"
+		return text + ", proven"
 	case r.Unproven != "":
-		return said + "; not proven: " + r.Unproven
+		return text + "; not proven: " + r.Unproven
 	}
-	return said
+	return text
 }
 
 func describeChange(r *client.Round) string {

@@ -30,6 +30,19 @@ func Map[A, B any](items iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B,
 	}
 }
 
+// Each calls f with the items of a sequence, until the first error of either, which it returns.
+func Each[T any](items iter.Seq2[T, error], f func(T) error) error {
+	for item, err := range items {
+		if err == nil {
+			err = f(item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Of iterates over some items.
 func Of[T any](items ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

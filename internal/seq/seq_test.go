@@ -127,3 +127,27 @@ func TestOfHasItsItems(t *testing.T) {
 	}
 	require.Equal(t, []int{3, 1}, got)
 }
+
+func TestEachEndsWithTheFirstError(t *testing.T) {
+	broken := errors.New("broken")
+	for _, failing := range []int{-1, 0, 2} {
+		var got []int
+		err := seq.Each(seq.Of(0, 1, 2), func(n int) error {
+			if got = append(got, n); n == failing {
+				return broken
+			}
+			return nil
+		})
+		if failing < 0 {
+			require.NoError(t, err)
+			require.Equal(t, []int{0, 1, 2}, got)
+		} else {
+			require.ErrorIs(t, err, broken)
+			require.Equal(t, failing, got[len(got)-1])
+		}
+	}
+	var ended bool
+	err := seq.Each(sequence([]int{0, 1}, 1, broken, &ended), func(int) error { return nil })
+	require.ErrorIs(t, err, broken)
+	require.True(t, ended)
+}

@@ -143,8 +143,8 @@ func Title(c *store.Collection) string {
 // Languages returns the language in which feeds call the topics of a collection, and that of the words that the server
 // adds. Both are "" where the collection has none.
 func Languages(c *store.Collection) (titles, words string) {
-	if of := c.Languages(); len(of) > 0 {
-		return of[0], "en"
+	if called := c.Languages(); len(called) > 0 {
+		return called[0], "en"
 	}
 	return "", ""
 }

@@ -160,9 +160,9 @@ func (db *DB) fill(ctx context.Context, c *Collection, src fragment.Source,
 	defer cancel()
 	var writing sync.WaitGroup
 	if first.Snapshot {
-		of, sp := db.snapshotFiles(c), c.SP
+		into, sp := db.snapshotFiles(c), c.SP
 		writing.Go(func() {
-			snapshot, _ = of.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
+			snapshot, _ = into.Write(snapshotting, first.Source, sp) // TakeSnapshot says what is wrong
 		})
 	}
 	topics, languages := 0, titles.Count{}
@@ -291,15 +291,9 @@ func (db *DB) FillCollection(ctx context.Context, name string, src fragment.Sour
 
 // keepExtended gives a collection what extensions keep of another one that it takes the place of.
 func keepExtended(t *txn.Tx, from, to *Collection) error {
-	for r, err := range t.Scan(from.Log().Key(keys.TableExtension), nil) {
-		if err == nil {
-			err = t.Put(append(to.Log().Key(keys.TableExtension), keys.Rest(r.Key)...), r.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return seq.Each(t.Scan(from.Log().Key(keys.TableExtension), nil), func(r row) error {
+		return t.Put(append(to.Log().Key(keys.TableExtension), keys.Rest(r.Key)...), r.Value)
+	})
 }
 
 // stillEmpty checks that c is the collection that was empty, and is so still.

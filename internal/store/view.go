@@ -191,9 +191,9 @@ func (v *View) Snapshots() ([]Snapshot, error) {
 // snapshot is superseded meanwhile. It is ErrLost where the file is missing, as
 // it is when the snapshot is not listed any more, or another one than was written.
 func (v *View) OpenSnapshot(s *Snapshot) (files.File, error) {
-	of := v.db.snapshotFiles(&v.Collection)
-	of.Store = files.In(of.Store, v.tx.Reader())
-	return of.Open(v.tx.Context(), s)
+	snapshots := v.db.snapshotFiles(&v.Collection)
+	snapshots.Store = files.In(snapshots.Store, v.tx.Reader())
+	return snapshots.Open(v.tx.Context(), s)
 }
 
 // Since iterates over the last entry of each topic among those that are not

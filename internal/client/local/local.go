@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -308,13 +309,8 @@ func described(ctx context.Context, sp string, state merge.State, si tmdm.Locato
 		return nil, err
 	}
 	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
-		for a, err := range state.AssociationsOf(t.TopicSI(), part) {
-			if err == nil {
-				err = own.PutAssociation(a)
-			}
-			if err != nil {
-				return nil, err
-			}
+		if err := seq.Each(state.AssociationsOf(t.TopicSI(), part), own.PutAssociation); err != nil {
+			return nil, err
 		}
 	}
 	tm, _, err := merge.Join(ctx, merge.Part{SP: sp, Source: &own})

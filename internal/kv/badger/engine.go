@@ -6,6 +6,7 @@
 package badger
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 )
 
 // Engine implements [kv.Engine] and [kv.Verifier].
@@ -133,13 +135,9 @@ func (e *Engine) DeletePrefix(ctx context.Context, prefix []byte) error {
 	defer batch.Cancel()
 	r := e.reader(ctx)
 	defer r.Close()
-	for row, err := range r.rows(rowRange{prefix: prefix, keysOnly: true}) {
-		if err == nil {
-			err = batch.Delete(append([]byte(nil), row.Key...))
-		}
-		if err != nil {
-			return err
-		}
+	rows := r.rows(rowRange{prefix: prefix, keysOnly: true})
+	if err := seq.Each(rows, func(row kv.Row) error { return batch.Delete(bytes.Clone(row.Key)) }); err != nil {
+		return err
 	}
 	return batch.Flush()
 }

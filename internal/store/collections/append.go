@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -183,14 +184,12 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 			return
 		}
 		rows := t.ScanInPlace(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from))
-		for e, err := range txn.Values[Entry](rows) {
-			if err == nil && e.Seq > c.Head {
-				return
+		seq.Map(txn.Values[Entry](rows), func(e Entry) (Entry, error) {
+			if e.Seq > c.Head {
+				return e, seq.Stop
 			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
+			return e, nil
+		})(yield)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/internal/kv"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -87,13 +88,9 @@ func Begin(ctx context.Context, db *txn.DB) (by uuid.UUID, err error) {
 		if err != nil {
 			return err
 		}
-		for r, err := range t.ScanInPlace(keys.Once(keys.TableMeta), nil) {
-			if err == nil {
-				err = t.Delete(bytes.Clone(r.Key))
-			}
-			if err != nil {
-				return err
-			}
+		rows := t.ScanInPlace(keys.Once(keys.TableMeta), nil)
+		if err := seq.Each(rows, func(r kv.Row) error { return t.Delete(bytes.Clone(r.Key)) }); err != nil {
+			return err
 		}
 		return t.Put(filling, by[:])
 	})
@@ -206,13 +203,9 @@ func Load(ctx context.Context, engine kv.Engine, rows iter.Seq2[kv.Row, error]) 
 		return err
 	}
 	defer bulk.Cancel()
-	for r, err := range rows {
-		if err == nil {
-			err = bulk.Put(bytes.Clone(r.Key), bytes.Clone(r.Value))
-		}
-		if err != nil {
-			return err
-		}
+	put := func(r kv.Row) error { return bulk.Put(bytes.Clone(r.Key), bytes.Clone(r.Value)) }
+	if err := seq.Each(rows, put); err != nil {
+		return err
 	}
 	return bulk.Commit()
 }

@@ -186,13 +186,9 @@ func (e *Expected) Mend(t *txn.Tx) (all []Difference, err error) {
 // RewriteIndexes makes the indexes anew, in an update.
 func (e *Expected) RewriteIndexes(t *txn.Tx) error {
 	for _, index := range e.rows.indexes {
-		for r, err := range t.Scan(e.rows.id.Index(index.Name), nil) {
-			if err == nil {
-				err = t.Delete(r.Key)
-			}
-			if err != nil {
-				return err
-			}
+		rows := t.Scan(e.rows.id.Index(index.Name), nil)
+		if err := seq.Each(rows, func(r row) error { return t.Delete(r.Key) }); err != nil {
+			return err
 		}
 	}
 	return e.rows.write(seq.Map(e.rows.sorter.All(), func(r row) (row, error) {

@@ -87,13 +87,9 @@ func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
 
 // Commit writes the rows that are sorted, and commits.
 func (o *Ordered) Commit() error {
-	for r, err := range o.Sorter.Sorted() {
-		if err == nil {
-			err = o.Bulk.Put(r.Key, r.Value)
-		}
-		if err != nil {
-			return err
-		}
+	put := func(r extsort.Row) error { return o.Bulk.Put(r.Key, r.Value) }
+	if err := seq.Each(o.Sorter.Sorted(), put); err != nil {
+		return err
 	}
 	return o.Bulk.Commit()
 }

@@ -71,8 +71,8 @@ func Playing(key []byte) (player fragment.Ref, part fragment.Part, ok bool) {
 	if len(key) < keys.SourceSize || keys.Table(key) != keys.TableAssociation {
 		return "", 0, false
 	}
-	of, part, _, ok := splitPlaying(key[keys.SourceSize:])
-	return fragment.Ref(of), part, ok
+	holder, part, _, ok := splitPlaying(key[keys.SourceSize:])
+	return fragment.Ref(holder), part, ok
 }
 
 // TopicOf returns the TopicSI in the key of a row of the topics. ok is false for other keys.

@@ -93,15 +93,15 @@ func (w *associationWalk) find(player fragment.Ref) (part fragment.Part, key []b
 		w.step()
 	}
 	for w.more && w.err == nil {
-		of, part, key, ok := splitPlaying(w.row.Key[w.prefix:])
+		holder, part, key, ok := splitPlaying(w.row.Key[w.prefix:])
 		switch {
 		case !ok:
 			return 0, nil, txn.Corrupt("association", w.row.Key, fragment.ErrCorrupt)
-		case string(of) > string(player):
+		case string(holder) > string(player):
 			return 0, nil, nil
 		case part == fragment.AsType:
-			w.skip(of)
-		case string(of) < string(player):
+			w.skip(holder)
+		case string(holder) < string(player):
 			w.skipped = 0
 			w.step()
 		default:

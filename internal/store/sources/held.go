@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
@@ -120,15 +121,7 @@ func (st *Store) HeldRecords(ctx context.Context, name string, ids []string, f f
 		if ids != nil {
 			return nil
 		}
-		for h, err := range txn.Values[Held](t.ScanInPlace(source.Key(keys.TableHeld), nil)) {
-			if err == nil {
-				err = f(h)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return seq.Each(txn.Values[Held](t.ScanInPlace(source.Key(keys.TableHeld), nil)), f)
 	}))
 }
 

@@ -62,11 +62,11 @@ func lose(m *losses.Measure, before, after records.State, topic *fragment.Topic)
 	}
 	var has *fragment.StatementCounts
 	if still != nil {
-		of, err := losses.StatementsOf(after, still)
+		counts, err := losses.StatementsOf(after, still)
 		if err != nil {
 			return err
 		}
-		has = &of
+		has = &counts
 	}
 	m.Add(had, has, func() *fragment.Topic { return topic })
 	return nil
