@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -204,6 +206,38 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 	assert.Equal(t, o.FeedURL("egov"), sub.FragmentsFeed)
 	allowed.sync()
 	allowed.has(o, doc(topics(1, "v1")...))
+}
+
+// A server that redirects to another host for good is not followed there by itself: the error names the command that does.
+func TestSourcesThatMoveSaySo(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	var status atomic.Int64 // of a redirect; 0: none
+	var before *httptest.Server
+	before = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status.Load() != 0 {
+			http.Redirect(w, r, o.URL+r.URL.Path, int(status.Load()))
+			return
+		}
+		r.Header.Del("Accept-Encoding")
+		answer := httptest.NewRecorder()
+		o.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		_, _ = w.Write(bytes.ReplaceAll(answer.Body.Bytes(), []byte(o.URL), []byte(before.URL)))
+	}))
+	defer before.Close()
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), before.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
+	require.NoError(t, err)
+	for _, code := range []int64{http.StatusMovedPermanently, http.StatusPermanentRedirect} {
+		status.Store(code)
+		_, err = s.Sync(t.Context(), "egov")
+		assert.ErrorContains(t, err, `"tmshare-client source set-url egov `+o.FeedURL("egov")+`"`)
+	}
+	status.Store(http.StatusFound)
+	_, err = s.Sync(t.Context(), "egov")
+	assert.ErrorContains(t, err, "leads away")
+	assert.NotContains(t, err.Error(), "set-url", "it may come back")
 }
 
 func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {

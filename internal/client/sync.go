@@ -264,6 +264,11 @@ func (c *Client) round(ctx context.Context, name string,
 		r.Proven, r.Unproven = proof.Equal, proof.Reason
 	}
 	now := c.Now().UTC()
+	var moved *fetch.MovedError
+	if errors.As(failed, &moved) && moved.From == s.FragmentsFeed {
+		failed = fmt.Errorf("%w. The source says that it has moved for good. If its owner says so too: "+
+			"\"tmshare-client source set-url %s %s\"", failed, name, moved.To)
+	}
 	why := ""
 	if failed != nil {
 		why = failed.Error()

@@ -92,6 +92,15 @@ func (e *Error) Transient() bool {
 	return e.Status >= 500
 }
 
+// MovedError says that a document is at another address for good, to which links are not followed.
+type MovedError struct {
+	From, To string
+	error
+}
+
+// Unwrap returns why links to it are not followed.
+func (e *MovedError) Unwrap() error { return e.error }
+
 // errTooSlow is in errors of what would take too long: another server, or time, may do better.
 var errTooSlow = errors.New("too slow")
 

@@ -143,7 +143,11 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 			return fmt.Errorf("%w: more than 10 in a row", errNotAllowed)
 		}
 		if err := r.AllowURL(to.URL); err != nil {
-			return fmt.Errorf("%w: %w", errNotAllowed, err)
+			err = fmt.Errorf("%w: %w", errNotAllowed, err)
+			if s := to.Response.StatusCode; s == http.StatusMovedPermanently || s == http.StatusPermanentRedirect {
+				err = &MovedError{From: via[0].URL.String(), To: to.URL.String(), error: err}
+			}
+			return err
 		}
 		return nil
 	}
