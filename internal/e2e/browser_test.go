@@ -276,7 +276,7 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 	assert.Empty(t, b.Complaints())
 }
 
-var unstable = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?|127\.0\.0\.1:\d+|[0-9a-f]{12,}|[\d,]+ bytes`)
+var unstable = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?|127\.0\.0\.1:\d+|[0-9a-f]{12,}|[\d,]+ bytes`)
 
 // isAsItWas compares the accessibility tree of a page with the one that is known.
 func isAsItWas(t *testing.T, name, tree string) {

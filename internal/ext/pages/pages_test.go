@@ -43,7 +43,7 @@ func TestAllPagesAreLinked(t *testing.T) {
 	n.MustPut("lib", bytes.ReplaceAll(examples.Libraries, []byte("<baseNameString>"), []byte("<baseNameString>New: ")))
 	n.Publish("small", served.Small())
 	seen, todo, shown := map[string]bool{}, []string{n.URL("/topicmaps.html")}, 0
-	entries := 0
+	entries, validator := 0, webpage.NewValidator(t)
 	for len(todo) > 0 {
 		at, _, _ := strings.Cut(todo[0], "#")
 		if todo = todo[1:]; seen[at] || !strings.HasPrefix(at, n.BaseURL) || strings.Contains(at, "ui=") { // in other languages
@@ -71,12 +71,15 @@ func TestAllPagesAreLinked(t *testing.T) {
 			}
 			continue
 		}
-		if to := n.Get(at).Header.Get("Location"); to != "" { // a part of a page
+		a := n.Get(at)
+		if to := a.Header.Get("Location"); to != "" { // a part of a page
 			todo = append(todo, to)
 			continue
 		}
+		require.Equal(t, http.StatusOK, a.StatusCode, at)
 		shown++
-		p := n.Page(at)
+		validator.Add(at, a.Bytes)
+		p := webpage.Read(t, at, a.Header, a.Bytes)
 		assert.NotEmpty(t, p.Title)
 		todo = append(todo, p.Links...)
 	}

@@ -1,0 +1,30 @@
+package webpage_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	_ "github.com/tmshare/tmshare/internal/testenv" // takes -long
+	"github.com/tmshare/tmshare/internal/testkit/webpage"
+)
+
+// What is wrong is found, with its place. Else the validator would have looked at nothing.
+func TestValidatorFindsWhatIsWrong(t *testing.T) {
+	v := webpage.NewValidator(t)
+	v.Add("http://x/right.html", []byte("<!DOCTYPE html>\n<html lang=\"en\"><head><title>x</title></head><body><p>x</p></body></html>\n"))
+	faults, told := v.Faults()
+	assert.Empty(t, faults)
+	wrong := &webpage.Validator{}
+	*wrong = *webpage.NewValidator(discard{t})
+	wrong.Add("http://x/wrong.html", []byte("<!DOCTYPE html>\n<html lang=\"en\"><head><title>x</title></head><body><span><p>x</p></span></body></html>\n"))
+	faults, _ = wrong.Faults()
+	if told {
+		assert.Regexp(t, `^http://x/wrong.html:2:\d+: .*<p>`, faults[0])
+	}
+}
+
+// discard is a test of which nothing is checked at its end.
+type discard struct{ testing.TB }
+
+func (discard) Cleanup(func()) {}
