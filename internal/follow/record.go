@@ -179,7 +179,7 @@ func (n *Delta) Close() error { return errors.Join(n.Stated.Close(), n.Log.Close
 func (n *Delta) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return seq.Map(n.Stated.states(ctx), func(one *state) (Record, error) {
 		if !one.news {
-			return Record{}, seq.Skip
+			return Record{}, seq.ErrSkip
 		}
 		return one.Record()
 	})

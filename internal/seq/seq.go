@@ -8,8 +8,8 @@ import (
 
 // What the function of [Map] returns in place of an item.
 var (
-	Skip = errors.New("the item is left out")
-	Stop = errors.New("there are no more items")
+	ErrSkip = errors.New("the item is left out")
+	ErrStop = errors.New("there are no more items")
 )
 
 // Map iterates over what f makes of the items of a sequence, until the first error of either.
@@ -21,9 +21,9 @@ func Map[A, B any](items iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B,
 				b, err = f(a)
 			}
 			switch {
-			case err == Skip:
+			case err == ErrSkip:
 				continue
-			case err == Stop || !yield(b, err) || err != nil:
+			case err == ErrStop || !yield(b, err) || err != nil:
 				return
 			}
 		}

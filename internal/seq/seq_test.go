@@ -79,7 +79,7 @@ func TestMapMakesItemsOfItems(t *testing.T) {
 		most := rapid.IntRange(1, 20).Draw(t, "most")
 		failing := rapid.IntRange(0, 20).Draw(t, "fails")
 		made := map[int]error{}
-		for _, of := range []error{seq.Skip, seq.Stop, broken} {
+		for _, of := range []error{seq.ErrSkip, seq.ErrStop, broken} {
 			for _, n := range rapid.SliceOfN(rapid.IntRange(0, 30), 0, 3).Draw(t, of.Error()) {
 				made[n] = of
 			}
@@ -92,7 +92,7 @@ func TestMapMakesItemsOfItems(t *testing.T) {
 			} else if n >= 0 {
 				end = made[n]
 			}
-			if end == broken || end == seq.Stop || len(want) == most || n < 0 {
+			if end == broken || end == seq.ErrStop || len(want) == most || n < 0 {
 				break
 			}
 			if end == nil {

@@ -127,7 +127,7 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 		case err != nil:
 			return Entry{}, err
 		case !e.Lives():
-			return Entry{}, seq.Skip
+			return Entry{}, seq.ErrSkip
 		}
 		return *e, nil
 	})

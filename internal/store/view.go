@@ -218,7 +218,7 @@ func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 		seq.Map(v.kept(max(first, after+1, v.Horizon+1)), func(e Entry) (Entry, error) {
 			last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
 			if err == nil && last != e.Seq {
-				err = seq.Skip
+				err = seq.ErrSkip
 			}
 			return e, err
 		})(yield)

@@ -186,7 +186,7 @@ func Kept(t *txn.Tx, c *Collection, from uint64) iter.Seq2[Entry, error] {
 		rows := t.ScanInPlace(c.Log().Key(keys.TableLog), c.Log().Numbered(keys.TableLog, from))
 		seq.Map(txn.Values[Entry](rows), func(e Entry) (Entry, error) {
 			if e.Seq > c.Head {
-				return e, seq.Stop
+				return e, seq.ErrStop
 			}
 			return e, nil
 		})(yield)

@@ -133,7 +133,7 @@ func CompareLists(t *txn.Tx, id keys.Source, from uint64, once bool, want *agree
 	}
 	return anew.Compare(seq.Map(Stored(t, id, keys.TableChanged, from), func(r kv.Row) (kv.Row, error) {
 		if at, err := positionOf(r); err == nil && !wrong[at.Commit] {
-			return r, seq.Skip
+			return r, seq.ErrSkip
 		}
 		return r, nil
 	}), f)
@@ -180,7 +180,7 @@ func Stored(t *txn.Tx, id keys.Source, table byte, from uint64) iter.Seq2[kv.Row
 			commit, _, ok = keys.OfChanged(r.Key)
 		}
 		if ok && commit < from {
-			return r, seq.Skip
+			return r, seq.ErrSkip
 		}
 		return r, t.Context().Err()
 	})

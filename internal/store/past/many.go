@@ -77,7 +77,7 @@ func (r *Reader) firsts(olds []kv.Row) iter.Seq2[kv.Row, error] {
 	return seq.Map(seq.Of(olds...), func(old kv.Row) (kv.Row, error) {
 		key, commit, ok := r.id.OfBefore(old.Key)
 		if !ok || commit <= r.commit || bytes.Equal(key, last) {
-			return old, seq.Skip
+			return old, seq.ErrSkip
 		}
 		last = key
 		return kv.Row{Key: key, Value: old.Value}, nil

@@ -103,7 +103,7 @@ func merge(now, olds iter.Seq2[kv.Row, error], reverse bool) iter.Seq2[kv.Row, e
 			return *p.A, nil
 		}
 		if row = (kv.Row{Key: p.B.Key, Value: was(p.B.Value)}); row.Value == nil {
-			err = seq.Skip
+			err = seq.ErrSkip
 		}
 		return row, err
 	})

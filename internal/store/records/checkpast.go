@@ -101,7 +101,7 @@ func ComparePast(t *txn.Tx, id keys.Source, from uint64, commits []uint64, once 
 		c := past.Change{Before: pair[0], After: pair[1]}
 		c.Key, c.Commit, _ = id.OfBefore(r.Key)
 		if c.Idle() {
-			return r, seq.Skip
+			return r, seq.ErrSkip
 		}
 		return c.Row(id), list(c.Commit, c.Key)
 	})

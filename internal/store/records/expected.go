@@ -193,7 +193,7 @@ func (e *Expected) RewriteIndexes(t *txn.Tx) error {
 	}
 	return e.rows.write(seq.Map(e.rows.sorter.All(), func(r row) (row, error) {
 		if keys.Table(r.Key) != keys.TableIndex { // which come first
-			return r, seq.Stop
+			return r, seq.ErrStop
 		}
 		return r, nil
 	}), t.Put)

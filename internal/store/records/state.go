@@ -99,7 +99,7 @@ func (s State) PlayedBy(player fragment.Ref) iter.Seq2[*fragment.Association, er
 	return seq.Map(s.tx.Scan(first[:at], nil), func(r row) (*fragment.Association, error) {
 		part := fragment.Part(r.Key[at])
 		if part == fragment.AsType { // the last ones
-			return nil, seq.Stop
+			return nil, seq.ErrStop
 		}
 		return s.association(r, part)
 	})
@@ -114,7 +114,7 @@ func (s State) associations(decode decoding) iter.Seq2[*fragment.Association, er
 	prefix := s.id.Key(keys.TableAssociation)
 	return seq.Map(s.tx.ScanInPlace(prefix, nil), func(r row) (*fragment.Association, error) {
 		if !isLeast(r, prefix) { // it comes with the least of its players
-			return nil, seq.Skip
+			return nil, seq.ErrSkip
 		}
 		record, err := s.stored(r, fragment.AsPlayer)
 		if err != nil {
