@@ -124,9 +124,12 @@ func head(w http.ResponseWriter) {
 
 func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
 	made.Style, made.Switch = p.styleURL(), layout.Switch(r)
-	root := p.root(r)
+	root, in := p.root(r), layout.LanguageOf(r)
+	if root == "" && !layout.Keeps(r) {
+		return templates()[name].Execute(w, in, made)
+	}
 	var b bytes.Buffer
-	if err := templates()[name].Execute(&b, layout.LanguageOf(r), made); err != nil {
+	if err := templates()[name].Execute(&b, in, made); err != nil {
 		return err
 	}
 	own := layout.Keep(r, b.Bytes(), string(p.URLs))
