@@ -682,7 +682,7 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	if h.Scope, err = d.links(scope); err != nil {
 		return h, err
 	}
-	types, err := d.typesOf(t.TopicSI(), someOf+1)
+	types, err := words.TypesOf(d.v.State(), t.TopicSI(), someOf+1)
 	if err == nil {
 		h.Types, err = d.links(types[:min(len(types), someOf)])
 	}
@@ -690,20 +690,6 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 		h.Types = append(h.Types, link{Title: nodes.More})
 	}
 	return h, err
-}
-
-// typesOf returns as many types of a topic as are asked for at most.
-func (d *describer) typesOf(ref fragment.Ref, most int) (types []fragment.Ref, err error) {
-	for a, err := range d.v.Source().AssociationsOf(ref, fragment.AsInstance) {
-		if err != nil {
-			return nil, err
-		}
-		class, _, _ := a.TypeInstance()
-		if types = append(types, class); len(types) == most {
-			break
-		}
-	}
-	return types, nil
 }
 
 // plainTypes are the types of names that a page does not name beside what a name is among others.
@@ -817,7 +803,7 @@ func (d *describer) result(found *words.Hit, _ words.Query) (result Result, err 
 	if m.Language = shown.Lang; text.Kind == words.Name {
 		m.Label = text.Label().String()
 	}
-	types, failed := d.typesOf(t.TopicSI(), someOf)
+	types, failed := words.TypesOf(d.v.State(), t.TopicSI(), someOf)
 	result.Types = named(types)
 	return result, errors.Join(err, failed)
 }

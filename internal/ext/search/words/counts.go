@@ -41,7 +41,7 @@ func Count(s records.State, q Query, found *Found) (*Counts, error) {
 }
 
 func (c *Counts) add(s records.State, q Query, h *Hit) error {
-	types, err := typesOf(s, h.Topic.TopicSI())
+	types, err := TypesOf(s, h.Topic.TopicSI(), mostTypes)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package words
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -83,7 +82,10 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 		}
 	}
 	clear(l.seen)
-	if err := cmp.Or(current(l.Tx()), l.expectSingles(q)); err != nil {
+	if err := current(l.Tx()); err != nil {
+		return nil, err
+	}
+	if err := l.expectSingles(q); err != nil {
 		return nil, err
 	}
 	found := &Found{}
@@ -390,20 +392,21 @@ func (l *looking) isOf(topic, typ fragment.Ref) (bool, error) {
 	if typ == "" {
 		return true, nil
 	}
-	types, err := typesOf(l.State, topic)
+	types, err := TypesOf(l.State, topic, mostTypes)
 	return slices.Contains(types, typ), err
 }
 
 // mostTypes is how many types of a topic are looked at.
 const mostTypes = 200
 
-func typesOf(s records.State, topic fragment.Ref) (types []fragment.Ref, err error) {
-	for a, err := range s.AssociationsOf(topic, fragment.AsInstance) {
+// TypesOf returns the types of a topic, so many at most.
+func TypesOf(in fragment.Lookup, topic fragment.Ref, most int) (types []fragment.Ref, err error) {
+	for a, err := range in.AssociationsOf(topic, fragment.AsInstance) {
 		if err != nil {
 			return nil, err
 		}
 		class, _, _ := a.TypeInstance()
-		if types = append(types, class); len(types) == mostTypes {
+		if types = append(types, class); len(types) == most {
 			break
 		}
 	}
@@ -412,19 +415,32 @@ func typesOf(s records.State, topic fragment.Ref) (types []fragment.Ref, err err
 
 // findNotations finds what has a notation that is what is looked for, or begins with it.
 func (l *looking) findNotations(q Query, at position, limit int) (*Found, error) {
-	found := &Found{}
 	if q.code == "" {
-		return found, nil
+		return &Found{}, nil
 	}
 	notations := segment{ofCode, q.longer()}
-	entries := func(yield func(position, error) bool) {
-		for entry, err := range entriesWith(l.Tx(), l.ID(), notations.prefix(q.code), at.after) {
-			if !yield(position{kind: byNotation, after: bytes.Clone(entry)}, err) {
+	return l.findAmong(q, entriesWith(l.Tx(), l.ID(), notations.prefix(q.code), at.after), at, limit,
+		func(t *fragment.Topic, notation string) (Match, bool, error) {
+			m, code, ok := q.byNotation(t)
+			l.seen[t.TopicSI()] = fragment.Ref(code)
+			return m, ok && code == notation, nil
+		})
+}
+
+// findAmong finds topics by entries of the index, those behind a position. match says how a topic fits, and whether the
+// entry with a word is the one that finds it.
+func (l *looking) findAmong(q Query, entries iter.Seq2[[]byte, error], at position, limit int,
+	match func(t *fragment.Topic, word string) (Match, bool, error)) (*Found, error) {
+	found := &Found{}
+	kind := at.kind
+	positions := func(yield func(position, error) bool) {
+		for entry, err := range entries {
+			if !yield(position{kind: kind, after: bytes.Clone(entry)}, err) {
 				return
 			}
 		}
 	}
-	for now, err := range l.expectedEntries(q, entries) {
+	for now, err := range l.expectedEntries(q, positions) {
 		if err != nil {
 			return nil, err
 		}
@@ -434,7 +450,8 @@ func (l *looking) findNotations(q Query, at position, limit int) (*Found, error)
 		}
 		at = now
 		entry, ref, _ := split(now.after)
-		if first, looked := l.seen[fragment.Ref(ref)]; looked && string(first) != string(entry[1:]) {
+		word := string(entry[1:])
+		if first, looked := l.seen[fragment.Ref(ref)]; looked && string(first) != word {
 			continue
 		}
 		t, err := l.look(fragment.Ref(ref))
@@ -444,11 +461,11 @@ func (l *looking) findNotations(q Query, at position, limit int) (*Found, error)
 		if t == nil {
 			continue
 		}
-		m, code, ok := q.byNotation(t)
-		if l.seen[t.TopicSI()] = fragment.Ref(code); !ok || code != string(entry[1:]) {
-			continue
+		m, ok, err := match(t, word)
+		if ok && err == nil {
+			err = l.take(found, t, q, m, at)
 		}
-		if err := l.take(found, t, q, m, at); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -117,7 +117,6 @@ const mostEntries = 200_000
 
 // findTexts finds what has the words in definitions and notes, or in these and in names, and not in names alone.
 func (l *looking) findTexts(q Query, at position, limit int) (*Found, error) {
-	found := &Found{}
 	var wanted []hash
 	for _, w := range q.Words {
 		if isHashed(w) {
@@ -125,7 +124,7 @@ func (l *looking) findTexts(q Query, at position, limit int) (*Found, error) {
 		}
 	}
 	if len(wanted) == 0 {
-		return found, nil
+		return &Found{}, nil
 	}
 	passed := 0
 	fits := func(word []byte) bool {
@@ -134,43 +133,15 @@ func (l *looking) findTexts(q Query, at position, limit int) (*Found, error) {
 		}
 		return l.looked >= l.most || haveAll(word, wanted)
 	}
-	fitting := func(yield func(position, error) bool) {
-		for entry, err := range entriesThat(l.Tx(), l.ID(), []byte{byte(ofTexts)}, at.after, fits) {
-			if !yield(position{kind: byText, after: bytes.Clone(entry)}, err) {
-				return
+	return l.findAmong(q, entriesThat(l.Tx(), l.ID(), []byte{byte(ofTexts)}, at.after, fits), at, limit,
+		func(t *fragment.Topic, _ string) (Match, bool, error) {
+			m, ok := q.Match(t)
+			if !ok || m.tier < ofText {
+				return m, false, nil
 			}
-		}
-	}
-	for now, err := range l.expectedEntries(q, fitting) {
-		if err != nil {
-			return nil, err
-		}
-		if len(found.Hits) == limit || l.over() {
-			found.Next, found.Ended = at.String(), l.ended
-			return found, nil
-		}
-		at = now
-		t, err := l.look(topicOf(now.after))
-		if err != nil {
-			return nil, err
-		}
-		if t == nil {
-			continue
-		}
-		m, ok := q.Match(t)
-		if !ok || m.tier < ofText {
-			continue
-		}
-		if labelled, err := l.betterLabel(q, t.TopicSI(), "", m); err != nil {
-			return nil, err
-		} else if labelled {
-			continue
-		}
-		if err := l.take(found, t, q, m, at); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+			labelled, err := l.betterLabel(q, t.TopicSI(), "", m)
+			return m, !labelled, err
+		})
 }
 
 // look reads the record of a topic; nil: it is not there.
