@@ -50,23 +50,18 @@ func (d *describer) above(of *topic, self fragment.Ref) (path []link, err error)
 	return path, nil
 }
 
-// broaderAs are the roles of the broader concept, by the types of associations.
-var broaderAs = map[fragment.Ref]fragment.Ref{
-	skos + "broader": fragment.RDFObject, skos + "narrower": fragment.RDFSubject,
-}
+// stated is the hierarchy of concepts by its identifiers: it needs no look at the map.
+var stated = relation{types: broaderAndNarrower(fragment.RDFSubject, fragment.RDFObject), skos: true}
 
-// broader returns the concepts that are stated to be broader than one (SKOS reference, S25).
+// broader returns the concepts that are stated to be broader than one.
 func (d *describer) broader(self fragment.Ref) (all []fragment.Ref, err error) {
 	n := 0
 	for a, err := range d.v.State().AssociationsOf(self, fragment.AsPlayer) {
 		if n++; err != nil || n > mostOfOne {
 			return all, err
 		}
-		role := broaderAs[a.Type]
-		for _, r := range a.Roles {
-			if role != "" && r.Type == role && r.Player != self && !slices.Contains(all, r.Player) {
-				all = append(all, r.Player)
-			}
+		if above, below, ok := stated.pair(a); ok && below == self && !slices.Contains(all, above) {
+			all = append(all, above)
 		}
 	}
 	return all, nil

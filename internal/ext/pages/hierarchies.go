@@ -86,6 +86,12 @@ const (
 	skos = texts.SKOS
 )
 
+// broaderAndNarrower are the types of associations that put a concept above another, with the types of their roles.
+func broaderAndNarrower(subject, object fragment.Ref) []pairing {
+	subjects, objects := map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}
+	return []pairing{{skos + "broader", objects, subjects}, {skos + "narrower", subjects, objects}}
+}
+
 // orderings returns the kinds of hierarchies that a map has, in no order. Of each class it looks at [most] instances.
 func (d *describer) orderings() (all []relation, err error) {
 	if err := d.v.State().ExpectNames(append([]fragment.Ref{hierarchical, superordinate, subordinate, skos + "broader",
@@ -120,8 +126,7 @@ func (d *describer) orderings() (all []relation, err error) {
 	delete(marked, types) // which have a page of their own
 	concepts := relation{tops: map[fragment.Ref]fragment.Ref{}, skos: true}
 	subject, object := ref(fragment.RDFSubject), ref(fragment.RDFObject)
-	subjects, objects := map[fragment.Ref]bool{subject: true}, map[fragment.Ref]bool{object: true}
-	for _, p := range []pairing{{skos + "broader", objects, subjects}, {skos + "narrower", subjects, objects}} {
+	for _, p := range broaderAndNarrower(subject, object) {
 		if p.typ = ref(p.typ); p.typ == "" {
 			continue
 		}

@@ -74,61 +74,60 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scheme{link: l}
-	said := map[fragment.Ref]*fact{}
-	of := func(property fragment.Ref) *fact {
-		if !slices.Contains(facts, property) {
-			return nil
-		}
-		if said[property] == nil {
-			said[property] = &fact{}
-		}
-		return said[property]
-	}
 	t, err := d.v.Source().Topic(ref)
 	if err != nil {
 		return nil, err
 	}
-	if t != nil {
-		if i := d.lead(t); i >= 0 {
-			s.Lead = new(valueOf(t.Occurrences[i].Value, t.Occurrences[i].Scope))
-		}
+	if t == nil {
+		t = &fragment.Topic{}
+	}
+	s := &scheme{link: l}
+	if i := d.lead(t); i >= 0 {
+		s.Lead = new(valueOf(t.Occurrences[i].Value, t.Occurrences[i].Scope))
+	}
+	objects, err := d.objectsOf(ref, facts)
+	if err != nil {
+		return nil, err
+	}
+	for _, property := range facts {
+		f := fact{Links: objects[property]}
 		for _, o := range t.Occurrences {
-			if f := of(o.Type); f != nil && len(f.Values) < mostValuesOfFact {
+			if o.Type == property && len(f.Values) < mostValuesOfFact {
 				f.Values = append(f.Values, valueOf(o.Value, o.Scope))
 			}
 		}
-	}
-	n := 0
-	for a, err := range d.expected(d.v.State().AssociationsOf(ref, fragment.AsPlayer)) {
-		if err != nil {
-			return nil, err
-		}
-		if n++; n > mostOfScheme {
-			break
-		}
-		f := of(a.Type)
-		for i := 0; f != nil && i < len(a.Roles) && len(f.Links) < mostValuesOfFact; i++ {
-			if a.Roles[i].Type != fragment.RDFObject || a.Roles[i].Player == ref {
-				continue
-			}
-			l, err := d.link(a.Roles[i].Player)
-			if err != nil {
-				return nil, err
-			}
-			f.Links = append(f.Links, l)
-		}
-	}
-	for _, property := range facts {
-		f := said[property]
-		if f == nil {
+		if len(f.Values)+len(f.Links) == 0 {
 			continue
 		}
 		if f.Type, err = d.link(property); err != nil {
 			return nil, err
 		}
 		slices.SortFunc(f.Links, d.order)
-		s.Facts = append(s.Facts, *f)
+		s.Facts = append(s.Facts, f)
 	}
 	return s, nil
+}
+
+// objectsOf returns the topics to which some properties lead from a topic, by their properties.
+func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map[fragment.Ref][]link, error) {
+	all, n := map[fragment.Ref][]link{}, 0
+	for a, err := range d.expected(d.v.State().AssociationsOf(self, fragment.AsPlayer)) {
+		if n++; err != nil || n > mostOfScheme {
+			return all, err
+		}
+		if !slices.Contains(properties, a.Type) {
+			continue
+		}
+		for _, r := range a.Roles {
+			if r.Type != fragment.RDFObject || r.Player == self || len(all[a.Type]) == mostValuesOfFact {
+				continue
+			}
+			l, err := d.link(r.Player)
+			if err != nil {
+				return nil, err
+			}
+			all[a.Type] = append(all[a.Type], l)
+		}
+	}
+	return all, nil
 }
