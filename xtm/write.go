@@ -47,9 +47,11 @@ func Check(tm *tmdm.TopicMap) error {
 				_, err = d.Next()
 			}
 		}
-		var refused *SyntaxError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*SyntaxError](err); ok {
 			return &EncodeError{tmdm.Describe(c), "readers refuse it: " + refused.Reason}
+		}
+		if err != nil && err != io.EOF {
+			return err
 		}
 		doc.Reset()
 		x.enc.Reset(&doc, V21, "")
@@ -125,12 +127,18 @@ func self(t *tmdm.Topic) Ref {
 
 // write writes the elements, and calls done behind each.
 func (x *exporter) write(done func(tmdm.Construct) error) error {
+	written := func(c tmdm.Construct, err error) error {
+		if err == nil {
+			err = done(c)
+		}
+		return err
+	}
 	m := &Map{ItemIdentifiers: x.statementIDs(x.tm), Reifier: x.ref(x.tm.Reifier())}
-	if err := cmp.Or(x.enc.Map(m), done(x.tm)); err != nil {
+	if err := written(x.tm, x.enc.Map(m)); err != nil {
 		return err
 	}
 	for t := range x.tm.Topics() {
-		if err := cmp.Or(x.enc.Topic(x.topic(t)), done(t)); err != nil {
+		if err := written(t, x.enc.Topic(x.topic(t))); err != nil {
 			return err
 		}
 	}
@@ -138,7 +146,7 @@ func (x *exporter) write(done func(tmdm.Construct) error) error {
 		if x.isTypeOnly(a) {
 			continue
 		}
-		if err := cmp.Or(x.enc.Association(x.association(a)), done(a)); err != nil {
+		if err := written(a, x.enc.Association(x.association(a))); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,7 +158,10 @@ func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 		}
 		topic := tm.TopicBySubjectIdentifier(si)
 		mentioned = others(tm, topic)
-		if err := cmp.Or(f(tm, topic), xtm.Check(tm)); err != nil {
+		if err := f(tm, topic); err != nil {
+			return nil, err
+		}
+		if err := xtm.Check(tm); err != nil {
 			return nil, err
 		}
 		if bare(topic) {
