@@ -28,13 +28,16 @@ type Limits struct {
 	Memory int64
 }
 
+// DefaultLocator is the default of [Limits.Locator].
+const DefaultLocator = 8 << 10
+
 func (l Limits) withDefaults() Limits {
 	l.Depth = cmp.Or(l.Depth, 200)
 	l.Attributes = cmp.Or(l.Attributes, 256)
 	l.Name = cmp.Or(l.Name, 4<<10)
 	l.Token = cmp.Or(l.Token, 16<<20)
 	l.Expansion = cmp.Or(l.Expansion, 8<<20)
-	l.Locator = cmp.Or(l.Locator, 8<<10)
+	l.Locator = cmp.Or(l.Locator, DefaultLocator)
 	l.Growth = cmp.Or(l.Growth, 8<<20)
 	l.Documents = cmp.Or(l.Documents, 1000)
 	l.Themes = cmp.Or(l.Themes, 200)

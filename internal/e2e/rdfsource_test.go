@@ -187,7 +187,6 @@ func TestServersOfRDFAreFollowed(t *testing.T) {
 	}
 }
 
-// A fragment that cannot be read is in quarantine, and the others go on.
 // RDF compares IRIs character by character: two that have the same normal form are two resources, in feeds too.
 func TestResourcesWithTheSameNormalFormAreTwo(t *testing.T) {
 	for _, snapshots := range []bool{true, false} {
@@ -212,6 +211,39 @@ func TestResourcesWithTheSameNormalFormAreTwo(t *testing.T) {
 	}
 }
 
+// RDF has characters and lengths that XTM has not. A follower leaves out the statements with them, says so, and what it
+// holds can be written as XTM.
+func TestStatementsThatXTMCannotCarryAreLeftOut(t *testing.T) {
+	for _, snapshots := range []bool{true, false} {
+		t.Run(fmt.Sprint(snapshots), func(t *testing.T) {
+			t.Parallel()
+			s := newRDFSource(t, "text/turtle")
+			s.snapshots = snapshots
+			long := strings.Repeat("x", 9<<10)
+			held := func(n int) string { return fmt.Sprintf(":a :n %d ; :knows :b . ", n) }
+			say := func(n int) {
+				s.say("a", held(n)+fmt.Sprintf(`:a :text "%d\u0001" , "\uFFFE"^^:control ; :see <urn:x:%s> ; <urn:p:%[2]s> 1 . `, n, long))
+				s.say("b", `:b :text "\u0008" . `)
+			}
+			say(1)
+			c := followingRDF(t, s)
+			for n := 1; n < 4; n++ {
+				var said []string
+				c.Report = func(line string) { said = append(said, line) }
+				round, err := c.Sync(t.Context(), "voc")
+				require.NoError(t, err)
+				require.Zero(t, round.Quarantined)
+				requireGraph(t, c, "voc", graphOf(t, []byte(prefixes+held(n))))
+				require.Contains(t, strings.Join(said, "\n"), "XTM cannot carry")
+				_, err = c.merged.Export(t.Context(), &bytes.Buffer{}, notation("xtm2.1"), false, "voc")
+				require.NoError(t, err)
+				say(n + 1)
+			}
+		})
+	}
+}
+
+// A fragment that cannot be read is in quarantine, and the others go on.
 func TestFragmentsInRDFThatAreNone(t *testing.T) {
 	s := newRDFSource(t, "text/turtle")
 	s.say("old", `:old :n 1 . `) // where the round before ended is in the feed

@@ -49,6 +49,11 @@ var (
 		Read:   "it is read as the double next to it",
 		Advice: `Write it as a text with a type: {"@value": "…", "@type": "` + XSD + `decimal"}`, Loses: true,
 	})
+	UncarriedTexts = xtm.NewRule("uncarried-texts", xtm.RuleText{
+		Broken: "a statement has a text or an IRI that XTM cannot carry",
+		Read:   "it is left out",
+		Advice: "Remove the control characters, or shorten the IRI", Loses: true,
+	})
 	FreeValues = xtm.NewRule("free-values", xtm.RuleText{
 		Broken: "a value belongs to no property of a node",
 		Read:   "it is left out",

@@ -9,6 +9,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/xml/write"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -16,11 +18,7 @@ import (
 // fragmentsOf returns what a document says of some resources: a fragment for each, with the associations that are its
 // statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
 // own documents.
-func fragmentsOf(tm *tmdm.TopicMap, o xtm.Options, resources []string) (said []*fragment.Fragment, err error) {
-	m, err := mapOf(tm, o)
-	if err != nil {
-		return nil, err
-	}
+func fragmentsOf(m *fragment.Map, resources []string) (said []*fragment.Fragment, err error) {
 	seen, mentioned := map[fragment.Ref]bool{}, mentions(m)
 	var queue []fragment.Ref
 	for _, resource := range resources {
@@ -48,8 +46,32 @@ func fragmentsOf(tm *tmdm.TopicMap, o xtm.Options, resources []string) (said []*
 	return said, nil
 }
 
-func mapOf(tm *tmdm.TopicMap, o xtm.Options) (*fragment.Map, error) {
-	m, err := fragment.NewMap(tm, string(o.Base))
+// carried passes on the statements that XTM can carry. The others are left out, and counted.
+func carried(o *xtm.Options, add func(rdf.Quad) error) func(rdf.Quad) error {
+	return func(q rdf.Quad) error {
+		for _, t := range []rdf.Term{q.Subject, q.Predicate, q.Object} {
+			err := write.Check(t.Value)
+			if err == nil && t.Kind == rdf.IRI && len(t.Value) > xtm.DefaultLocator {
+				err = fmt.Errorf("an IRI has more than %d bytes", xtm.DefaultLocator)
+			}
+			if err == nil {
+				continue
+			}
+			if o.Tolerated != nil {
+				o.Tolerated(&xtm.SyntaxError{URI: o.URI, Line: 1, Column: 1, Rule: rdf.UncarriedTexts,
+					Of: fmt.Sprintf("%.80q", q.Predicate.Value), Reason: "of " + q.Subject.Value + ": " + err.Error()})
+			}
+			return nil
+		}
+		return add(q)
+	}
+}
+
+// mapOf returns a map that was read, if it can be written as XTM.
+func mapOf(tm *tmdm.TopicMap, o xtm.Options) (m *fragment.Map, err error) {
+	if err = xtm.Check(tm); err == nil {
+		m, err = fragment.NewMap(tm, string(o.Base))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.URI, err)
 	}
@@ -134,13 +156,8 @@ func nodes(a *fragment.Association) []fragment.Ref {
 
 // recordsOf returns the records of a snapshot. Topics of which nothing is said, and that others mention, are
 // provisional: they go with what mentions them.
-func recordsOf(tm *tmdm.TopicMap, o xtm.Options) iter.Seq2[fragment.Record, error] {
+func recordsOf(m *fragment.Map) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
-		m, err := mapOf(tm, o)
-		if err != nil {
-			yield(fragment.Record{}, err)
-			return
-		}
 		mentioned, subjects := mentions(m), map[fragment.Ref]bool{}
 		for a := range m.Associations() { // a map in memory has no errors
 			subjects[mapping.Subject(a)] = true

@@ -108,15 +108,24 @@ func readXML(r io.Reader, o xtm.Options, each func(rdf.Quad) error) error {
 
 func (c *choices) notation(f formats.Format, read reader, out output) *formats.Format {
 	f.Cannot, f.Asks = "associations without roles", asks
-	toMap := func(ctx context.Context, r io.Reader, o formats.ReadOptions, options mapping.Options) (*tmdm.TopicMap,
-		error) {
+	toMap := func(ctx context.Context, r io.Reader, o formats.ReadOptions, options mapping.Options,
+		each func(*mapping.Builder) func(rdf.Quad) error) (*tmdm.TopicMap, error) {
 		b := mapping.NewBuilder(o.Base, o.Limits.Memory, options)
 		var m *tmdm.TopicMap
-		err := document(&f, read, r, &o, b.Add, func() (name string, err error) {
+		err := document(&f, read, r, &o, each(b), func() (name string, err error) {
 			m, err = b.Map(ctx)
 			return b.GraphName(), err
 		})
 		return m, err
+	}
+	exchanged := func(ctx context.Context, r io.Reader, o xtm.Options, options mapping.Options) (*fragment.Map, error) {
+		tm, err := toMap(ctx, r, formats.ReadOptions{Options: o}, options, func(b *mapping.Builder) func(rdf.Quad) error {
+			return carried(&o, b.Add)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return mapOf(tm, o)
 	}
 	written := func(w io.Writer, sp string, say func(*mapping.Records) error) error {
 		to := out.stream(w)
@@ -130,7 +139,7 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 		if err != nil {
 			return nil, err
 		}
-		return toMap(ctx, r, o, options)
+		return toMap(ctx, r, o, options, func(b *mapping.Builder) func(rdf.Quad) error { return b.Add })
 	}
 	f.Write = func(w io.Writer, m *tmdm.TopicMap, _ formats.WriteOptions) (xtm.Losses, error) {
 		all, losses := mapping.Graph(m, c.Options)
@@ -149,21 +158,21 @@ func (c *choices) notation(f formats.Format, read reader, out output) *formats.F
 			return written(w, sp, func(to *mapping.Records) error { return to.All(records) })
 		},
 		ReadFragment: func(ctx context.Context, r io.Reader, o xtm.Options, topics []string) ([]*fragment.Fragment, error) {
-			m, err := toMap(ctx, r, formats.ReadOptions{Options: o}, mapping.Options{Fragment: true})
+			m, err := exchanged(ctx, r, o, mapping.Options{Fragment: true})
 			if err != nil {
 				return nil, err
 			}
-			return fragmentsOf(m, o, topics)
+			return fragmentsOf(m, topics)
 		},
 		Apply: apply,
 		ReadSnapshot: func(ctx context.Context, r io.Reader, o xtm.Options) iter.Seq2[fragment.Record, error] {
 			return func(yield func(fragment.Record, error) bool) {
-				m, err := toMap(ctx, r, formats.ReadOptions{Options: o}, mapping.Options{})
+				m, err := exchanged(ctx, r, o, mapping.Options{})
 				if err != nil {
 					yield(fragment.Record{}, err)
 					return
 				}
-				recordsOf(m, o)(yield)
+				recordsOf(m)(yield)
 			}
 		},
 	}
