@@ -68,7 +68,7 @@ func TestSentencesAreShort(t *testing.T) {
 var (
 	// Documents that list things, one after the other. There, and in helps and messages, a colon or a semicolon ends a
 	// sentence too.
-	isForDevelopers = regexp.MustCompile(`^(CHANGELOG|CONTRIBUTING|docs/(architecture|performance|specs|decisions/.*))\.md$`)
+	isForDevelopers = regexp.MustCompile(`^(CHANGELOG|CONTRIBUTING|docs/(architecture|performance|specs|decisions/.*)|bench/figures)\.md$`)
 
 	fullStop = regexp.MustCompile(`[.!?]["”)*_]*(\s+|$)`)
 	clause   = regexp.MustCompile(`[.!?:;]["”)*_]*(\s+|$)`)
