@@ -217,13 +217,21 @@ func TestLinksBetweenDocuments(t *testing.T) {
 	assert.Greater(t, found, 20)
 }
 
-// The Go files that documents name are there. A name may begin at any folder of the path.
+// The Go files, and the tests, that documents name are there. The name of a file may begin at any folder of the path.
 func TestDocumentsNameFilesThatAreThere(t *testing.T) {
 	root := filepath.Join("..", "..")
 	known := map[string]bool{}
+	test := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		for rest, more := filepath.ToSlash(path), strings.HasSuffix(path, ".go"); more; _, rest, more = strings.Cut(rest, "/") {
 			known[rest] = true
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, name := range test.FindAllStringSubmatch(string(text), -1) {
+				known[name[1]] = true
+			}
 		}
 		return err
 	}))
@@ -233,12 +241,12 @@ func TestDocumentsNameFilesThatAreThere(t *testing.T) {
 	for _, path := range documents {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		for _, name := range regexp.MustCompile("`([\\w/.-]+\\.go)`").FindAllStringSubmatch(string(text), -1) {
-			assert.True(t, known[name[1]], "%s names %s", path, name[1])
+		for _, name := range regexp.MustCompile("`(?:([\\w/.-]+\\.go)|(?:\\w+\\.)?((?:Test|Fuzz)\\w+))`").FindAllStringSubmatch(string(text), -1) {
+			assert.True(t, known[name[1]+name[2]], "%s names %s", path, name[0])
 			found++
 		}
 	}
-	assert.Greater(t, found, 100)
+	assert.Greater(t, found, 200)
 }
 
 // anchor returns the name under which a heading can be linked to.
