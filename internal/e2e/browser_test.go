@@ -147,8 +147,20 @@ func browserPages(t *testing.T, s *server.Server) map[string]string {
 		"snapshots": of + "/libraries/snapshots.html", "error": of + "/nope.html",
 		"search": of + "/libraries/search.html?q=new+lib", "nothing-found": of + "/libraries/search.html?q=zzz",
 	}
+	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
+	putTurtle(t, s, "rocks", []byte(rocks))
+	pages["vocabulary"] = of + "/rocks.html"
+	pages["concept"] = of + "/rocks/topics/" + fragment.Key("http://x/basalt") + ".html"
 	return pages
 }
+
+// rocks is a vocabulary, with a concept that is no longer to be used.
+const rocks = `@prefix : <http://x/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+:rock a skos:Concept ; skos:prefLabel "rock"@en ; skos:narrower :igneous . :igneous a skos:Concept ; skos:prefLabel "igneous rock"@en, "Magmatit"@de .
+:basalt a skos:Concept ; skos:broader :igneous ; skos:prefLabel "basalt"@en, "Basalt"@de ; skos:altLabel "trap"@en ; skos:definition "A dark rock."@en .
+:gabbro a skos:Concept ; skos:broader :igneous ; skos:prefLabel "gabbro"@en . :pillow a skos:Concept ; skos:broader :basalt ; skos:prefLabel "pillow lava"@en .
+:norite a skos:Concept ; skos:broader :igneous ; skos:prefLabel "norite"@en ; owl:deprecated true .
+`
 
 // deeper adds pages that others lead to.
 func deeper(b *browser.Browser, pages map[string]string) {
@@ -190,6 +202,18 @@ func pagesOfAllKinds(t *testing.T, b *browser.Browser) {
 		assert.Equal(t, "de", browser.Eval[string](b, "document.documentElement.lang"), name)
 		b.Audit(axe)
 	}
+	b.Visit(pages["concept"])
+	const stands = `(() => { const at = s => document.querySelector(s).getBoundingClientRect(); return [at("main").bottom <= at(".stands").top, at("main").left > at(".stands").left] })()`
+	assert.Equal(t, []bool{false, true}, browser.Eval[[]bool](b, stands), "where it stands is beside the article")
+	b.View(390, false)
+	assert.Equal(t, []bool{true, false}, browser.Eval[[]bool](b, stands), "and below it where there is no room")
+	assert.LessOrEqual(t, browser.Eval[int](b, "document.documentElement.scrollWidth"), 390)
+	b.View(1000, false)
+	assert.Contains(t, b.Text(), "norite (deprecated)")
+	browser.Eval[bool](b, `document.querySelector(".stands .tree summary").click() === undefined`)
+	assert.NotContains(t, b.Text(), "norite (deprecated)", "branches fold")
+	b.Follow("igneous rock")
+	assert.Equal(t, "igneous rock", b.Title())
 	b.Visit(pages["map"])
 	b.Keys("\t\r") // to the content
 	assert.Equal(t, "#content", browser.Eval[string](b, "location.hash"))

@@ -1,68 +1,208 @@
 package pages
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The bounds of a path: how many concepts it has, and how many associations of each are looked at.
+// The bounds of a path: how many topics it has, and how many associations of each are looked at. Of one that is listed
+// fewer are, so that a list does not take long.
 const (
-	longestPath = 20
-	mostOfOne   = 1000
+	longestPath  = 20
+	mostOfOne    = 1000
+	mostOfListed = 100
 )
+
+// is reports whether a topic has one of some types.
+func (of *topic) is(types ...fragment.Ref) bool {
+	return slices.ContainsFunc(of.Types, func(t typed) bool { return slices.Contains(types, t.ref) })
+}
 
 // isConcept reports whether a topic is a concept of SKOS.
-func (of *topic) isConcept() bool {
-	return slices.ContainsFunc(of.Types, func(t typed) bool { return t.ref == skos+"Concept" })
-}
+func (of *topic) isConcept() bool { return of.is(skos + "Concept") }
 
-// above returns the path of broader concepts that leads to a concept, from the top. Of several at a step it takes the
-// first in the reader's order.
-func (d *describer) above(of *topic, self fragment.Ref) (path []link, err error) {
-	if !of.isConcept() {
-		return nil, nil
+// stands finds where a concept or a class stands: the path of what is above it, from the top, and a tree of that path,
+// of what is beside it, and of what is below it. Of several at a step the path takes the first in the reader's order.
+// There is no tree where it stands alone.
+func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
+	if !of.isConcept() && !of.is("http://www.w3.org/2002/07/owl#Class", "http://www.w3.org/2000/01/rdf-schema#Class") {
+		return nil, nil, nil
 	}
+	above, siblings, err := d.beyond(self)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := &typeNode{Here: true, Instances: -1, ref: self}
+	if own.link, err = d.link(self); err != nil {
+		return nil, nil, err
+	}
+	if own.Below, err = d.beside(siblings, self, own.link, nil); err != nil {
+		return nil, nil, err
+	}
+	tree = []*typeNode{own}
 	seen := map[fragment.Ref]bool{self: true}
 	for len(path) < longestPath {
-		broader, err := d.broader(self)
-		if err != nil {
-			return nil, err
-		}
-		broader = slices.DeleteFunc(broader, func(ref fragment.Ref) bool { return seen[ref] })
-		if len(broader) == 0 {
+		above = slices.DeleteFunc(above, func(ref fragment.Ref) bool { return seen[ref] })
+		if len(above) == 0 {
 			break
 		}
-		var first link
-		for i, ref := range broader {
+		first := &typeNode{Instances: -1}
+		for i, ref := range above {
 			l, err := d.link(ref)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			if i == 0 || d.order(l, first) < 0 {
-				first, self = l, ref
+			if i == 0 || d.order(l, first.link) < 0 {
+				first.link, first.ref = l, ref
 			}
 		}
-		seen[self] = true
-		path = append(path, first)
+		seen[first.ref] = true
+		if above, siblings, err = d.beyond(first.ref); err != nil {
+			return nil, nil, err
+		}
+		if first.Below = tree; tree[0] == own {
+			if first.Below, err = d.beside(siblings, first.ref, first.link, own); err != nil {
+				return nil, nil, err
+			}
+		}
+		path, tree = append(path, first.link), []*typeNode{first}
+		if err := d.mark(1, func(int) (fragment.Ref, *link) { return first.ref, &first.link }); err != nil {
+			return nil, nil, err
+		}
 	}
 	slices.Reverse(path)
-	return path, nil
+	if len(path)+len(own.Below) == 0 {
+		tree = nil
+	}
+	return path, tree, nil
 }
 
-// stated is the hierarchy of concepts by its identifiers: it needs no look at the map.
-var stated = relation{types: broaderAndNarrower(fragment.RDFSubject, fragment.RDFObject), skos: true}
+// beside returns what is below a topic, the first [most] in the reader's order, with own among them, whose link leads
+// to the page of the topic, which has the others.
+func (d *describer) beside(refs []fragment.Ref, of fragment.Ref, to link, own *typeNode) (all []*typeNode, err error) {
+	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == of })
+	if err := d.v.State().ExpectNames(refs); err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		node := &typeNode{Instances: -1, ref: ref}
+		if node.link, err = d.link(ref); err != nil {
+			return nil, err
+		}
+		if own != nil && node.link == own.link {
+			node = own
+		}
+		all = append(all, node)
+	}
+	sortTypes(all, d.order)
+	here := slices.Index(all, own)
+	more := len(all) - most
+	if all = all[:min(len(all), most)]; here >= most {
+		all, more = append(all, own), more-1
+	}
+	err = d.mark(len(all), func(i int) (fragment.Ref, *link) { return all[i].ref, &all[i].link })
+	if more > 0 {
+		all = append(all, &typeNode{link: link{Title: d.in.Say(texts.AndMore, d.in.Count(more)), URL: to.URL}, Instances: -1})
+	}
+	return all, err
+}
 
-// broader returns the concepts that are stated to be broader than one.
-func (d *describer) broader(self fragment.Ref) (all []fragment.Ref, err error) {
+// stated is what puts concepts and classes above others by its identifiers: it needs no look at the map.
+var stated = relation{types: append(broaderAndNarrower(fragment.RDFSubject, fragment.RDFObject),
+	pairing{tmdm.PSISupertypeSubtype, map[fragment.Ref]bool{tmdm.PSISupertype: true},
+		map[fragment.Ref]bool{tmdm.PSISubtype: true}}), skos: true}
+
+// beyond returns what is stated to be above a topic, and below it.
+func (d *describer) beyond(self fragment.Ref) (above, below []fragment.Ref, err error) {
 	n := 0
 	for a, err := range d.v.State().AssociationsOf(self, fragment.AsPlayer) {
 		if n++; err != nil || n > mostOfOne {
-			return all, err
+			return above, below, err
 		}
-		if above, below, ok := stated.pair(a); ok && below == self && !slices.Contains(all, above) {
-			all = append(all, above)
+		one, other, ok := stated.pair(a)
+		switch {
+		case !ok:
+		case other == self && !slices.Contains(above, one):
+			above = append(above, one)
+		case one == self && !slices.Contains(below, other):
+			below = append(below, other)
 		}
 	}
-	return all, nil
+	return above, below, nil
+}
+
+// replacing are the properties that lead from what is no longer to be used to what is in its place, and back, with the
+// role of the former.
+var replacing = map[fragment.Ref]fragment.Ref{"http://purl.org/dc/terms/isReplacedBy": fragment.RDFSubject,
+	"http://purl.org/dc/terms/replaces": fragment.RDFObject}
+
+// isDeprecated reports whether a topic says that it is no longer to be used (OWL 2, owl:deprecated).
+func isDeprecated(t *fragment.Topic) bool {
+	return slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool {
+		return o.Type == "http://www.w3.org/2002/07/owl#deprecated" && (o.Value == "true" || o.Value == "1")
+	})
+}
+
+// expectMarked says that topics will be read, and whether others replace any.
+func (d *describer) expectMarked(refs ...fragment.Ref) error {
+	return d.v.State().Expect(slices.AppendSeq(refs, maps.Keys(replacing)), nil)
+}
+
+// replace reports whether any topic of the map replaces another one.
+func (d *describer) replace() (bool, error) {
+	if d.replaces == nil {
+		used := 0
+		for property := range replacing {
+			n, err := d.v.State().Mentions(property)
+			if used += n; err != nil {
+				return false, err
+			}
+		}
+		d.replaces = new(used > 0)
+	}
+	return *d.replaces, nil
+}
+
+// mark marks links of a list to topics that others replace. of returns one of n.
+func (d *describer) mark(n int, of func(i int) (fragment.Ref, *link)) error {
+	if some, err := d.replace(); !some || err != nil {
+		return err
+	}
+	refs := make([]fragment.Ref, n)
+	for i := range refs {
+		refs[i], _ = of(i)
+	}
+	if err := d.expectMarked(refs...); err != nil {
+		return err
+	}
+	for i, ref := range refs {
+		_, l := of(i)
+		n := 0
+		for a, err := range d.v.State().AssociationsOf(ref, fragment.AsPlayer) {
+			if err != nil {
+				return err
+			}
+			what, _ := replaced(a)
+			l.Deprecated = l.Deprecated || what == ref
+			if n++; n == mostOfListed || l.Deprecated {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// replaced returns what another topic replaces, and that one, "" where an association says nothing of the kind.
+func replaced(a *fragment.Association) (what, by fragment.Ref) {
+	as, ok := replacing[a.Type]
+	for i := range a.Roles {
+		if ok && len(a.Roles) == 2 && a.Roles[i].Type == as {
+			what, by = a.Roles[i].Player, a.Roles[1-i].Player
+		}
+	}
+	return what, by
 }

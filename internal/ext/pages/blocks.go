@@ -302,6 +302,13 @@ func (d *describer) blocks(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
+		if what, by := replaced(a); what == self {
+			l, err := d.link(by)
+			if err != nil {
+				return err
+			}
+			of.Deprecated, of.Instead = true, append(of.Instead, l)
+		}
 		subject, object, ok := s.pair(a)
 		if ok {
 			err = s.put(groups, a, self, subject, object)
@@ -343,16 +350,18 @@ func (d *describer) shown(of *topic, group *associations) (err error) {
 			slices.CompareFunc(a.Said, b.Said, func(a, b saying) int { return slices.Compare(a.scope, b.scope) }))
 	})
 	group.Items, group.Pager = pageOf(d, group.list(), group.Type.Title, most, group.Items)
+	var players []*role
 	for i := range group.Items {
 		for j := range group.Items[i].Others {
 			r := &group.Items[i].Others[j]
 			if r.Node, err = d.node(r.ref); err != nil {
 				return err
 			}
+			players = append(players, r)
 		}
 	}
 	of.Associations = append(of.Associations, *group)
-	return nil
+	return d.mark(len(players), func(i int) (fragment.Ref, *link) { return players[i].ref, &players[i].Player })
 }
 
 // otherRole returns the role of the others, if it is the same in all associations and each has one other player.

@@ -209,6 +209,8 @@ func (d *describer) treeOf(r *relation) (*typeTree, error) {
 		if err != nil {
 			return nil, err
 		}
+		what, _ := replaced(a)
+		h.replaced[what] = true
 		refs := []fragment.Ref{r.top(a)}
 		if above, below, ok := r.pair(a); ok {
 			h.put(above, below)

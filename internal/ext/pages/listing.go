@@ -262,7 +262,7 @@ func (d *describer) under(of *listing, in, letter string, chosen func(fragment.R
 		}
 		of.Topics = append(of.Topics, l)
 	}
-	return nil
+	return d.mark(len(refs), func(i int) (fragment.Ref, *link) { return refs[i], &of.Topics[i] })
 }
 
 // inLanguage says how many topics have names in a language.

@@ -68,7 +68,7 @@ func pictureOf(self link, of *topic) *picture {
 	}
 	kinds = append(kinds, nil)
 	for _, instance := range of.Instances {
-		add(len(kinds)-1, neighbour{IsInstance: true}, instance)
+		add(len(kinds)-1, neighbour{IsInstance: true}, instance.link)
 	}
 	if len(known) == 0 || !of.Whole {
 		return nil

@@ -29,7 +29,7 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		}
 		types = append(types, typed{l, d.by[associationKey(a)], class})
 	}
-	var instances []link
+	var instances []typed
 	for a, err := range d.window(of, fragment.AsType, self) {
 		if err != nil {
 			return err
@@ -39,12 +39,18 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		instances = append(instances, l)
+		instances = append(instances, typed{link: l, ref: instance})
 	}
-	slices.SortFunc(types, func(a, b typed) int { return d.order(a.link, b.link) })
-	slices.SortFunc(instances, d.order)
+	inOrder := func(a, b typed) int { return d.order(a.link, b.link) }
+	slices.SortFunc(types, inOrder)
+	slices.SortFunc(instances, inOrder)
 	of.Types, of.Pages[typesList] = pageOf(d, typesList, d.in.Say(texts.MoreTypes), most, types)
 	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most, instances)
+	if err := d.mark(len(of.Instances), func(i int) (fragment.Ref, *link) {
+		return of.Instances[i].ref, &of.Instances[i].link
+	}); err != nil {
+		return err
+	}
 	return d.blocks(of, self)
 }
 

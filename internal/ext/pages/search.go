@@ -123,7 +123,8 @@ type Result struct {
 		Type     string  `json:"type,omitempty"`
 		Scope    []Named `json:"scope,omitempty"`
 	} `json:"match"`
-	Types []Named `json:"types,omitempty"`
+	Types      []Named `json:"types,omitempty"`
+	Deprecated bool    `json:"deprecated,omitempty"` // it is no longer to be used
 }
 
 // Named is a topic that something about a topic names.
@@ -381,7 +382,7 @@ func saidOf[T any](d *describer, hits []words.Hit, q words.Query,
 	for i := range refs {
 		refs[i] = hits[i].Topic.TopicSI()
 	}
-	if err := d.v.State().Expect(refs, nil); err != nil { // their types are shown
+	if err := d.expectMarked(refs...); err != nil { // their types are shown
 		return nil, err
 	}
 	for i := range hits {
@@ -653,6 +654,9 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	if err != nil {
 		return h, err
 	}
+	if err := d.mark(1, func(int) (fragment.Ref, *link) { return t.TopicSI(), &h.link }); err != nil {
+		return h, err
+	}
 	h.Called = q.Marks(h.Title)
 	h.Kind = text.Kind.String()
 	if text.Kind == words.Name {
@@ -793,8 +797,8 @@ func (d *describer) result(found *words.Hit, _ words.Query) (result Result, err 
 		return all
 	}
 	self, failed := d.link(t.TopicSI())
-	err = errors.Join(err, failed)
-	result.TopicSI, result.Title = string(t.TopicSI()), self.Title
+	err = errors.Join(err, failed, d.mark(1, func(int) (fragment.Ref, *link) { return t.TopicSI(), &self }))
+	result.TopicSI, result.Title, result.Deprecated = string(t.TopicSI()), self.Title, self.Deprecated
 	result.URL = d.URLs.Topic(&d.v.Collection, t.TopicSI())
 	shown := valueOf(text.Value, text.Scope)
 	m := &result.Match

@@ -29,12 +29,15 @@ type topic struct {
 	SubjectIdentifiers []identifying
 	SubjectLocators    []identifying
 	Types              []typed
-	Deprecated         bool   // it is no longer to be used (OWL 2, owl:deprecated)
-	Lead               *value // what says what it is; nil: nothing does
-	Names              []name
+	Deprecated         bool        // it is no longer to be used
+	Instead            []link      // what replaces it
+	Stands             []*typeNode // where it stands among others; nil: alone
+	Lead               *value      // what says what it is; nil: nothing does
+	Labels             labelTable
+	Names              []name // the others
 	Occurrences        []occurrences
 	Associations       []associations
-	Instances          []link
+	Instances          []typed
 	Reifies            []reified    // the statements that it is about
 	More               []texts.Text // what there is more of than any page shows
 	Next               []link       // what is behind the first [mostSorted] rows
@@ -73,6 +76,8 @@ type name struct {
 	Scope    []link
 	Variants []variant
 	About    *link // the topic that reifies it (ISO 13250-2 §5.1); so below
+
+	label int // which of [kindsOfLabels] it is, from 1 on; 0: none
 }
 
 // kind is the title of the type, and those of the themes.
@@ -154,7 +159,8 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if at := r.URL.Query().Get("at"); at != "" {
 		return p.topicAt(w, r, v, last, at)
 	}
-	if err := v.State().Expect([]fragment.Ref{last.TopicSI}, nil); err != nil {
+	c, d := &v.Collection, p.describer(v, r)
+	if err := d.expectMarked(last.TopicSI); err != nil {
 		return err
 	}
 	t, err := v.Source().Topic(last.TopicSI)
@@ -164,7 +170,6 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if t != nil && t.TopicSI() != last.TopicSI { // it has another TopicSI now
 		return p.SeeOther(w, r, p.URLs.Topic(&v.Collection, t.TopicSI())+Ending)
 	}
-	c, d := &v.Collection, p.describer(v, r)
 	d.self = p.URLs.Topic(c, last.TopicSI) + Ending
 	if err := d.asked(r); err != nil {
 		return err
@@ -208,8 +213,8 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if of.History, err = d.history(of, last); err != nil {
 			return nil, err
 		}
-		above, err := d.above(of, last.TopicSI)
-		if err != nil {
+		var above []link
+		if above, of.Stands, err = d.stands(of, last.TopicSI); err != nil {
 			return nil, err
 		}
 		return &page{Title: self.Title, Self: self, Path: append(p.Trail(r, c), above...), Of: of}, d.missing()
@@ -246,6 +251,7 @@ type describer struct {
 	self       string // URL of the page of the topic
 	order      order
 	properties *sides // nil: none was met
+	replaces   *bool  // some topics do others; nil: it is not known yet
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
@@ -315,12 +321,19 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 			if err != nil {
 				return err
 			}
-			shown.Type = &l
+			shown.Type, shown.label = &l, slices.Index(kindsOfLabels, typ)+1
 		}
 		if shown.About, err = d.reifier(n.Reifier); err != nil {
 			return err
 		}
-		if shown.Scope, err = d.links(n.Scope); err != nil {
+		themes := n.Scope
+		if shown.label > 0 { // the row says its language
+			themes = slices.DeleteFunc(slices.Clone(themes), func(theme fragment.Ref) bool {
+				l, ok := titles.LanguageOf(theme)
+				return ok && l.String() == shown.Value.Lang
+			})
+		}
+		if shown.Scope, err = d.links(themes); err != nil {
 			return err
 		}
 		for _, variantOf := range atMost(of, texts.MoreVariants, n.Variants) {
@@ -337,9 +350,12 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		names = append(names, shown)
 	}
 	slices.SortStableFunc(names, func(a, b name) int {
-		return cmp.Or(d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
+		return cmp.Or(d.byLanguage(&a, &b), d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	of.Names, of.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
+	names, of.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
+	if of.Labels, of.Names, err = d.labels(names); err != nil {
+		return err
+	}
 	return d.occurrences(of, t)
 }
 
@@ -351,9 +367,7 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 	}
 	var all []ofType
 	lead := d.lead(t)
-	of.Deprecated = slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool {
-		return o.Type == "http://www.w3.org/2002/07/owl#deprecated" && (o.Value == "true" || o.Value == "1")
-	})
+	of.Deprecated = isDeprecated(t)
 	for i, o := range t.Occurrences {
 		if i == lead && d.list == "" {
 			of.Lead = new(value)
@@ -408,19 +422,22 @@ func (d *describer) lead(t *fragment.Topic) int {
 		if kind < 0 || o.Reifier != "" || len(d.by[occurrenceKey(o)]) > 0 || !words.IsText(o.Datatype) {
 			continue
 		}
-		language := slices.IndexFunc(d.languages, func(l string) bool {
-			tag, _, _ := strings.Cut(valueOf("", o.Scope).Lang, "-")
-			primary, _, _ := strings.Cut(l, "-")
-			return tag == primary
-		})
-		if language < 0 {
-			language = len(d.languages)
-		}
-		if r := language*len(leads) + kind; best < 0 || r < rank {
+		if r := d.rank(valueOf("", o.Scope).Lang)*len(leads) + kind; best < 0 || r < rank {
 			best, rank = i, r
 		}
 	}
 	return best
+}
+
+// rank returns the place of a language among those of who reads.
+func (d *describer) rank(tag string) int {
+	tag, _, _ = strings.Cut(tag, "-")
+	for i, l := range d.languages {
+		if primary, _, _ := strings.Cut(l, "-"); tag == primary {
+			return i
+		}
+	}
+	return len(d.languages)
 }
 
 // shownType returns the type of a name that is shown: not the default one.
@@ -471,7 +488,7 @@ func (d *describer) link(ref fragment.Ref) (link, error) {
 		err = d.call(&l, ref, t, &d.names)
 	}
 	if t != nil {
-		l.Notation = notationOf(t)
+		l.Notation, l.Deprecated = notationOf(t), isDeprecated(t)
 	}
 	d.titles[ref] = l
 	return l, err

@@ -25,6 +25,9 @@ type typeNode struct {
 	link
 	Instances int // not counting those of its subtypes; less than 0: they are not counted
 	Below     []*typeNode
+	Here      bool // the page is about it
+
+	ref fragment.Ref
 }
 
 // typeTree is what a map has of types.
@@ -124,11 +127,12 @@ type hierarchy struct {
 	order        []fragment.Ref       // all that were found
 	above, below map[fragment.Ref][]fragment.Ref
 	known        map[[2]fragment.Ref]bool // pairs of them
+	replaced     map[fragment.Ref]bool    // what is no longer to be used
 }
 
 func newHierarchy(v *store.View, by relation) *hierarchy {
 	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{},
-		known: map[[2]fragment.Ref]bool{}}
+		known: map[[2]fragment.Ref]bool{}, replaced: map[fragment.Ref]bool{}}
 }
 
 // put puts a topic above another.
@@ -235,6 +239,7 @@ func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragme
 	if err != nil {
 		return err
 	}
+	l.Deprecated = l.Deprecated || b.replaced[ref]
 	node := &typeNode{link: l, Instances: -1}
 	if b.instances != nil {
 		node.Instances = b.instances[ref]

@@ -40,6 +40,8 @@ type Link struct {
 	Lang  string // the tag of the language of the title; "": it is not known, or that of the page
 
 	Notation string // of a concept (SKOS): where there is one, it counts for the order, and then the title
+
+	Deprecated bool // it is no longer to be used
 }
 
 // As is the parameter by which a link of a page leads a browser to a document itself, and not to its page, and Data its

@@ -68,6 +68,13 @@ func TestQuestionsOfPages(t *testing.T) {
 				<role><type><topicRef href="#note"/></type><topicRef href="#hub%d"/></role><role><type><topicRef href="#class"/></type><subjectIdentifierRef href="http://psi.example.org/t/%d"/></role></association>`, n, i)
 		}
 	}
+	for _, n := range []int{2, 90} { // concepts that have as many beside them
+		for i := range n {
+			fmt.Fprintf(&hubs, `<topic id="c%[1]d-%[2]d"><subjectIdentifier href="http://psi.example.org/c/%[1]d/%[2]d"/><instanceOf><subjectIdentifierRef href="http://www.w3.org/2004/02/skos/core#Concept"/></instanceOf><name><value>C %[2]d</value></name></topic>
+				<association><type><subjectIdentifierRef href="http://www.w3.org/2004/02/skos/core#broader"/></type><role><type><subjectIdentifierRef href="http://www.w3.org/1999/02/22-rdf-syntax-ns#subject"/></type><topicRef href="#c%[1]d-%[2]d"/></role>
+				<role><type><subjectIdentifierRef href="http://www.w3.org/1999/02/22-rdf-syntax-ns#object"/></type><subjectIdentifierRef href="http://psi.example.org/broad/%[1]d"/></role></association>`, n, i)
+		}
+	}
 	hubs.WriteString(`<topic id="class"><subjectIdentifier href="http://psi.example.org/class"/></topic><topic id="note"><subjectIdentifier href="http://psi.example.org/note"/></topic></topicMap>`)
 	m.post(hubs.Bytes())
 	topic := func(si, ending string) string {
@@ -75,7 +82,8 @@ func TestQuestionsOfPages(t *testing.T) {
 	}
 	for path, most := range map[string]int{
 		topic("hub/1", ".html"): 11, topic("hub/90", ".html"): 13, topic("hub/1", ".xtm21"): 10, topic("hub/90", ".xtm21"): 11,
-		"/search.html?q=topic": 36, "/types.html": 8, ".html": 36, // whichever comes first asks one more
+		topic("c/2/0", ".html"): 21, topic("c/90/0", ".html"): 21, topic("broad/90", ".html"): 19,
+		"/search.html?q=topic": 36, "/types.html": 8, ".html": 39, // whichever comes first asks one more
 	} {
 		before := e.Questions.Load()
 		res, err := http.Get(m.http.URL + "/topicmaps/m" + path)
