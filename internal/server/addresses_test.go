@@ -20,7 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "bring the methods and addresses of the server into docs/http.md")
 
-// The table of addresses in docs/http.md has each route once, with its methods and a description, and no others. With -update the methods are corrected, what is no route goes, and what is missing is added,
+// The table of addresses in docs/http.md has each route once, with its methods and a description, and no others. A row
+// may have several. With -update the methods are corrected, what is no route goes, and what is missing is added,
 // to be described by hand.
 func TestDocumentationListsAllAddresses(t *testing.T) {
 	all := ext.All()
@@ -50,11 +51,10 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 	for _, row := range strings.Split(table, "\n")[2:] {
 		cells := strings.Split(row, "|")
 		require.Len(t, cells, 5, row)
-		at := strings.Trim(strings.TrimSpace(cells[2]), "`")
-		assert.NotContains(t, listed, at, "listed twice")
-		listed[at] = strings.Split(strings.TrimSpace(cells[1]), ", ")
-		if !strings.HasSuffix(at, "/dry-run") {
-			assert.NotEmpty(t, strings.TrimSpace(cells[3]), "%s: say what it is", at)
+		assert.NotEmpty(t, strings.TrimSpace(cells[3]), "%s: say what it is", cells[2])
+		for _, at := range addressesIn(cells[2]) {
+			assert.NotContains(t, listed, at, "listed twice")
+			listed[at] = strings.Split(strings.TrimSpace(cells[1]), ", ")
 		}
 	}
 	for at, of := range methods {
@@ -73,23 +73,30 @@ func withRoutes(t *testing.T, page []byte, methods map[string][]string) []byte {
 	require.True(t, found)
 	missing := maps.Clone(methods)
 	var rows []string
-	row := func(at, says string) string {
-		of := slices.SortedFunc(slices.Values(methods[at]), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
-		return "| " + strings.Join(of, ", ") + " | `" + at + "` |" + says
+	row := func(at []string, says string) string {
+		of := slices.SortedFunc(slices.Values(methods[at[0]]), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		return "| " + strings.Join(of, ", ") + " | `" + strings.Join(at, "` `") + "` |" + says
 	}
 	for _, old := range strings.Split(table, "\n") {
 		cells := strings.SplitN(old, "|", 4)
 		require.Len(t, cells, 4, old)
-		at := strings.Trim(strings.TrimSpace(cells[2]), "`")
-		if methods[at] != nil {
+		at := slices.DeleteFunc(addressesIn(cells[2]), func(at string) bool { return methods[at] == nil })
+		if len(at) > 0 {
 			rows = append(rows, row(at, cells[3]))
 		}
-		delete(missing, at)
+		for _, listed := range at {
+			delete(missing, listed)
+		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(missing)) {
-		rows = append(rows, row(at, "  |"))
+		rows = append(rows, row([]string{at}, "  |"))
 	}
 	return []byte(head + "\n| --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n\n" + tail)
+}
+
+// addressesIn returns the addresses of a cell.
+func addressesIn(cell string) []string {
+	return strings.Split(strings.Trim(strings.TrimSpace(cell), "`"), "` `")
 }
 
 // order is that of methods in a row.
