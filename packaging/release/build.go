@@ -118,7 +118,7 @@ func (r *release) files(ctx context.Context, t target, dir string) (all []file, 
 func (r *release) documents(ctx context.Context) (all []file, err error) {
 	listed, err := r.output(ctx, "git", "ls-files", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
 		"SECURITY.md", "docs", "testdata/digest",
-		"testdata/xtm/egov.xtm", "testdata/xtm/libraries.xtm")
+		"testdata/skos/habitats.ttl", "testdata/xtm/egov.xtm", "testdata/xtm/libraries.xtm")
 	if err != nil {
 		return nil, err
 	}

@@ -257,7 +257,7 @@ func TestArchivesHaveWhatDocumentsNeed(t *testing.T) {
 		}
 		text, err := os.ReadFile(f.from)
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)|(testdata/xtm/\w+\.xtm)`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)|(testdata/\w+/\w+\.(?:xtm|ttl))`).FindAllStringSubmatch(string(text), -1) {
 			name := m[2]
 			if name == "" {
 				name = filepath.ToSlash(filepath.Join(filepath.Dir(f.name), m[1]))
