@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -29,7 +30,7 @@ func (of *topic) isConcept() bool { return of.is(skos + "Concept") }
 // of what is beside it, and of what is below it. Of several at a step the path takes the first in the reader's order.
 // There is no tree where it stands alone.
 func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
-	if !of.isConcept() && !of.is("http://www.w3.org/2002/07/owl#Class", "http://www.w3.org/2000/01/rdf-schema#Class") {
+	if !of.isConcept() && !of.is(classes...) {
 		return nil, nil, nil
 	}
 	above, siblings, err := d.beyond(self)
@@ -125,7 +126,7 @@ func (d *describer) beyond(self fragment.Ref) (above, below []fragment.Ref, err 
 		}
 		one, other, ok := stated.pair(a)
 		switch {
-		case !ok:
+		case !ok || words.IsOpaque(string(one)) || words.IsOpaque(string(other)):
 		case other == self && !slices.Contains(above, one):
 			above = append(above, one)
 		case one == self && !slices.Contains(below, other):

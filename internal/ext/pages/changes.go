@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -106,33 +107,51 @@ func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
 	return all
 }
 
-// changes returns the last n changes behind one sequence and up to another, the newest first.
-func (p *Pages) changes(r *http.Request, v *store.View, behind, upTo uint64, n int) ([]change, error) {
-	var all []change
+// kindsAsked are the values of ?kind= by which changes are narrowed, in the order of their links.
+var kindsAsked = []texts.Text{texts.Added, texts.Changed, texts.Deleted}
+
+// mostLooked is how many entries a page looks at for those of a kind.
+const mostLooked = 5_000
+
+// changes returns the last changes of a kind, "" for all, behind one sequence and up to another, the newest first. What
+// is up to left has not been looked at.
+func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind, upTo uint64) (all []change,
+	left uint64, err error) {
 	languages, in := otherLanguages(r, &v.Collection), layout.LanguageOf(r)
-	if upTo > uint64(n) {
-		behind = max(behind, upTo-uint64(n))
+	for looked := 0; upTo > behind && len(all) < most && looked < mostLooked; looked += most {
+		from := max(behind, upTo-min(upTo, most))
+		var some []store.Entry
+		for e, err := range v.Entries(from + 1) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if e.Seq > upTo {
+				break
+			}
+			is := kinds[history.KindOf(&e)]
+			if kind == "" || is == kind || is == texts.Moved && kind == texts.Changed {
+				some = append(some, e)
+			}
+		}
+		for upTo = from; len(some) > 0; some = some[:len(some)-1] {
+			e := &some[len(some)-1]
+			if len(all) == most {
+				upTo = e.Seq
+				break
+			}
+			made, err := p.changeOf(in, v, e, languages...)
+			if err != nil {
+				return nil, 0, err
+			}
+			all = append(all, made)
+		}
 	}
-	for e, err := range v.Entries(behind + 1) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Seq > upTo {
-			break
-		}
-		made, err := p.changeOf(in, v, &e, languages...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, made)
-	}
-	slices.Reverse(all)
-	return all, nil
+	return all, upTo, nil
 }
 
 // Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
 // those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead
-// here with both.
+// here with both. ?kind= is one of [kindsAsked].
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	before, err := web.Number(r, "before", v.Head+1)
 	if err != nil {
@@ -141,6 +160,10 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 	asked, err := position.Parse(r.URL.RawQuery)
 	if err != nil {
 		return err
+	}
+	kind := texts.Text(r.URL.Query().Get("kind"))
+	if kind != "" && !slices.Contains(kindsAsked, kind) {
+		return web.Problemf(http.StatusBadRequest, "?kind=%s is no kind of changes: give added, changed or deleted", kind)
 	}
 	upTo, behind := min(v.Head, before-1), v.Horizon
 	var from *time.Time
@@ -155,21 +178,30 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "changes", func() (*page, error) {
-		all, err := p.changes(r, v, behind, upTo, most)
+		all, left, err := p.changes(r, v, kind, behind, upTo)
 		older := ""
-		if upTo > behind+most {
-			q := r.URL.Query()
-			q.Set("before", strconv.FormatUint(upTo-most+1, 10))
-			older = "?" + q.Encode()
+		if left > behind {
+			older = "?" + with(r, "before", strconv.FormatUint(left+1, 10))
+		}
+		var narrowed []choice
+		for _, k := range append([]texts.Text{""}, kindsAsked...) {
+			to := path.Base(r.URL.Path)
+			if q := with(r, "kind", string(k), "before", ""); q != "" {
+				to = "?" + q
+			}
+			narrowed = append(narrowed, choice{Say(r, cmp.Or(k, texts.AllKinds)), to, k == kind})
 		}
 		return &page{Title: Say(r, texts.Changes), Path: p.Trail(r, c), Of: struct {
 			Changes []change
+			Kinds   []choice
+			Kind    texts.Text // "": all
 			Since   *time.Time // nil: they are all
 			Older   string
 			Newest  string // "" on the first page
 			Pruned  bool   // earlier changes are given up
 			Feed    string
-		}{all, from, older, newestOf(r), older == "" && v.Horizon > 0 && behind == v.Horizon, p.URLs.Fragments(c)}}, err
+		}{all, narrowed, kind, from, older, newestOf(r), older == "" && v.Horizon > 0 && behind == v.Horizon,
+			p.URLs.Fragments(c)}}, err
 	})
 }
 
@@ -204,8 +236,12 @@ func (p *Pages) History(w http.ResponseWriter, r *http.Request, v *store.View) e
 
 // newestOf leads from a page of older changes to the first one.
 func newestOf(r *http.Request) string {
-	if r.URL.RawQuery == "" {
+	q := r.URL.Query()
+	if !q.Has("before") && !q.Has("since") && !q.Has("page") {
 		return ""
+	}
+	if kept := with(r, "before", "", "since", "", "page", ""); kept != "" {
+		return "?" + kept
 	}
 	return path.Base(r.URL.Path)
 }

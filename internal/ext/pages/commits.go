@@ -28,44 +28,69 @@ type counted struct {
 // The limits of what the page of a map says of the newest commits.
 const (
 	mostCommits = 10
-	mostCounted = 500 // entries of all of them that are told apart
+	mostCounted = 500 // entries of one that are told apart
 	fewTopics   = 3   // of a commit that are named
 )
 
-// commits returns the newest commits, the newest first, as far as the newest entries tell of them.
+// month has the commits of one.
+type month struct {
+	Title   string
+	Commits []commit
+}
+
+// months returns the newest commits by their months, the newest first.
+func (p *Pages) months(r *http.Request, v *store.View) (all []month, err error) {
+	commits, err := p.commits(r, v)
+	for _, c := range commits {
+		title := layout.LanguageOf(r).Date(texts.AMonthOfAYear, c.Updated)
+		if len(all) == 0 || all[len(all)-1].Title != title {
+			all = append(all, month{Title: title})
+		}
+		last := &all[len(all)-1]
+		last.Commits = append(last.Commits, c)
+	}
+	return all, err
+}
+
+// commits returns the newest commits, the newest first.
 func (p *Pages) commits(r *http.Request, v *store.View) (all []commit, err error) {
-	window := max(v.Horizon, v.Head-min(v.Head, mostCounted))
-	var entries []store.Entry
-	for e, err := range v.Entries(window + 1) {
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
-	}
-	if err := v.SetCommits(entries); err != nil {
-		return nil, err
-	}
-	for end := len(entries); end > 0 && len(all) < mostCommits; {
-		first := end - 1
-		for first > 0 && entries[first-1].Commit == entries[end-1].Commit {
-			first--
-		}
-		before := history.Moment{Seq: window + uint64(first)}
-		if first > 0 {
-			before.Updated = entries[first-1].Updated
-		} else if window == 0 {
-			before.Updated = v.Created
-		} else if before, err = history.BeforeCommit(v, entries[0].Seq); err != nil {
-			if errors.Is(err, store.ErrGone) { // the log is pruned within it
-				err = nil
+	for upTo := v.Head; upTo > v.Horizon && len(all) < mostCommits; {
+		window := max(v.Horizon, upTo-min(upTo, mostCounted))
+		var entries []store.Entry
+		for e, err := range v.Entries(window + 1) {
+			if err != nil {
+				return nil, err
 			}
-			return all, err
+			if e.Seq > upTo {
+				break
+			}
+			entries = append(entries, e)
 		}
-		made, err := p.commit(r, v, before, entries[first:end])
-		if err != nil {
+		if err := v.SetCommits(entries); err != nil {
 			return nil, err
 		}
-		all, end = append(all, made), first
+		for end := len(entries); end > 0 && len(all) < mostCommits; {
+			first := end - 1
+			for first > 0 && entries[first-1].Commit == entries[end-1].Commit {
+				first--
+			}
+			before := history.Moment{Seq: window + uint64(first)}
+			if first > 0 {
+				before.Updated = entries[first-1].Updated
+			} else if window == 0 {
+				before.Updated = v.Created
+			} else if before, err = history.BeforeCommit(v, entries[0].Seq); err != nil {
+				if errors.Is(err, store.ErrGone) { // the log is pruned within it
+					err = nil
+				}
+				return all, err
+			}
+			made, err := p.commit(r, v, before, entries[first:end])
+			if err != nil {
+				return nil, err
+			}
+			all, end, upTo = append(all, made), first, before.Seq
+		}
 	}
 	return all, nil
 }
@@ -78,7 +103,9 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		Look: p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query(),
 		Undo: p.toEdit(r, c, p.URLs.Fragment(c, last)+"/undo")}
 	if n := int(last.Seq - before.Seq); n > len(entries) {
-		made.Counts = []counted{{n, texts.ChangesOf}}
+		if made.Counts = []counted{{n, texts.ChangesOf}}; before.Seq == 0 { // there was nothing that could change
+			made.Counts[0].What = texts.Added
+		}
 		return made, nil
 	}
 	counts, languages, in := map[history.Kind]int{}, otherLanguages(r, c), layout.LanguageOf(r)

@@ -107,18 +107,8 @@ func (d *describer) orderings() (all []relation, err error) {
 		return ref
 	}
 	instances := func(class tmdm.Locator) map[fragment.Ref]bool {
-		found := map[fragment.Ref]bool{}
-		topic := ref(class)
-		if topic == "" || err != nil {
-			return found
-		}
-		for a, failed := range d.v.State().AssociationsOf(topic, fragment.AsType) {
-			if err = cmp.Or(err, failed); failed != nil || len(found) == most {
-				break
-			}
-			_, instance, _ := a.TypeInstance()
-			found[instance] = true
-		}
+		found, failed := d.instances(class, most)
+		err = cmp.Or(err, failed)
 		return found
 	}
 	above, below, types := instances(superordinate), instances(subordinate), ref(tmdm.PSISupertypeSubtype)
@@ -147,6 +137,23 @@ func (d *describer) orderings() (all []relation, err error) {
 		all = append(all, relation{types: []pairing{{typ, above, below}}})
 	}
 	return all, err
+}
+
+// instances returns some instances of the topic with an identifier.
+func (d *describer) instances(class tmdm.Locator, n int) (map[fragment.Ref]bool, error) {
+	found := map[fragment.Ref]bool{}
+	topic, there, err := d.ref(class)
+	if !there || err != nil {
+		return found, err
+	}
+	for a, err := range d.v.State().AssociationsOf(topic, fragment.AsType) {
+		if err != nil || len(found) == n {
+			return found, err
+		}
+		_, instance, _ := a.TypeInstance()
+		found[instance] = true
+	}
+	return found, nil
 }
 
 // hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map:
@@ -223,5 +230,5 @@ func (d *describer) treeOf(r *relation) (*typeTree, error) {
 			}
 		}
 	}
-	return d.treeFrom(h)
+	return d.treeFrom(h, mostLines)
 }

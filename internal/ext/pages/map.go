@@ -27,7 +27,7 @@ type aboutMap struct {
 	Schemes                              []scheme  // what the map says of itself
 	Hierarchies                          []link    // their pages
 	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
-	Commits                              []commit  // the newest first
+	Months                               []month   // with the newest commits
 	Letters                              []choice
 	Languages                            []inLanguage
 	Snapshots                            []snapshot
@@ -68,7 +68,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		}
 		d := p.describer(v, r)
 		var err error
-		if of.Commits, err = p.commits(r, v); err != nil {
+		if of.Months, err = p.months(r, v); err != nil {
 			return nil, err
 		}
 		tags, err := words.Languages(v.State())
@@ -91,7 +91,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			return nil, err
 		}
 		if c.Topics <= showTypesUpTo {
-			if of.Tree, err = d.typeTree(); err != nil {
+			if of.Tree, err = d.typeTree(mostOnMap); err != nil {
 				return nil, err
 			}
 		}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -17,6 +19,7 @@ import (
 const (
 	mostClasses = 500
 	mostLines   = 2000
+	mostOnMap   = 150 // lines on the page of a map: as deep as they fit
 	deepest     = 20
 )
 
@@ -32,20 +35,25 @@ type typeNode struct {
 
 // typeTree is what a map has of types.
 type typeTree struct {
-	Roots []*typeNode
-	More  bool // there are more than the page shows
+	Classes []*typeNode // those of an ontology
+	Roots   []*typeNode // all others
+	More    bool        // there are more than the page shows
 }
+
+// classes are the types of classes (OWL 2 and RDF Schema).
+var classes = []fragment.Ref{"http://www.w3.org/2002/07/owl#Class", "http://www.w3.org/2000/01/rdf-schema#Class"}
 
 // Types answers with the page of the types of a map: the tree of its classes, by their supertypes.
 func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	c := &v.Collection
 	return p.write(w, r, c, "types", func() (*page, error) {
-		tree, err := p.describer(v, r).typeTree()
+		tree, err := p.describer(v, r).typeTree(mostLines)
 		return &page{Title: Say(r, texts.Types), Path: p.Trail(r, c), Of: tree}, err
 	})
 }
 
-func (d *describer) typeTree() (*typeTree, error) {
+// typeTree returns the tree of the types of a map, of so many lines at most.
+func (d *describer) typeTree(lines int) (*typeTree, error) {
 	v := d.v
 	tree := &typeTree{}
 	all, err := largestClasses(v, tree)
@@ -61,21 +69,39 @@ func (d *describer) typeTree() (*typeTree, error) {
 	for _, c := range all {
 		h.instances[c.TopicSI] = c.Instances
 	}
+	of := map[fragment.Ref]bool{}
+	for _, class := range classes {
+		some, err := d.instances(class, mostLines)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(of, some)
+	}
+	for _, ref := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, records.Class{TopicSI: ref})
+	}
 	if err := h.find(all); err != nil {
 		return nil, err
 	}
 	more := tree.More
-	tree, err = d.treeFrom(h)
+	tree, err = d.treeFrom(h, lines)
+	tree.Roots = slices.DeleteFunc(tree.Roots, func(n *typeNode) bool {
+		isClass := of[n.ref] || slices.ContainsFunc(n.Below, func(n *typeNode) bool { return of[n.ref] })
+		if isClass {
+			tree.Classes = append(tree.Classes, n)
+		}
+		return isClass
+	})
 	if err == nil {
 		tree.More = tree.More || more || len(h.order) == mostLines
 	}
 	return tree, err
 }
 
-// treeFrom makes the tree of a hierarchy.
-func (d *describer) treeFrom(h *hierarchy) (*typeTree, error) {
+// treeFrom makes the tree of a hierarchy, as deep as it has so many lines.
+func (d *describer) treeFrom(h *hierarchy, lines int) (*typeTree, error) {
 	tree := &typeTree{}
-	b := treeBuilder{hierarchy: h, d: d, left: mostLines, shown: map[fragment.Ref]bool{}}
+	b := treeBuilder{hierarchy: h, d: d, left: lines, depth: h.depth(lines), shown: map[fragment.Ref]bool{}}
 	if err := h.v.State().ExpectNames(h.order); err != nil {
 		return nil, err
 	}
@@ -96,6 +122,30 @@ func (d *describer) treeFrom(h *hierarchy) (*typeTree, error) {
 	tree.More = b.cut
 	sortTypes(tree.Roots, d.order)
 	return tree, nil
+}
+
+// depth returns how deep a tree of the hierarchy may be, so that it has a number of lines at most.
+func (h *hierarchy) depth(lines int) int {
+	var count func(ref fragment.Ref, deep int) int
+	count = func(ref fragment.Ref, deep int) int {
+		n := 1
+		for i := 0; deep > 1 && i < len(h.below[ref]) && n <= lines; i++ {
+			n += count(h.below[ref][i], deep-1)
+		}
+		return n
+	}
+	for deep := 2; deep <= deepest; deep++ {
+		n := 0
+		for i := 0; i < len(h.order) && n <= lines; i++ {
+			if len(h.above[h.order[i]]) == 0 {
+				n += count(h.order[i], deep)
+			}
+		}
+		if n > lines {
+			return deep - 1
+		}
+	}
+	return deepest
 }
 
 // largestClasses returns the topics that have instances, those with most of them first.
@@ -135,8 +185,11 @@ func newHierarchy(v *store.View, by relation) *hierarchy {
 		known: map[[2]fragment.Ref]bool{}, replaced: map[fragment.Ref]bool{}}
 }
 
-// put puts a topic above another.
+// put puts a topic above another. What has no name, such as a restriction of OWL, has no line of its own.
 func (h *hierarchy) put(above, below fragment.Ref) {
+	if words.IsOpaque(string(above)) || words.IsOpaque(string(below)) {
+		return
+	}
 	if pair := [2]fragment.Ref{above, below}; !h.known[pair] {
 		h.known[pair] = true
 		h.below[above] = append(h.below[above], below)
@@ -149,7 +202,7 @@ func (h *hierarchy) put(above, below fragment.Ref) {
 func subtypingOf(v *store.View) (relation, error) {
 	var refs [3]fragment.Ref
 	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype}
-	if err := v.State().ExpectNames(psis); err != nil {
+	if err := v.State().ExpectNames(slices.Concat(psis, classes)); err != nil { // classes are read next
 		return relation{}, err
 	}
 	for i, psi := range psis {
@@ -172,7 +225,7 @@ func subtypingOf(v *store.View) (relation, error) {
 func (h *hierarchy) find(classes []records.Class) error {
 	found := map[fragment.Ref]bool{}
 	meet := func(ref fragment.Ref) {
-		if !found[ref] && len(h.order) < mostLines {
+		if !found[ref] && len(h.order) < mostLines && !words.IsOpaque(string(ref)) {
 			found[ref] = true
 			h.order = append(h.order, ref)
 		}
@@ -219,7 +272,8 @@ func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
 type treeBuilder struct {
 	*hierarchy
 	d     *describer
-	left  int  // how many more lines the page may have
+	left  int // how many more lines the page may have
+	depth int
 	cut   bool // there is more
 	shown map[fragment.Ref]bool
 }
@@ -229,7 +283,7 @@ func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragme
 	if slices.Contains(path, ref) {
 		return nil
 	}
-	if b.left <= 0 || len(path) == deepest {
+	if b.left <= 0 || len(path) == b.depth {
 		b.cut = true
 		return nil
 	}
@@ -240,7 +294,7 @@ func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragme
 		return err
 	}
 	l.Deprecated = l.Deprecated || b.replaced[ref]
-	node := &typeNode{link: l, Instances: -1}
+	node := &typeNode{link: l, Instances: -1, ref: ref}
 	if b.instances != nil {
 		node.Instances = b.instances[ref]
 	}

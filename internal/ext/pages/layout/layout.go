@@ -126,7 +126,7 @@ func funcs(l *texts.Language) template.FuncMap {
 		"language": func() string { return l.Tag },
 		"say":      func(t texts.Text) string { return l.Say(t) },
 		"word":     func(of any) string { return l.Say(texts.Text(fmt.Sprint(of))) },
-		"form":     l.Form, "time": l.Time, "count": l.Count, "cut": Cut, "message": Message,
+		"form":     l.Form, "time": l.Time, "day": l.Day, "count": l.Count, "cut": Cut, "message": Message,
 		"dir": direction,
 		"short": func(iri string) string {
 			short, _ := Short(l, iri)

@@ -160,6 +160,11 @@ func (l *Language) Date(form Text, t time.Time) string {
 }
 
 // Time returns the element of a time.
-func (l *Language) Time(t time.Time) template.HTML {
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + l.Date(ATime, t) + `</time>`)
+func (l *Language) Time(t time.Time) template.HTML { return l.element(ATime, t) }
+
+// Day returns the element of a time of which the year stands elsewhere.
+func (l *Language) Day(t time.Time) template.HTML { return l.element(ADayAndMinute, t) }
+
+func (l *Language) element(form Text, t time.Time) template.HTML {
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + l.Date(form, t) + `</time>`)
 }

@@ -30,6 +30,7 @@ const (
 	Changed   Text = "changed"
 	Deleted   Text = "deleted"
 	ChangesOf Text = "changes of topics" // of several kinds
+	AllKinds  Text = "all"
 	Moved     Text = "goes on under another identifier"
 
 	XTM              = "XTM "
@@ -115,6 +116,8 @@ const (
 	ATime          Text = "2006-01-02 15:04:05 UTC" // as [time.Time.Format] has it, and so below
 	AMinute        Text = "2006-01-02 15:04 UTC"
 	ADay           Text = "2 Jan"
+	ADayAndMinute  Text = "2 Jan, 15:04"
+	AMonthOfAYear  Text = "January 2006"
 	AMonth         Text = "Jan 2006"
 	Minutes        Text = "min" // symbols of units
 	Hours          Text = "h"
