@@ -8,7 +8,7 @@ import (
 
 // goal is what a figure of a benchmark is to be: at most, or at least, so much.
 type goal struct {
-	of      string // the row of docs/performance.md
+	of      string // a row of docs/performance.md
 	part    string // a pattern of [path.Match] for what follows in the name; all if empty
 	million bool   // it holds with a million topics only
 	unit    string // as the benchmark reports it
@@ -18,7 +18,7 @@ type goal struct {
 	database bool // it holds for stores in a database, all others for those in folders
 }
 
-// goals are the goals of all benchmarks. docs/performance.md repeats them, and a test compares both.
+// goals are the goals of all benchmarks.
 var goals = []goal{
 	{of: "Synthetic/Tokenize", unit: "×speed-of-JDK-SAX", atLeast: 4},
 	{of: "Synthetic/Tokenize", unit: "×speed-of-xmllint", atLeast: 4},
@@ -111,7 +111,7 @@ var goals = []goal{
 	{of: "RecentDocument", database: true, unit: "questions", atMost: 1},
 }
 
-// String says the goal as docs/performance.md does.
+// String says the goal in words.
 func (g *goal) String() string {
 	var s strings.Builder
 	if g.part != "" {
