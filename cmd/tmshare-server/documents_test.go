@@ -153,6 +153,26 @@ func TestReadmeIsShort(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(readDocument(t, "README.md"), "\n"), 120)
 }
 
+// mostWordsOfDocuments is how many words the documents may have, as "wc -w" counts them, without the reference that is
+// made of the helps.
+const mostWordsOfDocuments = 40_000
+
+// The documents can be read: each thing is said once. What a new paragraph needs, another one gives.
+func TestDocumentsAreNotLong(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	all, list := 0, ""
+	for _, path := range append(paths, filepath.Join("..", "..", "README.md"), filepath.Join("..", "..", "CONTRIBUTING.md")) {
+		if name := strings.TrimPrefix(filepath.ToSlash(path), "../../"); name != "docs/commands.md" {
+			words := len(strings.Fields(readDocument(t, name)))
+			all += words
+			list += fmt.Sprintf("\n%6d %s", words, name)
+		}
+	}
+	require.Greater(t, all, mostWordsOfDocuments/2)
+	assert.LessOrEqual(t, all, mostWordsOfDocuments, "say each thing once, link to what a decision says, and leave to the helps what they say:%s", list)
+}
+
 func readDocument(t *testing.T, path string) string {
 	text, err := os.ReadFile(filepath.Join("..", "..", path))
 	require.NoError(t, err)
