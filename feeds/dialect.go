@@ -60,6 +60,9 @@ const RelDuplicate Rel = "duplicate"
 // RelOrigin is our own relation, from the fragments feed of a replica to that of the collection that it replicates.
 const RelOrigin Rel = NamespaceOwn + "/origin"
 
+// RelFormer is our own relation, from a collection in the overview to an address that it had, which leads to it.
+const RelFormer Rel = NamespaceOwn + "/former"
+
 // CheckedHeader is the header of an answer with a time by the clock of the origin: it shows all that the origin had
 // published by then. It is the time of the data, whenever the answer was made.
 const CheckedHeader = "TMShare-Checked"

@@ -26,11 +26,12 @@ func collectionsCommand(a *extension.App) *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
 		Use:   "collections",
-		Short: "List, show, change or delete the collections of a running server",
+		Short: "List, show, change, rename or delete the collections of a running server",
 		Long:  `Without a further word it lists the collections.`,
 		Args:  cli.Args(cobra.NoArgs),
 	}
-	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), deleteCollection())
+	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), renameCollection(), forgetCollection(),
+		deleteCollection())
 	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
 }
 
@@ -52,6 +53,9 @@ func (r *remote) list(ctx context.Context) error {
 	fmt.Fprintln(w, "NAME\tLAST CHANGE\tTITLE\tSUMMARY")
 	for i := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", all[i].Name, all[i].Updated, oneLine(all[i].Title), oneLine(all[i].Summary))
+		for _, former := range all[i].Former {
+			fmt.Fprintf(w, "%s\t\t\tmoved to %s\n", former, all[i].Name)
+		}
 	}
 	return w.Flush()
 }
@@ -221,19 +225,67 @@ func settingOf(f *pflag.Flag) any {
 	return json.RawMessage(text)
 }
 
+func renameCollection() *cobra.Command {
+	var r remote
+	var ifMatch string
+	cmd := &cobra.Command{
+		Use:   "rename OLD NEW",
+		Short: "Give a collection another name",
+		Long: `Give the collection OLD the name NEW. Its prefix, its history and the identifiers of
+topics and entries stay. All addresses below its own lead to the new ones (308), so
+followers of its fragments go on. "collections forget OLD" ends that. Records of Atom-PMH
+and resources of ResourceSync are called by their addresses: these are other ones.
+
+Collections that are derived from it are so by the new name. A file that --watch follows
+goes on under it; give serve --map NEW=FILE at its next start. A replica cannot be
+renamed, since it has the name of its subscription.`,
+		Example: `  tmshare-server collections rename egov services`,
+		Args:    cli.Args(cli.NotEmpty(cobra.ExactArgs(2))),
+	}
+	ifMatchFlag(cmd, &ifMatch)
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		renamed, err := r.server.Rename(ctx, args[0], args[1], ifMatch)
+		if err != nil {
+			return err
+		}
+		return r.print(renamed, fmt.Sprintf("%s: renamed to %s; the old address leads there until "+
+			"\"tmshare-server collections forget %[1]s\"", args[0], renamed.Collection))
+	})
+}
+
+func forgetCollection() *cobra.Command {
+	var r remote
+	cmd := &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Free the name of a collection that was renamed or deleted",
+		Long: `Free NAME, which a collection had until it was renamed or deleted. Nothing is at its address any
+more (404), and another collection may have the name.`,
+		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
+	}
+	return r.command(cmd, func(ctx context.Context, args []string) error {
+		forgotten, err := r.server.Forget(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return r.print(forgotten, args[0]+": forgotten; nothing is at its address any more")
+	})
+}
+
 func deleteCollection() *cobra.Command {
 	var r remote
 	var yes bool
-	var ifMatch string
+	var write admin.Write
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a collection and its history",
 		Long: `Delete the collection NAME and its history. It asks on a terminal; elsewhere it
-needs --yes.`,
+needs --yes. Requests for it are answered with the time and the reason then (410), until a
+collection of the name is made anew.`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	ifMatchFlag(cmd, &ifMatch)
+	cmd.Flags().StringVar(&write.Message, "message", "", "`text` that says why, for those who still ask for it")
+	ifMatchFlag(cmd, &write.IfMatch)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if !yes {
 			ok, err := confirm(fmt.Sprintf("Delete the collection %s at %s and its history?", args[0], r.address))
@@ -244,7 +296,7 @@ needs --yes.`,
 				return errors.New("not deleted")
 			}
 		}
-		p, err := r.server.Delete(ctx, args[0], ifMatch)
+		p, err := r.server.Delete(ctx, args[0], write)
 		if err != nil {
 			return err
 		}

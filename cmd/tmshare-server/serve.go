@@ -324,6 +324,12 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 		}
 		return nil
 	})
+	if former, is := errors.AsType[*store.FormerError](err); is && former.To != "" {
+		s.Logger.Warn("the collection of --map was renamed: give --map with its name", "collection", former.To,
+			"from", c.Name)
+		w.Collection = former.To
+		return false, nil
+	}
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return false, err
 	}

@@ -227,7 +227,7 @@ func (c *Client) ask(ctx context.Context, r request, answer any) (status int, er
 // isMissing reports whether the server says that there is no such thing.
 func isMissing(err error) bool {
 	var r *Refusal
-	return errors.As(err, &r) && r.Status == http.StatusNotFound
+	return errors.As(err, &r) && (r.Status == http.StatusNotFound || r.Status == http.StatusGone)
 }
 
 // quoted returns an ETag with its quotes, which shells take away.

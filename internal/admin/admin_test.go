@@ -194,7 +194,7 @@ func TestIfMatchGuardsEveryWrite(t *testing.T) {
 		"put topics":   func() error { _, err := c.PutTopics(ctx, "map", nil, doc(xtm21(named(b, "B"))), old); return err },
 		"delete topic": func() error { _, err := c.DeleteTopic(ctx, "map", a, old); return err },
 		"settings":     func() error { _, _, err := c.Put(ctx, "map", admin.Change{"title": "x"}, tag); return err },
-		"delete":       func() error { _, err := c.Delete(ctx, "map", tag); return err },
+		"delete":       func() error { _, err := c.Delete(ctx, "map", admin.Write{IfMatch: tag}); return err },
 	}
 	for name, write := range writes {
 		var refused *admin.Refusal
@@ -248,7 +248,7 @@ func TestEverythingGoesToTheAddressGiven(t *testing.T) {
 		return nil
 	}))
 
-	gone, err := c.Delete(ctx, "map", "")
+	gone, err := c.Delete(ctx, "map", admin.Write{})
 	require.NoError(t, err)
 	assert.Equal(t, 2, gone.Deleted)
 }
@@ -276,7 +276,7 @@ func TestRefusalsAreAsTheServerSaysThem(t *testing.T) {
 
 	stranger, err := admin.New(address, "")
 	require.NoError(t, err)
-	_, err = stranger.Delete(t.Context(), "map", "")
+	_, err = stranger.Delete(t.Context(), "map", admin.Write{})
 	assert.ErrorContains(t, err, "writing needs a token")
 }
 
@@ -307,7 +307,7 @@ func TestForeignAnswersAreNotShown(t *testing.T) {
 		h := httptest.NewServer(c.answer)
 		client, err := admin.New(h.URL, token)
 		require.NoError(t, err)
-		_, err = client.Delete(t.Context(), "map", "")
+		_, err = client.Delete(t.Context(), "map", admin.Write{})
 		assert.EqualError(t, err, strings.ReplaceAll(c.want, "URL", h.URL), name)
 		_, err = client.Collections(t.Context())
 		assert.Error(t, err, name)

@@ -25,6 +25,8 @@ type Collection struct {
 	// Condition says in what way it is not as it should be, in two words; the summary then says what to do. "" for
 	// none.
 	Condition string `json:"condition,omitempty"`
+	// Former are the names that it had and that lead to it.
+	Former []string `json:"former,omitempty"`
 }
 
 // Collections lists the collections of the server, as its Topic Maps Feed has
@@ -45,8 +47,13 @@ func (c *Client) Collections(ctx context.Context) ([]Collection, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the overview at %s: %w", c.base, err)
 		}
+		var former []string
+		for _, link := range e.Find(feeds.RelFormer) {
+			former = append(former, path.Base(link.Href))
+		}
 		all = append(all, Collection{
-			Name: path.Base(u.Path), Title: e.Title, Summary: e.Summary,
+			Former: former,
+			Name:   path.Base(u.Path), Title: e.Title, Summary: e.Summary,
 			Updated: feeds.FormatTime(e.Updated), Address: links[0].Href, Condition: e.Condition,
 		})
 	}
@@ -103,11 +110,29 @@ func (c *Client) Put(ctx context.Context, name string, change Change,
 	return s, status == http.StatusCreated, err
 }
 
-// Delete removes a collection and its history.
-func (c *Client) Delete(ctx context.Context, name, ifMatch string) (*publish.Published, error) {
+// Delete removes a collection and its history. The message of w says why.
+func (c *Client) Delete(ctx context.Context, name string, w Write) (*publish.Published, error) {
 	var p publish.Published
-	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), Write: Write{IfMatch: ifMatch}}, &p)
+	_, err := c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name), Write: w}, &p)
 	return &p, err
+}
+
+// Rename gives a collection another name. The one that it had leads to it until Forget.
+func (c *Client) Rename(ctx context.Context, name, to, ifMatch string) (r server.Renamed, err error) {
+	b, err := json.Marshal(map[string]string{"to": to})
+	if err != nil {
+		return r, err
+	}
+	body := &Document{Reader: bytes.NewReader(b), Size: int64(len(b)), mediaType: settingsType}
+	to = mapPath(name) + "/rename"
+	_, err = c.ask(ctx, request{method: http.MethodPost, path: to, body: body, Write: Write{IfMatch: ifMatch}}, &r)
+	return r, err
+}
+
+// Forget frees a name that a collection had.
+func (c *Client) Forget(ctx context.Context, name string) (r server.Renamed, err error) {
+	_, err = c.ask(ctx, request{method: http.MethodDelete, path: mapPath(name) + "/former"}, &r)
+	return r, err
 }
 
 // TakeSnapshot has the server take a snapshot now. Where the newest one is up to

@@ -51,7 +51,7 @@ func TestLostAnswers(t *testing.T) {
 		change(err, log)
 		_, _, err = c.Put(ctx, "a/b", admin.Change{"title": "x"}, "")
 		change(err, `"tmshare-server collections show a/b"`)
-		_, err = c.Delete(ctx, "a/b", "")
+		_, err = c.Delete(ctx, "a/b", admin.Write{})
 		change(err, `"tmshare-server collections"`)
 		_, err = c.Prune(ctx, "a/b", false)
 		change(err, "the log of the server")

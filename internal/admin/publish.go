@@ -174,7 +174,7 @@ func (c *Client) create(ctx context.Context, im Import, change Change, doc *Docu
 		// somebody else has published meanwhile, the ETag is another.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		if _, stays := c.Delete(ctx, im.Name, tag); stays != nil {
+		if _, stays := c.Delete(ctx, im.Name, Write{IfMatch: tag}); stays != nil {
 			err = fmt.Errorf("%w\nThe collection %s, created for this, is still there: %w", err, im.Name, stays)
 		}
 	}

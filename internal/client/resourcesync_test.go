@@ -358,11 +358,11 @@ func TestSourceThatBeginsAnewIsReadAnew(t *testing.T) {
 	s := recorded(t, o, lists)
 	require.Equal(t, http.StatusOK, o.Ask(http.MethodDelete, "/topicmaps/egov", "", "").Code)
 	_, err := s.syncFails()
-	assert.ErrorContains(t, err, o.RecordsURL("egov", lists)+": the server answered 404 Not Found")
+	assert.ErrorContains(t, err, o.RecordsURL("egov", lists)+": the server answered 410 Gone")
 	s.has(o, doc(topics(5, "v1")...))
 	o.Create("libraries", doc(topic("other", "Other"))) // to which the server leads now
 	_, err = s.syncFails()
-	assert.ErrorContains(t, err, o.RecordsURL("egov", lists)+": the server answered 404 Not Found")
+	assert.ErrorContains(t, err, o.RecordsURL("egov", lists)+": the server answered 410 Gone")
 	s.has(o, doc(topics(5, "v1")...))
 	again := doc(append(topics(3, "anew"), topic("other", "Other"))...)
 	o.Create("egov", again)

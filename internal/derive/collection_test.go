@@ -77,10 +77,16 @@ func TestDerivedCollection(t *testing.T) {
 		compareOne("part", filter)
 	}
 	compare()
+	names := []string{"one", "two"}
 	for n := range 20 {
-		name := []string{"one", "two"}[n%2]
+		name := names[n%2]
 		editors[name].Edit()
 		publish(name)
+		if n == 9 { // what is derived follows an input that is renamed
+			_, err := db.RenameCollection(t.Context(), "one", "uno")
+			require.NoError(t, err)
+			names[0], maps["uno"], editors["uno"] = "uno", maps["one"], editors["one"]
+		}
 		if n%5 == 4 {
 			require.NoError(t, db.Close())
 			db = open()
@@ -93,13 +99,13 @@ func TestDerivedCollection(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	_, err = db.CreateCollection(t.Context(), store.Collection{Name: "more", SP: sp, DerivedFrom: []string{"both"}}, &none, nil)
 	require.ErrorContains(t, err, "derive from its inputs instead")
-	require.NoError(t, db.DeleteCollection(t.Context(), "two"))
-	deriveAgain(t, db, "both", "one")
-	deriveAgain(t, db, "part", "one")
+	require.NoError(t, db.DeleteCollection(t.Context(), "two", ""))
+	deriveAgain(t, db, "both", "uno")
+	deriveAgain(t, db, "part", "uno")
 	compare()
-	require.NoError(t, db.DeleteCollection(t.Context(), "both"))
-	require.NoError(t, db.DeleteCollection(t.Context(), "part"))
-	editors["one"].Edit()
-	publish("one")
+	require.NoError(t, db.DeleteCollection(t.Context(), "both", ""))
+	require.NoError(t, db.DeleteCollection(t.Context(), "part", ""))
+	editors["uno"].Edit()
+	publish("uno")
 	require.NoError(t, db.Close())
 }

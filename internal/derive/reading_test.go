@@ -110,8 +110,8 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, remembered(), 3*20)
 	catchUp(t, db, "late")
-	require.NoError(t, db.DeleteCollection(t.Context(), "all"))
-	require.NoError(t, db.DeleteCollection(t.Context(), "late"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "all", ""))
+	require.NoError(t, db.DeleteCollection(t.Context(), "late", ""))
 	for range 5 {
 		rename(t, db, "nobody reads")
 	}

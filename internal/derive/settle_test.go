@@ -127,7 +127,7 @@ func TestIdentifiersThatMatterToReifiers(t *testing.T) {
 				require.NotEqual(t, with, settlements(t, db, names), "the identifiers make no difference")
 			}
 			publish("three", c.joining)
-			require.NoError(t, db.DeleteCollection(t.Context(), "three"))
+			require.NoError(t, db.DeleteCollection(t.Context(), "three", ""))
 			deriveAgain(t, db, "all", "one", "two")
 			_, err = derive.CatchUp(t.Context(), db, "all")
 			require.NoError(t, err)

@@ -265,7 +265,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 		require.NoError(t, err)
 		_, err = v.Sync(t.Context(), "other")
 		require.NoError(t, err)
-		require.NoError(t, v.DB.DeleteCollection(t.Context(), "all"))
+		require.NoError(t, v.DB.DeleteCollection(t.Context(), "all", ""))
 		_, err = v.DB.CreateCollection(t.Context(), store.Collection{Name: "all", SP: v.SP("all"), DerivedFrom: []string{"own", "other"}}, &merge.Memory{}, nil)
 		require.NoError(t, err, "nothing says that the other is derived")
 		v.derive(t)

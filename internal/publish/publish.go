@@ -151,7 +151,8 @@ func (p *Publisher) Publish(ctx context.Context, pub Publication) (*Published, e
 // current returns the collection as it is before the document is read.
 func (p *Publisher) current(ctx context.Context, pub *Publication) (c store.Collection, there bool, err error) {
 	now, err := p.Store.Latest(ctx, pub.Collection)
-	if errors.Is(err, store.ErrNotFound) && pub.DryRun && pub.Missing != nil {
+	former, is := errors.AsType[*store.FormerError](err)
+	if errors.Is(err, store.ErrNotFound) && (!is || former.To == "") && pub.DryRun && pub.Missing != nil {
 		c, err = pub.Missing()
 		return c, false, err
 	}

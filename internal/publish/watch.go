@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/filestate"
 	"github.com/tmshare/tmshare/internal/formats"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -204,6 +205,7 @@ func (f *follower) look(ctx context.Context) {
 	case err == nil:
 		f.was = seen
 		f.fine()
+	case ctx.Err() == nil && f.renamed(err):
 	case ctx.Err() == nil:
 		f.failed(err)
 		// A broken file stays so until it changes, and then it is read at once.
@@ -280,6 +282,20 @@ func sameFile(before, now fs.FileInfo) bool {
 		return before == nil && now == nil
 	}
 	return os.SameFile(before, now) && filestate.Describe(before) == filestate.Describe(now)
+}
+
+// renamed goes on with the collection under the name that it has now, and reports whether it has another one.
+func (f *follower) renamed(err error) bool {
+	former, is := errors.AsType[*store.FormerError](err)
+	if !is || former.To == "" {
+		return false
+	}
+	f.w.Publisher.Logger.Warn(
+		"a collection that follows a file was renamed: give serve --map with its name at the next start", "collection",
+		former.To, "from", f.Collection, "file", f.File)
+	f.Collection = former.To
+	f.w.set(f.Collection, false)
+	return true
 }
 
 // failed reports a failure, once. Many pass by themselves: a file that is written

@@ -474,12 +474,12 @@ func TestWatchReadsRegularFilesOnly(t *testing.T) {
 
 func TestWatchSurvivesTheCollection(t *testing.T) {
 	f := follow(t)
-	require.NoError(t, f.db.DeleteCollection(t.Context(), f.Collection))
+	require.NoError(t, f.db.DeleteCollection(t.Context(), f.Collection, ""))
 	f.save(naming("published when it is there again"))
 	f.looks(20)
 	lines := f.reported()
 	require.Len(t, lines, 1)
-	assert.Contains(t, lines[0], "not found")
+	assert.Contains(t, lines[0], "was deleted at")
 	create(t, f.w, "map", naming("empty"))
 	f.looks(20)
 	f.assertPublished("published when it is there again", 1)

@@ -290,8 +290,12 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 	name := web.Var(r, "map")
 	changed := s.keeper.Changes.Begin(name)
 	defer changed()
+	_, note, err := s.attribution(r)
+	if err != nil {
+		return err
+	}
 	topics := 0
-	err := s.Store.DeleteCollection(r.Context(), name, func(c *store.Collection) error {
+	err = s.Store.DeleteCollection(r.Context(), name, note, func(c *store.Collection) error {
 		topics = c.Topics
 		return s.ifMatch(r, c)
 	})

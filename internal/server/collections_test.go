@@ -184,9 +184,9 @@ func TestDeletedCollectionIsGoneAndTheNextOneIsAnother(t *testing.T) {
 	id := n.Feed("/topicmaps/small/fragments").ID()
 	assert.Equal(t, publish.Published{Collection: "small", Deleted: c.Topics}, served.Published(t, n.remove("small")))
 	for _, url := range urls {
-		assert.Equal(t, http.StatusNotFound, n.Get(url).StatusCode, url)
+		assert.Equal(t, http.StatusGone, n.Get(url).StatusCode, url)
 	}
-	assert.Equal(t, http.StatusNotFound, n.remove("small").StatusCode)
+	assert.Equal(t, http.StatusGone, n.remove("small").StatusCode)
 	assert.Equal(t, http.StatusNotFound, n.Put("small", served.Small()).StatusCode)
 	assert.Len(t, n.Feed("/topicmaps").Entries, 1)
 

@@ -55,7 +55,10 @@ type Store interface {
 		checks ...func(*store.Collection) error) (*store.Collection, error)
 	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error,
 		checks ...func(*store.Collection) error) (*store.Collection, error)
-	DeleteCollection(ctx context.Context, name string, checks ...func(*store.Collection) error) error
+	RenameCollection(ctx context.Context, name, to string,
+		checks ...func(*store.Collection) error) (*store.Collection, error)
+	ForgetCollection(ctx context.Context, name string) error
+	DeleteCollection(ctx context.Context, name, note string, checks ...func(*store.Collection) error) error
 }
 
 // Config configures a Server. Store and BaseURL are required; zero values of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,11 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 		if e.Condition, advice = inputs.Condition(node, &all[i]); e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice
 			_, e.SummaryLanguage = Languages(&all[i])
+		}
+		for _, former := range all[i].Former {
+			if !slices.Contains(without, former) {
+				e.Links = append(e.Links, AtomLink(string(feeds.RelFormer), s.URLs.Overview()+"/"+former))
+			}
 		}
 		feed.Entries = append(feed.Entries, e)
 		if all[i].Updated.After(feed.Updated) {

@@ -85,7 +85,7 @@ func TestTheOverviewIsKnownForEachReaderAndState(t *testing.T) {
 	assert.Equal(t, http.StatusOK, n.Get("/topicmaps", append(token, "If-None-Match", all.Header.Get("ETag"))...).StatusCode)
 	change("open")
 	assert.Contains(t, string(n.MustGet("/topicmaps", "If-None-Match", some.Header.Get("ETag")).Bytes), "Changed open")
-	require.NoError(t, n.Store.DeleteCollection(t.Context(), "open"))
+	require.NoError(t, n.Store.DeleteCollection(t.Context(), "open", ""))
 	assert.NotContains(t, string(n.MustGet("/topicmaps").Bytes), "open")
 }
 

@@ -3,14 +3,13 @@ package server
 import (
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/server/addresses"
-	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
 // routes is the table of URLs.
 func (s *Server) routes() *web.Router {
 	r := web.NewRouter(&web.Front{
-		Explain: problems.Explain, ShowProblem: s.showProblem, Metrics: s.metrics.http,
+		Explain: s.explain, ShowProblem: s.showProblem, Metrics: s.metrics.http,
 		OwnHeaders: []string{currentVersion, recordVersion}, Quiet: []string{"/healthz", "/readyz", "/metrics"},
 		Echo:   web.Echo{Parameter: feeds.AskedParameter, Header: feeds.AskedHeader},
 		Logger: s.Logger, SlowClientTimeout: s.SlowClientTimeout, SlowRequest: s.SlowRequest,
@@ -41,6 +40,8 @@ func (s *Server) routes() *web.Router {
 	write("PUT", "/topicmaps/{map:"+notAnEntry+"}", s.put) // which says that the name is impossible
 	write("DELETE", "/topicmaps/{map:[^./]+}", s.deleteCollection)
 	get("/topicmaps/{map}/settings", s.Guesses.Guard(s.getSettings))
+	write("POST", "/topicmaps/{map}/rename", s.rename)
+	write("DELETE", "/topicmaps/{map}/former", s.forgetFormer)
 
 	followed("/topicmaps/{map}/snapshots", s.beside(SnapshotsFeed, s.snapshotsFeed))
 	get("/topicmaps/{map}/snapshots.atom", s.entryOf(s.snapshotsEntry))

@@ -240,7 +240,7 @@ func TestPageOfAnEarlierHistoryIsGone(t *testing.T) {
 	n := start(t, served.DocumentSize(3))
 	n.Publish("small", served.Small())
 	next := n.Feed("/topicmaps/small/fragments?since=2001-01-01").Link(t, "next")
-	require.NoError(t, n.Store.DeleteCollection(n.T.Context(), "small"))
+	require.NoError(t, n.Store.DeleteCollection(n.T.Context(), "small", ""))
 	n.Publish("small", served.Small())
 	assert.Equal(t, http.StatusGone, n.Get(next).StatusCode)
 }

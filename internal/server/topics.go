@@ -202,8 +202,19 @@ const minted = "{minted:(?:[0-9a-f]{12}/)?topic/.+}"
 
 // mintedTopic leads from an identifier that the server gave to a topic to that topic.
 func (s *Server) mintedTopic(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	for _, path := range []string{r.URL.Path, r.URL.EscapedPath()} { // an IRI, of which clients make a URI
-		si, err := iri.Normalize(string(s.URLs) + path)
+	addresses := []string{s.URLs.Map(&v.Collection)}
+	if server, rest, is := strings.Cut(v.SP, "/topicmaps/"); is { // the map, or the server, may have had another name
+		name, _, _ := strings.Cut(rest, "/")
+		addresses = append(addresses, server+"/topicmaps/"+name)
+	}
+	_, path, _ := strings.Cut(r.URL.Path, "/topicmaps/"+v.Name)
+	_, escaped, _ := strings.Cut(r.URL.EscapedPath(), "/topicmaps/"+v.Name)
+	for i := range 2 * len(addresses) {
+		below := path
+		if i%2 == 1 { // an IRI, of which clients make a URI
+			below = escaped
+		}
+		si, err := iri.Normalize(addresses[i/2] + below)
 		if err != nil {
 			continue
 		}

@@ -48,7 +48,8 @@ func (s *Server) putVersion(w http.ResponseWriter, r *http.Request) error {
 		Read: s.bodyOf(w, r), Decide: publish.NewVersion(limit), Version: true,
 		Missing: func() (store.Collection, error) { return s.missing(r) },
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	former, is := errors.AsType[*store.FormerError](err)
+	if errors.Is(err, store.ErrNotFound) && (!is || former.To == "") {
 		return web.Problemf(http.StatusNotFound,
 			"there is no collection %q; create it with its settings first: PUT {} as application/json", web.Var(r, "map"))
 	}

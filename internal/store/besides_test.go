@@ -64,7 +64,7 @@ func TestCollectionsArePublishedSideBySide(t *testing.T) {
 					collection(t, db, name, 3)
 					_, err := db.Prune(t.Context(), fmt.Sprint("m", n%writers), Retention{Entries: 5})
 					if err == nil && n%2 == 0 {
-						err = db.DeleteCollection(t.Context(), name)
+						err = db.DeleteCollection(t.Context(), name, "")
 					}
 					if err != nil {
 						t.Errorf("%s: %v", name, err)

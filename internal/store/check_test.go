@@ -57,7 +57,7 @@ func TestASoundFolderHasNoFindings(t *testing.T) {
 	require.Empty(t, checked(t, db, false))
 	require.Empty(t, checked(t, db, true))
 	db = reopen(t, db)
-	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	require.Empty(t, checked(t, db, false))
 }
 
@@ -370,7 +370,7 @@ func TestMendingKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 			raw(t, db, func(w kv.Writer) error { return w.Put(keys.Meta("next"), []byte("99")) })
 		}},
 		"a collection": {put(func(c *Collection) []byte { return c.Log().Numbered(keys.TableLog, c.Head+1) }), func(t testing.TB, db *DB) {
-			require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+			require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 			collection(t, db, "m", 2)
 		}},
 		"an index": {func(t testing.TB, db *DB, c *Collection) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ type (
 	// Collection is a published topic map.
 	Collection = collections.Collection
 	Filter     = collections.Filter // of a derived collection
+	Former     = collections.Former // what has become of a collection
+	// FormerError says that no collection has a name any more.
+	FormerError = collections.FormerError
 	// ReadOnlyError says that a collection is not written here.
 	ReadOnlyError = collections.ReadOnlyError
 	// Entry is an entry of the change log: one fragment.
@@ -81,7 +85,7 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	if c.DocumentSize == 0 {
 		c.DocumentSize = 100
 	}
-	err := db.rows.View(ctx, func(t *txn.Tx) error { return absent(t, c.Name) })
+	err := db.rows.View(ctx, func(t *txn.Tx) error { return absent(t, c.Name, "") })
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +105,10 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	})
 	if err == nil {
 		err = db.rows.Update(load.Naming(ctx), func(t *txn.Tx) error {
-			if err := absent(t, c.Name); err != nil {
+			if err := absent(t, c.Name, ""); err != nil {
 				return err
 			}
-			if err := inputs.Begin(t, &c); err != nil {
+			if err := errors.Join(collections.Forget(t, c.Name), inputs.Begin(t, &c)); err != nil {
 				return err
 			}
 			return putFilled(t, &c, snapshot)
@@ -120,7 +124,8 @@ func (db *DB) CreateCollection(ctx context.Context, c Collection, src fragment.S
 	return &c, nil
 }
 
-func absent(t *txn.Tx, name string) error {
+// absent checks that a name may be given to a new collection, or to that with the name own.
+func absent(t *txn.Tx, name, own string) error {
 	subscription, err := t.Get(keys.Name(keys.TableSubscription, name))
 	if err == nil && subscription != nil {
 		return fmt.Errorf(
@@ -134,7 +139,9 @@ func absent(t *txn.Tx, name string) error {
 	case err == nil:
 		return fmt.Errorf("%w: collection %q", ErrExists, name)
 	case errors.Is(err, ErrNotFound):
-		return nil
+		if err = collections.Free(t, name, own); errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("%w: %w", ErrNameTaken, err)
+		}
 	}
 	return err
 }
@@ -336,20 +343,71 @@ func (db *DB) updateBeside(ctx context.Context, turn, name string, checks []func
 	return c, nil
 }
 
-// DeleteCollection removes a collection with its log and snapshots, if it passes
-// all checks. From its commit on it is not there; what it took on disk is given
-// up after that, and by the next Open where that is interrupted.
-func (db *DB) DeleteCollection(ctx context.Context, name string, checks ...func(*Collection) error) error {
-	// Close waits for all of it
-	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, checks) })
+// RenameCollection gives a collection another name, if it passes all checks. All else stays: its prefix, its history,
+// the identifiers of its entries. What is derived from it is so by the new name, and the name that it had leads to it,
+// until [DB.ForgetCollection].
+func (db *DB) RenameCollection(ctx context.Context, name, to string,
+	checks ...func(*Collection) error) (*Collection, error) {
+	if err := ValidateName(to); err != nil {
+		return nil, err
+	}
+	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
+		if err := cmp.Or(c.Writable(), absent(t, to, name), inputs.Rename(t, c, to)); err != nil {
+			return err
+		}
+		err := c.Leave(t, Former{Name: name, To: to, At: db.now().UTC()})
+		c.Former = slices.DeleteFunc(append(c.Former, name), func(name string) bool { return name == to })
+		c.Name = to
+		return errors.Join(err, t.Delete(keys.Name(keys.TableCollection, name)), collections.Forget(t, to),
+			collections.Put(t, c))
+	})
+	db.seen.Delete(name)
+	db.latest.Delete(name)
+	return c, err
 }
 
-func (db *DB) deleteCollection(ctx context.Context, name string, checks []func(*Collection) error) error {
+// ForgetCollection has a name that a collection had lead nowhere, as one that none ever had. It is ErrNotFound where it
+// is none.
+func (db *DB) ForgetCollection(ctx context.Context, name string) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		_, err := collections.Find(t, name)
+		former, is := errors.AsType[*FormerError](err)
+		switch {
+		case err == nil:
+			return fmt.Errorf("%w: %q is the name of a collection: delete that, or leave it", ErrExists, name)
+		case !is:
+			return err
+		}
+		c, err := collections.Get(t, former.To)
+		if err == nil {
+			c.Former = slices.DeleteFunc(c.Former, func(other string) bool { return other == name })
+			err = collections.Put(t, c)
+		}
+		if errors.Is(err, ErrNotFound) { // it was deleted
+			err = nil
+		}
+		return errors.Join(err, collections.Forget(t, name))
+	})
+}
+
+// DeleteCollection removes a collection with its log and snapshots, if it passes
+// all checks. From its commit on it is not there, and a [*FormerError] has the note; what it took on disk is given up
+// after that, and by the next Open where that is interrupted.
+func (db *DB) DeleteCollection(ctx context.Context, name, note string, checks ...func(*Collection) error) error {
+	// Close waits for all of it
+	return db.rows.View(ctx, func(*txn.Tx) error { return db.deleteCollection(ctx, name, note, checks) })
+}
+
+func (db *DB) deleteCollection(ctx context.Context, name, note string, checks []func(*Collection) error) error {
 	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
 		if err := errors.Join(c.Writable(), inputs.End(t, c)); err != nil {
 			return err
 		}
-		return records.Unname(t, keys.TableCollection, name, c.Number)
+		err := records.Unname(t, keys.TableCollection, name, c.Number)
+		if c.Head == 0 || err != nil { // nobody has had anything of it
+			return err
+		}
+		return c.Leave(t, Former{Name: name, Note: note, At: db.now().UTC()})
 	})
 	if err != nil {
 		return err

@@ -218,7 +218,7 @@ func TestLatestIsNeverBehind(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "Towns", latest.Title)
 
-	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	_, err = db.Latest(t.Context(), "m")
 	assert.ErrorIs(t, err, ErrNotFound)
 	require.NoError(t, db.Close())

@@ -279,7 +279,7 @@ func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 		})
 		require.NoError(t, db.Check(t.Context(), false, func(f Finding) { require.Fail(t, f.Where, f.What) }, func(string) {}))
 		for _, name := range names {
-			require.NoError(t, db.DeleteCollection(t.Context(), name))
+			require.NoError(t, db.DeleteCollection(t.Context(), name, ""))
 		}
 	})
 	require.Positive(t, cut, "no horizon has cut a block")

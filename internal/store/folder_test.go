@@ -398,7 +398,7 @@ func TestReadersShareAFolder(t *testing.T) {
 	_, err = openCompact(dir, Write)
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorIs(t, err, ErrBeingRead)
-	require.ErrorContains(t, one.DeleteCollection(t.Context(), "m"), "reading only")
+	require.ErrorContains(t, one.DeleteCollection(t.Context(), "m", ""), "reading only")
 	require.NoError(t, errors.Join(one.Close(), two.Close(), two.Close()))
 	require.Equal(t, before, state(t, dir), "readers change nothing")
 	writing, err := openCompact(dir, Write)

@@ -169,11 +169,11 @@ func TestWhatADeadLoadHasLeftIsRemoved(t *testing.T) {
 			require.Equal(t, []int{before, 0}, []int{now, notes}, what)
 			requireWhole(t, other)
 			require.NoError(t, load(other, mapOf(t, 5)), "it is loaded again")
-			require.NoError(t, other.DeleteCollection(t.Context(), "m"))
-			require.NoError(t, other.DeleteCollection(t.Context(), "empty"))
+			require.NoError(t, other.DeleteCollection(t.Context(), "m", ""))
+			require.NoError(t, other.DeleteCollection(t.Context(), "empty", ""))
 			require.NoError(t, other.RemoveSubscription(t.Context(), "s"))
 			if what == "collection" {
-				require.NoError(t, other.DeleteCollection(t.Context(), "n"))
+				require.NoError(t, other.DeleteCollection(t.Context(), "n", ""))
 			}
 		}
 	})

@@ -380,7 +380,7 @@ func TestSizesFollowWhatIsKept(t *testing.T) {
 	require.Equal(t, s.Size, full.Snapshots)
 	// Badger packs what it moves out of memory; its logs are as they were written.
 	require.Greater(t, full.Records, empty.Records+int64(1<<20))
-	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	gone, err := db.Sizes()
 	require.NoError(t, err)
 	require.Zero(t, gone.Snapshots)
@@ -401,14 +401,14 @@ func TestClosingWaitsForDeletions(t *testing.T) {
 		begun := make(chan struct{})
 		var deleted error
 		deleting.Go(func() {
-			deleted = db.DeleteCollection(t.Context(), "m", func(*Collection) error { close(begun); return nil })
+			deleted = db.DeleteCollection(t.Context(), "m", "", func(*Collection) error { close(begun); return nil })
 		})
 		<-begun
 		time.Sleep(time.Duration(turn) * time.Millisecond)
 		require.NoError(t, db.Close())
 		deleting.Wait()
 		require.NoError(t, deleted, "turn %d", turn)
-		require.ErrorIs(t, db.DeleteCollection(t.Context(), "other"), errClosed)
+		require.ErrorIs(t, db.DeleteCollection(t.Context(), "other", ""), errClosed)
 		_, err = db.Prune(t.Context(), "other", Retention{Entries: 1})
 		require.ErrorIs(t, err, errClosed)
 		again, err := openTuned(db.Dir(), db.log, badger.Settings{})

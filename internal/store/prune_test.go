@@ -93,7 +93,7 @@ func TestRetentionKeepsWhatItMust(t *testing.T) {
 			},
 			"": func(t *rapid.T) { h.check(t, db, name) },
 		})
-		require.NoError(t, db.DeleteCollection(t.Context(), name))
+		require.NoError(t, db.DeleteCollection(t.Context(), name, ""))
 	})
 	require.Greater(t, pruned, uint64(histories), "too little was pruned to mean anything")
 }

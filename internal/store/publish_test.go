@@ -430,5 +430,5 @@ func TestAnOwnedCollectionIsPublishedByItsOwnerAlone(t *testing.T) {
 	_, err = db.ChangeSettings(t.Context(), "m", func(s *Settings) error { s.Title = "t"; return nil })
 	require.NoError(t, err)
 	require.NoError(t, db.View(t.Context(), "m", func(v *View) error { require.Equal(t, "x", v.Owner.Extension); return nil }))
-	require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 }

@@ -168,7 +168,7 @@ func TestCollectionThatIsReplacedWhileItsRecordsArePublishedAgain(t *testing.T) 
 		defer stop()
 		n, err := db.OfferRecordsAnew(meanwhile(ctx, func(commits int) {
 			if commits == 1 {
-				require.NoError(t, db.DeleteCollection(ctx, "m"))
+				require.NoError(t, db.DeleteCollection(ctx, "m", ""))
 				collection(t, db, "m", 5)
 				if restated {
 					offer(t, db, onlyOld)

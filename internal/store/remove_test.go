@@ -70,10 +70,10 @@ func TestADeletedCollectionLeavesNothing(t *testing.T) {
 			})
 		}
 		earlier = append(earlier, c)
-		require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+		require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 		checkOnly(t, db, other, before)
 		require.ErrorIs(t, db.View(t.Context(), "m", func(*View) error { return nil }), ErrNotFound)
-		require.ErrorIs(t, db.DeleteCollection(t.Context(), "m"), ErrNotFound)
+		require.ErrorIs(t, db.DeleteCollection(t.Context(), "m", ""), ErrNotFound)
 		db = reopen(t, db)
 		checkOnly(t, db, other, before)
 		require.Equal(t, records, recordsOf(t, db, "other"))
@@ -86,9 +86,9 @@ func TestACheckMayForbidToDelete(t *testing.T) {
 	takeSnapshot(t, db, "m", 1)
 	before, no := rows(t, db, collectionTables), errors.New("no")
 	passes := func(got *Collection) error { require.Equal(t, c, got); return nil }
-	require.ErrorIs(t, db.DeleteCollection(t.Context(), "m", passes, func(*Collection) error { return no }), no)
+	require.ErrorIs(t, db.DeleteCollection(t.Context(), "m", "", passes, func(*Collection) error { return no }), no)
 	checkOnly(t, db, c, before)
-	require.NoError(t, db.DeleteCollection(t.Context(), "m", passes))
+	require.NoError(t, db.DeleteCollection(t.Context(), "m", "", passes))
 	require.Zero(t, rows(t, db, collectionTables))
 }
 
@@ -103,7 +103,7 @@ func TestReadersOutliveACollection(t *testing.T) {
 		require.NoError(t, err)
 		defer f.Close()
 		records := all(t, v.Source().(merge.State))
-		require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+		require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 		collection(t, db, "m", 5)
 		require.Equal(t, records, all(t, v.Source().(merge.State)))
 		require.Len(t, entries(t, v), len(h.log))
@@ -135,7 +135,7 @@ func TestDeletingDuringASnapshot(t *testing.T) {
 			ctx := &counted{Context: t.Context(), look: func(n int) {
 				if n == at {
 					reached = true
-					require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+					require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 					if anew {
 						collection(t, db, "m", 10)
 					}
@@ -148,7 +148,7 @@ func TestDeletingDuringASnapshot(t *testing.T) {
 			require.Equal(t, []string{other.Epoch.String()}, folders(t, db), "look %d", at)
 			if anew {
 				require.Empty(t, snapshots(t, db, "m"), "the new one has none of the old")
-				require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+				require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 			}
 			checkOnly(t, db, other, before)
 		}
@@ -182,7 +182,7 @@ func TestDeletingBeforeASnapshotIsListed(t *testing.T) {
 		require.Equal(t, []int{0}, rowCounts(t, db, successor.Number, "s"))
 		require.Empty(t, folders(t, db))
 		if !anew {
-			require.NoError(t, db.DeleteCollection(t.Context(), "successor"))
+			require.NoError(t, db.DeleteCollection(t.Context(), "successor", ""))
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestDeletingWhileOthersUseIt(t *testing.T) {
 	for range testenv.Rounds(6, 25) {
 		collection(t, db, "m", 200)
 		takeSnapshot(t, db, "m", 2)
-		require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+		require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	}
 	close(done)
 	users.Wait()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,6 +239,9 @@ func (r serving) Switched(t *txn.Tx, s *Subscription) (after func() error, err e
 	before, err := collections.Get(t, s.Name)
 	switch {
 	case errors.Is(err, ErrNotFound):
+		if err := cmp.Or(collections.Free(t, s.Name, ""), collections.Forget(t, s.Name)); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, err
 	case before.Replica == nil:

@@ -51,7 +51,7 @@ func pruneOnce(dir string) error {
 }
 
 func deleteOnce(dir string) error {
-	return onOpen(dir, func(db *DB) error { return db.DeleteCollection(context.Background(), "m") })
+	return onOpen(dir, func(db *DB) error { return db.DeleteCollection(context.Background(), "m", "") })
 }
 
 // killOften makes copies of a data folder, runs the task in each and kills it
@@ -73,7 +73,7 @@ func killOften(t *testing.T, task, template string, check func(*DB)) {
 	case "prune":
 		prune(t, db, "m", Retention{Entries: 150})
 	case "delete":
-		require.NoError(t, db.DeleteCollection(t.Context(), "m"))
+		require.NoError(t, db.DeleteCollection(t.Context(), "m", ""))
 	}
 	each := time.Since(start) / time.Duration(max(commits, 1))
 	require.NoError(t, db.Close())
@@ -174,7 +174,7 @@ func retain(dir string) error {
 		if _, err := db.Prune(ctx, "m", Retention{Entries: 100 + c.Head%100}); err != nil {
 			return err
 		}
-		if err := db.DeleteCollection(ctx, "x"); err != nil && !errors.Is(err, ErrNotFound) {
+		if err := db.DeleteCollection(ctx, "x", ""); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 		if _, err := db.CreateCollection(ctx, Collection{Name: "x", SP: sp}, crowd(50+turn%3*50), nil); err != nil {

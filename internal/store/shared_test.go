@@ -113,7 +113,10 @@ func everyUpdate(t *testing.T, db *DB) (returned []any, keys []string) {
 		returned = append(returned, v.Head, v.Horizon, v.Topics, len(storedFiles(t, db)))
 	})
 	collection(t, db, "other", 3)
-	returns(db.DeleteCollection(ctx, "other"))
+	c, err := db.RenameCollection(ctx, "other", "another")
+	returns(c.Name, err)
+	returns(db.ForgetCollection(ctx, "other"))
+	returns(db.DeleteCollection(ctx, "another", "no use"))
 
 	subscribe(t, db, "s", mapOf(t, 10))
 	for i := range 2 { // the first is replaced before anybody has seen it

@@ -76,6 +76,10 @@ func (db *DB) unlessDeleted(ctx context.Context, c *Collection, err error) error
 	if !errors.Is(gone, ErrNotFound) {
 		return err
 	}
+	all, unread := db.Collections(ctx)
+	if unread != nil || slices.ContainsFunc(all, func(other Collection) bool { return other.Epoch == c.Epoch }) {
+		return gone // it has another name
+	}
 	db.snapshotFiles(c).RemoveAll(ctx) // where it was made anew
 	return gone
 }

@@ -46,7 +46,7 @@ func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 		return sp, err
 	}
 	if has != "" { // nothing has been said under it
-		if err := s.Store.DeleteCollection(ctx, Name); err != nil {
+		if err := s.Store.DeleteCollection(ctx, Name, ""); err != nil {
 			return "", err
 		}
 	}

@@ -17,6 +17,7 @@ type Node struct {
 // Published is a collection that the node publishes.
 type Published struct {
 	Name       string     `json:"name"`
+	Former     []string   `json:"former,omitempty"` // the names that it had and that lead to it
 	SP         string     `json:"sourceLocatorPrefix"`
 	Entries    uint64     `json:"entries"` // of the log, those that were pruned as well
 	Topics     int        `json:"topics"`
@@ -56,11 +57,12 @@ func OfNode(ctx context.Context, db *store.DB, now time.Time) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range listing.Collections {
-		c := &listing.Collections[i]
+	all := listing.Collections
+	for i := range all {
+		c := &all[i]
 		p := Published{
 			Name: c.Name, SP: c.SP, Entries: c.Head, Topics: c.Topics, LastChange: known(c.Updated), Signed: c.Sign != "",
-			DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Hidden,
+			Former: c.Former, DerivedFrom: c.DerivedFrom, Filter: c.Filter, BeingFilled: c.Hidden,
 		}
 		inputs := listing.States(c)
 		for _, in := range inputs {

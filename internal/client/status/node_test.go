@@ -40,7 +40,7 @@ func TestNodeShowsHowDerivedCollectionsAre(t *testing.T) {
 	assert.False(t, shown().BeingFilled)
 	assert.Empty(t, shown().MissingInputs)
 
-	require.NoError(t, db.DeleteCollection(t.Context(), "more"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "more", ""))
 	p := shown()
 	assert.Equal(t, []status.MissingInput{{Name: "more", Reason: "gone"}}, p.MissingInputs)
 	assert.Contains(t, p.Advice, `"tmshare-server derive all --from egov" goes on without`)

@@ -15,6 +15,9 @@ import (
 func (r *Report) published(n *Node, node *status.Node) {
 	for _, c := range node.Publishes {
 		where := "collection " + c.Name
+		for _, former := range c.Former {
+			r.fact("former name", "%s moved to %s", former, c.Name)
+		}
 		if c.Advice != "" {
 			r.found(where, "an input is missing: nothing more is derived", c.Advice)
 		}

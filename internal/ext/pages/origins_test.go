@@ -38,7 +38,7 @@ func TestPageOfADerivedMapLeadsToItsInputs(t *testing.T) {
 	assert.NotContains(t, p.Text, "hidden")
 	assert.NotContains(t, p.Text, "secret")
 	assert.Contains(t, string(n.MustGet("/topicmaps/all.html", "Authorization", "Bearer "+token).Bytes), `<bdi>hidden</bdi>`)
-	require.NoError(t, db.DeleteCollection(t.Context(), "open"))
+	require.NoError(t, db.DeleteCollection(t.Context(), "open", ""))
 	p = n.Page("/topicmaps/all.html")
 	assert.NotContains(t, p.Links, n.URL("/topicmaps/open.html"))
 	assert.Contains(t, p.Text, "open")

@@ -161,10 +161,10 @@ func asProblem(err error) web.Described {
 		return web.Problemf(http.StatusServiceUnavailable, "%s", tooSlow)
 	case errors.As(err, &refuses):
 		return web.Problemf(refuses.HTTPStatus(), "%s", refuses)
-	case missing:
-		return web.Problemf(http.StatusNotFound, "%s", err)
 	case errors.Is(err, store.ErrExists), errors.Is(err, store.ErrNameTaken):
 		return web.Problemf(http.StatusConflict, "%s", err)
+	case missing:
+		return web.Problemf(http.StatusNotFound, "%s", err)
 	case errors.Is(err, store.ErrRecordTooLarge):
 		return web.Problemf(http.StatusRequestEntityTooLarge,
 			"a topic or an association cannot be stored: %s; say less of it, or divide it among several", err)

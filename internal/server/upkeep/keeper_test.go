@@ -228,7 +228,7 @@ func TestRemovedCollectionIsNotLookedAfter(t *testing.T) {
 	k.rename("small", "Christiania")
 	<-begun
 	k.rename("other", "Christiania")
-	require.NoError(t, k.db.DeleteCollection(t.Context(), "small"))
+	require.NoError(t, k.db.DeleteCollection(t.Context(), "small", ""))
 	sp := "http://localhost/small/"
 	_, err := k.db.CreateCollection(t.Context(), store.Collection{Name: "small", SP: sp, Settings: store.Settings{DocumentSize: 2}}, k.document(sp, "Oslo"), nil)
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ type Problem struct {
 	// URL of the fragments feed of the collection that is to be written instead
 	Origin string `json:"origin,omitempty"`
 
+	Location   string        `json:"-"` // of what was asked for, with the status of a redirect
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0: not said
 }
 
@@ -51,6 +52,9 @@ func (f *Front) writeProblem(w http.ResponseWriter, r *http.Request, answer Desc
 	}
 	if p.RetryAfter > 0 { // RFC 9110 §10.2.3, Retry-After
 		h.Set("Retry-After", strconv.Itoa(int(p.RetryAfter.Seconds())))
+	}
+	if p.Location != "" {
+		h.Set("Location", p.Location)
 	}
 	p.RequestID = RecorderOf(r).id
 	if f.ShowProblem != nil && f.ShowProblem(w, r, p) {

@@ -39,6 +39,8 @@ type Collection struct {
 	Hashed      uint64    `json:",omitempty"` // how many entries the tree of the log has; all where Sign is set
 	Restating   bool      `json:",omitempty"` // records are still to be published by which what is offered of them shows
 
+	Former []string `json:",omitempty"` // the names that it had and that lead to it
+
 	Owner  *Owner `json:",omitempty"` // what alone publishes it; nil: all who may write
 	Hidden bool   `json:",omitempty"` // it is not whole yet: nobody is to read it
 
@@ -88,7 +90,7 @@ func (c *Collection) Digest(t *txn.Tx) (string, error) {
 	return d.String(), err
 }
 
-// Get returns the collection with a name. It is txn.ErrNotFound if there is none.
+// Get returns the collection with a name. It is txn.ErrNotFound if there is none, a [*FormerError] where there was one.
 func Get(t *txn.Tx, name string) (*Collection, error) {
 	found, err := Find(t, name)
 	if err != nil {
@@ -97,7 +99,7 @@ func Get(t *txn.Tx, name string) (*Collection, error) {
 	return Decode(&found)
 }
 
-// Find returns the row of the collection with a name. It is txn.ErrNotFound if there is none.
+// Find returns the row of the collection with a name, with the errors of [Get].
 func Find(t *txn.Tx, name string) (found records.Named, err error) {
 	// A change of a collection needs both rows.
 	if err := t.Expect([][]byte{keys.Name(keys.TableCollection, name), keys.Name(keys.TableInput, name)},
@@ -105,7 +107,14 @@ func Find(t *txn.Tx, name string) (found records.Named, err error) {
 		return found, err
 	}
 	found, err = records.Find(t, keys.TableCollection, name)
-	if err == nil && found.Row == nil {
+	if found.Row != nil || err != nil {
+		return found, err
+	}
+	f, err := former(t, name)
+	switch {
+	case f != nil:
+		err = f
+	case err == nil:
 		err = fmt.Errorf("%w: collection %q", txn.ErrNotFound, name)
 	}
 	return found, err

@@ -214,6 +214,51 @@ func (e *DecidedError) Error() string {
 // HTTPStatus is the status of the answer.
 func (e *DecidedError) HTTPStatus() int { return http.StatusConflict }
 
+// Rename has the collections that are derived from an input call it by another name.
+func Rename(t *txn.Tx, input *collections.Collection, to string) error {
+	lacking, err := derived.DerivedFrom(t, to)
+	all, unread := collections.All(t)
+	if err := cmp.Or(err, unread); err != nil {
+		return err
+	}
+	for i := range all {
+		c := &all[i]
+		if slices.Contains(lacking, c.Number) {
+			return &RenamedError{to, c.Name}
+		}
+		if !c.IsInput(input.Name, input.Number) {
+			continue
+		}
+		for at := range c.DerivedFrom {
+			if c.DerivedFrom[at] == input.Name {
+				c.DerivedFrom[at] = to
+			}
+		}
+		for at := range c.Inputs {
+			if c.Inputs[at].Name == input.Name {
+				c.Inputs[at].Name = to
+			}
+		}
+		own(c)
+		if err := cmp.Or(derived.End(t, c.Number, []string{input.Name}), derived.Begin(t, c.Number, []string{to}, nil),
+			collections.Put(t, c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RenamedError says that a collection cannot have a name, since another is derived from what had it.
+type RenamedError struct{ Name, Derived string }
+
+func (e *RenamedError) Error() string {
+	return fmt.Sprintf("%s was derived from another collection or subscription with the name %s: choose another name, or "+
+		"derive it again without that", e.Derived, e.Name)
+}
+
+// HTTPStatus is the status of the answer.
+func (e *RenamedError) HTTPStatus() int { return http.StatusConflict }
+
 // End prepares the removal of a collection: its inputs forget it, if there are any.
 func End(t *txn.Tx, c *collections.Collection) error {
 	return derived.End(t, c.Number, c.DerivedFrom)

@@ -88,11 +88,13 @@ const (
 	// knows nothing
 	TableExtension = 'U'
 	TableLoad      = 'L' // number → when it was renewed: a load that is under way (package loads)
+	TableFormer    = 'M' // name that a collection had → what has become of that (JSON)
 )
 
 // spaces are the keyspaces of the tables that there are once.
 var spaces = map[byte]uint32{
-	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableInput: Names, TableOpening: Names,
+	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableFormer: Names,
+	TableInput: Names, TableOpening: Names,
 	TableLease: Processes, TableBeat: Processes, TableLoad: Processes,
 	TableFile: Files, TableChunk: Files, TableGoingFile: Files,
 	TableActivity: Activities,

@@ -185,7 +185,7 @@ func TestPublished(t *testing.T) {
 	for _, part := range []string{"Written here", "Derived from egov, other", "Being filled"} {
 		assert.Contains(t, p.Text, part)
 	}
-	require.NoError(t, n.DeleteCollection(t.Context(), "egov"))
+	require.NoError(t, n.DeleteCollection(t.Context(), "egov", ""))
 	assert.Contains(t, n.page("/node.html").Text, "tmshare-server derive all --from other")
 	n.site.Maps = true
 	assert.Contains(t, n.page("/node.html").Links, n.url+"/topicmaps/all.html")

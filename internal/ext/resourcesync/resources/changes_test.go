@@ -95,7 +95,7 @@ func TestChangeListsAreARowWithoutGaps(t *testing.T) {
 	p := newProcessAt(t, memory.New(), func() time.Time { return now })
 	closed := 0
 	testenv.Check(t, 15, 100, func(t *rapid.T) {
-		defer func() { require.NoError(t, p.DeleteCollection(t.Context(), "m")) }()
+		defer func() { require.NoError(t, p.DeleteCollection(t.Context(), "m", "")) }()
 		begun := p.create(store.Settings{}, named(tmdm.PSIDefaultNameType, "name"), named(ref(0), "first"), named(ref(1), "first"), named(ref(2), "first"))
 		head, asked := begun, false
 		var known []resources.ChangeList

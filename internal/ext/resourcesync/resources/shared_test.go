@@ -197,7 +197,7 @@ func TestWhatAnotherProcessHasRemovedIsGone(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, slices.ContainsFunc(sets, func(s *resources.Set) bool { return s.Seq == set.Seq }))
 	})
-	require.NoError(t, a.DeleteCollection(t.Context(), "m"))
+	require.NoError(t, a.DeleteCollection(t.Context(), "m", ""))
 	require.NoError(t, a.Folder.Sweep(t.Context(), func() ([]uuid.UUID, error) { return nil, nil }))
 	_, err = b.Open(t.Context(), set.ResourceList(), false)
 	require.Error(t, err)

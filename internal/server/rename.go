@@ -1,0 +1,81 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/server/problems"
+	"github.com/tmshare/tmshare/internal/server/web"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Renamed is the answer to a request that renames a collection, or frees a name that one had.
+type Renamed struct {
+	Collection string `json:"collection,omitempty"` // the name that it has now
+	Former     string `json:"former"`               // the name that it had
+}
+
+// rename gives a collection another name. The address that it had leads to it.
+func (s *Server) rename(w http.ResponseWriter, r *http.Request) error {
+	name := web.Var(r, "map")
+	var given struct{ To string }
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSettings))
+	d.DisallowUnknownFields()
+	err := d.Decode(&given)
+	if err == nil {
+		err = store.ValidateName(given.To)
+	}
+	if err != nil {
+		return web.Problemf(http.StatusUnprocessableEntity,
+			"send the new name as JSON, such as {\"to\": \"services\"}: %s", err)
+	}
+	if len(s.readers[name]) > 0 && len(s.readers[given.To]) == 0 {
+		return web.Problemf(http.StatusConflict,
+			"%s may be read with a token only, and as %s it could be read by all: start the server with "+
+				"--read-token-file for %[2]s as well, then rename it", name, given.To)
+	}
+	for _, name := range []string{name, given.To} {
+		defer s.keeper.Changes.Begin(name)()
+	}
+	allowed := func(c *store.Collection) error { return s.ifMatch(r, c) }
+	c, err := s.Store.RenameCollection(r.Context(), name, given.To, allowed)
+	if err != nil {
+		return err
+	}
+	s.Logger.Info("renamed", "collection", c.Name, "from", name)
+	s.keeper.Changed(c)
+	return web.WriteJSON(w, http.StatusOK, Renamed{c.Name, name})
+}
+
+// forgetFormer frees a name that a collection had: nothing is at its address from then on.
+func (s *Server) forgetFormer(w http.ResponseWriter, r *http.Request) error {
+	name := web.Var(r, "map")
+	defer s.keeper.Changes.Begin(name)()
+	if err := s.Store.ForgetCollection(r.Context(), name); err != nil {
+		return err
+	}
+	s.Logger.Info("forgot the former name of a collection", "name", name)
+	return web.WriteJSON(w, http.StatusOK, Renamed{Former: name})
+}
+
+// explain is [problems.Explain]. What is asked of a collection that has another name now is at the same place below
+// that (RFC 9110 §15.4.9, 308 Permanent Redirect).
+func (s *Server) explain(r *http.Request, err error) (answer web.Described, serverFault bool) {
+	former, is := errors.AsType[*store.FormerError](err)
+	name := web.Var(r, "map")
+	if !is || former.Name != name {
+		return problems.Explain(r, err)
+	}
+	if former.To == "" {
+		return web.Problemf(http.StatusGone, "%s", former), false
+	}
+	moved := web.Problemf(http.StatusPermanentRedirect, "%s", former)
+	moved.Location = s.URLs.Overview() + "/" + former.To +
+		strings.TrimPrefix(r.URL.EscapedPath(), "/topicmaps/"+name)
+	if r.URL.RawQuery != "" {
+		moved.Location += "?" + r.URL.RawQuery
+	}
+	return moved, false
+}
