@@ -24,8 +24,8 @@ func execute(all func() []extension.Extension) int {
 		Long: `tmshare-server holds topic maps and publishes, for each, Atom feeds of
 snapshots and of fragments, one for each topic that changes.
 
-Every flag can also be set by the environment, --base-url as TMSHARE_BASE_URL,
-except those that say what of a running server to change.` + cli.AllExits(),
+Flags can also be set by the environment, --base-url as TMSHARE_BASE_URL, --data as
+TMSHARE_SERVER_DATA. Those that say what of a running server to change cannot.` + cli.AllExits(),
 	}
 	a := &extension.App{Request: control.Local(root.Name(), os.Args[1:]), Extensions: all(),
 		Execute: clientcmd.Executing(all), Serves: true}

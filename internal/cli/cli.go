@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/signal"
@@ -82,7 +83,7 @@ func Run(root *cobra.Command, getenv func(string) string) int {
 		if err := checkContradictions(cmd.Flags()); err != nil { // before the environment: what is given overrides that
 			return err
 		}
-		if err := fromEnvironment(cmd.Flags(), getenv); err != nil {
+		if err := fromEnvironment(cmd, getenv, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		return checkNegative(cmd.Flags())
@@ -184,10 +185,25 @@ func OnCommandLine(flags *pflag.FlagSet, name string) bool {
 	return f.Changed && !of
 }
 
-// fromEnvironment sets each flag that is not on the command line from the
-// variable TMSHARE_ and its name (--base-url: TMSHARE_BASE_URL), unless that is
-// empty.
-func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+// VariableOf returns the environment variable of a flag of a program: TMSHARE_ and its name (--base-url:
+// TMSHARE_BASE_URL). That of --data names the program too, as each program has a folder of its own.
+func VariableOf(program, flag string) string {
+	if flag == "data" {
+		flag = strings.TrimPrefix(program, "tmshare-") + "-data"
+	}
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+const (
+	variablePrefix = "TMSHARE_"
+	// oldData is the variable of --data that both programs had up to version 0.1.
+	oldData = variablePrefix + "DATA"
+)
+
+// fromEnvironment sets each flag that is not on the command line from its variable, unless that is empty. It warns of
+// one that has another name by now.
+func fromEnvironment(cmd *cobra.Command, getenv func(string) string, warn io.Writer) error {
+	flags, program := cmd.Flags(), cmd.Root().Name()
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if other := f.Annotations[inPlaceOf]; len(other) > 0 && OnCommandLine(flags, other[0]) {
@@ -199,8 +215,13 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 		if _, not := f.Annotations[commandLineOnly]; not || f.Changed || failed != nil || f.Name == "help" {
 			return
 		}
-		name := "TMSHARE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value := getenv(name); value != "" {
+		name := VariableOf(program, f.Name)
+		value := getenv(name)
+		if old := getenv(oldData); f.Name == "data" && value == "" && old != "" {
+			fmt.Fprintf(warn, "%s: %s is %s now, as each program has a folder of its own: set that\n", program, oldData, name)
+			value = old
+		}
+		if value != "" {
 			_ = flags.SetAnnotation(f.Name, ofEnvironment, nil) // it is there
 			if err := flags.Set(f.Name, value); err != nil {
 				failed = &ExitError{Usage, fmt.Errorf("%s: %w%s", name, err, howToWrite(err))}

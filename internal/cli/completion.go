@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ const completesWithin = 2 * time.Second
 func CompleteArguments(root *cobra.Command, getenv func(string) string,
 	names func(context.Context, *cobra.Command) []string) {
 	known := func(cmd *cobra.Command) []string {
-		if fromEnvironment(cmd.Flags(), getenv) != nil {
+		if fromEnvironment(cmd, getenv, io.Discard) != nil {
 			return nil
 		}
 		ctx, stop := context.WithTimeout(context.Background(), completesWithin)

@@ -12,7 +12,7 @@ import (
 
 // The words of usage lines and flags say what shells complete.
 func TestCompletion(t *testing.T) {
-	environment := map[string]string{"TMSHARE_DATA": "there"}
+	environment := map[string]string{"TMSHARE_PROGRAM_DATA": "there"}
 	complete := func(args ...string) (words []string, directive string) {
 		root := &cobra.Command{Use: "program"}
 		run := func(*cobra.Command, []string) error { return nil }

@@ -14,7 +14,6 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/expand"
 	"github.com/tmshare/tmshare/internal/control"
-	"github.com/tmshare/tmshare/internal/extension"
 )
 
 func (a *app) expand() *cobra.Command {
@@ -42,7 +41,7 @@ stands for itself. The derived sources stay subscribed to.` + cli.Exits(cli.Unre
 // Expand has the process that holds a data folder do "expand", and returns the names.
 func Expand(ctx context.Context, program, data string, names []string) ([]string, error) {
 	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
-	r.Env[extension.DataVariable] = data
+	r.Env[cli.VariableOf(program, "data")] = data
 	var err error
 	of := r.Capture(func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {

@@ -60,7 +60,7 @@ Commands that work on files, or keep records in a folder, need no subscription.
 While a command holds the data folder (watch does as long as it runs) it takes
 the commands of others as well: they work as if they had it for themselves.
 
-Every flag can also be set by the environment: --data as TMSHARE_DATA.` + cli.AllExits(),
+Every flag can also be set by the environment: --data as TMSHARE_CLIENT_DATA.` + cli.AllExits(),
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client sync
   tmshare-client verify

@@ -162,12 +162,9 @@ func (a *App) Apart(body Body) func(*cobra.Command, []string) error {
 // and returns the exit code.
 func (a *App) reach(ctx context.Context, access store.Access) (code int, err error) {
 	sent := *a.Request
-	sent.Env = map[string]string{DataVariable: a.Data} // the default may be another there
-	for name, value := range a.Request.Env {
-		if name != DataVariable {
-			sent.Env[name] = value
-		}
-	}
+	sent.Env = map[string]string{}
+	maps.Copy(sent.Env, a.Request.Env)
+	sent.Env[cli.VariableOf(sent.Program, "data")] = a.Data                        // the default may be another there
 	o := store.Options{Access: access, Logger: a.Logger(), Damage: func(error) {}} // withDamage tells it
 	err = a.openOr(ctx, o, func() (err error) {
 		code, err = control.Call(ctx, a.Data, &sent)
@@ -226,9 +223,6 @@ func (a *App) waitForReaders(ctx context.Context) {
 	case <-time.After(50 * time.Millisecond):
 	}
 }
-
-// DataVariable names the data folder in the environment.
-const DataVariable = control.Prefix + "DATA"
 
 // open opens the store at a place.
 func (a *App) open(ctx context.Context, place string, o store.Options) error {

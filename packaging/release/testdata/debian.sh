@@ -4,7 +4,7 @@ cp "$1" $root/tmp/earlier.deb
 cp "$2" $root/tmp/later.deb
 address=$3
 in_root() { chroot $root "$@"; }
-as_tmshare() { exec chroot --userspec=tmshare:tmshare $root env -i PATH=/usr/bin:/bin HOME=/var/lib/tmshare TMSHARE_DATA=/var/lib/tmshare/client "$@"; } # ends the shell that it is in
+as_tmshare() { exec chroot --userspec=tmshare:tmshare $root env -i PATH=/usr/bin:/bin HOME=/var/lib/tmshare TMSHARE_CLIENT_DATA=/var/lib/tmshare/client "$@"; } # ends the shell that it is in
 dpkg_log=/mnt/dpkg
 
 # Installed: user, folders, tokens that nobody else may read; units that systemd takes.
