@@ -8,7 +8,7 @@ import (
 
 // goal is what a figure of a benchmark is to be: at most, or at least, so much.
 type goal struct {
-	of      string // a row of docs/performance.md
+	of      string // a row of bench/README.md
 	part    string // a pattern of [path.Match] for what follows in the name; all if empty
 	million bool   // it holds with a million topics only
 	unit    string // as the benchmark reports it

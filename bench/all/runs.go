@@ -9,7 +9,7 @@ type run struct {
 	flags    []string
 }
 
-// runs are all benchmarks of docs/performance.md, in the order of the table.
+// runs are all benchmarks of bench/README.md, in the order of the table.
 //
 // Of those that take a million topics, the table has the ones whose goal names a million. Left out are Post,
 // PeakMemory, VerifyFull, ServingMemory and ResourceList, which take minutes each and show little that 100,000 topics

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/triplestore"
 )
 
 // TestReadme runs what the README shows, and TestGuides what the guides show: the
@@ -79,6 +80,9 @@ func runDocument(t *testing.T, path string) {
 	slices.Sort(free) // sources are shown in the order of their prefixes
 	for i, address := range shownAddresses {
 		shown, used = append(shown, address, free[i]), append(used, free[i], address)
+	}
+	if strings.Contains(string(text), "--sparql-update http://"+shownAddresses[2]) {
+		triplestore.New(t, free[2])
 	}
 	ours, theirs := strings.NewReplacer(shown...), strings.NewReplacer(used...)
 	sh := startShell(t, dir)

@@ -130,6 +130,11 @@ func (a *app) rounds(args []string, round func(context.Context, string) (*client
 			a.Printf("%s: %s\n", name, describe(r))
 		}
 	}
+	synced := map[string]bool{}
+	for _, r := range done {
+		synced[r.Name] = r.Error == ""
+	}
+	failed = append(failed, a.Followed(ctx, synced))
 	if a.JSON {
 		failed = append(failed, a.Print(done))
 	}

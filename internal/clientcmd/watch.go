@@ -110,8 +110,14 @@ func (a *app) keepWatch(ctx context.Context, f *watching, names []string) (err e
 	defer others.Wait()
 	ctx, end := context.WithCancel(ctx) // also where the watcher ends by itself
 	defer end()
+	parts := extension.Held(a.Extensions, a.Held)
 	if listener != nil {
-		others.Go(func() { serveStatus(ctx, w.Handler(extension.Held(a.Extensions, a.Held)...), listener, log) })
+		others.Go(func() { serveStatus(ctx, w.Handler(parts...), listener, log) })
+	}
+	for _, p := range parts {
+		if p.Run != nil {
+			others.Go(func() { p.Run(ctx, log) })
+		}
 	}
 	others.Go(func() {
 		for {

@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/resourcesync"
 	"github.com/tmshare/tmshare/internal/ext/search"
 	"github.com/tmshare/tmshare/internal/ext/since"
+	"github.com/tmshare/tmshare/internal/ext/sparql"
 	"github.com/tmshare/tmshare/internal/ext/websub"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -29,7 +30,7 @@ func All() []extension.Extension {
 	return []extension.Extension{
 		atompmh.Extension(), backup.Extension(), demo.Extension(), doctor.Extension(), shown, editing.Extension(site),
 		files.Extension(), folder.Extension(), postgres.Extension(), rdf.Extension(),
-		resourcesync.Extension(), search.Extension(), since.Extension(), websub.Extension(),
+		resourcesync.Extension(), search.Extension(), since.Extension(), sparql.Extension(), websub.Extension(),
 	}
 }
 

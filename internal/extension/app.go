@@ -88,6 +88,17 @@ func (a *App) Commands() (all []*cobra.Command) {
 	return all
 }
 
+// Followed has the extensions do what comes after rounds of subscriptions: those that are true.
+func (a *App) Followed(ctx context.Context, subscriptions map[string]bool) error {
+	var failed []error
+	for _, e := range a.Extensions {
+		if e.Followed != nil && ctx.Err() == nil {
+			failed = append(failed, e.Followed(ctx, a, subscriptions))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // Formats returns the formats of the extensions.
 func (a *App) Formats() formats.Registry { return Formats(a.Extensions) }
 

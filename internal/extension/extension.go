@@ -39,6 +39,9 @@ type Extension struct {
 	// is called. It makes its part of what the watcher says; nil: none.
 	Hold func(*Holding) *watch.Part
 
+	// Followed does what comes after a command has done rounds of some subscriptions, by their names.
+	Followed func(ctx context.Context, a *App, subscriptions map[string]bool) error
+
 	// Formats are those in which it reads and writes topic maps, FormatFlags the flags that say how.
 	Formats     formats.Registry
 	FormatFlags formats.Flags

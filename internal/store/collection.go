@@ -15,6 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/store/consumers"
 	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
@@ -352,7 +353,8 @@ func (db *DB) RenameCollection(ctx context.Context, name, to string,
 		return nil, err
 	}
 	c, err := db.update(ctx, name, checks, func(t *txn.Tx, c *Collection) error {
-		if err := cmp.Or(c.Writable(), absent(t, to, name), inputs.Rename(t, c, to)); err != nil {
+		if err := cmp.Or(c.Writable(), absent(t, to, name), inputs.Rename(t, c, to),
+			consumers.Rename(t, c.Number, to)); err != nil {
 			return err
 		}
 		err := c.Leave(t, Former{Name: name, To: to, At: db.now().UTC()})

@@ -36,7 +36,8 @@ var given = map[byte]string{
 	keys.TableDerived: "what is to be done", keys.TableInput: "what was decided", keys.TableStagedLog: "a load under way",
 	keys.TableActivity: "what was done", keys.TableSample: "what was measured", keys.TableFile: "files", keys.TableChunk: "files",
 	keys.TableGoingFile: "files", keys.TableLease: "of processes", keys.TableBeat: "of processes", keys.TableOpening: "what was done",
-	keys.TableLoad: "of processes", keys.TableFormer: "what was decided",
+	keys.TableConsumer: "of consumers outside of the store",
+	keys.TableLoad:     "of processes", keys.TableFormer: "what was decided",
 }
 
 // followingRows says, for each table whose rows follow from others, which of its rows are damaged, and of which a copy

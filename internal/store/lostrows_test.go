@@ -26,6 +26,7 @@ var mayGo = map[byte]string{
 	keys.TableHeld:      "a record that is not known is fetched again",
 	keys.TableExtension: "the store knows nothing of it",
 	keys.TableVia:       "it says for people by which entries a change came",
+	keys.TableConsumer:  "nothing follows from what was decided outside of the store",
 }
 
 // mayDiffer are the tables of which a row that is lost is found, but not each one that is another one. Each says why.

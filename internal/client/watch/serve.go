@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"mime"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 type Part struct {
 	// Routes adds addresses. They are for whoever may see all that the node publishes and follows.
 	Routes func(*http.ServeMux)
+	// Run works in the background while the watcher does, until its context ends.
+	Run func(context.Context, *slog.Logger)
 	// Status answers who asks for the status, and not for JSON.
 	Status http.HandlerFunc
 }

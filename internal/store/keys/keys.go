@@ -74,6 +74,7 @@ const (
 	TableRejection = 'x' // subscription, key of a claim → Rejection (JSON)
 	TableDerived   = 'u' // collection, kind of row, and more → what a derived collection still has to take from its inputs
 	TableInput     = 'v' // name of a source → numbers of the collections that are derived from it (JSON)
+	TableConsumer  = 'K' // name → how far a consumer outside of the store has read a source (JSON, package consumers)
 	TableStagedLog = 'w' // nothing → Collection (JSON): a replica whose log is being made
 	TableActivity  = 'y' // number → Activity (JSON)
 	TableSample    = 'z' // subscription, period of the day → Sample (JSON)
@@ -94,7 +95,7 @@ const (
 // spaces are the keyspaces of the tables that there are once.
 var spaces = map[byte]uint32{
 	TableMeta: Names, TableCollection: Names, TableSubscription: Names, TableFormer: Names,
-	TableInput: Names, TableOpening: Names,
+	TableInput: Names, TableOpening: Names, TableConsumer: Names,
 	TableLease: Processes, TableBeat: Processes, TableLoad: Processes,
 	TableFile: Files, TableChunk: Files, TableGoingFile: Files,
 	TableActivity: Activities,

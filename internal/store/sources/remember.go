@@ -4,14 +4,15 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store/consumers"
 	"github.com/tmshare/tmshare/internal/store/derived"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// What the records of a source were is remembered where collections are derived from it, until all of these have read
-// what has changed. Its commits are counted: they have no log.
+// What the records of a source were is remembered where collections are derived from it, or consumers read it, until
+// all of these have read what has changed. Its commits are counted: they have no log.
 
 const (
 	// mostBehind is of how many commits it is remembered what they have changed. A collection that is further behind
@@ -25,18 +26,26 @@ const (
 func (a *Applying) remember() error {
 	p, id := a.Progress, a.subscription.Source(a.Progress)
 	numbers, err := derived.DerivedFrom(a.tx, a.subscription.Name)
-	if err != nil || len(numbers) == 0 && p.Forgotten == p.Commits {
+	if err != nil {
 		return err
 	}
-	upTo := p.Commits
+	upTo, wanted, err := consumers.Oldest(a.tx, id, p.Commits)
+	wanted = wanted || len(numbers) > 0
+	if err != nil || !wanted && p.Forgotten == p.Commits {
+		return err
+	}
 	if len(numbers) > 0 {
 		aside := txn.Over(a.tx.Context(), a.tx.Reader()) // the commit does not depend on it: it would forget less
-		if upTo, err = derived.Oldest(aside, numbers, id); err != nil {
+		oldest, err := derived.Oldest(aside, numbers, id)
+		if err != nil {
 			return err
 		}
+		upTo = min(upTo, oldest)
+	}
+	if wanted {
 		upTo = max(upTo, p.Commits-min(p.Commits, mostBehind))
 	}
-	if err := forget(a.tx, id, p, min(upTo, p.Forgotten+forgotAtOnce)); err != nil || len(numbers) == 0 {
+	if err := forget(a.tx, id, p, min(upTo, p.Forgotten+forgotAtOnce)); err != nil || !wanted {
 		return err
 	}
 	p.Commits++

@@ -16,6 +16,10 @@ import (
 // little memory. The resource that a topic is has the IRI of its TopicSI. What a graph does not carry is left out. It
 // is not safe for concurrent use.
 type Records struct {
+	// Skolem says that blank nodes have IRIs (RDF 1.1 Concepts §3.5), and that each record has its statements by itself:
+	// none says that a topic is there, or which properties make names.
+	Skolem bool
+
 	sp   string
 	emit func(rdf.Quad) error
 	err  error // the first one of emit
@@ -35,17 +39,15 @@ func NewRecords(sp string, emit func(rdf.Quad) error) *Records {
 // All makes the statements of all records of a source: topics come before the associations that they play in.
 func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 	for record, err := range records {
-		switch {
-		case err != nil:
-			return err
-		case record.Topic != nil:
-			err = r.topic(record.Topic)
-		default:
-			err = r.association(record.Association)
+		if err == nil {
+			err = r.Record(&record)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if r.Skolem {
+		return r.err
 	}
 	for _, ref := range slices.Sorted(maps.Keys(r.bare)) {
 		if !r.mentioned[ref] {
@@ -53,6 +55,17 @@ func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 		}
 	}
 	return r.err
+}
+
+// Record makes the statements of a record, of none if it is empty.
+func (r *Records) Record(record *fragment.Record) error {
+	switch {
+	case record.Topic != nil:
+		return r.topic(record.Topic)
+	case record.Association != nil:
+		return r.association(record.Association)
+	}
+	return nil
 }
 
 func (r *Records) say(s rdf.Term, property string, o rdf.Term) {
@@ -70,6 +83,8 @@ func (r *Records) term(ref fragment.Ref) rdf.Term {
 	switch {
 	case label == "":
 		return resource(ref)
+	case r.Skolem:
+		return rdf.NewIRI(string(ref))
 	case genid(tmdm.Locator(r.sp), label) != ref: // another source has made it
 		label += "_" + sum([]byte(ref)).String()
 	}
@@ -101,7 +116,7 @@ func (r *Records) topic(t *fragment.Topic) error {
 		o := &t.Occurrences[i]
 		r.say(s, r.property(o.Type), r.literal(o))
 	}
-	if len(t.SubjectIdentifiers)+len(t.SubjectLocators)+len(t.Names)+len(t.Occurrences) == 1 {
+	if !r.Skolem && len(t.SubjectIdentifiers)+len(t.SubjectLocators)+len(t.Names)+len(t.Occurrences) == 1 {
 		r.bare[t.TopicSI()] = true
 	}
 	return r.err
@@ -131,7 +146,7 @@ func (r *Records) name(s rdf.Term, n *fragment.Name) {
 		return
 	}
 	property := r.property(n.Type)
-	if !labels[property] && !r.nameTypes[property] {
+	if !r.Skolem && !labels[property] && !r.nameTypes[property] {
 		r.nameTypes[property] = true
 		r.say(rdf.NewIRI(property), rdf.Type, rdf.NewIRI(termNameType))
 	}
@@ -161,6 +176,9 @@ func (r *Records) association(a *fragment.Association) error {
 	}
 	key := a.Key()
 	node := rdf.NewBlank("a" + hex.EncodeToString(key[:16]))
+	if r.Skolem {
+		node = rdf.NewIRI(string(genid(tmdm.Locator(r.sp), node.Value)))
+	}
 	r.mentioned[a.Type] = true
 	r.say(node, rdf.Type, rdf.NewIRI(termAssociation))
 	r.say(node, rdf.Type, r.term(a.Type))
@@ -289,4 +307,12 @@ func (r *Records) only(ref fragment.Ref, f func() error) (said bool, err error) 
 	}
 	err = f()
 	return said, err
+}
+
+// RefOf returns the topic that a resource is, as [Records] with Skolem makes it.
+func RefOf(t rdf.Term) fragment.Ref {
+	if iri.BlankLabel(t.Value) != "" {
+		return fragment.Ref(t.Value)
+	}
+	return locatorOf(t.Value)
 }

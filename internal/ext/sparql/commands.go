@@ -1,0 +1,360 @@
+package sparql
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/watch"
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Extension returns it, with the command "target" of both programs.
+func Extension() extension.Extension {
+	var held *extension.Holding
+	return extension.Extension{
+		Name:     "sparql",
+		Commands: func(a *extension.App) []*cobra.Command { return cli.In(cli.Everyday, command(a)) },
+		Followed: Followed,
+		Hold: func(h *extension.Holding) *watch.Part {
+			held = h
+			return &watch.Part{Run: func(ctx context.Context, log *slog.Logger) {
+				h.DB.Lease(ctx, "targets", newRunner(h, log).Run)
+			}}
+		},
+		Serve: func(s *server.Server) (*server.Part, error) {
+			if held == nil {
+				return &server.Part{}, nil
+			}
+			return &server.Part{Jobs: []server.Job{{Name: "targets", Run: newRunner(held, s.Logger).Run}}}, nil
+		},
+	}
+}
+
+func command(a *extension.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "target", Short: "Keep graphs in SPARQL stores in step",
+		Long: `A target is a graph in a triple store (SPARQL 1.1) that is kept equal to what a
+subscription or a collection has. Each round of "sync" and "watch", and "serve", send
+what has changed: the statements that are gone, and those that are new. A mark in the
+store goes with them, in the same request. So a crash of either side loses nothing.`,
+		Example: `  tmshare-client target add skos --of egov --sparql-update http://127.0.0.1:3030/skos/update \
+      --graph http://example.org/graph/egov
+  tmshare-client target status
+  tmshare-client target verify skos`,
+	}
+	cmd.AddCommand(a.OnFolder(add(a)), a.OnFolder(status(a)), a.OnFolder(syncCommand(a)), a.OnFolder(verify(a)),
+		a.OnFolder(rebuild(a)), a.OnFolder(remove(a)))
+	return cmd
+}
+
+func add(a *extension.App) *cobra.Command {
+	var t Target
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Keep a graph in step with a subscription or a collection",
+		Long: `Have a graph in a store kept in step with a subscription or a collection. The graph is
+loaded now, and belongs to the target from then on: what is not of the source goes. A
+graph that is not empty is refused, with what is in it, unless --adopt is given.
+
+Without --sparql-query, queries go to the address of updates, with "query" in place of
+an "update" at its end, or without a "/statements". The store may ask for a user by
+HTTP Basic or Digest.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
+		Example: `  tmshare-client target add skos --of egov --sparql-update http://127.0.0.1:3030/skos/update \
+      --graph http://example.org/egov
+  tmshare-server target add virtuoso --of egov --sparql-update http://127.0.0.1:8890/sparql-auth \
+      --password-file dba.txt --graph http://example.org/egov`,
+		Args: cli.Args(cobra.ExactArgs(1)),
+	}
+	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
+		t.Name = args[0]
+		t.Query = cmp.Or(t.Query, queryAddress(t.Update))
+		if err := t.validate(); err != nil {
+			return cli.UsageError(err)
+		}
+		kept, err := json.Marshal(&t)
+		if err == nil {
+			err = a.DB.AddConsumer(ctx, store.Consumer{Name: prefix + t.Name, Source: t.Source, Kept: kept})
+		}
+		if errors.Is(err, store.ErrExists) {
+			err = &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf("there is a target %q already: \"target status\" shows it",
+				t.Name)}
+		}
+		if err != nil {
+			return err
+		}
+		a.Became = "the target is there, and the next round goes on with loading it"
+		if err = once(ctx, a, &t); refused(err) { // it must not be tried again and again
+			err = errors.Join(err, a.DB.RemoveConsumer(ctx, prefix+t.Name))
+		}
+		return err
+	})
+	fl := cmd.Flags()
+	fl.StringVar(&t.Source, "of", "", "`name` of the subscription or collection")
+	fl.StringVar(&t.Update, "sparql-update", "", "`URL` that takes updates (SPARQL 1.1 Protocol)")
+	fl.StringVar(&t.Query, "sparql-query", "", "`URL` that takes queries (default: made of that for updates)")
+	fl.StringVar(&t.Graph, "graph", "", "`IRI` of the graph")
+	fl.StringVar(&t.PasswordFile, "password-file", "", "`file` with \"user: password\" for the store")
+	fl.StringVar(&t.TokenFile, "token-file", "", "`file` with a bearer token for the store")
+	fl.BoolVar(&t.Taken, "adopt", false, "take over a graph that is not empty: what is not of the source is deleted")
+	for _, name := range []string{"of", "sparql-update", "graph"} {
+		_ = cmd.MarkFlagRequired(name) // it exists
+	}
+	return cmd
+}
+
+// refused reports whether a new target cannot be one.
+func refused(err error) bool {
+	e, ok := errors.AsType[*cli.ExitError](err)
+	return ok && e.Code == cli.Conflict
+}
+
+// queryAddress returns where queries go if nobody says so.
+func queryAddress(update string) string {
+	if before, ok := strings.CutSuffix(update, "/update"); ok {
+		return before + "/query"
+	}
+	return strings.TrimSuffix(update, "/statements")
+}
+
+func status(a *extension.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Aliases: []string{"list"}, Short: "Show the targets, and how each is",
+		Long: `Show the targets: what each is of, whether it is in step, and what is wrong if it is not.
+With exit code 4 one of them is not in step.` + cli.Exits(cli.Differs),
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.Run(store.Read, func(ctx context.Context, _ []string) error {
+			all, err := targets(ctx, a.DB)
+			if err != nil {
+				return err
+			}
+			views := []view{}
+			for _, t := range all {
+				views = append(views, viewOf(ctx, a.DB, t))
+			}
+			err = a.Answer(views, func(w io.Writer) { writeViews(w, views) })
+			for _, v := range views {
+				if err == nil && v.State != inStep {
+					err = cli.Exit(cli.Differs)
+				}
+			}
+			return err
+		}),
+	}
+}
+
+// view is a target as "status" shows it.
+type view struct {
+	*Target
+	State string `json:"state"`
+}
+
+// The states of targets.
+const (
+	inStep  = "in step"
+	behind  = "behind"
+	failing = "failing"
+)
+
+func viewOf(ctx context.Context, db *store.DB, t *Target) view {
+	v := view{t, behind}
+	err := db.Consume(ctx, prefix+t.Name, func(c *store.Consumed) error {
+		if m := t.Mark; t.Next == nil && m != nil && m.History == c.History && m.Commit == c.Head.Commit {
+			v.State = inStep
+		}
+		return nil
+	})
+	if t.Error != "" || err != nil {
+		v.State, t.Error = failing, cmp.Or(t.Error, fmt.Sprint(err))
+	}
+	return v
+}
+
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func writeViews(w io.Writer, all []view) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no targets; \"target add\" adds one")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TARGET\tOF\tSTATE\tIN STEP\tCOMPARED\tSTORE")
+	for _, v := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s <%s>\n", v.Name, v.Source, v.State, timeOf(v.InStep), timeOf(v.Verified),
+			v.Update, v.Graph)
+	}
+	_ = table.Flush()
+	for _, v := range all {
+		if v.Error != "" {
+			fmt.Fprintf(w, "%s: %s\n", v.Name, v.Error)
+		}
+		if n := len(v.Refused); n > 0 {
+			fmt.Fprintf(w, "%s: the store refuses %d statements, such as %s\n", v.Name, n, strings.TrimSpace(v.Refused[0]))
+		}
+		if v.Changed > 0 {
+			fmt.Fprintf(w, "%s: the store keeps %d values as others (docs/targets.md)\n", v.Name, v.Changed)
+		}
+	}
+}
+
+func syncCommand(a *extension.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "sync [NAME...]", Short: "Bring targets in step now",
+		Long: `Bring the named targets, or all, in step with what their sources have here. Rounds of
+"sync" do so for the targets of what they follow.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
+		RunE: a.Run(store.Write, func(ctx context.Context, args []string) error {
+			a.Became = "what was sent is known, and the next round goes on from there"
+			return each(ctx, a, args, func(t *Target) error { return once(ctx, a, t) })
+		}),
+	}
+}
+
+// each does something with the named targets, or with all; one that fails does not keep the others from it.
+func each(ctx context.Context, a *extension.App, names []string, do func(*Target) error) error {
+	all, err := targets(ctx, a.DB)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	var failed []error
+	for _, t := range all {
+		if len(names) == 0 || wanted[t.Name] {
+			failed = append(failed, do(t))
+		}
+		delete(wanted, t.Name)
+	}
+	for name := range wanted {
+		failed = append(failed, fmt.Errorf("there is no target %q: \"target status\" lists them", name))
+	}
+	return errors.Join(failed...)
+}
+
+func verify(a *extension.App) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "verify [NAME...]", Short: "Compare whole graphs, and repair what differs",
+		Long: `Compare the whole graph of each target with what its source has, statement by statement,
+and repair what differs. With exit code 4 something did.` + cli.Exits(cli.Differs, cli.HeldBack, cli.Unreachable,
+			cli.Conflict),
+	}
+	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
+		return compareEach(ctx, a, args, mostDelete, !dry)
+	})
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "compare, and repair nothing")
+	return cmd
+}
+
+func rebuild(a *extension.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "rebuild NAME...", Short: "Make graphs what their sources are, whatever they have",
+		Long: `Make each graph what its source is, however much of it has to go. A graph that another
+node has kept in step is taken over.` + cli.Exits(cli.Unreachable, cli.Conflict),
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: a.Run(store.Write, func(ctx context.Context, args []string) error {
+			return compareEach(ctx, a, args, -1, true)
+		}),
+	}
+}
+
+// compareEach compares the graphs of the named targets, or of all.
+func compareEach(ctx context.Context, a *extension.App, names []string, maxDelete int, repair bool) error {
+	a.Became = "the next round compares the graph again"
+	results := []*Comparison{}
+	err := each(ctx, a, names, func(t *Target) error {
+		k, err := commandRunner(a).keeper(t, func(line string) { a.Printf("target %s: %s\n", t.Name, line) })
+		if err != nil {
+			return err
+		}
+		k.maxDelete = maxDelete
+		result, err := k.compareNow(ctx, repair)
+		if result != nil {
+			results = append(results, result)
+		}
+		if err != nil {
+			return fmt.Errorf("target %s: %w", t.Name, err)
+		}
+		return nil
+	})
+	different := false
+	for _, r := range results {
+		different = different || !r.Equal()
+	}
+	if err == nil {
+		err = a.Answer(results, func(w io.Writer) {
+			for _, r := range results {
+				r.write(w)
+			}
+		})
+	}
+	if err == nil && different && maxDelete >= 0 {
+		err = cli.Exit(cli.Differs)
+	}
+	return err
+}
+
+func (c *Comparison) write(w io.Writer) {
+	if c.Equal() {
+		fmt.Fprintf(w, "target %s: equal, %d statements\n", c.Target, c.Statements)
+	} else {
+		done := "; nothing was repaired"
+		if c.Repaired {
+			done = "; repaired"
+		}
+		fmt.Fprintf(w, "target %s: of %d statements, %d were missing, and %d were not those of the source%s\n", c.Target,
+			c.Statements, c.Missing, c.Extra, done)
+	}
+	if c.Changed > 0 {
+		fmt.Fprintf(w, "target %s: the store keeps %d values as others (docs/targets.md)\n", c.Target, c.Changed)
+	}
+	for _, e := range c.Examples {
+		fmt.Fprintf(w, "  %s\n", e)
+	}
+}
+
+func remove(a *extension.App) *cobra.Command {
+	var clear bool
+	cmd := &cobra.Command{
+		Use: "remove NAME...", Short: "Keep graphs in step no more",
+		Long: "Keep the graphs of some targets in step no more. The store keeps what it has, unless --clear is given.",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+	}
+	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
+		return each(ctx, a, args, func(t *Target) error {
+			if clear {
+				k, err := commandRunner(a).keeper(t, func(string) {})
+				if err == nil {
+					err = k.clear(ctx)
+				}
+				if err != nil {
+					return fmt.Errorf("target %s: %w", t.Name, err)
+				}
+			}
+			err := a.DB.RemoveConsumer(ctx, prefix+t.Name)
+			if err == nil {
+				a.Printf("target %s: removed\n", t.Name)
+			}
+			return err
+		})
+	})
+	cmd.Flags().BoolVar(&clear, "clear", false, "remove the graph, and its mark, from the store")
+	return cmd
+}

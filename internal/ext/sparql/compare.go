@@ -1,0 +1,349 @@
+package sparql
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// Comparison is what the comparison of a whole graph has found.
+type Comparison struct {
+	Target     string   `json:"target"`
+	Statements int      `json:"statements"` // of the source
+	Missing    int      `json:"missing"`    // in the store
+	Extra      int      `json:"extra"`      // in the store, and not in the source
+	Changed    int      `json:"changed"`    // values that the store keeps as others
+	Examples   []string `json:"examples,omitempty"`
+	Repaired   bool     `json:"repaired"`
+}
+
+// Equal reports whether the graph has what the source has, as far as the store can keep it.
+func (c *Comparison) Equal() bool { return c.Missing+c.Extra == 0 }
+
+// Ranges of a comparison have about this many statements, and answers of a store that many at most: stores cut them at
+// 10,000 rows without a word.
+const (
+	perRange = 4000
+	mostRows = 9000
+)
+
+// mostShown is how many statements that differ are listed.
+const mostShown = 20
+
+// compare compares the whole graph with the source, and repairs it where repair is true. The mark is away meanwhile.
+func (k *keeper) compare(ctx context.Context, repair bool) (*Comparison, error) {
+	result := &Comparison{Target: k.Name}
+	var to *Mark
+	var ours *extsort.Sorter
+	err := k.consume(ctx, func(c *store.Consumed) (err error) {
+		to = newMark(c)
+		state, err := c.State(c.Head.Commit)
+		if err == nil {
+			ours, err = whole(ctx, k.db.Scratch(), c.SP, state)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	has, err := k.readMark(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &comparing{keeper: k, d: &difference{rows: newSorter(k.db.Scratch(), "target-repair")}, result: result}
+	defer r.d.Close()
+	if err := r.all(ctx, ours.Sorted()); err != nil || !repair {
+		return result, err
+	}
+	if err := r.mayRepair(has); err != nil {
+		return result, err
+	}
+	if err := r.repair(ctx, has, ours.Sorted()); err != nil {
+		return result, err
+	}
+	k.Statements, k.Changed, k.Verified = result.Statements, result.Changed, k.now()
+	k.remember(to)
+	if err := k.save(ctx); err != nil { // the store has no mark yet: the next round finds that out
+		return result, err
+	}
+	return result, k.setMark(ctx, []string{""}, to.String())
+}
+
+// mayRepair returns why a graph may not be repaired.
+func (r *comparing) mayRepair(has string) error {
+	k := r.keeper
+	switch {
+	case !k.Taken && (r.theirs > 0 || has != ""):
+		return &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf(
+			"the graph <%s> is not empty: it has %d statements, of which %d are not those of %s%s. \"target add --adopt\" "+
+				"takes it over, and deletes these", k.Graph, r.theirs, r.result.Extra, k.Source, marked(has))}
+	case k.maxDelete < 0:
+		return nil
+	}
+	if most := max(k.maxDelete, r.theirs/10); r.result.Extra > most {
+		k.HeldBack = r.result.Extra
+		return &cli.ExitError{Code: cli.HeldBack, Err: fmt.Errorf(
+			"%d of the %d statements of the graph <%s> are not those of %s, more than the %d that may be deleted at once: "+
+				"\"target rebuild %s\" deletes them", r.result.Extra, r.theirs, k.Graph, k.Source, most, k.Name)}
+	}
+	return nil
+}
+
+func marked(has string) string {
+	if has == "" {
+		return ""
+	}
+	return ", and another node keeps it in step (" + has + ")"
+}
+
+// comparing compares a graph, range by range.
+type comparing struct {
+	*keeper
+	d      *difference
+	result *Comparison
+	theirs int // statements of the store
+	blanks int // of these, those with blank nodes
+}
+
+// all compares the graph with rows, as [whole] sorts them.
+func (r *comparing) all(ctx context.Context, rows iter.Seq2[extsort.Row, error]) (err error) {
+	if r.theirs, err = r.countWhere(ctx, ""); err != nil {
+		return err
+	}
+	if r.theirs > 0 {
+		if r.blanks, err = r.countWhere(ctx, "FILTER(isBlank(?s) || isBlank(?o))"); err != nil {
+			return err
+		}
+		r.result.Extra += r.blanks
+	}
+	var from, last place
+	var some []ourLine
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		p, text, err := ofKey(row.Key)
+		if err != nil {
+			return err
+		}
+		if n := len(some); n > 0 && some[n-1].line == text {
+			continue
+		}
+		r.result.Statements++
+		if len(some) >= r.perRange && (p.subject != last.subject || p.object != "" && p.object != last.object) {
+			if p.subject != last.subject {
+				p.object = "" // the range begins with all of the subject
+			}
+			if err := r.within(ctx, from, &p, some); err != nil {
+				return err
+			}
+			from, some = p, nil
+			p, _, _ = ofKey(row.Key)
+		}
+		some, last = append(some, ourLine{p, text}), p
+	}
+	return r.within(ctx, from, nil, some)
+}
+
+// ourLine is a statement of the source, with its place.
+type ourLine struct {
+	place
+	line string
+}
+
+// within compares one range: from a place on, before another one; nil: to the end.
+func (r *comparing) within(ctx context.Context, from place, to *place, ours []ourLine) error {
+	if r.theirs == 0 {
+		for _, o := range ours {
+			if err := r.missing(o.line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	filter := filterOf(from, to)
+	theirs, err := r.store.construct(ctx,
+		fmt.Sprintf("CONSTRUCT { ?s ?p ?o } WHERE { GRAPH <%s> { ?s ?p ?o %s } }", r.Graph, filter))
+	if err != nil {
+		return err
+	}
+	if len(theirs) != len(ours) { // it may be that the store has cut the answer
+		n, err := r.countWhere(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if n > r.mostRows {
+			if at := middle(ours); at > 0 {
+				cut := ours[at].place
+				if cut.subject != ours[at-1].subject {
+					cut.object = ""
+				}
+				if err := r.within(ctx, from, &cut, ours[:at]); err != nil {
+					return err
+				}
+				return r.within(ctx, cut, to, ours[at:])
+			}
+		}
+		if n != len(theirs) && n <= r.mostRows {
+			return fmt.Errorf("%s: the store counts %d statements where it answers %d", r.Query, n, len(theirs))
+		}
+	}
+	return r.differ(ours, theirs)
+}
+
+// middle returns where a range can be cut into two, 0 if nowhere.
+func middle(ours []ourLine) int {
+	canCut := func(i int) bool {
+		a, b := &ours[i-1], &ours[i]
+		return a.subject != b.subject || b.object != "" && a.object != b.object
+	}
+	half := len(ours) / 2
+	for away := range half {
+		for _, i := range []int{half - away, half + away} {
+			if i > 0 && i < len(ours) && canCut(i) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// differ compares the statements of a range.
+func (r *comparing) differ(ours []ourLine, theirs []rdf.Quad) error {
+	missing, has := map[rdf.Quad][]string{}, map[rdf.Quad]bool{}
+	for _, o := range ours {
+		q, err := statementIn(o.line)
+		if err != nil {
+			return err
+		}
+		key := canonicalOf(q)
+		missing[key], has[key] = append(missing[key], o.line), true
+	}
+	for _, q := range theirs {
+		key := canonicalOf(q)
+		if has[key] {
+			delete(missing, key)
+			continue
+		}
+		r.result.Extra++
+		r.show("- ", line(q))
+		if err := r.d.rows.Add([]byte(line(q)), goes); err != nil {
+			return err
+		}
+	}
+	for _, lines := range missing {
+		for _, text := range lines {
+			if err := r.missing(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *comparing) missing(line string) error {
+	r.result.Missing++
+	r.show("+ ", line)
+	return r.d.rows.Add([]byte(line), comes)
+}
+
+func (r *comparing) show(sign, line string) {
+	if len(r.result.Examples) < mostShown && r.theirs > 0 {
+		r.result.Examples = append(r.result.Examples, sign+strings.TrimSpace(line))
+	}
+}
+
+// statementIn reads a line.
+func statementIn(line string) (q rdf.Quad, err error) {
+	err = turtle.Read(strings.NewReader(line), turtle.NTriples, turtle.Options{URI: "a statement"},
+		func(one rdf.Quad) error { q = one; return nil })
+	return q, err
+}
+
+// repair makes the graph what the source is, and looks whether it is.
+func (r *comparing) repair(ctx context.Context, has string, ours iter.Seq2[extsort.Row, error]) error {
+	r.Taken = true
+	r.remember(nil)
+	if err := r.save(ctx); err != nil { // before anything is sent: a comparison that ends halfway is begun again
+		return err
+	}
+	if has != "" {
+		if err := r.setMark(ctx, []string{has}, ""); err != nil {
+			return err
+		}
+	}
+	if r.blanks > 0 {
+		if err := r.store.update(ctx, fmt.Sprintf("DELETE { GRAPH <%s> { ?s ?p ?o } }\nWHERE { GRAPH <%[1]s> { ?s ?p ?o "+
+			"FILTER(isBlank(?s) || isBlank(?o)) } }", r.Graph)); err != nil {
+			return err
+		}
+	}
+	r.Refused = nil
+	if err := r.send(ctx, "DELETE", r.d.lines(goes)); err != nil {
+		return err
+	}
+	if err := r.send(ctx, "INSERT", r.d.lines(comes)); err != nil {
+		return err
+	}
+	r.HeldBack = 0
+	r.result.Repaired = r.d.size() > 0 || r.blanks > 0
+	n, err := r.countWhere(ctx, "")
+	if err != nil || n == r.result.Statements {
+		return err
+	}
+	again := &comparing{keeper: r.keeper, d: &difference{rows: newSorter(r.db.Scratch(), "target-repair")},
+		result: &Comparison{}}
+	defer again.d.Close()
+	if err := again.all(ctx, ours); err != nil {
+		return err
+	}
+	r.result.Changed = max(0, min(again.result.Missing-len(r.Refused), again.result.Extra))
+	if left := max(again.result.Missing-len(r.Refused), again.result.Extra) - r.result.Changed; left > 0 {
+		first := strings.Join(again.result.Examples[:min(1, len(again.result.Examples))], "")
+		return fmt.Errorf("%d statements were sent. Then %d are missing in the graph <%s>, and %d are not of the source: "+
+			"something else writes to it, or the store does not do what it answers; the first: %s", r.d.size(),
+			again.result.Missing, r.Graph, again.result.Extra, first)
+	}
+	return nil
+}
+
+func (r *comparing) countWhere(ctx context.Context, filter string) (int, error) {
+	return r.store.count(ctx, fmt.Sprintf("SELECT (COUNT(*) AS ?n) WHERE { GRAPH <%s> { ?s ?p ?o %s } }", r.Graph, filter))
+}
+
+// filterOf returns the filter for the statements of a range.
+func filterOf(from place, to *place) string {
+	var parts []string
+	if from.object != "" {
+		parts = append(parts, fmt.Sprintf("(STR(?s) > %s || (STR(?s) = %[1]s && isIRI(?o) && STR(?o) >= %s))",
+			quoted(from.subject), quoted(from.object)))
+	} else if from.subject != "" {
+		parts = append(parts, fmt.Sprintf("STR(?s) >= %s", quoted(from.subject)))
+	}
+	switch {
+	case to == nil:
+	case to.object != "":
+		parts = append(parts, fmt.Sprintf("(STR(?s) < %s || (STR(?s) = %[1]s && (!isIRI(?o) || STR(?o) < %s)))",
+			quoted(to.subject), quoted(to.object)))
+	default:
+		parts = append(parts, fmt.Sprintf("STR(?s) < %s", quoted(to.subject)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "FILTER(" + strings.Join(parts, " && ") + ")"
+}
+
+// quoted returns an IRI as a string. IRIs have no quotes, backslashes or control characters.
+func quoted(iri string) string { return `"` + iri + `"` }

@@ -1,0 +1,454 @@
+package sparql
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/locks"
+	"github.com/tmshare/tmshare/internal/seq"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// keeper brings one target in step. It is not safe for concurrent use.
+type keeper struct {
+	*Target
+	db     *store.DB
+	store  *endpoint
+	log    *slog.Logger
+	now    func() time.Time
+	report func(string) // is told what long work does
+
+	locks *locks.Locks
+
+	perRange, mostRows int // of a comparison: see [runner]
+
+	maxDelete int       // statements that a comparison may delete; -1: all
+	checked   time.Time // when the store was asked for the mark last
+}
+
+// What one request has at most (targets differ: what a store refuses is halved).
+const (
+	mostTogether = 1000    // lines that go with their mark
+	mostLines    = 2000    // lines of a batch
+	mostBytes    = 4 << 20 // of a request
+)
+
+// maxRefused is how many statements a store may refuse one by one. One that refuses more is refusing something else.
+const maxRefused = 100
+
+// marks is the graph with the marks of all targets in a store, and markOf the property that one is.
+const (
+	marks  = "https://github.com/tmshare/tmshare/ns/1/targets"
+	markOf = "https://github.com/tmshare/tmshare/ns/1/mark"
+)
+
+// errUnknown says that it is not known what a graph has, so that all of it is compared.
+var errUnknown = errors.New("it is not known what the graph has")
+
+// errRestored says that a store has a former mark, from which the target goes on.
+var errRestored = errors.New("the store has an older state, as if it was restored")
+
+// step brings a target in step with its source. It reports whether there was anything to do.
+func (k *keeper) step(ctx context.Context) (worked bool, err error) {
+	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if err := k.load(ctx); err != nil {
+		return false, err
+	}
+	worked, err = k.tryStep(ctx)
+	if errors.Is(err, errRestored) {
+		k.log.Warn("the target goes on from a former mark", "target", k.Name, "reason", err)
+		worked, err = k.tryStep(ctx)
+	}
+	if errors.Is(err, errUnknown) || errors.Is(err, store.ErrGone) {
+		if worked = true; k.Taken {
+			k.log.Warn("the whole graph is compared", "target", k.Name, "reason", err)
+			k.report("the whole graph is compared: " + err.Error())
+		}
+		_, err = k.compare(ctx, true)
+	}
+	return worked, k.ended(ctx, worked, err)
+}
+
+// ended keeps how a try has ended.
+func (k *keeper) ended(ctx context.Context, worked bool, err error) error {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, store.ErrNotLoaded):
+		return err
+	case err != nil:
+		k.Error, k.ErrorAt = err.Error(), k.now()
+	case worked || k.Error != "" || k.now().Sub(k.InStep) > time.Hour:
+		k.Error, k.ErrorAt, k.InStep = "", time.Time{}, k.now()
+	default:
+		return nil
+	}
+	return errors.Join(err, k.save(ctx))
+}
+
+func (k *keeper) tryStep(ctx context.Context) (worked bool, err error) {
+	to, d, err := k.plan(ctx)
+	switch {
+	case err != nil:
+		return true, err
+	case d != nil:
+		defer d.Close()
+		return true, k.advance(ctx, d, to)
+	case k.now().Sub(k.checked) < checkEvery:
+		return false, nil
+	}
+	has, err := k.readMark(ctx)
+	if err == nil && has != k.Mark.String() {
+		err = k.another(has)
+	}
+	return false, err
+}
+
+// checkEvery is how often a store is asked for the mark where its source has nothing new.
+const checkEvery = 10 * time.Minute
+
+// plan finds out to which state the graph is led next, and what leads there. There is no difference where it is in
+// step.
+func (k *keeper) plan(ctx context.Context) (to *Mark, d *difference, err error) {
+	if k.Next != nil {
+		has, err := k.readMark(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if has == k.Next.String() { // the answer was lost, or the process was
+			k.remember(k.Next)
+		}
+	}
+	err = k.consume(ctx, func(c *store.Consumed) error {
+		if to = k.Next; to == nil { // else it was begun: what of it was sent is not known
+			to = newMark(c)
+		}
+		switch {
+		case k.Mark == nil:
+			return errUnknown
+		case k.Mark.History != c.History || to.History != c.History || max(k.Mark.Commit, to.Commit) > c.Head.Commit:
+			return fmt.Errorf("%w: the source has another history than the graph", errUnknown)
+		case k.Next == nil && k.Mark.Commit == to.Commit:
+			return nil
+		}
+		d, err = differ(ctx, k.db.Scratch(), c, k.Mark.Commit, to.Commit)
+		return err
+	})
+	return to, d, err
+}
+
+// consume calls f with the source of the target. What the source changes from that state on is remembered.
+func (k *keeper) consume(ctx context.Context, f func(*store.Consumed) error) error {
+	for {
+		bound := uint32(0)
+		err := k.db.Consume(ctx, prefix+k.Name, func(c *store.Consumed) error {
+			if c.Number != c.Bound { // another source has the name now: nobody has had its changes remembered yet
+				bound = c.Bound
+				return nil
+			}
+			return f(c)
+		})
+		if err != nil || bound == 0 {
+			return err
+		}
+		k.remember(nil)
+		if err := k.save(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func newMark(c *store.Consumed) *Mark {
+	return &Mark{History: c.History, Commit: c.Head.Commit, Nonce: rand.Text()[:12], Source: c.Bound,
+		Generation: c.Head.Generation}
+}
+
+// remember notes that the store has a mark; nil: that it has none. Those that it had, or may have had, are former ones.
+func (k *keeper) remember(m *Mark) {
+	for _, was := range []*Mark{k.Mark, k.Next} {
+		if was != nil && was != m {
+			k.Past = append(k.Past, *was)
+		}
+	}
+	k.Past = k.Past[max(0, len(k.Past)-mostPast):]
+	k.Mark, k.Next = m, nil
+}
+
+// mostPast is how many former marks are known: of a store that was restored to one of them, what has changed since is
+// enough.
+const mostPast = 50
+
+// towards is the mark of a graph on its way from one to another.
+func (m *Mark) towards(from *Mark) string { return from.String() + way + m.String() }
+
+const way = " -> "
+
+// advance leads the graph from the mark to another one, by what has changed between.
+func (k *keeper) advance(ctx context.Context, d *difference, to *Mark) error {
+	if err := k.lead(ctx, d, to); err != nil || len(k.Refused) == 0 {
+		return err
+	}
+	return seq.Each(d.lines(goes), func(line string) error {
+		k.Refused = slices.DeleteFunc(k.Refused, func(refused string) bool { return refused == line })
+		return nil
+	})
+}
+
+func (k *keeper) lead(ctx context.Context, d *difference, to *Mark) error {
+	if k.Next == nil {
+		k.Next = to
+		if err := k.save(ctx); err != nil { // before anything is sent: so what was sent is known after a crash
+			return err
+		}
+		if d.size() <= mostTogether {
+			done, err := k.together(ctx, d, to)
+			if done || err != nil {
+				return err
+			}
+		}
+	}
+	halfway := to.towards(k.Mark)
+	if err := k.setMark(ctx, []string{k.Mark.String(), halfway}, halfway); err != nil {
+		return err
+	}
+	if err := k.send(ctx, "DELETE", d.lines(goes)); err != nil {
+		return err
+	}
+	if err := k.send(ctx, "INSERT", d.lines(comes)); err != nil {
+		return err
+	}
+	if err := k.setMark(ctx, []string{halfway}, to.String()); err != nil {
+		return err
+	}
+	k.remember(to)
+	return nil
+}
+
+// together sends a small difference with its mark, in one operation. done is false where the store refuses that.
+func (k *keeper) together(ctx context.Context, d *difference, to *Mark) (done bool, err error) {
+	var parts [2]strings.Builder
+	for i, value := range [][]byte{goes, comes} {
+		err := seq.Each(d.lines(value), func(line string) error { _, err := parts[i].WriteString(line); return err })
+		if err != nil {
+			return false, err
+		}
+	}
+	was := fmt.Sprintf("GRAPH <%s> { <%s> <%s> %s }", marks, k.Graph, markOf, literal(k.Mark.String()))
+	is := fmt.Sprintf("GRAPH <%s> { <%s> <%s> %s }", marks, k.Graph, markOf, literal(to.String()))
+	text := fmt.Sprintf("DELETE {\n%s\n%s}\nINSERT {\n%s\n%s}\nWHERE { %s }\n", was, k.inGraph(parts[0].String()), is,
+		k.inGraph(parts[1].String()), was)
+	if len(text) > mostBytes {
+		return false, nil
+	}
+	if err = k.store.update(ctx, text); isRefusal(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	has, err := k.readMark(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case has == to.String():
+		k.remember(to)
+		return true, nil
+	case has == k.Mark.String():
+		return false, nil // the store has answered, and done nothing
+	}
+	return false, k.another(has)
+}
+
+func (k *keeper) inGraph(lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return fmt.Sprintf("GRAPH <%s> {\n%s}\n", k.Graph, lines)
+}
+
+// literal returns a text as SPARQL has it. Marks have no characters that are to be escaped.
+func literal(text string) string { return `"` + text + `"` }
+
+// readMark returns the mark that the store has, "" if none.
+func (k *keeper) readMark(ctx context.Context) (string, error) {
+	all, err := k.store.values(ctx, fmt.Sprintf("SELECT ?m WHERE { GRAPH <%s> { <%s> <%s> ?m } }", marks, k.Graph, markOf),
+		"m")
+	if err == nil {
+		k.checked = k.now()
+	}
+	switch {
+	case err != nil || len(all) == 0:
+		return "", err
+	case len(all) > 1:
+		return strings.Join(all, "; "), nil // which is none that is known
+	}
+	return all[0], nil
+}
+
+// setMark replaces one of some marks by another one, and asks the store whether it did. "" stands for no mark.
+func (k *keeper) setMark(ctx context.Context, from []string, to string) error {
+	has, err := k.readMark(ctx)
+	if err != nil || has == to {
+		return err
+	}
+	if !slices.Contains(from, has) {
+		return k.another(has)
+	}
+	statement := func(mark string) string { return fmt.Sprintf("<%s> <%s> %s", k.Graph, markOf, literal(mark)) }
+	var text string
+	switch {
+	case has == "":
+		text = fmt.Sprintf("INSERT DATA { GRAPH <%s> { %s } }", marks, statement(to))
+	case to == "":
+		text = fmt.Sprintf("DELETE WHERE { GRAPH <%s> { <%s> <%s> ?m } }", marks, k.Graph, markOf)
+	default:
+		text = fmt.Sprintf("DELETE { GRAPH <%s> { %s } }\nINSERT { GRAPH <%[1]s> { %[3]s } }\n"+
+			"WHERE { GRAPH <%[1]s> { %[2]s } }", marks, statement(has), statement(to))
+	}
+	if err := k.store.update(ctx, text); err != nil {
+		return err
+	}
+	was := has
+	switch has, err = k.readMark(ctx); {
+	case err == nil && has == was:
+		return fmt.Errorf("%s: the store answers an update, and does not do it: does the address take updates, and may the "+
+			"user write?", k.Update)
+	case err == nil && has != to:
+		return k.another(has)
+	}
+	return err
+}
+
+// another returns what is wrong where the store has a mark that it should not have. Where that is a former one, the
+// store was restored: the target goes on from there.
+func (k *keeper) another(has string) error {
+	for _, m := range k.Past {
+		if m.String() == has {
+			k.remember(&m)
+			return fmt.Errorf("%w: that of commit %d", errRestored, m.Commit)
+		}
+	}
+	from, _, onTheWay := strings.Cut(has, way)
+	switch isFrom := func(m Mark) bool { return m.String() == from }; {
+	case has == "":
+		k.remember(nil)
+		return fmt.Errorf("%w: the store has lost the mark", errUnknown)
+	case onTheWay && (k.Mark != nil && isFrom(*k.Mark) || slices.ContainsFunc(k.Past, isFrom)):
+		k.remember(nil)
+		return fmt.Errorf("%w: the store has an older state, as if it was restored", errUnknown)
+	}
+	return &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf("the graph <%s> has a mark that this node has not written "+
+		"(%s): something else writes to it, or this node or the store was restored. \"target rebuild %s\" makes it that of "+
+		"this node", k.Graph, has, k.Name)}
+}
+
+// send sends lines in batches.
+func (k *keeper) send(ctx context.Context, verb string, lines iter.Seq2[string, error]) error {
+	var batch []string
+	size, sent := 0, 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := k.batch(ctx, verb, batch); err != nil {
+			return err
+		}
+		sent += len(batch)
+		if sent >= 10*mostLines {
+			k.report(fmt.Sprintf("%s: %d statements sent", strings.ToLower(verb), sent))
+		}
+		batch, size = batch[:0], 0
+		return nil
+	}
+	err := seq.Each(lines, func(line string) (err error) {
+		if len(batch) == mostLines || size+len(line) > mostBytes {
+			err = flush()
+		}
+		batch, size = append(batch, line), size+len(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// batch sends one batch. What the store refuses is halved; a statement that it refuses by itself is listed, and passed
+// over.
+func (k *keeper) batch(ctx context.Context, verb string, lines []string) error {
+	err := k.store.update(ctx, fmt.Sprintf("%s DATA {\n%s}\n", verb, k.inGraph(strings.Join(lines, ""))))
+	if !isRefusal(err) {
+		return err
+	}
+	if len(lines) > 1 {
+		half := len(lines) / 2
+		if err := k.batch(ctx, verb, lines[:half]); err != nil {
+			return err
+		}
+		return k.batch(ctx, verb, lines[half:])
+	}
+	if slices.Contains(k.Refused, lines[0]) {
+		return nil // nor can it be deleted
+	}
+	if verb == "DELETE" {
+		return fmt.Errorf("the store does not delete %s: %w", strings.TrimSpace(lines[0]), err)
+	}
+	if len(k.Refused) == maxRefused {
+		return fmt.Errorf("the store refuses more than %d statements, such as %s: %w", maxRefused,
+			strings.TrimSpace(lines[0]), err)
+	}
+	k.log.Warn("the store refuses a statement", "target", k.Name, "statement", strings.TrimSpace(lines[0]), "error", err)
+	k.Refused = append(k.Refused, lines[0])
+	return nil
+}
+
+// isRefusal reports whether a store refuses a request for what it has: it is too long, or one of its statements is not
+// taken. Stores say so by 400, 413 or 500.
+func isRefusal(err error) bool {
+	failed, ok := errors.AsType[*fetch.Error](err)
+	return ok && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+		http.StatusUnprocessableEntity, http.StatusInternalServerError}, failed.Status)
+}
+
+// compareNow compares the whole graph, for a command.
+func (k *keeper) compareNow(ctx context.Context, repair bool) (*Comparison, error) {
+	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := k.load(ctx); err != nil {
+		return nil, err
+	}
+	if k.maxDelete < 0 {
+		k.Taken = true
+	}
+	result, err := k.compare(ctx, repair)
+	if !repair {
+		return result, err
+	}
+	return result, k.ended(ctx, true, err)
+}
+
+// clear removes the graph and its mark from the store.
+func (k *keeper) clear(ctx context.Context) error {
+	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return k.store.update(ctx, fmt.Sprintf("CLEAR SILENT GRAPH <%s> ;\nDELETE WHERE { GRAPH <%s> { <%[1]s> <%s> ?m } }",
+		k.Graph, marks, markOf))
+}

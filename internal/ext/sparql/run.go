@@ -1,0 +1,175 @@
+package sparql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/locks"
+	"github.com/tmshare/tmshare/internal/store"
+)
+
+// runner keeps all targets of a node in step.
+type runner struct {
+	db    *store.DB
+	locks *locks.Locks
+	log   *slog.Logger
+
+	every, retry time.Duration // between looks for changes; before the second try after an error, growing
+}
+
+// mostDelete is how many statements a comparison may delete, unless a tenth of the graph is more.
+const mostDelete = 1000
+
+// mostRetry bounds the time between two tries.
+const mostRetry = 5 * time.Minute
+
+// keeper returns what keeps a target in step.
+func (r *runner) keeper(t *Target, report func(string)) (*keeper, error) {
+	f := fetch.Fetcher{Logger: r.log}.WithDefaults()
+	e, err := newEndpoint(t, f)
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	return &keeper{Target: t, db: r.db, store: e, log: r.log, now: time.Now, report: report, locks: r.locks,
+		perRange: perRange, mostRows: mostRows, maxDelete: mostDelete}, nil
+}
+
+// Run keeps all targets in step until ctx ends. Each has a goroutine of its own: a store that is slow or away holds up
+// no other.
+func (r *runner) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	running := map[string]context.CancelFunc{}
+	var version store.Version
+	for ctx.Err() == nil {
+		found, err := targets(ctx, r.db)
+		if err != nil && ctx.Err() == nil {
+			r.log.Error("the targets are not known", "error", err)
+		}
+		there := map[string]bool{}
+		for _, t := range found {
+			if there[t.Name] = true; running[t.Name] == nil {
+				own, stop := context.WithCancel(ctx)
+				running[t.Name] = stop
+				all.Go(func() { r.follow(own, t) })
+			}
+		}
+		for name, stop := range running {
+			if err == nil && !there[name] {
+				stop()
+				delete(running, name)
+			}
+		}
+		if version, err = r.db.Await(ctx, version, r.every); err != nil && !r.pause(ctx, r.retry) {
+			return
+		}
+		r.pause(ctx, r.every) // what comes at once is looked at once
+	}
+}
+
+func (r *runner) pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// follow keeps one target in step.
+func (r *runner) follow(ctx context.Context, t *Target) {
+	wait := r.retry
+	var version store.Version
+	for ctx.Err() == nil {
+		k, err := r.keeper(t, func(string) {}) // files with passwords may have changed
+		if err == nil {
+			version, err = r.inStep(ctx, k, version)
+		}
+		switch {
+		case ctx.Err() != nil || errors.Is(err, store.ErrNotFound):
+			return
+		case err == nil:
+			wait = r.retry
+			r.pause(ctx, r.every)
+			continue
+		}
+		if failed, ok := errors.AsType[*fetch.Error](err); ok {
+			wait = max(wait, failed.RetryAfter)
+		}
+		if !errors.Is(err, store.ErrNotLoaded) {
+			r.log.Warn("a target is not in step", "target", t.Name, "error", err, "again", wait)
+		}
+		r.pause(ctx, wait)
+		wait = min(2*wait, mostRetry)
+	}
+}
+
+// inStep brings a target in step again and again, until the first error.
+func (r *runner) inStep(ctx context.Context, k *keeper, version store.Version) (store.Version, error) {
+	for {
+		worked, err := k.step(ctx)
+		if err != nil {
+			return version, err
+		}
+		if worked {
+			r.log.Info("in step", "target", k.Name)
+		}
+		within, stop := context.WithTimeout(ctx, checkEvery)
+		next, err := r.db.Await(within, version, r.every)
+		ended := within.Err() != nil
+		stop()
+		switch {
+		case err == nil:
+			version = next
+		case ctx.Err() != nil || !ended:
+			return version, err
+		}
+		r.pause(ctx, r.every)
+	}
+}
+
+// Followed brings the targets of some sources in step, after a command has done rounds of them.
+func Followed(ctx context.Context, a *extension.App, sources map[string]bool) error {
+	all, err := targets(ctx, a.DB)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, t := range all {
+		if sources[t.Source] {
+			failed = append(failed, once(ctx, a, t))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// once brings a target in step, and says so.
+func once(ctx context.Context, a *extension.App, t *Target) error {
+	k, err := commandRunner(a).keeper(t, func(line string) { a.Printf("target %s: %s\n", t.Name, line) })
+	if err != nil {
+		return err
+	}
+	worked, err := k.step(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotLoaded):
+		a.Printf("target %s: %v\n", t.Name, err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("target %s: %w", t.Name, err)
+	case worked && !a.JSON:
+		a.Printf("target %s: in step with %s\n", t.Name, t.Source)
+	}
+	return nil
+}
+
+func commandRunner(a *extension.App) *runner { return newRunner(a.Held, a.Logger()) }
+
+func newRunner(h *extension.Holding, log *slog.Logger) *runner {
+	return &runner{db: h.DB, locks: &h.Locks, log: log, every: time.Second, retry: 2 * time.Second}
+}

@@ -1,0 +1,361 @@
+package sparql
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+)
+
+// A graph in a store has the statements of docs/rdf.md, with two differences: blank nodes have IRIs, which stay the
+// same, and no statement says of a topic no more than that it is there, or that a property makes names. So each
+// statement follows from one record, and the difference of two states follows from the records that have changed.
+
+// statements returns the statements that records have. It is not safe for concurrent use.
+type statements struct {
+	records *mapping.Records
+	found   []rdf.Quad
+}
+
+func newStatements(sp string) *statements {
+	s := &statements{}
+	s.records = mapping.NewRecords(sp, func(q rdf.Quad) error {
+		q.Object.Language = strings.ToLower(q.Object.Language)
+		s.found = append(s.found, q)
+		return nil
+	})
+	s.records.Skolem = true
+	return s
+}
+
+// of returns the statements of a record. They are valid until the next call.
+func (s *statements) of(r *fragment.Record) ([]rdf.Quad, error) {
+	s.found = s.found[:0]
+	err := s.records.Record(r)
+	return s.found, err
+}
+
+// line writes a statement as N-Triples does, which is how updates have it, too.
+func line(q rdf.Quad) string {
+	var b bytes.Buffer
+	w := turtle.NewLineWriter(&b)
+	_ = w.Write(q) // a buffer has no errors
+	_ = w.Close()
+	return b.String()
+}
+
+// difference is what leads from one state of a graph to another: lines to delete, then lines to insert.
+type difference struct {
+	rows    extsort.Sorter
+	removed int
+	added   int
+}
+
+// The values of rows of a difference.
+var (
+	goes  = []byte("-")
+	comes = []byte("+")
+)
+
+// sortedMemory bounds the memory of what is sorted at a time.
+const sortedMemory = 16 << 20
+
+func newSorter(folder, name string) extsort.Sorter {
+	return extsort.Sorter{Path: filepath.Join(folder, name), Most: sortedMemory, Unnamed: true}
+}
+
+// keysAtOnce is how many rows are asked for at a time.
+const keysAtOnce = 500
+
+// differ returns the difference between the states of a source after two commits, in files below a folder where it is
+// large. Its cost follows the changes.
+func differ(ctx context.Context, folder string, c *store.Consumed, from, to uint64) (*difference, error) {
+	before, err := c.State(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.State(to)
+	if err != nil {
+		return nil, err
+	}
+	d := &difference{rows: newSorter(folder, "target-difference")}
+	changed := newSorter(folder, "target-changed")
+	defer changed.Close()
+	for key, err := range c.Changed(from, to) {
+		if err == nil {
+			_, isTopic := records.TopicOf(key)
+			if _, _, plays := records.Playing(key); isTopic || plays {
+				err = changed.Add(bytes.Clone(key), nil)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	w := &differing{d: d, was: newStatements(c.SP), is: newStatements(c.SP), before: before, after: after}
+	err = w.rows(ctx, chunked(changed.Sorted()))
+	if err != nil {
+		_ = d.rows.Close() // the first error counts
+		return nil, err
+	}
+	return d, nil
+}
+
+// chunked returns the different keys of rows, some at a time.
+func chunked(rows iter.Seq2[extsort.Row, error]) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		var some [][]byte
+		for row, err := range rows {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if n := len(some); n > 0 && bytes.Equal(some[n-1], row.Key) {
+				continue
+			}
+			if len(some) == keysAtOnce {
+				if !yield(some, nil) {
+					return
+				}
+				some = nil
+			}
+			some = append(some, bytes.Clone(row.Key))
+		}
+		if len(some) > 0 {
+			yield(some, nil)
+		}
+	}
+}
+
+// differing compares the records of two states.
+type differing struct {
+	d             *difference
+	was, is       *statements
+	before, after records.State
+}
+
+func (w *differing) rows(ctx context.Context, chunks iter.Seq2[[][]byte, error]) error {
+	for keys, err := range chunks {
+		if err == nil {
+			err = ctx.Err()
+		}
+		for _, s := range []records.State{w.before, w.after} {
+			if err == nil {
+				err = s.Tx().Expect(keys, nil)
+			}
+		}
+		for _, key := range keys {
+			if err == nil {
+				err = w.row(key)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *differing) row(key []byte) error {
+	old, err := w.before.RecordAt(key)
+	if err != nil {
+		return err
+	}
+	next, err := w.after.RecordAt(key)
+	if err != nil {
+		return err
+	}
+	was, err := w.was.of(&old)
+	if err != nil {
+		return err
+	}
+	is, err := w.is.of(&next)
+	if err != nil {
+		return err
+	}
+	now := map[rdf.Quad]bool{}
+	for _, q := range is {
+		now[q] = true
+	}
+	for _, q := range was {
+		if now[q] {
+			now[q] = false // it stays
+			continue
+		}
+		stated, err := w.stated(q)
+		if err != nil {
+			return err
+		}
+		if !stated {
+			w.d.removed++
+			err = w.d.rows.Add([]byte(line(q)), goes)
+		}
+		if err == nil {
+			err = w.keepEqual(q, is)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for q, new := range now {
+		if new {
+			w.d.added++
+			if err := w.d.rows.Add([]byte(line(q)), comes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keepEqual has those statements of a record inserted again that a store may take for one that goes: stores that have
+// one of 1 and 1.0 lose both.
+func (w *differing) keepEqual(goes rdf.Quad, is []rdf.Quad) error {
+	if goes.Object.Kind != rdf.Literal {
+		return nil
+	}
+	value := canonical(goes.Object)
+	for _, q := range is {
+		if q.Predicate == goes.Predicate && q.Object.Kind == rdf.Literal && canonical(q.Object) == value {
+			if err := w.d.rows.Add([]byte(line(q)), comes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stated reports whether another record of the later state has a statement, too: an association with another scope. It
+// looks at what the subject plays in, and at what the object does, and ends where the shorter one of both ends.
+func (w *differing) stated(q rdf.Quad) (found bool, err error) {
+	if q.Object.Kind == rdf.Literal {
+		return false, nil
+	}
+	s := newStatements("") // the caller goes on with what the others have found
+	var pulls []func() (*fragment.Association, error, bool)
+	for _, term := range []rdf.Term{q.Subject, q.Object} {
+		next, stop := iter.Pull2(fragment.PlayedBy(w.after, mapping.RefOf(term)))
+		defer stop()
+		pulls = append(pulls, next)
+	}
+	for {
+		for _, next := range pulls {
+			a, err, more := next()
+			if !more || err != nil {
+				return false, err
+			}
+			all, err := s.of(&fragment.Record{Association: a})
+			if err != nil {
+				return false, err
+			}
+			for _, other := range all {
+				if other == q {
+					return true, nil
+				}
+			}
+		}
+	}
+}
+
+// lines iterates over the lines that go, then over those that come, each once and in order. A line that both goes and
+// comes is stated by another record now: it comes.
+func (d *difference) lines(value []byte) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var last []byte
+		goesOnly, isComing := false, false
+		flush := func() bool {
+			take := goesOnly && !isComing
+			if bytes.Equal(value, comes) {
+				take = isComing
+			}
+			return last == nil || !take || yield(string(last), nil)
+		}
+		for row, err := range d.rows.Sorted() {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !bytes.Equal(row.Key, last) {
+				if !flush() {
+					return
+				}
+				last, goesOnly, isComing = bytes.Clone(row.Key), false, false
+			}
+			goesOnly = goesOnly || bytes.Equal(row.Value, goes)
+			isComing = isComing || bytes.Equal(row.Value, comes)
+		}
+		flush()
+	}
+}
+
+// size returns the number of lines at most.
+func (d *difference) size() int { return d.rows.Count() }
+
+// Close removes the files.
+func (d *difference) Close() error { return d.rows.Close() }
+
+// whole sorts the statements of a state for a comparison with those of a store: by subject, literals before IRIs, and
+// these by themselves. Each value is the line.
+func whole(ctx context.Context, folder string, sp string, state records.State) (*extsort.Sorter, error) {
+	rows := newSorter(folder, "target-whole")
+	s := newStatements(sp)
+	for record, err := range fragment.Records(state) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			_, err = s.of(&record)
+		}
+		for _, q := range s.found {
+			if err == nil {
+				err = rows.Add(placeOf(q).key(line(q)), nil)
+			}
+		}
+		if err != nil {
+			_ = rows.Close() // the first error counts
+			return nil, err
+		}
+	}
+	return &rows, nil
+}
+
+// place is where a statement stands among those of a graph.
+type place struct {
+	subject string
+	object  string // of an IRI; "": the object is a literal
+}
+
+func placeOf(q rdf.Quad) place {
+	p := place{subject: q.Subject.Value}
+	if q.Object.Kind != rdf.Literal {
+		p.object = q.Object.Value
+	}
+	return p
+}
+
+func (p place) compare(other place) int {
+	return cmp.Or(strings.Compare(p.subject, other.subject), strings.Compare(p.object, other.object))
+}
+
+// No IRI has a zero byte.
+func (p place) key(line string) []byte { return []byte(p.subject + "\x00" + p.object + "\x00" + line) }
+
+// ofKey takes a key of a place apart.
+func ofKey(key []byte) (p place, line string, err error) {
+	parts := strings.SplitN(string(key), "\x00", 3)
+	if len(parts) != 3 {
+		return p, "", fmt.Errorf("%q is no key of a statement", key)
+	}
+	return place{parts[0], parts[1]}, parts[2], nil
+}

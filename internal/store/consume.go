@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tmshare/tmshare/internal/store/consumers"
+	"github.com/tmshare/tmshare/internal/store/past"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Consumer reads the changes of a collection or a subscription, outside of the store: see package consumers.
+type Consumer = consumers.Consumer
+
+// ErrNotLoaded says that a subscription has no state yet.
+var ErrNotLoaded = errors.New("not loaded yet")
+
+// Consumed is one state of the source of a consumer. It is valid until the function returns that it is given to.
+type Consumed struct {
+	Consumer
+	Bound   uint32 // the number of the source that has the name now
+	SP      string
+	History string      // another one where commits do not go on from those before
+	Head    past.Cursor // behind all commits
+	Since   uint64      // the first commit whose state can be read
+
+	state   func(commit uint64) (records.State, error)
+	changed func(after, upTo uint64) iter.Seq2[[]byte, error]
+}
+
+// State returns the records after a commit, from Since to the head. The error is [ErrGone] where nobody remembers them.
+func (c *Consumed) State(commit uint64) (records.State, error) { return c.state(commit) }
+
+// Changed iterates over the keys of the rows of records that commits have changed: those behind after, up to upTo.
+func (c *Consumed) Changed(after, upTo uint64) iter.Seq2[[]byte, error] {
+	return c.changed(after, upTo)
+}
+
+// Consume calls f with the present state of the source of a consumer. It is [ErrNotFound] where there is no such
+// consumer or no such source, and [ErrNotLoaded] for a subscription without a state.
+func (db *DB) Consume(ctx context.Context, name string, f func(*Consumed) error) error {
+	return db.rows.View(ctx, func(t *txn.Tx) error {
+		c, err := consumers.Get(t, name)
+		if err != nil {
+			return err
+		}
+		s, err := db.consumed(t, c)
+		if err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+func (db *DB) consumed(t *txn.Tx, c *Consumer) (*Consumed, error) {
+	own, err := db.decoded(t, c.Source)
+	if err == nil {
+		v := &View{Collection: *own, db: db, tx: t}
+		id := v.SourceKey()
+		return &Consumed{Consumer: *c, Bound: own.Number, SP: v.SP, History: fmt.Sprintf("%s/%d", v.Epoch, id.Generation),
+			Head:  past.Cursor{Generation: id.Generation, Position: past.Position{Commit: v.Head}},
+			Since: max(v.Horizon, v.Remembered),
+			state: func(commit uint64) (records.State, error) { return v.after(commit, commit) }, changed: v.Changed}, nil
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	s, err := sources.Get(t, c.Source)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, fmt.Errorf("%w: no collection and no subscription is called %q", ErrNotFound, c.Source)
+	case err != nil:
+		return nil, err
+	case s.State == nil || s.Replica:
+		return nil, fmt.Errorf("%q is %w: the first round of its subscription is not done", c.Source, ErrNotLoaded)
+	}
+	id, head := s.Source(s.State), s.State.Commits
+	return &Consumed{Consumer: *c, Bound: s.Number, SP: s.SP, Since: s.State.Forgotten,
+		History: fmt.Sprintf("%s/%d/%d/%d", db.node, s.Number, id.Generation, s.Anew),
+		Head:    past.Cursor{Generation: id.Generation, Position: past.Position{Commit: head}},
+		state: func(commit uint64) (records.State, error) {
+			if commit >= head {
+				return records.In(t, id), nil
+			}
+			if commit < s.State.Forgotten {
+				return records.State{}, fmt.Errorf("%w: the state of %s after commit %d", ErrGone, s.Name, commit)
+			}
+			return records.In(txn.Over(t.Context(), past.AsOf(t.Reader(), id, commit)), id), nil
+		},
+		changed: func(after, upTo uint64) iter.Seq2[[]byte, error] { return past.Changed(t.Reader(), id, after+1, upTo) },
+	}, nil
+}
+
+// Consumers returns all consumers by name.
+func (db *DB) Consumers(ctx context.Context) (all []Consumer, err error) {
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { all, err = consumers.All(t); return err })
+	return all, err
+}
+
+// Consumer returns the consumer with a name. It is [ErrNotFound] if there is none.
+func (db *DB) Consumer(ctx context.Context, name string) (c *Consumer, err error) {
+	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { c, err = consumers.Get(t, name); return err })
+	return c, err
+}
+
+// AddConsumer adds a consumer. From now on it is remembered what the records of its source were. A name that is taken
+// is [ErrExists].
+func (db *DB) AddConsumer(ctx context.Context, c Consumer) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		if _, err := consumers.Get(t, c.Name); !errors.Is(err, ErrNotFound) {
+			if err == nil {
+				err = fmt.Errorf("%w: %q", ErrExists, c.Name)
+			}
+			return err
+		}
+		return db.putConsumer(t, &c)
+	})
+}
+
+// putConsumer writes the row of a consumer, whose cursor is where its source is where it is of another one.
+func (db *DB) putConsumer(t *txn.Tx, c *Consumer) error {
+	if c.Number == 0 {
+		own, err := db.decoded(t, c.Source)
+		if err == nil {
+			c.Number = own.Number
+		} else if s, unknown := sources.Get(t, c.Source); errors.Is(err, ErrNotFound) && unknown == nil {
+			c.Number = s.Number
+		} else {
+			return fmt.Errorf("%w: no collection and no subscription is called %q", ErrNotFound, c.Source)
+		}
+	}
+	return consumers.Put(t, c)
+}
+
+// ChangeConsumer changes what is kept of a consumer. Where change sets its number to 0, it is bound to the source that
+// has the name now.
+func (db *DB) ChangeConsumer(ctx context.Context, name string, change func(*Consumer)) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		c, err := consumers.Get(t, name)
+		if err != nil {
+			return err
+		}
+		change(c)
+		return db.putConsumer(t, c)
+	})
+}
+
+// RemoveConsumer removes a consumer.
+func (db *DB) RemoveConsumer(ctx context.Context, name string) error {
+	return db.rows.Update(ctx, func(t *txn.Tx) error {
+		if _, err := consumers.Get(t, name); err != nil {
+			return err
+		}
+		return consumers.Delete(t, name)
+	})
+}

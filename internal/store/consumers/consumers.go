@@ -1,0 +1,77 @@
+// Package consumers keeps which consumers outside of the store read what the commits of collections and subscriptions
+// change, and how far each has come. The rows are among the names: so a commit that begins to remember what the records
+// of a source were, and one that adds a consumer of it, see each other.
+package consumers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/past"
+	"github.com/tmshare/tmshare/internal/store/txn"
+)
+
+// Consumer reads the changes of a source.
+type Consumer struct {
+	Name   string // unique in the store
+	Source string // the name of the collection or subscription
+	Number uint32 // of the source that the cursor is of
+	past.Cursor
+	// Kept is what the consumer keeps. The store knows nothing of it.
+	Kept json.RawMessage `json:",omitempty"`
+}
+
+func key(name string) []byte { return keys.Name(keys.TableConsumer, name) }
+
+// Get returns the consumer with a name. It is [txn.ErrNotFound] if there is none.
+func Get(t *txn.Tx, name string) (*Consumer, error) {
+	var c Consumer
+	ok, err := t.GetJSON(key(name), &c)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: consumer %q", txn.ErrNotFound, name)
+	}
+	return &c, err
+}
+
+// Put writes the row of a consumer.
+func Put(t *txn.Tx, c *Consumer) error { return t.PutJSON(key(c.Name), c) }
+
+// Delete removes the row of a consumer. What is remembered for it goes with the next commits of its source.
+func Delete(t *txn.Tx, name string) error { return t.Delete(key(name)) }
+
+// All returns all consumers by name.
+func All(t *txn.Tx) ([]Consumer, error) {
+	return txn.List[Consumer](t, keys.Once(keys.TableConsumer), nil)
+}
+
+// Oldest returns the number of the last commit that all consumers of a source have read. Consumers of another
+// generation begin anew, and need nothing of this one: without others it is upTo. wanted says whether there is any
+// consumer.
+func Oldest(t *txn.Tx, id keys.Source, upTo uint64) (commit uint64, wanted bool, err error) {
+	all, err := All(t)
+	commit = upTo
+	for _, c := range all {
+		if c.Number != id.Number {
+			continue
+		}
+		wanted = true
+		if c.Generation == id.Generation {
+			commit = min(commit, c.Commit)
+		}
+	}
+	return commit, wanted, err
+}
+
+// Rename has the consumers of a source know it by its new name.
+func Rename(t *txn.Tx, number uint32, to string) error {
+	all, err := All(t)
+	for _, c := range all {
+		if c.Number == number {
+			c.Source = to
+			err = errors.Join(err, Put(t, &c))
+		}
+	}
+	return err
+}
