@@ -255,6 +255,8 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 		"lines":   strings.Repeat("\n", 1000),
 		"bidi":    "\u202e\u2067 gnihsihp \u202d",
 		"arabic":  "خريطة المواضيع",
+		"turning": "1 \u202e23 abc",
+		"closing": "\u2069\u202c 4 خ 5\u202e6",
 		"hangul":  strings.Repeat("토픽맵", 500),
 		"combine": "Z" + strings.Repeat("\u0335\u0301", 500),
 		"quotes":  `"'--><![CDATA[{{.}}`,
@@ -293,12 +295,42 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 			assert.NotEqual(t, "run", browser.Eval[string](b, "document.title"), url)
 			assert.LessOrEqual(t, browser.Eval[int](b, `Math.max(0, ...[...document.querySelectorAll("dl")].map(l => new Set([...l.querySelectorAll("dd")].map(e => e.offsetLeft)).size))`), 1,
 				"%s: values of one list stand below each other", url)
+			assert.Empty(t, browser.Eval[[]string](b, turnedTexts), "%s: texts stand in another order than they are read", url)
 			assert.Zero(t, browser.Eval[int](b, `document.querySelectorAll("script, img, [onload], a[href^='javascript']").length`), url)
 			assert.Less(t, browser.Eval[int64](b, "document.documentElement.scrollHeight"), int64(60_000), "%s is too long", url)
 		}
 	}
 	assert.Empty(t, b.Complaints())
 }
+
+// turnedTexts returns what does not stand to the left of what follows it on one line: a text of the map has turned it.
+const turnedTexts = `(() => {
+	const units = [], turned = []
+	const block = e => { while (getComputedStyle(e).display.startsWith("inline")) e = e.parentElement; return e }
+	const add = (of, parts) => {
+		const rects = [...parts].filter(r => r.width > 0)
+		if (rects.length === 0 || rects.some(r => Math.abs(r.bottom - rects[0].bottom) > 8)) return // it has several lines
+		units.push({block: block(of.parentElement), bottom: rects[0].bottom, left: Math.min(...rects.map(r => r.left)), right: Math.max(...rects.map(r => r.right)), text: of.textContent})
+	}
+	const walk = e => {
+		for (const c of e.childNodes) {
+			if (c.nodeType === 3 && c.data.trim()) {
+				const range = document.createRange()
+				range.selectNodeContents(c)
+				add(c, range.getClientRects())
+			} else if (c.nodeType === 1 && c.checkVisibility() && !c.matches(".unseen, .skip, svg, select")) {
+				c.matches("bdi, input, textarea, button") ? add(c, c.getClientRects()) : walk(c)
+			}
+		}
+	}
+	walk(document.body)
+	units.forEach((u, i) => {
+		const next = units[i+1]
+		if (next && next.block === u.block && getComputedStyle(u.block).direction === "ltr" && Math.abs(u.bottom - next.bottom) < 8 && u.right > next.left + 1)
+			turned.push(u.text.slice(0, 50) + " | " + next.text.slice(0, 50))
+	})
+	return turned
+})()`
 
 var unstable = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?|127\.0\.0\.1:\d+|[0-9a-f]{12,}|[\d,]+ bytes`)
 

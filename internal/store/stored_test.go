@@ -216,6 +216,43 @@ func TestTheWalkPassesOverWhatNobodyAsksFor(t *testing.T) {
 	})
 }
 
+// Associations of some types are those among all of a topic, and no more than a number of these is looked at.
+func TestAssociationsOfSomeTypes(t *testing.T) {
+	db := openDB(t, t.TempDir())
+	next, err := fragment.NameTopics(t.Context(), hubs(t), sp, nil)
+	require.NoError(t, err)
+	collectionOf(t, db, "m", next)
+	found := 0
+	view(t, db, "m", func(v *View) {
+		types := map[fragment.Ref]bool{}
+		for a, err := range v.State().Associations() {
+			require.NoError(t, err)
+			types[a.Type] = true
+		}
+		for _, topic := range topicsOf(t, v.State()) {
+			for typ := range types {
+				for _, n := range []int{3, 1000} {
+					var want, got []*fragment.Association
+					looked := 0
+					for a, err := range v.State().AssociationsOf(topic.TopicSI(), fragment.AsPlayer) {
+						require.NoError(t, err)
+						if looked++; looked <= n && a.Type == typ {
+							want = append(want, a)
+						}
+					}
+					for a, err := range v.State().AssociationsOfTypes(topic.TopicSI(), n, typ, "http://x/none") {
+						require.NoError(t, err)
+						got = append(got, a)
+					}
+					require.Equal(t, want, got)
+					found += len(got)
+				}
+			}
+		}
+	})
+	require.Greater(t, found, 50)
+}
+
 // walkedEvery walks through the associations of some of the topics, and says how
 // many there are.
 func walkedEvery(t testing.TB, walk fragment.StoredAssociations, src fragment.Source, every int) (read int) {

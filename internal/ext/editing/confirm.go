@@ -24,7 +24,8 @@ type question struct {
 	title  texts.Text
 	find   finder
 	decide decision
-	note   func(t *target) string // what the log says of it, where a person says nothing; nil: nothing
+	says   texts.Text             // what the log says of it, of a time, where a person says nothing
+	at     func(t *target) string // that time, which the title has, too; nil: there is none
 }
 
 // confirmation is the page that asks whether a change is to be made.
@@ -56,7 +57,7 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 // restoration asks whether a topic is to be what it was at ?at=.
 func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	var was *fragment.Fragment
-	q := question{page: "restore", title: texts.Restore, find: func(v *store.View) (*target, error) {
+	q := question{page: "restore", title: texts.Restore, says: texts.Restores, find: func(v *store.View) (*target, error) {
 		t, err := find(r, v, "")
 		if errors.Is(err, errGone) {
 			err = nil // it may have been there
@@ -72,7 +73,7 @@ func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		self fragment.Ref) (*fragment.Change, error) {
 		return history.Back(ctx, c.SP, prior, self, was)
-	}, note: func(*target) string { return pages.Say(r, texts.Restores, r.URL.Query().Get("at")) }}
+	}, at: func(*target) string { return r.URL.Query().Get("at") }}
 	return e.confirm(w, r, q)
 }
 
@@ -85,7 +86,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	}
 	force := r.URL.Query().Get("force") == "1"
 	var entry *store.Entry
-	q := question{page: "undo", title: texts.Undo, find: func(v *store.View) (*target, error) {
+	q := question{page: "undo", title: texts.Undo, says: texts.Undoes, find: func(v *store.View) (*target, error) {
 		if err := v.Collection.WritableBy(""); err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	}, decide: func(ctx context.Context, c *store.Collection, prior merge.State,
 		_ fragment.Ref) (*fragment.Change, error) {
 		return history.Undo(ctx, e.Store.ViewOf(*c, prior), entry.Seq, history.Undone{Force: force, Limit: losses.All()})
-	}, note: func(t *target) string { return pages.Say(r, texts.Undoes, feeds.FormatTime(t.last.Updated)) }}
+	}, at: func(t *target) string { return feeds.FormatTime(t.last.Updated) }}
 	return e.confirm(w, r, q)
 }
 
@@ -118,8 +119,8 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 		}
 		t, p, err = e.attempt(r, q.find, r.PostForm.Get("plan"), d, false, q.decide)
 	} else if t, p, err = e.would(r, q); t != nil {
-		if d.State = t.state; q.note != nil {
-			d.Note = q.note(t)
+		if d.State = t.state; q.at != nil {
+			d.Note = pages.Say(r, q.says, q.at(t))
 		}
 	}
 	of := &confirmation{Forced: r.URL.Query().Get("force") == "1"}
@@ -149,7 +150,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	}
 	title := of.Topic.Title
 	if q.title != "" {
-		title = pages.Say(r, texts.About, pages.Say(r, q.title), title)
+		title = pages.Say(r, texts.About, pages.Say(r, q.title), title) + ", " + q.at(t)
 	}
 	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), of)
 }

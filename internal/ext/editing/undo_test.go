@@ -47,10 +47,12 @@ func TestUndoingACommit(t *testing.T) {
 	before := n.Current("m")
 	served.Published(t, n.Put("m", served.Small("Oslo", "Christiania", "Bergen", "Bjørgvin"), "Authorization", "Bearer "+served.Token))
 	after := n.Current("m")
+	titles := map[string]bool{}
 	for i, want := range []string{before, after} {
 		page := changePage(t, n, []string{"Christiania", "Oslo"}[i])
 		at := linkTo(t, b, page, "Undo the whole commit")
 		f, a := b.Open(at)
+		titles[string(regexp.MustCompile(`<title>.*</title>`).Find(a.Bytes))] = true
 		text := served.TextOf(t, a)
 		for _, name := range []string{"Oslo", "Christiania", "Bergen", "Bjørgvin"} {
 			assert.Contains(t, text, name)
@@ -65,6 +67,7 @@ func TestUndoingACommit(t *testing.T) {
 		_, a = b.Open(at)
 		assert.Contains(t, served.TextOf(t, a), "All of this commit is taken back already")
 	}
+	assert.Len(t, titles, 2, "each page has a title of its own, also of commits of the same topic")
 }
 
 // What has changed since a commit stays when that is undone: the page says what, and takes back the rest if that is

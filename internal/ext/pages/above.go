@@ -119,10 +119,9 @@ var stated = relation{types: append(broaderAndNarrower(fragment.RDFSubject, frag
 
 // beyond returns what is stated to be above a topic, and below it.
 func (d *describer) beyond(self fragment.Ref) (above, below []fragment.Ref, err error) {
-	n := 0
-	for a, err := range d.v.State().AssociationsOf(self, fragment.AsPlayer) {
-		if n++; err != nil || n > mostOfOne {
-			return above, below, err
+	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfOne, stated.refs()...) {
+		if err != nil {
+			return nil, nil, err
 		}
 		one, other, ok := stated.pair(a)
 		switch {
@@ -180,18 +179,15 @@ func (d *describer) mark(n int, of func(i int) (fragment.Ref, *link)) error {
 	if err := d.expectMarked(refs...); err != nil {
 		return err
 	}
+	properties := slices.Collect(maps.Keys(replacing))
 	for i, ref := range refs {
 		_, l := of(i)
-		n := 0
-		for a, err := range d.v.State().AssociationsOf(ref, fragment.AsPlayer) {
+		for a, err := range d.v.State().AssociationsOfTypes(ref, mostOfListed, properties...) {
 			if err != nil {
 				return err
 			}
 			what, _ := replaced(a)
 			l.Deprecated = l.Deprecated || what == ref
-			if n++; n == mostOfListed || l.Deprecated {
-				break
-			}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/served"
+	bidi "github.com/tmshare/tmshare/internal/titles"
 	examples "github.com/tmshare/tmshare/testdata/xtm"
 )
 
@@ -83,6 +85,46 @@ func TestColumnsWithoutContentAreNotShown(t *testing.T) {
 	require.Equal(t, http.StatusOK, n.Put("m", served.Small("Oslo", "Kristiania"), "TMShare-Note", "as it was").StatusCode)
 	assert.Contains(t, shown(n.MustGet("/topicmaps/m/fragments.html")), "By")
 	assert.Contains(t, string(n.MustGet("/topicmaps/m/fragments.html").Bytes), `<th scope="col">By</th>`)
+}
+
+// No text of a page turns what stands behind it, whatever bidirectional control characters a map has: in names, values,
+// notes, titles, attributes.
+func TestControlCharactersEndWithTheirText(t *testing.T) {
+	t.Parallel()
+	const turns, ends = "a\u202eb\u2067c", "a\u2069b\u202cc" // what begins something, what ends something
+	n, b := served.Editor(t, served.Small("Oslo", turns, "Bergen", ends, "Norway", turns+ends, "Note", ends+turns))
+	served.Published(t, n.Put("m", served.Small("Oslo", turns+"2", "Bergen", ends+"2", "City", turns), "Authorization", "Bearer "+served.Token,
+		"TMShare-Note", turns))
+	n.Settings("m", func(s *store.Settings) { s.Title, s.Summary = turns, ends+turns })
+	change := regexp.MustCompile(`/topicmaps/m/fragments/[^"]*\.html`).FindString(string(n.MustGet("/topicmaps/m/fragments.html").Bytes))
+	oslo, found := served.TopicPath("m", served.Oslo), 0
+	for _, path := range []string{"/topicmaps.html", "/topicmaps/m.html", "/topicmaps/m/types.html", "/topicmaps/m/fragments.html", change, "/topicmaps/m/compare.html",
+		"/topicmaps/m/index.html", "/topicmaps/m/search.html?q=b", "/topicmaps/m/search.html?q=" + url.QueryEscape(turns), oslo + ".html", oslo + "/edit.html", oslo + "/compare.html",
+		served.TopicPath("m", served.PSI+"norway") + ".html", oslo + "/delete.html", "/topicmaps/m/nope.html"} {
+		a := b.Do(path, nil)
+		root, err := html.Parse(bytes.NewReader(a.Bytes))
+		require.NoError(t, err)
+		for node := range root.Descendants() {
+			texts := []string{node.Data}
+			if node.Parent != nil && node.Parent.Data == "textarea" {
+				texts = nil // what a field has is sent as it is, and turns nothing
+			}
+			for _, attribute := range node.Attr {
+				if attribute.Key != "value" {
+					texts = append(texts, attribute.Val)
+				}
+			}
+			for _, text := range texts {
+				if bidi.Closed(text) != text {
+					t.Errorf("%s: %+q turns what is behind it", path, text)
+				}
+				if strings.Contains(text, "\u202e") {
+					found++
+				}
+			}
+		}
+	}
+	assert.Greater(t, found, 30)
 }
 
 // The feed of SDShare 2012, and its further pages, lead browsers to the changes that it lists, and to no others.

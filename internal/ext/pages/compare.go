@@ -33,6 +33,7 @@ type comparison struct {
 const (
 	mostCompared = 20
 	mostOfEach   = 10
+	mostBytes    = 54 << 10 // of HTML for all statements
 	mostEntries  = 20_000
 )
 
@@ -83,24 +84,25 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 		if of.TooMany = of.Entries > mostEntries; of.TooMany {
 			return made, nil
 		}
-		last := ""
+		last, left := "", mostBytes
 		behind := fragment.Ref(r.URL.Query().Get("behind"))
 		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind,
 			d.languages...) {
 			if err != nil {
 				return nil, err
 			}
-			if len(of.Changes) == mostCompared {
+			one, err := d.compared(&change, mostOfEach)
+			if err != nil {
+				return nil, err
+			}
+			full := one.fit(left)
+			if len(of.Changes) == mostCompared || full && len(of.Changes) > 0 {
 				q := r.URL.Query()
 				q.Set("behind", last)
 				of.Next = "?" + q.Encode()
 				break
 			}
-			last = change.TopicSI
-			one, err := d.compared(&change, mostOfEach)
-			if err != nil {
-				return nil, err
-			}
+			last, left = change.TopicSI, left-one.bytes()
 			one.URL = p.URLs.Topic(c, fragment.Ref(change.TopicSI)) + "/compare" + Ending + "?" + of.query()
 			of.Changes = append(of.Changes, one)
 		}
@@ -162,6 +164,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 			if err != nil {
 				return nil, err
 			}
+			one.fit(mostBytes)
 			title = cmp.Or(one.Title, title)
 			of.Changes = append(of.Changes, one)
 		}

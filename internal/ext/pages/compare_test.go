@@ -1,6 +1,8 @@
 package pages_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -101,4 +103,44 @@ func TestComparingWholeMaps(t *testing.T) {
 	a := n.MustGet("/topicmaps/small/compare.html")
 	assert.NotContains(t, string(a.Bytes), "too much for a page")
 	assert.Less(t, len(a.Bytes), 64<<10)
+}
+
+// A page that compares is not long, however much its topics say: the topics that it has no room for have pages of their
+// own, and one topic shows what fits.
+func TestAComparisonIsNotLong(t *testing.T) {
+	t.Parallel()
+	n := served.Start(t)
+	doc := func(version string) []byte {
+		var parts []string
+		for i := range 60 {
+			var notes []string
+			for j := range 12 + 50*(i%2) {
+				notes = append(notes, served.Note(fmt.Sprint(served.PSI, "type-with-a-long-name-", j), strings.Repeat(version+" ", 200)))
+			}
+			parts = append(parts, served.Topic(fmt.Sprint("t", i), fmt.Sprint("Topic ", i, ".", version), notes...))
+		}
+		return served.TopicMap(parts...)
+	}
+	n.Publish("m", doc("first"))
+	n.MustPut("m", doc("second"))
+	pages, topics := 0, map[string]int{}
+	for path := "/topicmaps/m/compare.html"; path != ""; pages++ {
+		a := n.MustGet(path)
+		assert.LessOrEqual(t, len(a.Bytes), 64<<10)
+		for _, topic := range regexp.MustCompile(`<h2><a [^>]*><bdi>(Topic [0-9]+)`).FindAllStringSubmatch(string(a.Bytes), -1) {
+			topics[topic[1]]++
+		}
+		path = ""
+		if next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`).FindStringSubmatch(string(a.Bytes)); next != nil {
+			path = "/topicmaps/m/compare.html" + html.UnescapeString(next[1])
+		}
+	}
+	assert.Len(t, topics, 60)
+	for topic, times := range topics {
+		assert.Equal(t, 1, times, topic)
+	}
+	assert.Less(t, pages, 61)
+	one := n.MustGet(served.TopicPath("m", served.PSI+"t1") + "/compare.html")
+	assert.LessOrEqual(t, len(one.Bytes), 64<<10)
+	assert.Regexp(t, `And \d+ more statements`, string(one.Bytes))
 }

@@ -55,12 +55,17 @@ func (r *relation) top(a *fragment.Association) fragment.Ref {
 	return ""
 }
 
+// refs are the types of the associations of a hierarchy.
+func (r *relation) refs() (all []fragment.Ref) {
+	for i := range r.types {
+		all = append(all, r.types[i].typ)
+	}
+	return slices.AppendSeq(all, slices.Values(slices.Sorted(maps.Keys(r.tops))))
+}
+
 // keys are the names of a hierarchy in addresses, the one that links have first.
 func (r *relation) keys() (all []string) {
-	for i := range r.types {
-		all = append(all, fragment.Key(r.types[i].typ))
-	}
-	for _, typ := range slices.Sorted(maps.Keys(r.tops)) {
+	for _, typ := range r.refs() {
 		all = append(all, fragment.Key(typ))
 	}
 	return all

@@ -95,6 +95,29 @@ type Differences struct {
 	Missing        string // why the differences are not known
 }
 
+// bytes returns how much HTML the differences make, about.
+func (d *Differences) bytes() (n int) {
+	for _, s := range slices.Concat(d.Turned, d.Added, d.Removed) {
+		n += s.bytes()
+	}
+	return n
+}
+
+// fit leaves statements out behind those that make so much HTML, and reports whether it has.
+func (d *Differences) fit(bytes int) (full bool) {
+	for _, list := range []*[]Statement{&d.Turned, &d.Added, &d.Removed} {
+		kept := 0
+		for kept < len(*list) && bytes >= (*list)[kept].bytes() {
+			bytes -= (*list)[kept].bytes()
+			kept++
+		}
+		if left := len(*list) - kept; left > 0 {
+			d.More, bytes, full, *list = d.More+left, 0, true, (*list)[:kept]
+		}
+	}
+	return full
+}
+
 // InWords prepares what a change has changed for a page: so many statements of each kind. Topics are called as the
 // function says.
 func InWords(in *texts.Language, added, removed []mapdiff.Statement, most int,

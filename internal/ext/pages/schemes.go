@@ -35,7 +35,7 @@ var facts = []fragment.Ref{
 // A page shows so many schemes, and looks at so many associations of one: it is in one with each of its concepts.
 const (
 	mostSchemes      = 5
-	mostOfScheme     = 1000
+	mostOfScheme     = 50_000
 	mostValuesOfFact = 10
 )
 
@@ -110,13 +110,10 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 
 // objectsOf returns the topics to which some properties lead from a topic, by their properties.
 func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map[fragment.Ref][]link, error) {
-	all, n := map[fragment.Ref][]link{}, 0
-	for a, err := range d.expected(d.v.State().AssociationsOf(self, fragment.AsPlayer)) {
-		if n++; err != nil || n > mostOfScheme {
-			return all, err
-		}
-		if !slices.Contains(properties, a.Type) {
-			continue
+	all := map[fragment.Ref][]link{}
+	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfScheme, properties...) {
+		if err != nil {
+			return nil, err
 		}
 		for _, r := range a.Roles {
 			if r.Type != fragment.RDFObject || r.Player == self || len(all[a.Type]) == mostValuesOfFact {

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -42,4 +43,19 @@ func TestThePageOfAMapSaysWhatTheMapIs(t *testing.T) {
 	before := n.MustGet(at, "Accept", "text/turtle").Bytes
 	require.Equal(t, http.StatusOK, n.Put("voc", []byte(strings.Replace(string(before), "All rocks.", "Some rocks.", 1)), "Content-Type", "text/turtle").StatusCode)
 	assert.Equal(t, before, n.MustGet(at, "Accept", "text/turtle").Bytes, "what is cited stays")
+}
+
+// A scheme shows what may be done with it, however many concepts it has.
+func TestALargeSchemeShowsItsLicence(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	var doc strings.Builder
+	doc.WriteString(skosPrefixes + `:s a skos:ConceptScheme ; skos:prefLabel "Large"@en ; dct:license <https://creativecommons.org/licenses/by/4.0/> ; dct:publisher :survey ; dct:creator :anna .
+`)
+	for i := range 4000 {
+		fmt.Fprintf(&doc, ":c%d skos:inScheme :s .\n", i)
+	}
+	publishTurtle(t, n, "voc", doc.String())
+	assert.Contains(t, shown(n.MustGet("/topicmaps/voc.html", "Accept-Language", "en")),
+		"Large licence by/4.0 (creativecommons.org) publisher survey (x) creator anna (x)")
 }

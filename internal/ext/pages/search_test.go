@@ -66,13 +66,13 @@ func TestTopicsAreFoundByName(t *testing.T) {
 	require.Contains(t, form.Fields, "q")
 	for _, words := range []string{"fjordstad public library", "FJORDSTÄD", "folkebibliotek", "libr fjord"} {
 		page := n.Page(form.Action + "?q=" + url.QueryEscape(words))
-		assert.Equal(t, "Topics called “"+words+"”", page.Title)
+		assert.Equal(t, "Topics found for “"+words+"”", page.Title)
 		assert.Contains(t, page.Text, "Fjordstad Public Library", words)
 	}
 	page := n.Page(form.Action + "?q=folkebibliotek")
 	assert.Contains(t, page.Text, "also called")
 	assert.Contains(t, page.Text, "Fjordstad folkebibliotek")
-	assert.Contains(t, n.Page(form.Action+"?q=nothing+is+called+so").Text, "No topic is called so")
+	assert.Contains(t, n.Page(form.Action+"?q=nothing+is+called+so").Text, "No topic is found")
 	assert.Contains(t, n.Page(form.Action).Text, "Write the name of a topic")
 
 	found := searched(n, "/topicmaps/lib/search?q=folkebibliotek")

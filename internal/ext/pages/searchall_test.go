@@ -120,7 +120,7 @@ func TestSearchesAreNarrowed(t *testing.T) {
 	assert.NotContains(t, page.Text, "Steel")
 	assert.Contains(t, page.Links, n.URL("/topicmaps/m/search.html?lang=en&q=iron"), "and back to all")
 	a := n.Get("/topicmaps/m/search.html?q=iron&in=de")
-	assert.Contains(t, string(a.Bytes), "No topic of this type or in this language is called so")
+	assert.Contains(t, string(a.Bytes), "No topic of this type or in this language is found")
 }
 
 // Words that no topic has are taken for others that are like them.

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"html"
+
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
@@ -22,6 +24,17 @@ type piece struct {
 	Whole string // the locator that the text stands for; "": it stands for itself
 	URL   string // "": it leads nowhere
 	Lang  string // of the text; "": it is not known, or that of the page
+}
+
+// bytes returns how much HTML a statement makes, about.
+func (s Statement) bytes() (n int) {
+	for _, p := range s {
+		for _, text := range []string{p.Text, p.Was, p.Whole, p.URL} {
+			n += len(html.EscapeString(text))
+		}
+		n += 40 // tags
+	}
+	return n
 }
 
 // since marks the values that were others in an earlier form of a statement.

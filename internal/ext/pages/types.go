@@ -249,13 +249,9 @@ func (h *hierarchy) find(classes []records.Class) error {
 
 // around calls meet with the supertypes and subtypes of a topic. It reads a bounded number of associations.
 func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
-	n := 0
-	for a, err := range h.v.State().AssociationsOf(ref, fragment.AsPlayer) {
+	for a, err := range h.v.State().AssociationsOfTypes(ref, mostLines, h.by.refs()...) {
 		if err != nil {
 			return err
-		}
-		if n++; n > mostLines {
-			return nil
 		}
 		super, sub, ok := h.by.pair(a)
 		if !ok {

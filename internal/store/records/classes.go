@@ -1,7 +1,9 @@
 package records
 
 import (
+	"bytes"
 	"iter"
+	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/seq"
@@ -52,4 +54,28 @@ func (s State) AssociationsAfter(player fragment.Ref, part fragment.Part,
 	}
 	return seq.Map(s.tx.Scan(s.id.PlayingPrefix(player, part), from),
 		func(r row) (*fragment.Association, error) { return s.association(r, part) })
+}
+
+// AssociationsOfTypes iterates over the associations of some types that a topic plays a role in, other than as an
+// instance or a class. It looks at the first n of all, whatever their types, and decodes those alone that name one.
+func (s State) AssociationsOfTypes(player fragment.Ref, n int,
+	types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	return seq.Map(s.tx.ScanInPlace(s.id.PlayingPrefix(player, fragment.AsPlayer), nil),
+		func(r row) (*fragment.Association, error) {
+			if n--; n < 0 {
+				return nil, seq.ErrStop
+			}
+			record, err := s.stored(r, fragment.AsPlayer)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(types, func(typ fragment.Ref) bool { return bytes.Contains(record, []byte(typ)) }) {
+				return nil, seq.ErrSkip
+			}
+			a, err := unmarshalAssociation(r.Key, record)
+			if err == nil && !slices.Contains(types, a.Type) {
+				err = seq.ErrSkip
+			}
+			return a, err
+		})
 }

@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -113,7 +114,12 @@ func (t *Template) Execute(w io.Writer, l *texts.Language, page any) error {
 	if err != nil {
 		return err
 	}
-	return made.Execute(w, page)
+	var b bytes.Buffer
+	if err := made.Execute(&b, page); err != nil {
+		return err
+	}
+	_, err = w.Write(closed(b.Bytes()))
+	return err
 }
 
 // funcs are what templates call.

@@ -1,12 +1,14 @@
 package layout
 
 import (
+	"bytes"
 	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 )
 
@@ -28,6 +30,23 @@ func Cut(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:Longest], "") + "…"
+}
+
+// shownTexts are the texts of a page, and the attributes that are shown or read aloud. What a field has is sent as it
+// is.
+var shownTexts = regexp.MustCompile(`<textarea[^<]*|>[^<]+| (?:title|aria-label|placeholder|data-label)="[^"]*`)
+
+// closed returns a page of which no text turns what stands behind it (see [titles.Closed]).
+func closed(page []byte) []byte {
+	if !bytes.ContainsAny(page, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") {
+		return page
+	}
+	return shownTexts.ReplaceAllFunc(page, func(text []byte) []byte {
+		if bytes.HasPrefix(text, []byte("<textarea")) {
+			return text
+		}
+		return []byte(titles.Closed(string(text)))
+	})
 }
 
 // notShown stands for a query of a URL, which may be a secret.

@@ -8,7 +8,7 @@ const (
 	Changes    Text = "Changes"
 	Snapshots  Text = "Snapshots"
 	Search     Text = "Find topics"
-	Found      Text = "Topics called “%s”"
+	Found      Text = "Topics found for “%s”"
 
 	SearchEnded Text = "The search was ended after %s. These are the topics that were found until then; the next page " +
 		"goes on from there."
