@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -44,8 +45,8 @@ topics that are not lost lose more than half of all that is said, only all lets 
 Topics without subject identifiers are known by their ids in the file. If these were numbered
 anew, a warning says so.
 
---quiet is for cron: it prints nothing where nothing has changed. Warnings that are the same as last
-time are one line then, or none. They are remembered in the folder for caches of the user.`,
+Warnings that are the same as last time are one line. They are remembered in the folder for caches
+of the user. --quiet is for cron: it prints nothing where nothing has changed.`,
 		Example: `  tmshare-server import egov egov.xtm --create
   tmshare-server import egov egov.xtm --dry-run
   tmshare-server import egov egov-small.xtm --max-delete 180
@@ -63,7 +64,7 @@ time are one line then, or none. They are remembered in the folder for caches of
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{},
 		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing where nothing has changed, and the same warnings once")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing where nothing has changed")
 	r.writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		asked, err := checkFormats(nil)
@@ -83,10 +84,12 @@ time are one line then, or none. They are remembered in the folder for caches of
 		p := &imported.Published
 		changed := imported.Created || p.Added+p.Updated+p.Deleted > 0
 		switch {
-		case !quiet || !remembered(r.address+" "+args[0], p.Warnings):
+		case r.json: // which has them
+		case !remembered(r.address+" "+args[0], p.Warnings):
 			r.warn(args[1], p)
-		case changed && !r.json && len(p.Warnings) > 0:
-			fmt.Fprintf(os.Stderr, "%s: warnings: %d, the same as last time\n", args[1], len(p.Warnings))
+		case (changed || !quiet) && len(p.Warnings) > 0:
+			fmt.Fprintf(os.Stderr, "%s: %s; \"tmshare-client validate\" lists them\n", args[1],
+				formats.SameWarnings(len(p.Warnings)))
 		}
 		if quiet && !changed && !r.json {
 			return nil
@@ -103,11 +106,12 @@ time are one line then, or none. They are remembered in the folder for caches of
 // them. Where that is not possible they are new.
 func remembered(place string, warnings []formats.Warning) bool {
 	dir, err := os.UserCacheDir()
-	if err != nil {
+	renumbered := func(w formats.Warning) bool { return w.Rule == losses.RenumberedRule } // others each time
+	if err != nil || slices.ContainsFunc(warnings, renumbered) {
 		return false
 	}
 	path := filepath.Join(dir, "tmshare", "warnings", fmt.Sprintf("%x", sha256.Sum256([]byte(place))))
-	now := fmt.Appendf(nil, "%x\n", sha256.Sum256(fmt.Append(nil, warnings)))
+	now := fmt.Appendf(nil, "%x\n", sha256.Sum256([]byte(formats.Texts(warnings))))
 	if last, err := os.ReadFile(path); err == nil && bytes.Equal(last, now) {
 		return true
 	}

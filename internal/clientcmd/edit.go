@@ -57,13 +57,13 @@ than half of 20 topics or more: then --max-delete must say so.
 			e, err := a.local().Import(ctx, sp, all, limit, func(base tmdm.Locator) (*tmdm.TopicMap, error) {
 				d, err := formats.Source{
 					Path: a.Request.Path(args[0]), Stdin: a.Request.Stdin, Base: base, Root: a.Request.Dir,
-					Lenient: a.ReadsLeniently(), Formats: a.Formats(),
+					Lenient: a.ReadsLeniently(), Formats: a.Formats(), ForXTM: true,
 				}.Read(ctx)
 				if err != nil {
 					return nil, err
 				}
 				tolerated = d.Tolerated
-				return d.Map, xtm.Check(d.Map)
+				return d.Map, nil
 			})
 			if loses, ok := errors.AsType[*losses.TooManyError](err); ok {
 				err = fmt.Errorf("%w. To import it all the same, add --max-delete %s\n  %s", err, losses.Allowing(&loses.Measure),
@@ -97,6 +97,9 @@ func (a *app) local() local.Statements { return local.Statements{Store: a.DB} }
 // stated says what adding or removing one statement did, unless it failed: the name of the command is what was added or
 // removed.
 func (a *app) stated(e *local.Edit, err error) error {
+	if _, refused := errors.AsType[*xtm.EncodeError](err); refused { // what the command line says
+		return cli.UsageError(err)
+	}
 	if err != nil || e.Added+e.Updated+e.Deleted == 0 {
 		return a.edited(e, err)
 	}

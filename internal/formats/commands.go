@@ -25,6 +25,18 @@ func Warnings(tolerated *xtm.Tally) (all []Warning) {
 	return all
 }
 
+// Texts returns what warnings say, wherever in a document that is: warnings with the same texts are the same.
+func Texts(warnings []Warning) string {
+	var all strings.Builder
+	for _, w := range warnings {
+		fmt.Fprintf(&all, "%s\n", w.Text)
+	}
+	return all.String()
+}
+
+// SameWarnings says in a few words that so many warnings are those of the last time.
+func SameWarnings(n int) string { return fmt.Sprintf("warnings: %d, the same as last time", n) }
+
 // WriteWarnings writes the same, a line for each rule.
 func WriteWarnings(w io.Writer, tolerated *xtm.Tally) {
 	for _, c := range tolerated.Counts() {

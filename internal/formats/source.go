@@ -52,6 +52,9 @@ type Source struct {
 	Tolerated   func(*xtm.SyntaxError) // as in xtm.Options
 	Problem     func(*xtm.SyntaxError) // as in xtm.Options
 
+	// ForXTM refuses what XTM cannot carry.
+	ForXTM bool
+
 	// Looked, if not nil, is called for each file, those that mergeMap names
 	// included, with what it was like before it was opened; nil where it is not there.
 	Looked func(path string, info fs.FileInfo)
@@ -177,6 +180,10 @@ func (s Source) read(ctx context.Context, d *Document, r io.Reader) (err error) 
 		return fmt.Errorf("%s: %w", d.Name, tooLarge)
 	case content.err != nil: // which the reader of the format may take for the end of the document
 		return &InputError{d.Name, content.err}
+	case err == nil && s.ForXTM && d.Version == "":
+		if err = xtm.Check(d.Map); err != nil {
+			return fmt.Errorf("%s: %w. It has to be written in XTM, too: change this, or take it out", d.Name, err)
+		}
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func (d *Reader) readFile(ctx context.Context, w *Watched, sp string) (*fileRead
 func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
 	tolerated *xtm.Tally) (*tmdm.TopicMap, error) {
 	src.MaxSize, src.Base, src.Tolerated = d.MaxSize, tmdm.Locator(sp), tolerated.Add
-	src.Formats, src.Lenient, src.Limits, src.DropClashes = d.Formats, d.Lenient, d.Limits, true
+	src.Formats, src.Lenient, src.Limits, src.DropClashes, src.ForXTM = d.Formats, d.Lenient, d.Limits, true, true
 	document, err := src.Read(ctx)
 	var large *formats.TooLargeError
 	switch {
@@ -113,12 +113,6 @@ func (d *Reader) from(ctx context.Context, src formats.Source, name, sp string,
 		return nil, &LimitError{err.Error()}
 	case err != nil:
 		return nil, err
-	}
-	if document.Version == "" { // not XTM
-		if err := xtm.Check(document.Map); err != nil {
-			return nil, fmt.Errorf("%s: %w. What is published has to be written in XTM, too: change this, or take it out",
-				name, err)
-		}
 	}
 	tallyVariants(document.Map, name, tolerated)
 	return document.Map, nil

@@ -152,6 +152,7 @@ type follower struct {
 	wait     int    // looks until the next try
 	reported string // the failure that the log has last, "" when all is well
 	warned   looks  // the files whose tolerated faults the log has last
+	told     string // these faults
 }
 
 func (f *follower) follow(ctx context.Context) {
@@ -254,7 +255,7 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 			}
 			if err == nil && (f.warned == nil || !f.warned.same(seen)) { // it is tried again and again while it is held back
 				f.warned = seen
-				f.w.Reader.logTolerated(&file.tolerated)
+				f.tell(&file.tolerated)
 			}
 			return file.tm, &file.tolerated, err
 		},
@@ -264,6 +265,17 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 		f.warnRenumbered(done)
 	}
 	return seen, err
+}
+
+// tell logs what the file breaks rules by: in one line if that is the same as in the version before.
+func (f *follower) tell(tolerated *xtm.Tally) {
+	warnings := formats.Warnings(tolerated)
+	last := f.told
+	if f.told = formats.Texts(warnings); f.told != last {
+		f.w.Reader.logTolerated(tolerated)
+	} else if len(warnings) > 0 {
+		f.w.Publisher.Logger.Warn(formats.SameWarnings(len(warnings)), "collection", f.Collection, "file", f.File)
+	}
 }
 
 // warnRenumbered logs that the ids of the file were numbered anew. What the file breaks the rules of XTM by is logged

@@ -576,6 +576,51 @@ func TestWatchHoldsBackWhatSaysNothingAnyMore(t *testing.T) {
 	assert.Contains(t, lines[0], "; … and 87 more")
 }
 
+// What is warned of in each version of a file is said once in full, and then in a line.
+func TestWatchSaysTheSameWarningsInALine(t *testing.T) {
+	f := follow(t)
+	f.w.Reader.Lenient = true
+	sloppy := func(value string, texts int) []byte {
+		return bytes.Replace(naming(value), []byte("<topic>"), []byte(strings.Repeat("text<topic id=\"x\"/>", texts)+"<topic>"), 1)
+	}
+	warned := func() (lines []string) {
+		for line := range strings.Lines(f.logs.String()) {
+			if strings.Contains(line, "level=WARN") {
+				lines = append(lines, line)
+			}
+		}
+		f.logs.Reset()
+		return lines
+	}
+	f.save(sloppy("sloppy", 1))
+	f.looks(2)
+	lines := warned()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "there is text where only elements may stand (once)")
+
+	f.save(append([]byte("\n\n"), sloppy("as sloppy as before", 1)...))
+	f.looks(2)
+	f.assertPublished("as sloppy as before", 3)
+	lines = warned()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], `msg="warnings: 1, the same as last time" collection=map file=`)
+
+	f.save(sloppy("sloppier than before", 2))
+	f.looks(2)
+	lines = warned()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "(2 times)")
+
+	f.save(naming("clean"))
+	f.looks(2)
+	assert.Empty(t, warned())
+	f.save(sloppy("sloppy once more", 2))
+	f.looks(2)
+	lines = warned()
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "(2 times)")
+}
+
 // The log warns of a file whose ids were numbered anew; it is published all the same.
 func TestWatchWarnsOfIDsThatWereNumberedAnew(t *testing.T) {
 	f := follow(t)

@@ -54,9 +54,10 @@ a warning: a server would publish each as another topic.
 
 ` + aboutFiles + `
 
-Exit codes: 0 valid, perhaps with warnings, 1 problems or an error, 2 usage.
 --json prints an array of {file, line, column, problem}, with "warning": true for
-warnings, and the "rule" that is broken where there is a name for it.`,
+warnings, and the "rule" that is broken where there is a name for it.
+
+With exit code 0 it is valid, perhaps with warnings.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-client validate egov.xtm
   tmshare-client validate --strict GCL-2-1.xtm
   tmshare-client validate new.xtm --previous published.xtm
@@ -160,15 +161,16 @@ func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string
 // been said already.
 func (c *commands) invalid(path string, wrong int) error {
 	if c.JSON {
-		return &cli.ExitError{Code: cli.Failed}
+		return cli.Exit(cli.BrokenInput)
 	}
 	if path == "-" {
 		path = formats.Stdin
 	}
-	if wrong == 1 {
-		return fmt.Errorf("%s: 1 problem", path)
+	problems := "1 problem"
+	if wrong > 1 {
+		problems = fmt.Sprintf("%d problems", wrong)
 	}
-	return fmt.Errorf("%s: %d problems", path, wrong)
+	return &cli.ExitError{Code: cli.BrokenInput, Err: fmt.Errorf("%s: %s", path, problems)}
 }
 
 // onceEach returns the problems with the first one of each rule only, which says how
