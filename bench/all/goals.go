@@ -86,6 +86,7 @@ var goals = []goal{
 	{of: "Derive", unit: "×new-of-1k-topics", atMost: 1.5},
 	{of: "Derive", unit: "peak-MB", atMost: 300},
 	{of: "DeriveCatchUp", unit: "×speed-of-subscription", atLeast: 0.5},
+	{of: "Target", unit: "×clock-of-curl", atMost: 1.5},
 	{of: "Delta", unit: "×speed-of-Token", atLeast: 0.5},
 	{of: "BaselineByDump", unit: "×speed-of-single-requests", atLeast: 5},
 	{of: "RecordsPerChange", unit: "×post-of-1000", atMost: 1.5},

@@ -53,6 +53,7 @@ var runs = []run{
 	{in: "bench", name: "ReplicaChain", flags: []string{"-topics", "10000"}},
 	{in: "bench", name: "Derive", flags: []string{"-topics", "10000"}},
 	{in: "bench", name: "DeriveCatchUp"},
+	{in: "internal/ext/sparql", name: "Target"},
 	{in: "internal/ext/folder", name: "Delta", flags: []string{"-test.benchtime", "3x"}},
 	{in: "internal/ext/folder", name: "BaselineByDump", flags: []string{"-test.short"}},
 	{in: "internal/server", name: "RecordsPerChange", flags: []string{"-test.benchtime", "300x"}},

@@ -36,16 +36,21 @@ type served struct {
 // serveIn starts a server on a data folder, and waits until it answers.
 func serveIn(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
-	s := startIn(t, dir, flags...)
-	testenv.Eventually(t, func() bool {
-		_, _, err := s.try(http.MethodGet, "/healthz", "")
-		return err == nil || s.ended()
-	})
-	require.False(t, s.ended(), s.log.String())
-	return s
+	return startIn(t, dir, flags...).answers()
 }
 
 // ended reports whether the server has ended by itself.
+// answers waits until the server does.
+func (s *served) answers() *served {
+	s.t.Helper()
+	testenv.Eventually(s.t, func() bool {
+		_, _, err := s.try(http.MethodGet, "/healthz", "")
+		return err == nil || s.ended()
+	})
+	require.False(s.t, s.ended(), s.log.String())
+	return s
+}
+
 func (s *served) ended() bool {
 	select {
 	case <-s.done:
@@ -55,10 +60,16 @@ func (s *served) ended() bool {
 	}
 }
 
+// startIn starts a server that is not asked by its links.
 func startIn(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
-	s := &served{t: t, dir: dir, addr: freeAddress(t), done: make(chan struct{})}
-	s.cmd = exec.Command("tmshare-server", append([]string{"serve", "--listen", s.addr, "--data", dir, "--base-url", "http://127.0.0.1:9"}, flags...)...)
+	return startAt(t, dir, freeAddress(t), append([]string{"--base-url", "http://127.0.0.1:9"}, flags...)...)
+}
+
+func startAt(t *testing.T, dir, address string, flags ...string) *served {
+	t.Helper()
+	s := &served{t: t, dir: dir, addr: address, done: make(chan struct{})}
+	s.cmd = exec.Command("tmshare-server", append([]string{"serve", "--listen", s.addr, "--data", dir}, flags...)...)
 	s.cmd.Stderr = &s.log
 	require.NoError(t, s.cmd.Start())
 	go func() {

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/triplestore"
+)
+
+// has reports whether the graph of a target has a name, and not another one.
+func has(s *triplestore.Store, name, not string) bool {
+	all := strings.Join(s.Graph("<http://e/graph>"), "\n")
+	return strings.Contains(all, `"`+name+`"`) && !strings.Contains(all, `"`+not+`"`)
+}
+
+// serve and watch keep targets in step while they run, and go on where they ended. A store that is away holds up no
+// other, and sync says that it is.
+func TestTargetsOfProcesses(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	address := freeAddress(t)
+	s := startAt(t, dir, address).answers()
+	put := func(names ...string) {
+		status, answer := s.ask("PUT", "/topicmaps/m", topicMap(names...))
+		require.Less(t, status, 300, answer)
+	}
+	status, answer := s.ask("PUT", "/topicmaps/m", "{}")
+	require.Less(t, status, 300, answer)
+	put("one", "two")
+	own, followed, gone := triplestore.New(t, ""), triplestore.New(t, ""), triplestore.New(t, "")
+	target := func(program, data, name string, store *triplestore.Store) {
+		code, output := run(t, program, "target", "add", name, "--data", data, "--of", "m", "--sparql-update", store.URL+"/update",
+			"--graph", "http://e/graph")
+		require.Zero(t, code, output)
+	}
+	target("tmshare-server", dir, "own", own)
+	require.True(t, has(own, "one", "three"))
+
+	code, output := run(t, "tmshare-client", "subscribe", s.url("/topicmaps/m"), "--data", copied)
+	require.Zero(t, code, output)
+	code, output = run(t, "tmshare-client", "target", "add", "early", "--data", copied, "--of", "m", "--sparql-update",
+		gone.URL+"/update", "--graph", "http://e/graph")
+	require.Zero(t, code, output)
+	require.Contains(t, output, "not loaded yet")
+	code, output = run(t, "tmshare-client", "sync", "--data", copied)
+	require.Zero(t, code, output)
+	require.True(t, has(gone, "one", "three"))
+	target("tmshare-client", copied, "followed", followed)
+
+	put("one", "three") // while the processes run, and while one does not
+	testenv.Eventually(t, func() bool { return has(own, "three", "two") })
+	gone.Keep(func() { gone.Fault = func(bool) triplestore.Fault { return triplestore.Away } })
+	code, output = run(t, "tmshare-client", "sync", "--data", copied)
+	require.Equal(t, cli.Unreachable, code, output)
+	require.Contains(t, output, "target early")
+	require.True(t, has(followed, "three", "two"))
+	code, output = run(t, "tmshare-client", "target", "status", "--data", copied)
+	require.Equal(t, cli.Differs, code, output)
+	require.Regexp(t, `early +m +failing`, output)
+	require.Regexp(t, `followed +m +in step`, output)
+	gone.Keep(func() { gone.Fault = nil })
+
+	watch := exec.Command("tmshare-client", "watch", "--interval", "1s", "--data", copied)
+	watch.Stderr = os.Stderr
+	require.NoError(t, watch.Start())
+	put("one", "four")
+	testenv.Eventually(t, func() bool { return has(followed, "four", "three") && has(gone, "four", "two") })
+	code, output = run(t, "tmshare-client", "target", "verify", "--data", copied) // executed by the process that watches
+	require.Zero(t, code, output)
+	require.NoError(t, watch.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, watch.Wait())
+
+	_ = s.end(syscall.SIGKILL)
+	s = startAt(t, dir, address).answers()
+	put("one", "five")
+	testenv.Eventually(t, func() bool { return has(own, "five", "four") })
+	code, output = run(t, "tmshare-server", "target", "remove", "own", "--clear", "--data", dir)
+	require.Zero(t, code, output)
+	require.Empty(t, own.Graph("<http://e/graph>"))
+}

@@ -1,0 +1,84 @@
+package sparql
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/store/storetest"
+	"github.com/tmshare/tmshare/internal/testenv"
+)
+
+// noting notes the updates that are sent.
+type noting struct {
+	http.RoundTripper
+	sent []string
+}
+
+func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Content-Type") == "application/sparql-update" && r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			return nil, err
+		}
+		n.sent = append(n.sent, string(text))
+	}
+	return n.RoundTripper.RoundTrip(r)
+}
+
+// BenchmarkTarget measures how long it takes until 10,000 changed topics are in Virtuoso. The reference is curl, which
+// sends the same updates from files, into another graph that has the same.
+func BenchmarkTarget(b *testing.B) {
+	curl := testenv.Command(b, "curl")
+	v := newVirtuoso(b)
+	db := openStore(b)
+	src := newCollection(b, db)
+	k := addTarget(b, db, &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()})
+	notes := &noting{RoundTripper: k.store.fetcher.HTTP.Transport}
+	k.store.fetcher.HTTP.Transport = notes
+	const n = 10_000
+	send := func() time.Duration {
+		dir, began := b.TempDir(), time.Duration(0)
+		for i, text := range notes.sent {
+			file := filepath.Join(dir, fmt.Sprint(i))
+			require.NoError(b, os.WriteFile(file, []byte(strings.ReplaceAll(text, "<"+graph+">", "<"+graph+"/curl>")), 0o600))
+			start := time.Now()
+			out, err := exec.Command(curl, "-sS", "--fail", "--digest", "-u", "dba:dba", "-H",
+				"Content-Type: application/sparql-update", "--data-binary", "@"+file, v.URL+"/sparql-auth").CombinedOutput()
+			began += time.Since(start)
+			require.NoError(b, err, "%s", out)
+		}
+		notes.sent = nil
+		return began
+	}
+	var ours, theirs time.Duration
+	for i := 0; i < 2 || b.Loop(); i++ {
+		var all []any
+		for topic := range n {
+			all = append(all, about(storetest.Ref(topic), fmt.Sprint("version ", i), fmt.Sprint("note ", i)))
+		}
+		src.publish(b, published(b, memoryOf(b, all...)))
+		began := time.Now()
+		_, err := k.step(b.Context())
+		require.NoError(b, err)
+		took := time.Since(began)
+		reference := send()
+		if i > 0 { // the first load is compared in ranges
+			ours, theirs = ours+took, theirs+reference
+		}
+	}
+	b.ReportMetric(ours.Seconds(), "clock-s")
+	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "×clock-of-curl")
+}
