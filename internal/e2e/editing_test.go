@@ -14,7 +14,9 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -121,5 +123,34 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	b.Visit(s.BaseURL + "/sign-in.html")
 	assert.Equal(t, http.StatusOK, b.Press("Sign out"))
 	assert.NotContains(t, b.Text(), "closed")
+	assert.Empty(t, b.Complaints())
+}
+
+// Who writes what a topic is called is proposed those that are called so. The one that is chosen is meant, also where its
+// name would not be enough. The form works behind another name of the machine, and where scripts are off.
+func proposalsWhileOneTypes(t *testing.T, b *browser.Browser) {
+	assert.LessOrEqual(t, len(layout.Script), 5<<10)
+	s := startServer(t, server.Config{})
+	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
+	putTurtle(t, s, "rocks", []byte(rocks+":alias skos:altLabel \"gabbro\"@en ; skos:prefLabel \"gabbroic rock\"@en ."))
+	for _, base := range []string{s.BaseURL, strings.Replace(s.BaseURL, "127.0.0.1", "localhost", 1)} {
+		b.Visit(base + "/topicmaps/rocks/topics/" + fragment.Key("http://x/basalt") + "/edit.html")
+		b.Audit(browser.Axe(t))
+		field := browser.Eval[string](b, `(() => {
+			const field = [...document.querySelectorAll("label")].find(e => e.textContent.trim() === "Played by").control
+			field.closest("details").open = true
+			field.focus()
+			return field.id
+		})()`)
+		b.Keys("gabb")
+		testenv.Eventually(t, func() bool {
+			return browser.Eval[bool](b, `[...document.getElementById("`+field+`").list?.options ?? []].some(o => o.value === "gabbro" && o.label.includes("concept"))`)
+		})
+		b.Keys("ro")
+		assert.Equal(t, "http://x/gabbro gabbro", browser.Eval[string](b, `document.getElementsByName("`+field+`-is")[0].value`))
+		browser.Eval[string](b, `document.getElementById("`+field+`").closest("fieldset").querySelector("[id$=-type]").value = "related"`)
+		require.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+		assert.Regexp(t, "(?s)New:.*related.*gabbro", b.Text())
+	}
 	assert.Empty(t, b.Complaints())
 }

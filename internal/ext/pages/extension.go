@@ -67,7 +67,7 @@ func (p *Pages) part() *server.Part {
 func (p *Pages) routes(get func(path string, h web.Handler)) {
 	get("/", p.Home)
 	get("/about", p.Home)
-	get("/pages/{name}", p.Style)
+	get("/pages/{name}", p.File)
 	get("/favicon.ico", noIcon)
 	get("/topicmaps"+Ending, p.Alone(p.Overview))
 

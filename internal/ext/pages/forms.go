@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -20,11 +21,18 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 	if path == nil {
 		path = p.Trail(r, nil)
 	}
-	if err := p.execute(&b, r, name, &page{Title: title, Path: path, Of: of}); err != nil {
+	made := &page{Title: title, Path: path, Of: of}
+	if name == "edit" {
+		made.Script = p.fileURL(layout.ScriptName)
+	}
+	if err := p.execute(&b, r, name, made); err != nil {
 		return err
 	}
 	head(w)
 	h := w.Header()
+	if made.Script != "" {
+		h.Set("Content-Security-Policy", layout.PolicyWithScript)
+	}
 	h.Del("Vary")
 	h.Set("Cache-Control", "private, no-cache") // but browsers may go back to it with what was filled in
 	h.Set("Content-Length", strconv.Itoa(b.Len()))

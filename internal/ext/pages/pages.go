@@ -71,6 +71,7 @@ type page struct {
 	Self   link   // what the title has besides: a language, a notation
 	Path   []link // from the overview to here
 	Style  string
+	Script string       // "": none
 	Search *searchField // nil: the page has none
 	Of     any          // what the page is about
 	Switch []layout.Choice
@@ -123,7 +124,7 @@ func head(w http.ResponseWriter) {
 }
 
 func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
-	made.Style, made.Switch = p.styleURL(), layout.Switch(r)
+	made.Style, made.Switch = p.fileURL(layout.StyleName), layout.Switch(r)
 	root, in := p.root(r), layout.LanguageOf(r)
 	if root == "" && !layout.Keeps(r) {
 		return templates()[name].Execute(w, in, made)
@@ -134,7 +135,7 @@ func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) e
 	}
 	own := layout.Keep(r, b.Bytes(), string(p.URLs))
 	if root != "" {
-		for _, attribute := range []string{` href="`, ` action="`} {
+		for _, attribute := range []string{` href="`, ` action="`, ` src="`} {
 			own = bytes.ReplaceAll(own, []byte(attribute+string(p.URLs)+"/"), []byte(attribute+root))
 		}
 	}
@@ -156,15 +157,20 @@ func (p *Pages) root(r *http.Request) string {
 	return "./"
 }
 
-func (p *Pages) styleURL() string { return string(p.URLs) + "/pages/" + layout.StyleName }
+func (p *Pages) fileURL(name string) string { return string(p.URLs) + "/pages/" + name }
 
-// Style answers with the style sheet.
-func (p *Pages) Style(w http.ResponseWriter, r *http.Request) error {
-	if web.Var(r, "name") != layout.StyleName {
-		return web.Problemf(http.StatusNotFound, "there is no such style sheet; reload the page")
+// File answers with the style sheet, or the script.
+func (p *Pages) File(w http.ResponseWriter, r *http.Request) error {
+	content, mediaType := layout.Style, "text/css; charset=utf-8"
+	switch web.Var(r, "name") {
+	case layout.StyleName:
+	case layout.ScriptName:
+		content, mediaType = layout.Script, "text/javascript; charset=utf-8"
+	default:
+		return web.Problemf(http.StatusNotFound, "there is no such style sheet or script; reload the page")
 	}
-	return p.Answers.WriteSmall(w, r, "text/css; charset=utf-8", layout.StyleCaching, func(w io.Writer) error {
-		_, err := w.Write(layout.Style)
+	return p.Answers.WriteSmall(w, r, mediaType, layout.StyleCaching, func(w io.Writer) error {
+		_, err := w.Write(content)
 		return err
 	})
 }

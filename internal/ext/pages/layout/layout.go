@@ -24,11 +24,12 @@ import (
 
 // Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
 type Page struct {
-	Title string
-	Self  Link   // what the title has besides: a language, a notation
-	Path  []Link // from the first page to here
-	Style string // URL of the style sheet
-	Of    any    // what the page is about
+	Title  string
+	Self   Link   // what the title has besides: a language, a notation
+	Path   []Link // from the first page to here
+	Style  string // URL of the style sheet
+	Script string // that of the script; "": the page has none
+	Of     any    // what the page is about
 
 	Switch []Choice
 }
@@ -65,8 +66,11 @@ func ToData(address string) string {
 const MediaType = "text/html; charset=utf-8"
 
 // Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style
-// sheet.
+// sheet. A form that proposes names has the script, which asks the search of the same server.
 const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// PolicyWithScript is the one of pages with the script.
+const PolicyWithScript = Policy + "; script-src 'self'; connect-src 'self'"
 
 // SetHeaders sets the headers of a page.
 func SetHeaders(h http.Header) {
@@ -166,11 +170,21 @@ func direction(tag string) string {
 //go:embed style.css
 var Style []byte
 
-// StyleName changes with the style sheet, so that caches may keep it for good.
-var StyleName = func() string {
-	sum := sha256.Sum256(Style)
-	return "style-" + hex.EncodeToString(sum[:])[:12] + ".css"
-}()
+// Script is what proposes names in forms.
+//
+//go:embed script.js
+var Script []byte
+
+// StyleName and ScriptName change with what they name, so that caches may keep it for good.
+var (
+	StyleName  = "style-" + digest(Style) + ".css"
+	ScriptName = "script-" + digest(Script) + ".js"
+)
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])[:12]
+}
 
 // CodeField is the name of the field of forms that proves that one of our pages has made them.
 const CodeField = "code"
