@@ -9,9 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -165,16 +163,7 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 		for i := range list.Changes {
 			writeChange(w, &list.Changes[i])
 		}
-		for _, c := range list.Commits {
-			fmt.Fprintf(w, "%s commit %d  %d added, %d updated, %d deleted", c.Time, c.Commit, c.Added, c.Updated, c.Deleted)
-			if c.Moved > 0 {
-				fmt.Fprintf(w, ", %d moved", c.Moved)
-			}
-			writeAttribution(w, c.Author, c.Note)
-		}
-		if list.Pruned != "" {
-			fmt.Fprintf(w, "earlier changes, up to %s, are no longer kept\n", list.Pruned)
-		}
+		clientcmd.WriteCommits(w, list)
 		return w.Flush()
 	})
 }
@@ -199,7 +188,7 @@ func writeChange(w io.Writer, c *history.Change) {
 	if c.Commit > 0 {
 		fmt.Fprintf(w, " (commit %d)", c.Commit)
 	}
-	writeAttribution(w, c.Author, c.Note)
+	clientcmd.WriteAttribution(w, c.Author, c.Note)
 	for _, s := range c.Removed {
 		fmt.Fprintf(w, "  - %s\n", s.Text)
 	}
@@ -209,27 +198,6 @@ func writeChange(w io.Writer, c *history.Change) {
 	if c.Missing != "" {
 		fmt.Fprintf(w, "  ? %s\n", c.Missing)
 	}
-}
-
-// writeAttribution ends a line with who has made a change, and why.
-func writeAttribution(w io.Writer, author, note string) {
-	if author != "" {
-		fmt.Fprintf(w, " by %s", printable(author))
-	}
-	if note != "" {
-		fmt.Fprintf(w, ": %s", printable(note))
-	}
-	fmt.Fprintln(w)
-}
-
-// printable replaces what a terminal might take for a command.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 func exportCommand(a *extension.App) *cobra.Command {

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 		ctx, cancel := context.WithTimeout(interrupted, r.timeout)
 		defer cancel()
 		if r.write != nil && r.write.Author == "" && r.tokenFile == "" && !cmd.Flags().Changed("author") {
-			r.write.Author = localAuthor()
+			r.write.Author = cli.LocalAuthor()
 		}
 		if r.states != nil {
 			err = r.states.find(ctx, r.server, args[0])
@@ -163,19 +162,6 @@ func (r *remote) writeFlags(cmd *cobra.Command, w *admin.Write) {
 		"`name` of who makes the change; history shows it (default: that of the token; without --token-file USER@HOST)")
 	cmd.Flags().StringVar(&w.Message, "message", "", "`text` that says why; history shows it")
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "publish nothing; print what would be published")
-}
-
-// localAuthor names who runs the program, and where.
-func localAuthor() string {
-	name := os.Getenv("USER")
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if name == "" || err != nil {
-		return ""
-	}
-	return name + "@" + host
 }
 
 // ifMatchFlag adds the guard against lost updates to a command.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -244,4 +245,17 @@ func StateDir(program string) string {
 		base = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(base, "tmshare", program)
+}
+
+// LocalAuthor names who runs the program, and where; "" where that is not known.
+func LocalAuthor() string {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if name == "" || err != nil {
+		return ""
+	}
+	return name + "@" + host
 }

@@ -92,7 +92,9 @@ func prefixFlag(cmd *cobra.Command, sp *string) {
 }
 
 // local are the local statements of the open store.
-func (a *app) local() local.Statements { return local.Statements{Store: a.DB} }
+func (a *app) local() local.Statements {
+	return local.Statements{Store: a.DB, Author: cli.LocalAuthor()}
+}
 
 // stated says what adding or removing one statement did, unless it failed: the name of the command is what was added or
 // removed.

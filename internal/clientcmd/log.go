@@ -2,6 +2,7 @@ package clientcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,7 +21,8 @@ import (
 )
 
 func (a *app) log() *cobra.Command {
-	var topic, since string
+	var topic, since, author string
+	var commits bool
 	var most int
 	var from time.Time
 	var languages titles.Languages
@@ -32,13 +34,24 @@ changes applied, sources replaced, what came into quarantine and out of it. With
 --topic, only what concerns the topic with this subject identifier. --since takes a
 time of RFC 3339, such as 2026-11-23T14:05:00Z, a date, yesterday, or so long ago as
 2h or 3d. A topic that now has a name in a language of the reader is called by it; others
-have the titles of the feeds.`,
+have the titles of the feeds.
+
+With --commits, list the commits of the collection NAME of the data folder, as "tmshare-server log"
+does: when each was published, by whom and why, and how many topics it has added, updated and
+deleted. Local statements ("local") and replicas have some.`,
 		Example: `  tmshare-client log egov -n 5
   tmshare-client log --since 2026-11-23 -n 0
-  tmshare-client log --topic https://psi.egov.example.org/service/dog-licence`,
+  tmshare-client log --topic https://psi.egov.example.org/service/dog-licence
+  tmshare-client log local --commits --since yesterday`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
-		PreRunE: func(*cobra.Command, []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			var err error
+			switch {
+			case commits && len(args) == 0:
+				return cli.UsageError(errors.New("--commits needs the NAME of a collection"))
+			case author != "" && !commits:
+				return cli.UsageError(errors.New("--author needs --commits"))
+			}
 			if since != "" {
 				if from, err = history.ParseAgo(since, time.Now()); err != nil {
 					return cli.UsageError(fmt.Errorf("--since: %w", err))
@@ -47,6 +60,13 @@ have the titles of the feeds.`,
 			return nil
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
+			if commits {
+				list, err := a.commits(ctx, args[0], history.Query{Since: from, Author: author, Limit: most})
+				if err != nil {
+					return err
+				}
+				return a.Answer(list, func(w io.Writer) { WriteCommits(w, list) })
+			}
 			list, meant := []store.Activity{}, []tmdm.Locator(nil)
 			var err error
 			if topic != "" {
@@ -86,6 +106,8 @@ have the titles of the feeds.`,
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "only what concerns the topic with this `SI`")
 	cmd.Flags().StringVar(&since, "since", "", "only what was done from this `time` on")
+	cmd.Flags().BoolVar(&commits, "commits", false, "list the commits of a collection of the data folder")
+	cmd.Flags().StringVar(&author, "author", "", "with --commits, only those by this `name`")
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "show this `number` at most, 0: all")
 	extension.LanguageFlag(cmd.Flags(), &languages)
 	return cmd

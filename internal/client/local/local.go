@@ -24,7 +24,10 @@ import (
 const Name = "local"
 
 // Statements are the local statements of a store.
-type Statements struct{ Store *store.DB }
+type Statements struct {
+	Store  *store.DB
+	Author string // who changes them
+}
 
 // Edit says what a change of local statements did.
 type Edit struct {
@@ -254,6 +257,7 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 		change, err := decide(col, state)
 		if err == nil {
 			*e = Edit{SP: col.SP, Added: change.Added, Updated: change.Updated, Deleted: change.Deleted}
+			change.Author = s.Author
 		}
 		return change, err
 	})
