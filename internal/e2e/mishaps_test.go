@@ -97,7 +97,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	b.Visit(of + "/topics/new.html")
 	b.Fill("Name", "Fifth")
 	remove(of)
-	assert.Equal(t, http.StatusNotFound, b.Press("Show what will be published"))
+	assert.Equal(t, http.StatusGone, b.Press("Show what will be published"))
 	b.Follow("all topic maps")
 	assert.Equal(t, "Topic maps", b.Title())
 	assert.Empty(t, b.Complaints())

@@ -278,8 +278,9 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		Map     *link // the map that was asked; nil: none, or who asks may not read it
 		Search  string
 	}{
-		Problem: problem, Origin: addressOf(problem.Origin), Missing: problem.Status == http.StatusNotFound,
-		Maps: p.URLs.Overview() + Ending,
+		Problem: problem, Origin: addressOf(problem.Origin),
+		Missing: problem.Status == http.StatusNotFound || problem.Status == http.StatusGone,
+		Maps:    p.URLs.Overview() + Ending,
 	}
 	name, detail := web.Var(r, "map"), problem.Detail
 	if what, ok := strings.CutPrefix(detail, store.ErrNotFound.Error()+": "); ok {
