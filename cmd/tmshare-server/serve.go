@@ -110,6 +110,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.app.Data, "data", cli.StateDir("server"),
 		"data `folder`; with --store, the folder of this process for temporary files (default: a new one)")
 	f.app.AddStoreFlag(fl)
+	fl.StringVar(&f.config.Name, "name", "",
+		"`text` that pages and the feed of all maps call this server (default: the host of its base URL)")
 	f.run.Serving.AddFlags(fl)
 	fl.StringSliceVar(&f.trustedProxies, "trusted-proxy", nil,
 		"`address` or network, such as 10.0.0.0/8, of a proxy: the log has the client that it names in X-Forwarded-For "+

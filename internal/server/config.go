@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,6 +71,9 @@ type Config struct {
 	// All links are made from it, never from the Host of a request.
 	BaseURL string
 
+	// Name is what people call the server, in one line; "": it has none, and pages call it by the host of BaseURL.
+	Name string
+
 	// Tokens are the bearer tokens that may write. Without any, requests may
 	// write that come from this machine, to a server bound to a loopback
 	// address (OnLoopback), and not through a browser or a proxy.
@@ -128,7 +132,11 @@ func (c *Config) Validate() error {
 			"the base URL %q (--base-url) is not an absolute http or https URL without query and fragment: write it as in "+
 				"https://maps.example.org", c.BaseURL)
 	}
-	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	c.BaseURL, c.Name = strings.TrimSuffix(c.BaseURL, "/"), strings.TrimSpace(c.Name)
+	if len(c.Name) > 200 || strings.ContainsFunc(c.Name, unicode.IsControl) {
+		return fmt.Errorf("the name %q of the server (--name) is longer than 200 bytes, or than a line: shorten it",
+			c.Name)
+	}
 	all := slices.Clone(c.Tokens)
 	for collection, some := range c.ReadTokens {
 		if err := store.ValidateName(collection); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -51,8 +52,9 @@ func (e encoded) Encode(w io.Writer) error {
 func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 	all := node.Except(without)
 	feed := &feeds.Feed{
-		ID:       uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
-		Title:    "Topic Maps managed by " + strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://"),
+		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
+		Title: "Topic Maps managed by " +
+			cmp.Or(s.Config.Name, strings.TrimPrefix(strings.TrimPrefix(s.BaseURL, "https://"), "http://")),
 		Author:   Author,
 		Updated:  time.Unix(0, 0), // for a server without any
 		Links:    []feeds.Link{AtomLink("self", s.URLs.Overview())},

@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,6 +86,32 @@ func TestColumnsWithoutContentAreNotShown(t *testing.T) {
 	require.Equal(t, http.StatusOK, n.Put("m", served.Small("Oslo", "Kristiania"), "TMShare-Note", "as it was").StatusCode)
 	assert.Contains(t, shown(n.MustGet("/topicmaps/m/fragments.html")), "By")
 	assert.Contains(t, string(n.MustGet("/topicmaps/m/fragments.html").Bytes), `<th scope="col">By</th>`)
+}
+
+// Pages call the server by its name, in their headers and titles, and so does the feed of all maps. Without one it is
+// called by its host, which titles do not have.
+func TestTheServerHasAName(t *testing.T) {
+	t.Parallel()
+	title := regexp.MustCompile(`<title>(.*)</title>`)
+	for name, want := range map[string]string{"": "", " Fjordstad vocabularies\t": "Fjordstad vocabularies"} {
+		n := served.Start(t, func(c *server.Config) { c.Name = name })
+		n.Publish("m", served.Small())
+		for path, own := range map[string]string{"/topicmaps.html": "Topic maps", "/topicmaps/m.html": "m", served.TopicPath("m", served.Oslo) + ".html": "Oslo"} {
+			page := string(n.MustGet(path).Bytes)
+			if want != "" {
+				own += " · " + want
+			}
+			assert.Equal(t, own, title.FindStringSubmatch(page)[1])
+			header, _, _ := strings.Cut(page, "</header>")
+			assert.Regexp(t, `class="home"[^>]*><bdi>`+cmp.Or(want, n.Address)+"</bdi>", header)
+		}
+		assert.Contains(t, string(n.MustGet("/topicmaps").Bytes), "Topic Maps managed by "+cmp.Or(want, n.Address))
+		assert.Contains(t, string(n.MustGet("/opensearch.xml").Bytes), cmp.Or(want, n.Address))
+	}
+	for _, wrong := range []string{"two\nlines", strings.Repeat("x", 201)} {
+		c := server.Config{Store: served.Start(t).Store, BaseURL: "http://x", Name: wrong}
+		assert.ErrorContains(t, c.Validate(), "--name")
+	}
 }
 
 // No text of a page turns what stands behind it, whatever bidirectional control characters a map has: in names, values,

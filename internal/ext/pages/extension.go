@@ -44,7 +44,7 @@ func newPages(s *server.Server, held *extension.Holding) *Pages {
 	p := &Pages{Server: s}
 	p.Sessions = newSessions(p)
 	if held != nil {
-		p.node = nodepages.OnServer(held, s.BaseURL, p.Sessions.Code, s.Logger)
+		p.node = nodepages.OnServer(held, s.BaseURL, p.titleOfSearched(nil), p.Sessions.Code, s.Logger)
 	}
 	return p
 }

@@ -72,6 +72,8 @@ type page struct {
 	Path   []link // from the overview to here
 	Style  string
 	Script string       // "": none
+	Node   string       // what the server is called
+	Named  bool         // that is no address, and belongs into titles
 	Search *searchField // nil: the page has none
 	Of     any          // what the page is about
 	Switch []layout.Choice
@@ -124,6 +126,7 @@ func head(w http.ResponseWriter) {
 }
 
 func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) error {
+	made.Node, made.Named = p.titleOfSearched(nil), p.Name != ""
 	made.Style, made.Switch = p.fileURL(layout.StyleName), layout.Switch(r)
 	root, in := p.root(r), layout.LanguageOf(r)
 	if root == "" && !layout.Keeps(r) {

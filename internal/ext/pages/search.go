@@ -41,16 +41,16 @@ func (p *Pages) searchField(c *store.Collection, query string) *searchField {
 	return field
 }
 
-// titleOfSearched returns the title of a map, or the host of the server where it is nil.
+// titleOfSearched returns the title of a map, or what the server is called where it is nil.
 func (p *Pages) titleOfSearched(c *store.Collection) string {
 	if c != nil {
 		return titleOf(c)
 	}
 	base, err := url.Parse(p.BaseURL)
 	if err != nil {
-		return p.BaseURL
+		return cmp.Or(p.Name, p.BaseURL)
 	}
-	return base.Host
+	return cmp.Or(p.Name, base.Host)
 }
 
 // search is the URL of what is found in a map, or in all where it is nil, as JSON.

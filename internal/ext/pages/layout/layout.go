@@ -29,6 +29,8 @@ type Page struct {
 	Path   []Link // from the first page to here
 	Style  string // URL of the style sheet
 	Script string // that of the script; "": the page has none
+	Node   string // what the server is called; "": the first page of the path is
+	Named  bool   // titles have it
 	Of     any    // what the page is about
 
 	Switch []Choice

@@ -43,6 +43,7 @@ type Site struct {
 
 	// begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
 	Root     string
+	Called   string        // what the server is called; "": the first page of the path is
 	Maps     bool          // the maps that are published have pages, too
 	Find     string        // address of the page that finds topics; "": there is none
 	Programs []layout.Link // the same for programs
@@ -183,7 +184,7 @@ func (s *Site) Write(w http.ResponseWriter, r *http.Request, status int, t *layo
 	path []layout.Link, of any) error {
 	var b bytes.Buffer
 	if err := t.Execute(&b, layout.LanguageOf(r), &layout.Page{Title: layout.Cut(title), Path: path,
-		Style: s.Root + StylePath(), Of: of, Switch: layout.Switch(r)}); err != nil {
+		Style: s.Root + StylePath(), Node: s.Called, Of: of, Switch: layout.Switch(r)}); err != nil {
 		return err
 	}
 	layout.SetHeaders(w.Header())

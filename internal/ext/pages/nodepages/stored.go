@@ -39,10 +39,11 @@ func Part(h *extension.Holding) *watch.Part {
 
 // OnServer answers requests for the pages of a node, on a server at an address that publishes it. token returns what
 // proves that a form is of a page that was made for a request.
-func OnServer(h *extension.Holding, root string, token func(*http.Request) string, log *slog.Logger) http.Handler {
+func OnServer(h *extension.Holding, root, called string, token func(*http.Request) string,
+	log *slog.Logger) http.Handler {
 	db := &Stored{h.DB, time.Now, h.Watcher.Load()}
 	site := &Site{
-		Source: db, Root: root, Maps: true,
+		Source: db, Root: root, Called: called, Maps: true,
 		Programs: []layout.Link{{Title: "node.json", URL: root + "/node.json"}}, Token: token, Logger: log, Now: time.Now,
 	}
 	if db.Watcher != nil {

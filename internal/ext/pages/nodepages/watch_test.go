@@ -82,7 +82,7 @@ func TestPagesOfAWatcher(t *testing.T) {
 	assert.Contains(t, page, "&lt;script&gt;alert(1)")
 	assert.NotContains(t, page, "<script>")
 
-	onServer := nodepages.OnServer(held, "", func(*http.Request) string { return "code" }, publisher.Silent)
+	onServer := nodepages.OnServer(held, "", "", func(*http.Request) string { return "code" }, publisher.Silent)
 	send := func(path, form string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
