@@ -26,6 +26,7 @@ import (
 type Store interface {
 	Subscriptions(ctx context.Context) ([]store.Subscription, error)
 	AddSubscription(context.Context, store.Subscription) error
+	MoveSubscription(ctx context.Context, name string, change func(*store.Subscription)) error
 	UpdateSubscription(ctx context.Context, name string, change func(*store.Subscription)) error
 	RemoveSubscription(ctx context.Context, name string) error
 	Collections(ctx context.Context) ([]store.Collection, error) // the node's own
@@ -96,6 +97,9 @@ type Config struct {
 	// MaxDelete is how much of a source may be lost without a word by what is inferred. See docs/follow.md.
 	MaxDelete losses.Limit
 
+	// AcceptMoves follows all sources that have moved for good: see [store.Subscription].
+	AcceptMoves bool
+
 	NoBundles bool // fetch each fragment by itself, though the server has documents with the fragments in them
 
 	// Report is told, in a line of text, what long work is doing.
@@ -119,6 +123,7 @@ type Client struct {
 	limits follow.Scratch  // of what a round keeps in memory
 
 	tolerated *tolerated
+	moved     *moved              // nil: requests are not those of a subscription
 	late      []store.Quarantined // of a round: what is to be applied late, see revisit
 	unkept    []store.Quarantined // likewise: what the server does not keep any more, see checkKept
 

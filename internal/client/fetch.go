@@ -20,7 +20,7 @@ import (
 // to ask for, the token to show, the hosts to follow links to, and how XTM is read.
 func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 	own := *c
-	own.format, own.tolerated = nil, &tolerated{}
+	own.format, own.tolerated, own.moved = nil, &tolerated{}, &moved{from: s.Authority()}
 	own.Hosts = slices.Concat(c.Hosts, s.Hosts)
 	for _, a := range s.Addresses { // what is in quarantine may be at another one than is followed now
 		own.Hosts = append(own.Hosts, serverOf(a.FragmentsFeed))
@@ -34,7 +34,9 @@ func (c *Client) forSubscription(s *store.Subscription) (*Client, error) {
 			return nil, fmt.Errorf("%s asks for %q, which needs an extension that this program does not have", s.Name, s.Format)
 		}
 	}
-	own.HTTP, err = fetch.BearerFrom(c.HTTP, s.Authority(), s.TokenFile)
+	if own.HTTP, err = fetch.Trusting(c.HTTP, s.CACert); err == nil {
+		own.HTTP, err = fetch.BearerFrom(own.HTTP, s.Authority(), s.TokenFile)
+	}
 	return &own, err
 }
 
@@ -133,10 +135,14 @@ func (c *Client) found(ctx context.Context, s *store.Subscription) (*follow.Foun
 
 // fetcher is what the round says of fetching.
 func (c *Client) fetcher() *fetch.Fetcher {
-	if c.asking {
-		return c.Config.fetcher().Asking()
+	f := c.Config.fetcher()
+	if c.moved != nil {
+		f.Moved = c.moved.note
 	}
-	return c.Config.fetcher()
+	if c.asking {
+		return f.Asking()
+	}
+	return f
 }
 
 // healthOf returns what tells whether the server of a subscription is out of order.

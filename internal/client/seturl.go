@@ -3,7 +3,14 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
 
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -16,20 +23,21 @@ func (c *Client) SetURL(ctx context.Context, name string, refs []string, accept 
 		return nil, err
 	}
 	defer unlock()
-	if s.Protocol != store.TMShare {
-		return nil, fmt.Errorf("%s: the address of a source that is followed by %s cannot be changed: unsubscribe, and "+
-			"subscribe to the new one", name, ProtocolOf(s))
+	if s.Protocol != store.TMShare && !accept {
+		return nil, fmt.Errorf("%s is followed by %s, and its records are called by their addresses: at another one they "+
+			"are other records. Nothing was changed. To follow it there all the same, in doubt until that is confirmed, "+
+			"add --accept", name, ProtocolOf(s))
 	}
 	s.FragmentsFeed, s.Addresses, s.ETag = refs[0], nil, ""
 	own, err := c.forSubscription(s)
 	if err != nil {
 		return nil, err
 	}
-	found, err := own.finder().Find(ctx, refs[0], ProtocolTMShare, "")
+	found, err := own.finder().Find(ctx, refs[0], ProtocolOf(s), "")
 	if err != nil {
 		return nil, err
 	}
-	if found.SP != s.SP {
+	if found.SP != s.SP && !s.OwnSP {
 		return nil, fmt.Errorf("%s is another source: its source locator prefix is %s, and that of %s is %s; "+
 			"subscribe to it by itself", found.FragmentsFeed, found.SP, name, s.SP)
 	}
@@ -47,7 +55,106 @@ func (c *Client) SetURL(ctx context.Context, name string, refs []string, accept 
 				"the same source, add --accept", s.FragmentsFeed, name, err)
 		}
 	}
-	return s, c.Store.UpdateSubscription(ctx, name, func(kept *store.Subscription) {
+	return s, c.Store.MoveSubscription(ctx, name, func(kept *store.Subscription) {
 		kept.FragmentsFeed, kept.SnapshotsFeed, kept.Addresses, kept.ETag = s.FragmentsFeed, s.SnapshotsFeed, s.Addresses, ""
 	})
+}
+
+// ChangeAddresses adds addresses of replicas of a source, and removes others.
+func (c *Client) ChangeAddresses(ctx context.Context, name string, add, remove []string) (*store.Subscription, error) {
+	s, err := c.Subscription(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	refs := append(addressesOf(s), add...)
+	for _, ref := range remove {
+		at := slices.IndexFunc(refs, func(other string) bool {
+			return iri.SameDocument(other, ref) || iri.SameDocument(other, strings.TrimSuffix(ref, "/")+"/fragments")
+		})
+		if at <= 0 {
+			return nil, fmt.Errorf("%s is no address of a replica of %s: there are %s. The first address is changed by "+
+				"\"source set-url\"", ref, name, strings.Join(refs[1:], " "))
+		}
+		refs = slices.Delete(refs, at, at+1)
+	}
+	return c.SetURL(ctx, name, refs, false)
+}
+
+// addressesOf returns all addresses of a source, the authority first.
+func addressesOf(s *store.Subscription) []string {
+	refs := []string{s.Authority()}
+	for i := 1; i < len(s.Addresses); i++ {
+		refs = append(refs, s.Addresses[i].FragmentsFeed)
+	}
+	return refs
+}
+
+// Set changes settings of a subscription. nil leaves one as it is.
+func (c *Client) Set(ctx context.Context, name string, acceptMoves *bool, caCert *string) (*store.Subscription, error) {
+	if caCert != nil {
+		if _, err := fetch.Trusting(http.DefaultClient, *caCert); err != nil {
+			return nil, err
+		}
+	}
+	err := c.Store.UpdateSubscription(ctx, name, func(s *store.Subscription) {
+		if acceptMoves != nil {
+			s.AcceptMoves = *acceptMoves
+		}
+		if caCert != nil {
+			s.CACert = *caCert
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.Subscription(ctx, name)
+}
+
+// moved notes where the authority of a subscription says that it is for good. It is safe for concurrent use.
+type moved struct {
+	from  string
+	mu    sync.Mutex
+	where string
+}
+
+func (m *moved) note(from, to string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if from == m.from {
+		m.where = to
+	}
+}
+
+func (m *moved) to() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.where
+}
+
+// acceptMove follows a source that says that it has moved for good: on the same server, or anywhere where that is
+// accepted. A token is shown to no other server for it. The error says why not, and what to do.
+func (c *Client) acceptMove(ctx context.Context, name, to string) error {
+	s, err := c.Subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	from, unread := url.Parse(s.Authority())
+	at, unfit := url.Parse(to)
+	if unread != nil || unfit != nil {
+		return fmt.Errorf("the source says that it is at %q for good, which is no URL", to)
+	}
+	here := from.Scheme == at.Scheme && iri.HostOf(from) == iri.HostOf(at)
+	secured := from.Scheme == "http" && at.Scheme == "https" && from.Hostname() == at.Hostname()
+	accepted := (s.AcceptMoves || c.AcceptMoves) && (s.TokenFile == "" || secured)
+	if !here && !accepted || s.Protocol != store.TMShare {
+		return fmt.Errorf("the source says that it has moved for good. If its owner says so too: "+
+			"\"tmshare-client source set-url %s %s\"", name, to)
+	}
+	refs := addressesOf(s)
+	refs[0] = to
+	if _, err := c.SetURL(ctx, name, refs, false); err != nil {
+		return err
+	}
+	c.Report(fmt.Sprintf("%s: the source has moved for good, and is followed at %s from now on", name, to))
+	return nil
 }

@@ -40,6 +40,13 @@ type SubscribeOptions struct {
 	// readers. It is read anew in each round and sent to no other host.
 	TokenFile string
 
+	// CACert is the path of a file with authorities that may sign the server's certificate, besides those that the
+	// machine trusts.
+	CACert string
+
+	// AcceptMoves follows the source where it moves for good: see [store.Subscription].
+	AcceptMoves bool
+
 	// AllowSharedPrefix allows a source to have the source locator prefix of a subscription
 	// that follows another server.
 	AllowSharedPrefix bool
@@ -101,15 +108,17 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 			return nil, err
 		}
 	}
-	if o.TokenFile != "" {
-		path, err := filepath.Abs(o.TokenFile)
-		if err != nil {
+	for _, path := range []*string{&o.TokenFile, &o.CACert} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
 			return nil, err
 		}
-		o.TokenFile = path
 	}
 	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile,
-		Hosts: o.Hosts, Strict: o.Strict})
+		Hosts: o.Hosts, Strict: o.Strict, CACert: o.CACert})
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +127,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		return nil, err
 	}
 	s.Format, s.TokenFile, s.Hosts, s.Strict = o.Format, o.TokenFile, o.Hosts, o.Strict
+	s.CACert, s.AcceptMoves = o.CACert, o.AcceptMoves
 	if s.Name = o.Name; s.Name == "" {
 		s.Name = discover.NameFrom(s.FragmentsFeed)
 	}

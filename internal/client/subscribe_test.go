@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // From each address that a server gives, the same feeds are found.
@@ -212,6 +215,7 @@ func TestRedirectsAreFollowedToAllowedHostsOnly(t *testing.T) {
 func TestSourcesThatMoveSaySo(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...))
+	o.CreateWithPrefix("moving", "http://maps.example.org/moving/", doc(topics(1, "v1")...))
 	var status atomic.Int64 // of a redirect; 0: none
 	var before *httptest.Server
 	before = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -227,17 +231,67 @@ func TestSourcesThatMoveSaySo(t *testing.T) {
 	}))
 	defer before.Close()
 	s := newSubscriber(t)
-	_, err := s.Subscribe(t.Context(), before.URL+"/topicmaps/egov", client.SubscribeOptions{Name: "egov"})
+	_, err := s.Subscribe(t.Context(), before.URL+"/topicmaps/moving", client.SubscribeOptions{Name: "egov"})
 	require.NoError(t, err)
 	for _, code := range []int64{http.StatusMovedPermanently, http.StatusPermanentRedirect} {
 		status.Store(code)
 		_, err = s.Sync(t.Context(), "egov")
-		assert.ErrorContains(t, err, `"tmshare-client source set-url egov `+o.FeedURL("egov")+`"`)
+		assert.ErrorContains(t, err, `"tmshare-client source set-url egov `+o.FeedURL("moving")+`"`)
 	}
 	status.Store(http.StatusFound)
 	_, err = s.Sync(t.Context(), "egov")
 	assert.ErrorContains(t, err, "leads away")
 	assert.NotContains(t, err.Error(), "set-url", "it may come back")
+
+	// With the setting it is followed, but not to another history, and no token is shown to another host.
+	status.Store(http.StatusPermanentRedirect)
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("a-token-for-reading"), 0o600))
+	accept := func(accepts bool, tokenFile string) {
+		require.NoError(t, s.db.UpdateSubscription(t.Context(), "egov", func(sub *store.Subscription) {
+			sub.AcceptMoves, sub.TokenFile = accepts, tokenFile
+		}))
+	}
+	accept(true, token)
+	_, err = s.Sync(t.Context(), "egov")
+	assert.ErrorContains(t, err, "source set-url")
+	accept(true, "")
+	o.PutAs("moving", doc(topics(1, "v2")...))
+	s.sync()
+	sub, err := s.Subscription(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, o.FeedURL("moving"), sub.FragmentsFeed)
+	s.hasAs("egov", "http://maps.example.org/moving/", doc(topics(1, "v2")...))
+}
+
+// Another address of the same server is taken over, without a word.
+func TestSourcesThatMoveOnTheirHost(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), o.FeedURL("egov"), client.SubscribeOptions{Name: "egov"})
+	require.NoError(t, err)
+	s.sync()
+	require.Equal(t, http.StatusOK, o.Ask(http.MethodPost, "/topicmaps/egov/rename", "application/json", `{"to": "services"}`).Code)
+	r, err := s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, o.FeedURL("services"), r.Moved)
+	assert.True(t, r.Proven)
+	sub, err := s.Subscription(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, o.FeedURL("services"), sub.FragmentsFeed)
+	require.Equal(t, http.StatusOK, o.Ask(http.MethodDelete, "/topicmaps/egov/former", "", "").Code)
+	r, err = s.Sync(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.Empty(t, r.Moved)
+	var noted []string
+	require.NoError(t, s.db.Activity(t.Context(), func(a store.Activity) bool {
+		if a.Kind == "moved" {
+			noted = append(noted, a.Note)
+		}
+		return true
+	}))
+	assert.Equal(t, []string{o.FeedURL("services")}, noted)
 }
 
 func TestLinksAreFollowedToAllowedHostsOnly(t *testing.T) {

@@ -54,6 +54,9 @@ type Round struct {
 	// Nil: none would.
 	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
+	// Moved is the address at which the source is for good, by its own word; "": where it is followed.
+	Moved string `json:"moved,omitempty"`
+
 	Error string `json:"error,omitempty"` // for programs: why the round failed
 }
 
@@ -129,6 +132,22 @@ func (c *Client) Unsubscribe(ctx context.Context, name string) error {
 }
 
 func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*Round, error) {
+	r, err := c.syncOnce(ctx, name, until)
+	if r == nil || r.Moved == "" || ctx.Err() != nil {
+		return r, err
+	}
+	switch unfit := c.acceptMove(ctx, name, r.Moved); {
+	case unfit == nil && err != nil:
+		return c.syncOnce(ctx, name, until)
+	case unfit != nil && err != nil:
+		err = fmt.Errorf("%w. %w", err, unfit)
+	case unfit != nil:
+		c.Report(fmt.Sprintf("%s: %s", name, unfit))
+	}
+	return r, err
+}
+
+func (c *Client) syncOnce(ctx context.Context, name string, until time.Time) (*Round, error) {
 	return c.round(ctx, name, func(c *Client, s *store.Subscription, r *Round) error {
 		if err := c.choose(ctx, s); err != nil {
 			return err
@@ -264,10 +283,8 @@ func (c *Client) round(ctx context.Context, name string,
 		r.Proven, r.Unproven = proof.Equal, proof.Reason
 	}
 	now := c.Now().UTC()
-	var moved *fetch.MovedError
-	if errors.As(failed, &moved) && moved.From == s.FragmentsFeed {
-		failed = fmt.Errorf("%w. The source says that it has moved for good. If its owner says so too: "+
-			"\"tmshare-client source set-url %s %s\"", failed, name, moved.To)
+	if own != nil {
+		r.Moved = own.moved.to()
 	}
 	why := ""
 	if failed != nil {

@@ -19,7 +19,8 @@ import (
 type app struct {
 	*extension.App
 	extension.Doubts
-	client *client.Client
+	client      *client.Client
+	acceptMoves bool // of "sync"
 }
 
 func (a *app) addCommands(root *cobra.Command) {
@@ -56,6 +57,7 @@ func (a *app) runWith(access store.Access, body extension.Body) func(*cobra.Comm
 	return a.Run(access, func(ctx context.Context, args []string) (err error) {
 		a.client, err = client.New(client.Config{
 			Formats:      a.Formats(),
+			AcceptMoves:  a.acceptMoves,
 			Protocols:    extension.Protocols(a.Extensions),
 			ConfirmAfter: a.ConfirmAfter, MaxDelete: a.MaxDelete, Store: a.DB, Locks: &a.Held.Locks, Hosts: a.Hosts,
 			MaxEntries: a.MaxEntries, Lenient: a.ReadsLeniently(), Logger: a.Logger(),

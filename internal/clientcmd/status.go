@@ -124,7 +124,8 @@ func (a *app) asked(ctx context.Context, name string) (*status.Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &status.Asked{Snapshots: s.SnapshotsFeed, Format: s.Format, TokenFile: s.TokenFile, Hosts: s.Hosts,
+	return &status.Asked{Snapshots: s.SnapshotsFeed, Format: s.Format, TokenFile: s.TokenFile, CACert: s.CACert,
+		AcceptMoves: s.AcceptMoves, Hosts: s.Hosts,
 		Strict: s.Strict}, nil
 }
 

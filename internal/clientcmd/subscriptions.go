@@ -104,12 +104,22 @@ func subscribeFlags(fl *pflag.FlagSet, o *client.SubscribeOptions, what string) 
 		"public `key` that has to sign the checkpoints of the source (default: the one that has signed the first)")
 	fl.StringVar(&o.TokenFile, "token-file", "",
 		"`file` with the token that the server wants of readers; it is read in each round")
+	fl.StringVar(&o.CACert, "ca-cert", "", caCertUsage)
+	fl.BoolVar(&o.AcceptMoves, "accept-moves", false, acceptMovesUsage)
 }
+
+const (
+	caCertUsage = "`file` with certificates, in PEM, of authorities that may sign that of the server, besides those " +
+		"that this machine trusts; it is read in each round"
+	acceptMovesUsage = "follow the source where it moves for good (301, 308), if its log there goes on; " +
+		"a token is shown to no other server for it"
+)
 
 // subscribing makes the body of a command that subscribes. say tells people of the subscription.
 func (a *app) subscribing(o *client.SubscribeOptions,
 	say func(*store.Subscription)) func(*cobra.Command, []string) error {
 	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
+		o.CACert = a.Request.Path(o.CACert)
 		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts,
 			a.strictly(), args[1:]
 		s, err := a.client.Subscribe(ctx, args[0], *o)
@@ -173,7 +183,7 @@ func (a *app) source() *cobra.Command {
 		Short: "Follow a source at another address",
 		Long: `Follow the source of the subscription NAME at URL from now on: it has moved. The copy, what is rejected or in
 quarantine, and what is proven stay. Further URLs are those of replicas, in place of those that there
-were: so they are added and removed.
+were; "add-url" and "remove-url" change single ones.
 
 The log at URL must go on from what is held here. If it does not, nothing is changed; --accept follows it
 all the same, as a source that was put back: then it is in doubt until it is confirmed. The source locator
@@ -191,9 +201,65 @@ prefix must be the same in any case.` + cli.Exits(cli.Unreachable),
 	set.Flags().BoolVar(&accept, "accept", false, "follow it though its log does not go on from what is held here")
 	cmd := &cobra.Command{
 		Use: "source", Short: "Say where the source of a subscription is",
-		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to do", "set-url"),
+		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to do", "set-url, add-url, remove-url or set"),
 	}
-	cmd.AddCommand(set)
+	cmd.AddCommand(set, a.changeURL("add-url", "Also follow a source at the address of a replica"),
+		a.changeURL("remove-url", "Follow a source at the address of a replica no more"), a.setSource())
+	return cmd
+}
+
+// changeURL makes the command that adds addresses of replicas, or removes them.
+func (a *app) changeURL(name, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " NAME URL...", Short: short, Args: cli.Args(cobra.MinimumNArgs(2)),
+		Long: short + `. The addresses are those of feeds, as "status -v" shows them, or of
+collections that have one.` + cli.Exits(cli.Unreachable),
+		RunE: a.run(func(ctx context.Context, args []string) error {
+			add, remove := args[1:], args[1:]
+			if name == "add-url" {
+				remove = nil
+			} else {
+				add = nil
+			}
+			s, err := a.client.ChangeAddresses(ctx, args[0], add, remove)
+			if err != nil {
+				return err
+			}
+			return a.Tell(status.Describe(s, nil, a.client.Now()), "%s: has %d addresses from now on", s.Name,
+				max(len(s.Addresses), 1))
+		}),
+	}
+}
+
+func (a *app) setSource() *cobra.Command {
+	var acceptMoves bool
+	var caCert string
+	cmd := &cobra.Command{
+		Use: "set NAME [flags]", Short: "Change settings of a subscription", Args: cli.Args(cobra.ExactArgs(1)),
+		Example: `  tmshare-client source set egov --accept-moves`,
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&caCert, "ca-cert", "", caCertUsage+`; "" for none`)
+	fl.BoolVar(&acceptMoves, "accept-moves", false, acceptMovesUsage)
+	cmd.RunE = a.run(func(ctx context.Context, args []string) error {
+		var moves *bool
+		var file *string
+		if a.Command.Flags().Changed("accept-moves") {
+			moves = &acceptMoves
+		}
+		if a.Command.Flags().Changed("ca-cert") {
+			caCert = a.Request.Path(caCert)
+			file = &caCert
+		}
+		if moves == nil && file == nil {
+			return cli.UsageError(errors.New("give at least one setting"))
+		}
+		s, err := a.client.Set(ctx, args[0], moves, file)
+		if err != nil {
+			return err
+		}
+		return a.Tell(status.Describe(s, nil, a.client.Now()), "%s: set", s.Name)
+	})
 	return cmd
 }
 

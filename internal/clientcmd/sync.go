@@ -53,6 +53,7 @@ not what its source states.` + exitsOfRounds,
 	fl := cmd.Flags()
 	a.AddConfirm(fl)
 	a.AddFlags(fl, "topics")
+	fl.BoolVar(&a.acceptMoves, "accept-moves", false, acceptMovesUsage)
 	return cmd
 }
 

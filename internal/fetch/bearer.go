@@ -1,12 +1,43 @@
 package fetch
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/tokenfile"
 )
+
+// Trusting returns a client that does what h does, and also trusts servers whose certificates an authority in a file
+// has signed. Without a file it returns h.
+func Trusting(h *http.Client, file string) (*http.Client, error) {
+	if file == "" {
+		return h, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	content, err := os.ReadFile(file)
+	if err == nil && !pool.AppendCertsFromPEM(content) {
+		err = fmt.Errorf("%s has no certificate in PEM", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--ca-cert: %w", err)
+	}
+	base, is := h.Transport.(*http.Transport)
+	if !is {
+		base = http.DefaultTransport.(*http.Transport)
+	}
+	own, transport := *h, base.Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	own.Transport = transport
+	return &own, nil
+}
 
 // BearerFrom is Bearer with the first token in a file. Without a file it returns h.
 func BearerFrom(h *http.Client, ref, file string) (*http.Client, error) {

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Error struct {
 	Detail     string        // what the server said about it, "" if nothing
 	RetryAfter time.Duration // what the server asked for, 0 if nothing
 	Err        error         // without an answer: why; with one: nil
+	plain      bool          // a server of HTTPS was asked by HTTP
 }
 
 func (e *Error) Error() string {
@@ -36,6 +38,9 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		text += fmt.Sprintf(" (%s)", e.Detail)
 	}
+	if e.Status == http.StatusBadRequest && e.plain {
+		text += "; begin the address with https://"
+	}
 	if e.Status == http.StatusUnauthorized {
 		text += "; subscribe, mirror and harvest take a file with the token: --token-file FILE"
 	}
@@ -45,7 +50,15 @@ func (e *Error) Error() string {
 // remedy says what to do where there was no connection, or no whole answer.
 func remedy(err error) string {
 	var op *net.OpError
+	var invalid x509.CertificateInvalidError
 	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "; tell the owner of the server that its certificate has to be renewed, and check the clock of this machine"
+	case errors.As(err, new(x509.HostnameError)):
+		return "; check the address: the certificate of the server is for another host"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "; if its authority is your own, name the file with that one's certificate: " +
+			"\"subscribe --ca-cert FILE\", or \"source set NAME --ca-cert FILE\""
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return ": the answer was cut off; try again, and if it stays so, tell the owner of the server"
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -91,15 +104,6 @@ func (e *Error) Transient() bool {
 	}
 	return e.Status >= 500
 }
-
-// MovedError says that a document is at another address for good, to which links are not followed.
-type MovedError struct {
-	From, To string
-	error
-}
-
-// Unwrap returns why links to it are not followed.
-func (e *MovedError) Unwrap() error { return e.error }
 
 // errTooSlow is in errors of what would take too long: another server, or time, may do better.
 var errTooSlow = errors.New("too slow")

@@ -137,17 +137,18 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 	if r.Prepare != nil {
 		r.Prepare(req.Header)
 	}
-	h := *f.HTTP
+	h, permanent := *f.HTTP, true
 	h.CheckRedirect = func(to *http.Request, via []*http.Request) error {
 		if len(via) >= 10 {
 			return fmt.Errorf("%w: more than 10 in a row", errNotAllowed)
 		}
+		status := to.Response.StatusCode
+		permanent = permanent && (status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect)
+		if permanent && f.Moved != nil {
+			f.Moved(r.URL, notAsking(to.URL, value))
+		}
 		if err := r.AllowURL(to.URL); err != nil {
-			err = fmt.Errorf("%w: %w", errNotAllowed, err)
-			if s := to.Response.StatusCode; s == http.StatusMovedPermanently || s == http.StatusPermanentRedirect {
-				err = &MovedError{From: via[0].URL.String(), To: to.URL.String(), error: err}
-			}
-			return err
+			return fmt.Errorf("%w: %w", errNotAllowed, err)
 		}
 		return nil
 	}
@@ -186,7 +187,10 @@ func (f *Fetcher) open(ctx context.Context, r Request) (*Answer, error) {
 		body, _ := io.ReadAll(io.LimitReader(b, 4096)) // also so that the connection can be used again
 		b.Close()
 		return nil, &Error{URL: r.URL, Status: res.StatusCode, Detail: detail(res, body),
-			RetryAfter: retryAfter(res, f.Now())}
+			RetryAfter: retryAfter(res, f.Now()),
+			// as the servers of Go, nginx and Apache say it
+			plain: u.Scheme == "http" && bytes.Contains(body, []byte("HTTP")) && bytes.Contains(body, []byte("HTTPS")) ||
+				bytes.Contains(body, []byte("plain HTTP"))}
 	}
 	return a, nil
 }

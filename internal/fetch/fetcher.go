@@ -35,6 +35,10 @@ type Fetcher struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 
+	// Moved is told that a document is at another address for good, whether links to that are followed or not. nil: it
+	// does not matter.
+	Moved func(from, to string)
+
 	uncached bool
 	asking   bool
 }

@@ -42,6 +42,7 @@ type Store interface {
 	ReadParts(ctx context.Context, f func([]store.Part) error) error
 	ViewOf(c store.Collection, state merge.State) *store.View
 	Sizes() (store.Sizes, error)
+	NoteBaseURL(ctx context.Context, url string) (before string, err error)
 	Dir() string
 	Scratch() string
 	Node() uuid.UUID

@@ -156,6 +156,7 @@ func TestPrefixesOfAnotherBaseURLAreReported(t *testing.T) {
 		require.Equal(t, http.StatusCreated, n.PutSettings(name, settings).StatusCode)
 	}
 	require.NotContains(t, n.Logs.String(), "was made of another base URL")
+	assert.Len(t, n.lines("to go public, publish the map afresh, with the public --base-url and another --data"), 1)
 	c := n.Config
 	c.BaseURL = "https://maps.example.org"
 	other, err := server.New(c)
@@ -165,7 +166,18 @@ func TestPrefixesOfAnotherBaseURLAreReported(t *testing.T) {
 	lines := n.lines("was made of another base URL")
 	require.Len(t, lines, 2)
 	assert.Contains(t, lines[0], "collection=minted")
-	assert.Contains(t, lines[0], "import the map under another name with --sp")
+	assert.Contains(t, lines[0], "publish the map afresh, with this --base-url and another --data")
 	assert.Contains(t, lines[1], "collection=moved")
 	assert.Contains(t, lines[1], "nothing needs to be done")
+	moved := n.lines("the base URL has changed")
+	require.Len(t, moved, 1)
+	assert.Contains(t, moved[0], "followers go on once the former one leads to it for good (308)")
+	assert.Contains(t, moved[0], "base-url=https://maps.example.org former="+n.BaseURL)
+
+	// It is said once.
+	again, err := server.New(c)
+	require.NoError(t, err)
+	defer again.Close()
+	require.NoError(t, again.Start())
+	assert.Len(t, n.lines("base URL"), 3)
 }

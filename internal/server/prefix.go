@@ -43,24 +43,32 @@ func (s *Server) prefixFor(name string, given *string) (string, error) {
 	return *given, nil
 }
 
-// warnOfPrefixes logs which collections have a prefix that was made of another base URL
-// than the present one.
-func (s *Server) warnOfPrefixes(ctx context.Context) error {
+// warnOfMoves logs what becomes of the identifiers of topics, and of followers, where the base URL is another one than
+// at the last start, or is the first.
+func (s *Server) warnOfMoves(ctx context.Context) error {
+	before, unwritten := s.Store.NoteBaseURL(ctx, s.BaseURL)
+	if before == s.BaseURL || unwritten != nil && s.Store.MayWrite() == nil {
+		return unwritten
+	}
 	all, err := s.Store.Collections(ctx)
+	switch {
+	case before == "" && len(all) == 0 && !s.URLs.Public():
+		s.Logger.Info("identifiers of topics are made of --base-url, and stay: to go public, publish the map afresh, with "+
+			"the public --base-url and another --data", "base-url", s.BaseURL)
+	case before != "" && len(all) > 0:
+		s.Logger.Warn("the base URL has changed: followers go on once the former one leads to it for good (308), or with "+
+			"\"tmshare-client source set-url NAME URL\"; their copies stay", "base-url", s.BaseURL, "former", before)
+	}
 	for i := range all {
 		c := &all[i]
-		if c.Replica != nil { // it is the origin's
+		base, rest, ok := strings.Cut(c.SP, "/topicmaps/")
+		if c.Replica != nil || !ok || strings.Contains(rest, "#") || base == s.BaseURL { // a replica has the origin's
 			continue
 		}
-		base, rest, ok := strings.Cut(c.SP, DefaultPrefix("", c.Name))
-		if !ok || strings.Contains(rest, "#") || base == s.BaseURL {
-			continue
-		}
-		advice := "nothing needs to be done: the names of its topics stay valid, although that address does not lead to " +
-			"this server"
+		advice := "nothing needs to be done: the names of its topics stay valid"
 		if !addresses.Base(base).Public() {
-			advice = "other servers may use this prefix for other topics: before others subscribe, import the map under " +
-				"another name with --sp, and delete this one"
+			advice = "the names of its topics stay valid, but lead nobody to them. To have public ones, publish the map " +
+				"afresh, with this --base-url and another --data, before others subscribe"
 		}
 		if !s.Store.Alone() {
 			advice = "give all servers on this database the same --base-url. Where they have it, " + advice

@@ -125,7 +125,7 @@ func (s *Server) Close() {
 
 // Start looks after the collections in the background, until Close.
 func (s *Server) Start() error {
-	if err := s.warnOfPrefixes(context.Background()); err != nil {
+	if err := s.warnOfMoves(context.Background()); err != nil {
 		return err
 	}
 	// else no change is taken, so followers need not know

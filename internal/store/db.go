@@ -16,6 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/datafolder"
 	"github.com/tmshare/tmshare/internal/store/files"
 	"github.com/tmshare/tmshare/internal/store/inputs"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/leases"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -62,6 +63,16 @@ func (db *DB) Node() uuid.UUID { return db.node }
 // Follows reports whether this program has a protocol.
 func (db *DB) Follows(p Protocol) bool {
 	return p == TMShare || db.protocols == nil || slices.Contains(db.protocols, string(p))
+}
+
+// NoteBaseURL notes the public address of the server of the store, and returns the one that it had before; "" for none.
+func (db *DB) NoteBaseURL(ctx context.Context, url string) (before string, err error) {
+	key := keys.Meta("base-url")
+	err = db.rows.View(ctx, func(t *txn.Tx) error { _, err := t.GetJSON(key, &before); return err })
+	if err == nil && before != url {
+		err = db.rows.Update(ctx, func(t *txn.Tx) error { return t.PutJSON(key, url) })
+	}
+	return before, err
 }
 
 // Dir returns the data folder.

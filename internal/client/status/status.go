@@ -85,8 +85,11 @@ type Asked struct {
 	Snapshots string   `json:"snapshots,omitempty"` // the feed of them
 	Format    string   `json:"format,omitempty"`    // what is asked for, where that is one alone
 	TokenFile string   `json:"tokenFile,omitempty"` // the path on the machine of the data folder
+	CACert    string   `json:"caCert,omitempty"`
 	Hosts     []string `json:"hosts,omitempty"`
-	Strict    *bool    `json:"strict,omitempty"`
+	// the source is followed where it moves for good
+	AcceptMoves bool  `json:"acceptMoves,omitempty"`
+	Strict      *bool `json:"strict,omitempty"`
 }
 
 // State says in a few words how a subscription is.

@@ -44,6 +44,7 @@ const (
 	ActivityEdited       ActivityKind = "edited"     // local statements were
 	ActivityRejected     ActivityKind = "rejected"   // claims were, in the merged view
 	ActivityUnrejected   ActivityKind = "unrejected" // claims that were rejected show again
+	ActivityMoved        ActivityKind = "moved"      // the source is followed at another address
 	ActivitySubscribed   ActivityKind = "subscribed"
 	ActivityUnsubscribed ActivityKind = "unsubscribed"
 )

@@ -63,6 +63,11 @@ type Subscription struct {
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
 
+	// AcceptMoves says that the source is followed where it has moved for good by its own word, if its log there goes on
+	// from the mark.
+	AcceptMoves bool   `json:",omitempty"`
+	CACert      string `json:",omitempty"` // path of a file with the authorities that may sign the server's certificate
+
 	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
 	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
 	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
@@ -205,6 +210,14 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 		}
 		return st.Note(t, Activity{Source: s.Name, Kind: ActivitySubscribed, Note: s.FragmentsFeed})
 	})
+}
+
+// MoveSubscription changes where the source of a subscription is.
+func (st *Store) MoveSubscription(ctx context.Context, name string, change func(*Subscription)) error {
+	return st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		change(s)
+		return errors.Join(Put(t, s), st.Note(t, Activity{Source: name, Kind: ActivityMoved, Note: s.Authority()}))
+	}))
 }
 
 // UpdateSubscription changes what is known of a subscription. Generations that
