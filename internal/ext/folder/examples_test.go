@@ -123,10 +123,10 @@ func TestExample1(t *testing.T) {
 	require.Equal(t, []int{4, 0, 0, 4}, []int{r.New, r.Changed, r.Removed, r.Documents})
 	c.equals(ofExample1(t))
 	require.Equal(t, []string{
-		"177d5415-c443-410f-a5b6-44bf8433594f-" + sha(alpha)[:12] + ".atom",
-		"4cee3cd0-a7a7-42c8-a6ee-74df0bd04cc4-" + sha(delta)[:12] + ".atom",
-		"e7aca47e-76c5-4648-948b-583ffdaafa0d-" + sha(beta)[:12] + ".atom",
-		"fca64ec1-4984-4d34-8f02-f14a58ec5e78-" + sha(gamma)[:12] + ".atom",
+		"Alpha-data-collection-" + sha(alpha)[:12] + ".atom",
+		"Beta-data-collection-" + sha(beta)[:12] + ".atom",
+		"Delta-data-collection-" + sha(delta)[:12] + ".atom",
+		"Gamma-data-collection-" + sha(gamma)[:12] + ".atom",
 	}, slices.Sorted(maps.Keys(c.files())))
 
 	s.Seen()
@@ -178,7 +178,7 @@ func TestExample3InPreferredFormats(t *testing.T) {
 	r := c.round()
 	require.Equal(t, []int{1, 3}, []int{r.New, r.Unwanted})
 	c.equals(page(delta, "0004.rifcs"))
-	require.Contains(t, c.files(), "4cee3cd0-a7a7-42c8-a6ee-74df0bd04cc4-"+sha(delta)[:12]+".rifcs.xml")
+	require.Contains(t, c.files(), "Delta-data-collection-"+sha(delta)[:12]+".rifcs.xml")
 
 	s.Seen()
 	s.set("/feed", example(t, "example-3-complete")+"<!-- so that it is not the same -->")

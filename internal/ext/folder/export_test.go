@@ -14,11 +14,16 @@ type JournalLine = journalLine
 // What names files, and reads the state.
 var (
 	Is        = is
-	Name      = name
 	Now       = now
 	ReadState = readState
 	TreePath  = treePath
 )
+
+// Name returns the name of the file of a record with the title of those in tests.
+func Name(id, mediaType string, n int) string { return name(id, "T", mediaType, n) }
+
+// NameWith returns the name of the file of a record with any title.
+var NameWith = name
 
 // Holding returns a folder that holds something, without files.
 func Holding(s *State) *Folder { return &Folder{reading: &reading{state: s}} }
@@ -33,7 +38,7 @@ func (f *Folder) SaveEvery(d time.Duration) { f.every = d }
 func (f *Folder) SetClock(now func() time.Time) { f.now = now }
 
 // Take has a name taken by a record.
-func (f *Folder) Take(name, id string) { f.names[name] = id }
+func (f *Folder) Take(name, id string) { f.occupy(name, id) }
 
 // Put gives a temporary file its name.
 func (f *Folder) Put(id string, h *Held, temp string) error { return f.put(id, h, temp) }

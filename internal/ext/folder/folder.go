@@ -263,7 +263,7 @@ func (f *Folder) place(id string, held *Held, temp string) error {
 			f.drop(before.File)
 		}
 		for n := 0; held.File == ""; n++ {
-			file := f.candidate(id, held.Type, n)
+			file := f.candidate(id, before, held, n)
 			free, err := f.free(file)
 			if err != nil {
 				return err

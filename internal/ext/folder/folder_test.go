@@ -45,8 +45,8 @@ func TestFormatsComeAndGo(t *testing.T) {
 
 	step(a("xml"), "application/xml", "text/html")
 	step(a("json"), "application/xml", "text/html", "application/JSON")
-	require.NotContains(t, fmt.Sprint(c.files()), "a-"+sha("a")[:12]+".xml", "its name has changed with its format")
-	require.Equal(t, "json", c.files()["a-"+sha("a")[:12]+".json"])
+	require.NotContains(t, fmt.Sprint(c.files()), "T-"+sha("a")[:12]+".xml", "its name has changed with its format")
+	require.Equal(t, "json", c.files()["T-"+sha("a")[:12]+".json"])
 	require.Equal(t, 1, step(a("xml"), "text/html", "application/xml").Changed)
 	r := step(map[string]string{"z": "content of z"}, "text/html")
 	require.Equal(t, []int{1, 1}, []int{r.Removed, r.Unwanted}, "in none that is wanted any more: as if it were deleted")
@@ -165,7 +165,7 @@ func TestNameOfAnotherRecord(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	f.Take(Name("a", "text/plain", 0), "another")
-	held := &Held{Type: "text/plain"}
+	held := &Held{Type: "text/plain", Title: "T"}
 	require.NoError(t, f.Put("a", held, "temp"))
 	require.Equal(t, Name("a", "text/plain", 1), held.File)
 }

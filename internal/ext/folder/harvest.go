@@ -59,12 +59,10 @@ Records come in the formats that --format names, media types, the best first; "*
 all others. A record that is in none of them any more is removed. Later rounds go on with
 these formats, unless they name others. If none was ever named, each record comes in
 the form that the feed names first. It is an error if no record is in any of them.
-It is an error if no record at all is in a format that is wanted.
 
-The name of a file is the last part of the record's id, a hash of the id, and an ending
-for the format. .tmshare-harvest.json says which file is of which record, and what is
-known of it. Files of others in the folder are left alone. A round that is interrupted,
-or killed, goes on the next time.
+A file is called by the title of its record, or else the end of the id. A hash of the id,
+and an ending, are behind that. It keeps that name. .tmshare-harvest.json says which file is of which
+record. Files of others stay. A round that is interrupted, or killed, goes on the next time.
 
 A record that cannot be had is listed, keeps no other back, and is tried for again in each
 round; what was fetched of it before stays, unless the server says that it is gone.

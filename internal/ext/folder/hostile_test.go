@@ -18,31 +18,58 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever ids and types contain, files stay in the folder, under names that are none
-// elsewhere.
+// Whatever titles, ids and types contain, files stay in the folder, under names that are none elsewhere. People know
+// them by their titles.
 func TestNamesOfFiles(t *testing.T) {
-	good := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$`)
+	good := regexp.MustCompile(`^[\pL\pN][\pL\pN\pM_-]*(\.[a-z]+){1,2}$`)
 	seen := map[string]string{}
-	for _, id := range []string{
+	texts := []string{
 		"../../etc/passwd", "..", ".", "/", "", "a/../..", `..\..\windows`, "con", "NUL", "a\x00b", "x\ny", "-rf", "~", "$(id)", ".tmshare-harvest.json", "é/ü", "urn:", "urn:x:?",
-		"http://example.org/records/1", "http://example.org/other/1", "http://example.org/records/1/", strings.Repeat("x", 1<<20), "http://a/" + strings.Repeat("é", 100), "a b", "..a..",
-	} {
-		for _, kind := range []string{"", "application/xml", "../../x", "text/../../y", "a/b+xml", "application/../rdf+xml", strings.Repeat("a", 1000) + "/x", "x/y\x00"} {
-			for n := range 2 {
-				file := Name(id, kind, n)
-				require.Regexp(t, good, file, "%.60q %.60q", id, kind)
+		"http://example.org/records/1", "http://example.org/other/1", "http://example.org/records/1/", strings.Repeat("x", 1<<20), "http://a/" + strings.Repeat("é", 100), "a b", "..a..", "\xff", "\u202e", "日本",
+	}
+	for _, id := range texts {
+		for _, title := range append(texts, "") {
+			for _, kind := range []string{"", "application/xml", "../../x", "text/../../y", "a/b+xml", "application/../rdf+xml", strings.Repeat("a", 1000) + "/x", "x/y\x00"} {
+				file := NameWith(id, title, kind, 1)
+				require.Regexp(t, good, file, "%.60q %.60q %.60q", id, title, kind)
 				require.Equal(t, file, filepath.Base(file))
-				require.NotContains(t, file, "..")
-				if n == 0 && kind == "" {
-					require.Empty(t, seen[file], "%.60q", id)
-					seen[file] = id
-				}
+				require.LessOrEqual(t, len(file), 120)
 			}
 		}
+		file := strings.ToUpper(NameWith(id, "the same title", "", 0))
+		require.Empty(t, seen[file], "%.60q", id)
+		seen[file] = id
 	}
-	require.Equal(t, "1-"+sha("http://example.org/records/1")[:12]+".rdf", Name("http://example.org/records/1", "application/RDF+XML;charset=utf-8", 0))
-	require.Equal(t, "passwd-"+sha("../../etc/passwd")[:12]+".bin", Name("../../etc/passwd", "x/../../y", 0))
-	require.Equal(t, "a-b-"+sha("urn:a b")[:12]+"-2.xml", Name("urn:a b", "application/foo+xml", 1))
+	hash := sha("http://example.org/records/1")[:12]
+	for title, want := range map[string]string{
+		"":                        "1-" + hash,
+		"våtmark":                 "våtmark-" + hash,
+		"a\u030a":                 "å-" + hash, // composed: file systems differ in what they make of it
+		"Salt marsh (2.4), coast": "Salt-marsh-2-4-coast-" + hash,
+		"?!":                      "1-" + hash,
+		"con":                     "con-" + hash,
+	} {
+		require.Equal(t, want+".rdf", NameWith("http://example.org/records/1", title, "application/RDF+XML;charset=utf-8", 0))
+	}
+	require.Equal(t, "passwd-"+sha("../../etc/passwd")[:12]+".bin", NameWith("../../etc/passwd", "", "x/../../y", 0))
+	require.Equal(t, "a-b-"+sha("urn:a b")[:12]+"-2.xml", NameWith("urn:a b", "", "application/foo+xml", 1))
+}
+
+// A file keeps its name whatever its record is called later, and all but the ending where the format is another one.
+func TestFilesAreNotRenamed(t *testing.T) {
+	f, err := Open(t.TempDir(), Options{})
+	require.NoError(t, err)
+	defer f.Close()
+	file := func(id, title, kind string) string {
+		held := &Held{Type: kind, Title: title}
+		require.NoError(t, f.Put(id, held, "temp"))
+		return held.File
+	}
+	first := file("a", "Bog", "application/xml")
+	require.Equal(t, "Bog-"+sha("a")[:12]+".xml", first)
+	require.Equal(t, first, file("a", "Peat bog", "application/xml"))
+	require.Equal(t, "Bog-"+sha("a")[:12]+".rdf", file("a", "Raised bog", "application/rdf+xml"))
+	require.Equal(t, "Bog-"+sha("b")[:12]+".xml", file("b", "Bog", "application/xml"))
 }
 
 func TestHostileFeed(t *testing.T) {

@@ -1,47 +1,50 @@
 package folder
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
-// name returns the name of a file for a record: what people know it by, then a hash that
-// makes it its own, then an ending that tells programs its format. Whatever the id or
-// the type contains, it is one name of at most 80 letters, digits, ".", "_" and "-", and
-// does not begin with ".". n counts from 0: there may be another file of that name.
-func name(id, mediaType string, n int) string {
+// name returns the name of a file for a record: what people know it by, which is the title, or else the last part of
+// the id; a hash that makes it its own; an ending that tells programs its format. Whatever these contain, it is one
+// name on all file systems. n counts from 0: there may be another file of that name.
+func name(id, title, mediaType string, n int) string {
 	sum := sha256.Sum256([]byte(id))
-	parts := append(slug(id), hex.EncodeToString(sum[:6]))
-	if n > 0 {
-		parts = append(parts, fmt.Sprint(n+1))
-	}
-	return strings.Join(parts, "-") + endingOf(mediaType)
+	last := strings.TrimRight(id, "/#:?&=")
+	known := cmp.Or(slug(title), slug(last[strings.LastIndexAny(last, "/#:?&=")+1:]))
+	return numbered(strings.TrimPrefix(known+"-", "-")+hex.EncodeToString(sum[:6]), n) + endingOf(mediaType)
 }
 
-// slug returns the last part of an id as far as it can stand in a name; nothing where
-// it cannot.
-func slug(id string) []string {
-	const most = 40
-	id = strings.TrimRight(id, "/#:?&=")
-	if i := strings.LastIndexAny(id, "/#:?&="); i >= 0 {
-		id = id[i+1:]
+// numbered returns a name without its ending for the n-th of several files, from 0.
+func numbered(stem string, n int) string {
+	if n == 0 {
+		return stem
 	}
+	return fmt.Sprintf("%s-%d", stem, n+1)
+}
+
+// slug returns a text as far as it can stand in a name: letters and digits of any script, "_" and "-".
+func slug(text string) string {
+	const most = 80 // bytes
 	var b strings.Builder
-	for _, r := range id {
-		switch {
-		case b.Len() == most:
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+	for _, r := range norm.NFC.String(strings.ToValidUTF8(text[:min(len(text), 10*most)], "")) {
+		letter := unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.IsMark(r) && b.Len() > 0
+		if b.Len()+utf8.RuneLen(r) > most {
+			break
+		} else if letter {
 			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+		} else if !strings.HasSuffix(b.String(), "-") {
 			b.WriteByte('-')
 		}
 	}
-	if s := strings.Trim(b.String(), ".-_"); s != "" {
-		return []string{s}
-	}
-	return nil
+	return strings.Trim(b.String(), "-_")
 }
 
 // extensions of media types that records come in. Others are XML, JSON or text by what

@@ -13,17 +13,20 @@ import (
 )
 
 // candidate returns the name, in the folder, that the file of a record is to get, the n-th
-// best from 0.
-func (f *Folder) candidate(id, mediaType string, n int) string {
+// best from 0. What the record had before keeps all but its ending.
+func (f *Folder) candidate(id string, before, held *Held, n int) string {
 	if !f.Mirror {
-		return name(id, mediaType, n)
+		if before != nil && before.File != "" {
+			return numbered(strings.TrimSuffix(before.File, endingOf(before.Type)), n) + endingOf(held.Type)
+		}
+		return name(id, held.Title, held.Type, n)
 	}
 	if n < 2 {
 		if p := treePath(id, n == 1); p != "" {
 			return p
 		}
 	}
-	return name(id, mediaType, max(n-2, 0))
+	return name(id, "", held.Type, max(n-2, 0))
 }
 
 // treePath returns where a resource goes in a mirror: the host of its URI, and below it the
