@@ -96,21 +96,35 @@ func Find(v *store.View, r *http.Request, former bool) (fragment.Ref, error) {
 		return "", web.Problemf(http.StatusBadRequest,
 			"%.200q is no subject identifier of a topic: write an absolute IRI, as in http://psi.example.org/topic", given)
 	}
-	for _, si := range meant {
-		t, err := v.Source().Topic(si)
+	ref, err := Identified(v, meant, former, false)
+	if ref == "" && err == nil {
+		err = web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, given)
+	}
+	return ref, err
+}
+
+// Identified returns the TopicSI of the topic that the first of some identifiers means which means any, "" where none
+// does: one that has the subject identifier. With former it may be one that had it, and with locators one that has it
+// as a subject locator.
+func Identified(v *store.View, meant []tmdm.Locator, former, locators bool) (fragment.Ref, error) {
+	for _, l := range meant {
+		t, err := v.Source().Topic(l)
+		if t == nil && err == nil && locators {
+			t, err = v.Source().TopicBySubjectLocator(l)
+		}
 		if err != nil {
 			return "", err
 		}
-		if former && (t == nil || t.TopicSI() != si) {
-			if last, err := v.LastOf(si); err != nil || last != nil {
-				return si, err
+		if former && (t == nil || t.TopicSI() != l) {
+			if last, err := v.LastOf(l); err != nil || last != nil {
+				return l, err
 			}
 		}
 		if t != nil {
 			return t.TopicSI(), nil
 		}
 	}
-	return "", web.Problemf(http.StatusNotFound, "no topic of %s has the subject identifier %s", v.Name, given)
+	return "", nil
 }
 
 // revert publishes what was: the topic ?si= as it was at ?to=, or the map as it is without the commit ?commit=. It is a

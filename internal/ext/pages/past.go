@@ -150,6 +150,7 @@ type turned struct{ was, is mapdiff.Statement }
 // side is of that kind, type and scope.
 func pair(added, removed []mapdiff.Statement) (pairs []turned, come, gone []mapdiff.Statement) {
 	same := map[string]*[2][]int{}
+	var all [2][]*[2][]int // what is of the kind of each
 	for side, list := range [2][]mapdiff.Statement{added, removed} {
 		for i := range list {
 			key := withoutValues(&list[i])
@@ -157,24 +158,21 @@ func pair(added, removed []mapdiff.Statement) (pairs []turned, come, gone []mapd
 				same[key] = &[2][]int{}
 			}
 			same[key][side] = append(same[key][side], i)
+			all[side] = append(all[side], same[key])
 		}
 	}
-	paired := func(s *mapdiff.Statement) (is, was int, ok bool) {
-		both := same[withoutValues(s)]
-		if ok = len(both[0]) == 1 && len(both[1]) == 1 && hasValue(s); ok {
-			is, was = both[0][0], both[1][0]
-		}
-		return is, was, ok
+	paired := func(s *mapdiff.Statement, both *[2][]int) bool {
+		return len(both[0]) == 1 && len(both[1]) == 1 && hasValue(s)
 	}
-	for i := range added {
-		if is, was, ok := paired(&added[i]); ok {
-			pairs = append(pairs, turned{removed[was], added[is]})
+	for i, both := range all[0] {
+		if paired(&added[i], both) {
+			pairs = append(pairs, turned{removed[both[1][0]], added[i]})
 		} else {
 			come = append(come, added[i])
 		}
 	}
-	for i := range removed {
-		if _, _, ok := paired(&removed[i]); !ok {
+	for i, both := range all[1] {
+		if !paired(&removed[i], both) {
 			gone = append(gone, removed[i])
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
@@ -627,22 +628,7 @@ func identified(v *store.View, a asking) (fragment.Ref, error) {
 	if a.after != "" || a.typ != "" || a.query.Language != nil {
 		return "", nil
 	}
-	for _, l := range a.query.Locators {
-		t, err := v.Source().Topic(l)
-		if t == nil && err == nil {
-			t, err = v.Source().TopicBySubjectLocator(l)
-		}
-		if err != nil {
-			return "", err
-		}
-		if t != nil {
-			return t.TopicSI(), nil
-		}
-		if last, err := v.LastOf(l); last != nil || err != nil {
-			return l, err
-		}
-	}
-	return "", nil
+	return server.Identified(v, a.query.Locators, true, true)
 }
 
 func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {

@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	"golang.org/x/text/language"
 
@@ -82,36 +81,12 @@ func SetHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// Template is that of a page: the frame, with what files define in it. It is parsed in a language once that is needed.
-type Template struct {
-	files []string
-	mu    sync.Mutex
-	in    map[*texts.Language]*template.Template
-}
+// Template is that of a page: the frame, with what files define in it.
+type Template struct{ texts.Templates }
 
 // Parse returns the template of a page.
 func Parse(files ...string) *Template {
-	return &Template{files: append([]string{"layout.html"}, files...), in: map[*texts.Language]*template.Template{}}
-}
-
-// In returns the template in a language.
-func (t *Template) In(l *texts.Language) (*template.Template, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.in[l] == nil {
-		made := template.New("layout").Funcs(funcs(l))
-		for _, file := range t.files {
-			source, err := l.Template(file)
-			if err == nil {
-				_, err = made.Parse(source)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		t.in[l] = made
-	}
-	return t.in[l], nil
+	return &Template{texts.Templates{Files: append([]string{"layout.html"}, files...), Funcs: funcs}}
 }
 
 // Execute writes the page in a language.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -50,17 +49,7 @@ const (
 	left, right, top, below = 66, 408, 10, 142
 )
 
-var drawn = sync.OnceValue(func() map[*texts.Language]*template.Template {
-	all := map[*texts.Language]*template.Template{}
-	for _, l := range texts.Languages() {
-		source, err := l.Template("plot.html")
-		if err != nil {
-			panic(err)
-		}
-		all[l] = template.Must(template.New("plot").Parse(source))
-	}
-	return all
-})
+var drawn = texts.Templates{Files: []string{"plot.html"}}
 
 // drawing is what the template draws.
 type drawing struct {
@@ -124,8 +113,12 @@ func (b Bars) HTML(in *texts.Language) (template.HTML, error) {
 }
 
 func (d *drawing) html(in *texts.Language) (template.HTML, error) {
+	made, err := drawn.In(in)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	err := drawn()[in].Execute(&b, d)
+	err = made.Execute(&b, d)
 	return template.HTML(b.String()), err // the template has escaped all texts
 }
 
