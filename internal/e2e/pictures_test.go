@@ -22,7 +22,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 	pictures := map[string]string{"../../docs/page-of-a-map.png": "/topicmaps/egov.html", "../../docs/page-of-a-topic.png": "/topicmaps/egov/topics/" + fragment.Key("https://psi.egov.example.org/service/dog-licence") + ".html"}
 	if *updateGolden {
 		b := browser.Start(t)
-		s := startServer(t, server.Config{})
+		s := startServer(t, server.Config{Name: "Fjordstad topic maps"})
 		importMap(t, s, "egov", maps.EGov)
 		for file, path := range pictures {
 			b.Visit(s.BaseURL + path)
