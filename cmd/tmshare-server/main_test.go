@@ -87,7 +87,11 @@ func scripts(dir string, variables map[string]string) testscript.Params {
 				e.Setenv("LISTEN"+n, address)
 				e.Setenv("URL"+n, "http://"+address)
 			}
-			for name, content := range map[string][]byte{"egov.xtm": maps.EGov, "libraries.xtm": maps.Libraries} {
+			habitats, err := os.ReadFile(filepath.Join("..", "..", "testdata", "skos", "habitats.ttl"))
+			if err != nil {
+				return err
+			}
+			for name, content := range map[string][]byte{"egov.xtm": maps.EGov, "libraries.xtm": maps.Libraries, "habitats.ttl": habitats} {
 				if err := os.WriteFile(filepath.Join(e.WorkDir, name), content, 0o600); err != nil {
 					return err
 				}

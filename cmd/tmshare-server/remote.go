@@ -275,6 +275,10 @@ func about(path string, err error) error {
 	var refused *admin.Refusal
 	ofRequest := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
 	if errors.As(err, &refused) && path != "-" && refused.Status < 500 && !slices.Contains(ofRequest, refused.Status) {
+		if place, is := strings.CutPrefix(refused.Detail, "request body:"); is { // its line and column
+			refused.Detail = path + ":" + place
+			return err
+		}
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err
