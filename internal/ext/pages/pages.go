@@ -1,4 +1,4 @@
-// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML without
+// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML that needs no
 // scripts. Each page has the address of a feed or a resource, with ".html" behind it. Programs never get one where they
 // ask for something else.
 package pages
