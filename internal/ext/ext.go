@@ -4,6 +4,7 @@ package ext
 import (
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/backup"
+	"github.com/tmshare/tmshare/internal/ext/changes"
 	"github.com/tmshare/tmshare/internal/ext/demo"
 	"github.com/tmshare/tmshare/internal/ext/doctor"
 	"github.com/tmshare/tmshare/internal/ext/editing"
@@ -28,7 +29,8 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), demo.Extension(), doctor.Extension(), shown, editing.Extension(site),
+		atompmh.Extension(), backup.Extension(), changes.Extension(), demo.Extension(), doctor.Extension(), shown,
+		editing.Extension(site),
 		files.Extension(), folder.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), sparql.Extension(), websub.Extension(),
 	}

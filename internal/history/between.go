@@ -21,16 +21,23 @@ import (
 
 // between compares two states, of which it is known which commits lie between them.
 type between struct {
-	v             *store.View
+	source        Changed
+	sp            string
 	before, after records.State
 	later         bool              // the state after is known
 	names         [2]fragment.Names // before and after
 	languages     titles.Languages  // in which topics are called: those of the reader, and then that of the map
 }
 
+// Changed is a source of which it is known what its commits have changed: a view of a collection, or what a consumer
+// reads.
+type Changed interface {
+	Changed(after, upTo uint64) iter.Seq2[[]byte, error]
+}
+
 // commit compares the states before and after the commit of an entry, for a reader of some languages.
 func commit(v *store.View, seq uint64, languages ...string) (b between, err error) {
-	b.v, b.languages = v, slices.Concat(languages, v.Languages())
+	b.source, b.sp, b.languages = v, v.SP, slices.Concat(languages, v.Languages())
 	if b.after, err = v.Past(seq); err == nil {
 		b.later = true
 		b.before, err = v.PastBefore(seq)
@@ -40,7 +47,7 @@ func commit(v *store.View, seq uint64, languages ...string) (b between, err erro
 
 // states compares two states, the older one first, for a reader of some languages.
 func states(v *store.View, from, to Moment, languages []string) (b between, err error) {
-	b.v, b.later, b.languages = v, true, slices.Concat(languages, v.Languages())
+	b.source, b.sp, b.later, b.languages = v, v.SP, true, slices.Concat(languages, v.Languages())
 	if b.before, err = v.Past(from.Seq); err == nil {
 		b.after, err = v.Past(to.Seq)
 	}
@@ -54,7 +61,7 @@ func states(v *store.View, from, to Moment, languages []string) (b between, err 
 // with each topic that a row is about, and the key of the row with that. The instances of a class are not about the
 // class. A row can come more than once.
 func (b *between) rows(after, upTo uint64, f func(about fragment.Ref, key []byte) error) error {
-	for key, err := range b.v.Changed(after, upTo) {
+	for key, err := range b.source.Changed(after, upTo) {
 		if err != nil {
 			return err
 		}
@@ -200,9 +207,40 @@ func differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 	if err != nil {
 		return err
 	}
+	return b.each(scratch, from.Seq, to.Seq, behind, func(ref fragment.Ref, rows [][]byte) (more bool, err error) {
+		c, err := b.change(ctx, ref, rows)
+		return err == nil && (c.Kind == "" || yield(c)), err
+	})
+}
+
+// Topic is how a topic was before some commits, and how it is after them. Where it is nil, the topic was not there, or
+// is not. Where both are there, they have those associations alone that differ.
+type Topic struct {
+	TopicSI       fragment.Ref
+	Before, After *fragment.Fragment
+}
+
+// Topics iterates over the topics that some commits of a source have changed: those behind a number, up to another one,
+// by TopicSI. before and after are the states. scratch is a folder for files.
+func Topics(source Changed, before, after records.State, scratch string, from, to uint64) iter.Seq2[Topic, error] {
+	return func(yield func(Topic, error) bool) {
+		b := between{source: source, before: before, after: after, later: true}
+		if err := b.each(scratch, from, to, "", func(ref fragment.Ref, rows [][]byte) (more bool, err error) {
+			was, is, err := b.topics(ref, rows)
+			return err == nil && (was == nil && is == nil || yield(Topic{ref, was, is}, nil)), err
+		}); err != nil {
+			yield(Topic{}, err)
+		}
+	}
+}
+
+// each calls f with the topics that commits have changed, behind one, each with the rows about it, until it wants no
+// more.
+func (b *between) each(scratch string, from, to uint64, behind fragment.Ref,
+	f func(ref fragment.Ref, rows [][]byte) (more bool, err error)) error {
 	changed := &extsort.Sorter{Path: filepath.Join(scratch, "past-"+uuid.NewString()), Most: sortMemory}
 	defer changed.Close() // what is left goes when the store is opened
-	if err := b.rows(from.Seq, to.Seq, func(about fragment.Ref, key []byte) error {
+	if err := b.rows(from, to, func(about fragment.Ref, key []byte) error {
 		if about <= behind && behind != "" {
 			return nil
 		}
@@ -213,10 +251,9 @@ func differences(ctx context.Context, v *store.View, scratch string, from, to Mo
 	var rows [][]byte
 	var about []byte
 	more := true
-	compare := func() error {
-		c, err := b.change(ctx, fragment.Ref(about), rows)
-		if err == nil && c.Kind != "" {
-			more = yield(c)
+	compare := func() (err error) {
+		if len(rows) > 0 {
+			more, err = f(fragment.Ref(about), rows)
 		}
 		rows = rows[:0]
 		return err
@@ -276,7 +313,7 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 // inWords says in a change what differs, and calls terms by words, and nodes without a name by what they say.
 func (b *between) inWords(ctx context.Context, c *Change, ref fragment.Ref, before,
 	after *fragment.Fragment) (err error) {
-	if c.Removed, c.Added, err = InWords(ctx, b.v.SP, ref, before, after); err != nil {
+	if c.Removed, c.Added, err = InWords(ctx, b.sp, ref, before, after); err != nil {
 		return err
 	}
 	var states []fragment.Lookup

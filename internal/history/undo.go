@@ -66,7 +66,7 @@ func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragm
 	if err != nil {
 		return nil, err
 	}
-	u := undo{between: b, now: v.State(), topics: map[fragment.Ref]*turn[fragment.Topic]{},
+	u := undo{between: b, v: v, now: v.State(), topics: map[fragment.Ref]*turn[fragment.Topic]{},
 		associations: map[fragment.AssociationKey]*turn[fragment.Association]{}}
 	if err := u.gather(ctx, number); err != nil {
 		return nil, err
@@ -89,6 +89,7 @@ type turn[T any] struct{ was, is *T }
 
 type undo struct {
 	between
+	v            *store.View
 	now          records.State
 	topics       map[fragment.Ref]*turn[fragment.Topic]
 	associations map[fragment.AssociationKey]*turn[fragment.Association]

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/consumers"
+	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
 	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/titles"
 )
 
 // Consumer reads the changes of a collection or a subscription, outside of the store: see package consumers.
@@ -22,14 +26,37 @@ var ErrNotLoaded = errors.New("not loaded yet")
 // Consumed is one state of the source of a consumer. It is valid until the function returns that it is given to.
 type Consumed struct {
 	Consumer
-	Bound   uint32 // the number of the source that has the name now
-	SP      string
-	History string      // another one where commits do not go on from those before
-	Head    past.Cursor // behind all commits
-	Since   uint64      // the first commit whose state can be read
+	Bound     uint32 // the number of the source that has the name now
+	SP        string
+	Languages titles.Languages // in which topics are called
+	History   string           // another one where commits do not go on from those before
+	Head      past.Cursor      // behind all commits
+	Since     uint64           // the first commit whose state can be read
 
 	state   func(commit uint64) (records.State, error)
 	changed func(after, upTo uint64) iter.Seq2[[]byte, error]
+	commits func(after uint64) iter.Seq2[past.Part, error]
+	entry   func(seq uint64) (*Entry, error) // nil: there is no log
+}
+
+// Commits iterates over the numbers of the commits behind one, each once.
+func (c *Consumed) Commits(after uint64) iter.Seq2[uint64, error] {
+	last := after
+	return seq.Map(c.commits(after), func(p past.Part) (uint64, error) {
+		if p.Commit == last {
+			return 0, seq.ErrSkip
+		}
+		last = p.Commit
+		return last, nil
+	})
+}
+
+// Entry returns the last entry of the log that a commit has, nil for a subscription, which has none.
+func (c *Consumed) Entry(commit uint64) (*Entry, error) {
+	if c.entry == nil {
+		return nil, nil
+	}
+	return c.entry(commit)
 }
 
 // State returns the records after a commit, from Since to the head. The error is [ErrGone] where nobody remembers them.
@@ -63,7 +90,7 @@ func (db *DB) consumed(t *txn.Tx, c *Consumer) (*Consumed, error) {
 		id := v.SourceKey()
 		return &Consumed{Consumer: *c, Bound: own.Number, SP: v.SP, History: fmt.Sprintf("%s/%d", v.Epoch, id.Generation),
 			Head:  past.Cursor{Generation: id.Generation, Position: past.Position{Commit: v.Head}},
-			Since: max(v.Horizon, v.Remembered),
+			Since: max(v.Horizon, v.Remembered), Languages: v.Languages(), entry: v.Entry, commits: commitsOf(t, id),
 			state: func(commit uint64) (records.State, error) { return v.after(commit, commit) }, changed: v.Changed}, nil
 	}
 	if !errors.Is(err, ErrNotFound) {
@@ -79,7 +106,8 @@ func (db *DB) consumed(t *txn.Tx, c *Consumer) (*Consumed, error) {
 		return nil, fmt.Errorf("%q is %w: the first round of its subscription is not done", c.Source, ErrNotLoaded)
 	}
 	id, head := s.Source(s.State), s.State.Commits
-	return &Consumed{Consumer: *c, Bound: s.Number, SP: s.SP, Since: s.State.Forgotten,
+	return &Consumed{Consumer: *c, Bound: s.Number, SP: s.SP, Since: s.State.Forgotten, Languages: s.Languages(),
+		commits: commitsOf(t, id),
 		History: fmt.Sprintf("%s/%d/%d/%d", db.node, s.Number, id.Generation, s.Anew),
 		Head:    past.Cursor{Generation: id.Generation, Position: past.Position{Commit: head}},
 		state: func(commit uint64) (records.State, error) {
@@ -93,6 +121,12 @@ func (db *DB) consumed(t *txn.Tx, c *Consumer) (*Consumed, error) {
 		},
 		changed: func(after, upTo uint64) iter.Seq2[[]byte, error] { return past.Changed(t.Reader(), id, after+1, upTo) },
 	}, nil
+}
+
+func commitsOf(t *txn.Tx, id keys.Source) func(uint64) iter.Seq2[past.Part, error] {
+	return func(after uint64) iter.Seq2[past.Part, error] {
+		return past.Parts(t.Reader(), id, past.Position{Commit: after, Part: math.MaxUint32})
+	}
 }
 
 // Consumers returns all consumers by name.
@@ -121,23 +155,29 @@ func (db *DB) AddConsumer(ctx context.Context, c Consumer) error {
 	})
 }
 
-// putConsumer writes the row of a consumer, whose cursor is where its source is where it is of another one.
+// putConsumer writes the row of a consumer. One without the number of a source is bound to what its source has now.
 func (db *DB) putConsumer(t *txn.Tx, c *Consumer) error {
-	if c.Number == 0 {
-		own, err := db.decoded(t, c.Source)
-		if err == nil {
-			c.Number = own.Number
-		} else if s, unknown := sources.Get(t, c.Source); errors.Is(err, ErrNotFound) && unknown == nil {
-			c.Number = s.Number
-		} else {
-			return fmt.Errorf("%w: no collection and no subscription is called %q", ErrNotFound, c.Source)
+	if c.Number != 0 {
+		return consumers.Put(t, c)
+	}
+	s, err := db.consumed(t, c)
+	switch {
+	case err == nil:
+		c.Number, c.Cursor = s.Bound, s.Head
+	case errors.Is(err, ErrNotLoaded):
+		followed, err := sources.Get(t, c.Source)
+		if err != nil {
+			return err
 		}
+		c.Number, c.Cursor = followed.Number, past.Cursor{}
+	default:
+		return err
 	}
 	return consumers.Put(t, c)
 }
 
-// ChangeConsumer changes what is kept of a consumer. Where change sets its number to 0, it is bound to the source that
-// has the name now.
+// ChangeConsumer changes what is kept of a consumer. Where change sets its number to 0, it is bound to what its source
+// has now: what that changes from then on is remembered.
 func (db *DB) ChangeConsumer(ctx context.Context, name string, change func(*Consumer)) error {
 	return db.rows.Update(ctx, func(t *txn.Tx) error {
 		c, err := consumers.Get(t, name)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/consumed"
 )
 
 // noting notes the updates that are sent.
@@ -43,8 +44,8 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 func BenchmarkTarget(b *testing.B) {
 	curl := testenv.Command(b, "curl")
 	v := newVirtuoso(b)
-	db := openStore(b)
-	src := newCollection(b, db)
+	db := consumed.OpenStore(b)
+	src := consumed.NewCollection(b, db)
 	k := addTarget(b, db, &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()})
 	notes := &noting{RoundTripper: k.store.fetcher.HTTP.Transport}
 	k.store.fetcher.HTTP.Transport = notes
@@ -69,7 +70,7 @@ func BenchmarkTarget(b *testing.B) {
 		for topic := range n {
 			all = append(all, about(storetest.Ref(topic), fmt.Sprint("version ", i), fmt.Sprint("note ", i)))
 		}
-		src.publish(b, published(b, memoryOf(b, all...)))
+		src.Publish(b, published(b, memoryOf(b, all...)))
 		began := time.Now()
 		_, err := k.step(b.Context())
 		require.NoError(b, err)

@@ -111,6 +111,8 @@ type comparing struct {
 	result *Comparison
 	theirs int // statements of the store
 	blanks int // of these, those with blank nodes
+
+	cutShort bool // an answer has not all that is in its range
 }
 
 // all compares the graph with rows, as [whole] sorts them.
@@ -138,15 +140,11 @@ func (r *comparing) all(ctx context.Context, rows iter.Seq2[extsort.Row, error])
 			continue
 		}
 		r.result.Statements++
-		if len(some) >= r.perRange && (p.subject != last.subject || p.object != "" && p.object != last.object) {
-			if p.subject != last.subject {
-				p.object = "" // the range begins with all of the subject
-			}
-			if err := r.within(ctx, from, &p, some); err != nil {
+		if at, ok := p.cut(last); ok && len(some) >= r.perRange {
+			if err := r.within(ctx, from, &at, some); err != nil {
 				return err
 			}
-			from, some = p, nil
-			p, _, _ = ofKey(row.Key)
+			from, some = at, nil
 		}
 		some, last = append(some, ourLine{p, text}), p
 	}
@@ -185,17 +183,17 @@ func (r *comparing) within(ctx context.Context, from place, to *place, ours []ou
 		}
 		if n > r.mostRows {
 			if at := middle(ours); at > 0 {
-				cut := ours[at].place
-				if cut.subject != ours[at-1].subject {
-					cut.object = ""
-				}
+				cut, _ := ours[at].cut(ours[at-1].place)
 				if err := r.within(ctx, from, &cut, ours[:at]); err != nil {
 					return err
 				}
 				return r.within(ctx, cut, to, ours[at:])
 			}
 		}
-		if n != len(theirs) && n <= r.mostRows {
+		switch {
+		case n > r.mostRows: // others have put that many there: what is found goes, then it is looked again
+			r.cutShort = true
+		case n != len(theirs):
 			return fmt.Errorf("%s: the store counts %d statements where it answers %d", r.Query, n, len(theirs))
 		}
 	}
@@ -204,14 +202,13 @@ func (r *comparing) within(ctx context.Context, from place, to *place, ours []ou
 
 // middle returns where a range can be cut into two, 0 if nowhere.
 func middle(ours []ourLine) int {
-	canCut := func(i int) bool {
-		a, b := &ours[i-1], &ours[i]
-		return a.subject != b.subject || b.object != "" && a.object != b.object
-	}
 	half := len(ours) / 2
 	for away := range half {
 		for _, i := range []int{half - away, half + away} {
-			if i > 0 && i < len(ours) && canCut(i) {
+			if i <= 0 || i >= len(ours) {
+				continue
+			}
+			if _, ok := ours[i].cut(ours[i-1].place); ok {
 				return i
 			}
 		}
@@ -290,24 +287,31 @@ func (r *comparing) repair(ctx context.Context, has string, ours iter.Seq2[extso
 		}
 	}
 	r.Refused = nil
-	if err := r.send(ctx, "DELETE", r.d.lines(goes)); err != nil {
-		return err
+	again := r
+	for {
+		if err := r.send(ctx, "DELETE", again.d.lines(goes)); err != nil {
+			return err
+		}
+		if err := r.send(ctx, "INSERT", again.d.lines(comes)); err != nil {
+			return err
+		}
+		n, err := r.countWhere(ctx, "")
+		if err != nil || n == r.result.Statements {
+			r.HeldBack, r.result.Repaired = 0, r.d.size() > 0 || r.blanks > 0
+			return err
+		}
+		isMore := again.cutShort
+		again = &comparing{keeper: r.keeper, d: &difference{rows: newSorter(r.db.Scratch(), "target-repair")},
+			result: &Comparison{}}
+		defer again.d.Close()
+		if err := again.all(ctx, ours); err != nil {
+			return err
+		}
+		if !isMore || again.result.Extra == 0 {
+			break
+		}
 	}
-	if err := r.send(ctx, "INSERT", r.d.lines(comes)); err != nil {
-		return err
-	}
-	r.HeldBack = 0
-	r.result.Repaired = r.d.size() > 0 || r.blanks > 0
-	n, err := r.countWhere(ctx, "")
-	if err != nil || n == r.result.Statements {
-		return err
-	}
-	again := &comparing{keeper: r.keeper, d: &difference{rows: newSorter(r.db.Scratch(), "target-repair")},
-		result: &Comparison{}}
-	defer again.d.Close()
-	if err := again.all(ctx, ours); err != nil {
-		return err
-	}
+	r.HeldBack, r.result.Repaired = 0, true
 	r.result.Changed = max(0, min(again.result.Missing-len(r.Refused), again.result.Extra))
 	if left := max(again.result.Missing-len(r.Refused), again.result.Extra) - r.result.Changed; left > 0 {
 		first := strings.Join(again.result.Examples[:min(1, len(again.result.Examples))], "")
@@ -325,24 +329,29 @@ func (r *comparing) countWhere(ctx context.Context, filter string) (int, error) 
 // filterOf returns the filter for the statements of a range.
 func filterOf(from place, to *place) string {
 	var parts []string
-	if from.object != "" {
-		parts = append(parts, fmt.Sprintf("(STR(?s) > %s || (STR(?s) = %[1]s && isIRI(?o) && STR(?o) >= %s))",
-			quoted(from.subject), quoted(from.object)))
-	} else if from.subject != "" {
-		parts = append(parts, fmt.Sprintf("STR(?s) >= %s", quoted(from.subject)))
+	if from != (place{}) {
+		parts = append(parts, from.begins())
 	}
-	switch {
-	case to == nil:
-	case to.object != "":
-		parts = append(parts, fmt.Sprintf("(STR(?s) < %s || (STR(?s) = %[1]s && (!isIRI(?o) || STR(?o) < %s)))",
-			quoted(to.subject), quoted(to.object)))
-	default:
-		parts = append(parts, fmt.Sprintf("STR(?s) < %s", quoted(to.subject)))
+	if to != nil {
+		parts = append(parts, "!"+to.begins())
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "FILTER(" + strings.Join(parts, " && ") + ")"
+}
+
+// begins returns the condition that a statement stands at a place, or behind it.
+func (p place) begins() string {
+	subject, property := quoted(p.subject), quoted(p.property)
+	switch {
+	case p.property == "":
+		return fmt.Sprintf("(STR(?s) >= %s)", subject)
+	case p.object == "":
+		return fmt.Sprintf("(STR(?s) > %s || STR(?s) = %[1]s && STR(?p) >= %s)", subject, property)
+	}
+	return fmt.Sprintf("(STR(?s) > %s || STR(?s) = %[1]s && (STR(?p) > %s || STR(?p) = %[2]s && isIRI(?o) && "+
+		"STR(?o) >= %s))", subject, property, quoted(p.object))
 }
 
 // quoted returns an IRI as a string. IRIs have no quotes, backslashes or control characters.

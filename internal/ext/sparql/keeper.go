@@ -236,30 +236,40 @@ func (k *keeper) lead(ctx context.Context, d *difference, to *Mark) error {
 	return nil
 }
 
-// together sends a small difference with its mark, in one operation. done is false where the store refuses that.
+// together sends a small difference with its mark, in one request. It may be executed twice, or in part: what it says
+// of data is the same then, and the mark says whether it was. done is false where the store refuses that.
 func (k *keeper) together(ctx context.Context, d *difference, to *Mark) (done bool, err error) {
-	var parts [2]strings.Builder
-	for i, value := range [][]byte{goes, comes} {
-		err := seq.Each(d.lines(value), func(line string) error { _, err := parts[i].WriteString(line); return err })
+	has, err := k.readMark(ctx)
+	if err == nil && has != k.Mark.String() {
+		err = k.another(has)
+	}
+	if err != nil {
+		return false, err
+	}
+	var text strings.Builder
+	for _, part := range []struct {
+		verb  string
+		value []byte
+	}{{"DELETE", goes}, {"INSERT", comes}} {
+		var lines strings.Builder
+		err := seq.Each(d.lines(part.value), func(line string) error { _, err := lines.WriteString(line); return err })
 		if err != nil {
 			return false, err
 		}
+		if lines.Len() > 0 {
+			fmt.Fprintf(&text, "%s DATA {\n%s} ;\n", part.verb, k.inGraph(lines.String()))
+		}
 	}
-	was := fmt.Sprintf("GRAPH <%s> { <%s> <%s> %s }", marks, k.Graph, markOf, literal(k.Mark.String()))
-	is := fmt.Sprintf("GRAPH <%s> { <%s> <%s> %s }", marks, k.Graph, markOf, literal(to.String()))
-	text := fmt.Sprintf("DELETE {\n%s\n%s}\nINSERT {\n%s\n%s}\nWHERE { %s }\n", was, k.inGraph(parts[0].String()), is,
-		k.inGraph(parts[1].String()), was)
-	if len(text) > mostBytes {
+	if text.WriteString(k.replacingMark(k.Mark.String(), to.String())); text.Len() > mostBytes {
 		return false, nil
 	}
-	if err = k.store.update(ctx, text); isRefusal(err) {
+	if err = k.store.update(ctx, text.String()); isRefusal(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	has, err := k.readMark(ctx)
-	switch {
+	switch has, err := k.readMark(ctx); {
 	case err != nil:
 		return false, err
 	case has == to.String():
@@ -267,14 +277,20 @@ func (k *keeper) together(ctx context.Context, d *difference, to *Mark) (done bo
 		return true, nil
 	case has == k.Mark.String():
 		return false, nil // the store has answered, and done nothing
+	default:
+		return false, k.another(has)
 	}
-	return false, k.another(has)
+}
+
+// replacingMark is the operation that replaces a mark by another one, where the store has that.
+func (k *keeper) replacingMark(from, to string) string {
+	statement := func(mark string) string {
+		return fmt.Sprintf("GRAPH <%s> { <%s> <%s> %s }", marks, k.Graph, markOf, literal(mark))
+	}
+	return fmt.Sprintf("DELETE { %s }\nINSERT { %s }\nWHERE { %s }", statement(from), statement(to), statement(from))
 }
 
 func (k *keeper) inGraph(lines string) string {
-	if lines == "" {
-		return ""
-	}
 	return fmt.Sprintf("GRAPH <%s> {\n%s}\n", k.Graph, lines)
 }
 
@@ -306,16 +322,14 @@ func (k *keeper) setMark(ctx context.Context, from []string, to string) error {
 	if !slices.Contains(from, has) {
 		return k.another(has)
 	}
-	statement := func(mark string) string { return fmt.Sprintf("<%s> <%s> %s", k.Graph, markOf, literal(mark)) }
 	var text string
 	switch {
 	case has == "":
-		text = fmt.Sprintf("INSERT DATA { GRAPH <%s> { %s } }", marks, statement(to))
+		text = fmt.Sprintf("INSERT DATA { GRAPH <%s> { <%s> <%s> %s } }", marks, k.Graph, markOf, literal(to))
 	case to == "":
 		text = fmt.Sprintf("DELETE WHERE { GRAPH <%s> { <%s> <%s> ?m } }", marks, k.Graph, markOf)
 	default:
-		text = fmt.Sprintf("DELETE { GRAPH <%s> { %s } }\nINSERT { GRAPH <%[1]s> { %[3]s } }\n"+
-			"WHERE { GRAPH <%[1]s> { %[2]s } }", marks, statement(has), statement(to))
+		text = k.replacingMark(has, to)
 	}
 	if err := k.store.update(ctx, text); err != nil {
 		return err

@@ -15,82 +15,16 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/fetch"
-	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/locks"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/consumed"
 	"github.com/tmshare/tmshare/internal/testkit/triplestore"
 	"github.com/tmshare/tmshare/merge"
 )
 
 const graph = "http://example.org/graph"
-
-func openStore(t testing.TB) *store.DB {
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Engine: memory.New(),
-		Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-// source is what a target is of, in both ways.
-type source interface {
-	// publish has another version, or a change of it.
-	publish(t testing.TB, change func(prior fragment.Source) *fragment.Change)
-	state(t testing.TB, f func(fragment.Source))
-}
-
-// collection is a collection of the node, and subscription a source that is followed.
-type collection struct{ db *store.DB }
-type subscription struct{ db *store.DB }
-
-func (c collection) publish(t testing.TB, change func(fragment.Source) *fragment.Change) {
-	_, err := c.db.Publish(t.Context(), "m", func(_ store.Collection, state merge.State) (*fragment.Change, error) {
-		return change(state), nil
-	})
-	require.NoError(t, err)
-}
-
-func (c collection) state(t testing.TB, f func(fragment.Source)) {
-	require.NoError(t, c.db.View(t.Context(), "m", func(v *store.View) error { f(v.Source()); return nil }))
-}
-
-func (s subscription) publish(t testing.TB, change func(fragment.Source) *fragment.Change) {
-	require.NoError(t, s.db.ApplyEntries(t.Context(), "m", func(a *store.Applying) error {
-		storetest.Write(t, a.State, change(a.State))
-		return nil
-	}))
-}
-
-func (s subscription) state(t testing.TB, f func(fragment.Source)) {
-	require.NoError(t, s.db.ReadSources(t.Context(), func(_ []store.Subscription, all []fragment.Source) error {
-		f(all[0])
-		return nil
-	}))
-}
-
-// replace loads the source anew, as a new generation.
-func (s subscription) replace(t testing.TB, with fragment.Source) {
-	require.NoError(t, s.db.StageSource(t.Context(), "m", fragment.Records(with), store.Mark{}, nil))
-	sub, err := s.db.Subscription(t.Context(), "m")
-	require.NoError(t, err)
-	require.NoError(t, s.db.SwitchSource(t.Context(), "m", sub.Staging.Generation, ""))
-}
-
-func newCollection(t testing.TB, db *store.DB) source {
-	_, err := db.CreateCollection(t.Context(), store.Collection{Name: "m", SP: storetest.SP}, &merge.Memory{}, nil)
-	require.NoError(t, err)
-	return collection{db}
-}
-
-func newSubscription(t testing.TB, db *store.DB) subscription {
-	require.NoError(t, db.AddSubscription(t.Context(), store.Subscription{Name: "m",
-		FragmentsFeed: "http://m.example.org/fragments", SP: storetest.SP}))
-	s := subscription{db: db}
-	s.replace(t, &merge.Memory{})
-	return s
-}
 
 // newTarget adds a target of the source m.
 func newTarget(t testing.TB, db *store.DB, s *triplestore.Store) *keeper {
@@ -118,8 +52,8 @@ func begun(t testing.TB, db *store.DB, target *Target) *keeper {
 }
 
 // wanted returns the triples that the graph must have.
-func wanted(t testing.TB, src source) (all []string) {
-	src.state(t, func(state fragment.Source) {
+func wanted(t testing.TB, src consumed.Source) (all []string) {
+	src.State(t, func(state fragment.Source) {
 		s := newStatements(storetest.SP)
 		for r, err := range fragment.Records(state) {
 			require.NoError(t, err)
@@ -151,7 +85,7 @@ func values(triples []string) (all []string) {
 	return slices.Compact(all)
 }
 
-func requireInStep(t testing.TB, s *triplestore.Store, src source, k *keeper) {
+func requireInStep(t testing.TB, s *triplestore.Store, src consumed.Source, k *keeper) {
 	t.Helper()
 	want, has := wanted(t, src), s.Graph("<"+graph+">")
 	if s.Value != nil {
@@ -163,31 +97,21 @@ func requireInStep(t testing.TB, s *triplestore.Store, src source, k *keeper) {
 	require.Empty(t, k.Error)
 }
 
-// edits returns a source of changes of a small map.
-func edits(t testing.TB, seed uint64) func(prior fragment.Source) *fragment.Change {
-	e := storetest.NewEditor(t, seed)
-	return func(prior fragment.Source) *fragment.Change {
-		change, err := fragment.Diff(t.Context(), prior, e.Version(prior))
-		require.NoError(t, err)
-		return change
-	}
-}
-
 // Whatever changes, whatever goes wrong, and whoever stops when: a graph is in step in the end.
 func TestGraphsAreKeptInStep(t *testing.T) {
 	for seed := range uint64(testenv.Rounds(12, 300)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(testenv.Seed(), seed))
-			db, s := openStore(t), triplestore.New(t, "")
-			var src source
+			db, s := consumed.OpenStore(t), triplestore.New(t, "")
+			var src consumed.Source
 			if seed%2 == 0 {
-				src = newCollection(t, db)
+				src = consumed.NewCollection(t, db)
 			} else {
-				src = newSubscription(t, db)
+				src = consumed.NewSubscription(t, db)
 			}
-			change := edits(t, testenv.Seed()+seed)
-			src.publish(t, change)
+			change := consumed.Edits(t, testenv.Seed()+seed)
+			src.Publish(t, change)
 			k := newTarget(t, db, s)
 			if random.IntN(3) == 0 {
 				s.Value = canonicalLine
@@ -196,7 +120,7 @@ func TestGraphsAreKeptInStep(t *testing.T) {
 			var old map[string]map[string]bool
 			for range 25 {
 				for range random.IntN(4) {
-					src.publish(t, change)
+					src.Publish(t, change)
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				dies := random.IntN(4) == 0
@@ -234,9 +158,9 @@ func TestGraphsAreKeptInStep(t *testing.T) {
 					_, err := k.compareNow(t.Context(), true)
 					require.NoError(t, err)
 				case 5:
-					if sub, ok := src.(subscription); ok {
+					if sub, ok := src.(consumed.Subscription); ok {
 						kept := &merge.Memory{}
-						src.state(t, func(state fragment.Source) {
+						src.State(t, func(state fragment.Source) {
 							for r, err := range fragment.Records(state) {
 								require.NoError(t, err)
 								if r.Topic != nil {
@@ -246,8 +170,8 @@ func TestGraphsAreKeptInStep(t *testing.T) {
 								}
 							}
 						})
-						sub.replace(t, kept)
-						src.publish(t, change)
+						sub.Replace(t, kept)
+						src.Publish(t, change)
 					}
 				}
 				k.checked = time.Time{}

@@ -2,7 +2,6 @@ package sparql
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -305,8 +304,7 @@ func (d *difference) size() int { return d.rows.Count() }
 // Close removes the files.
 func (d *difference) Close() error { return d.rows.Close() }
 
-// whole sorts the statements of a state for a comparison with those of a store: by subject, literals before IRIs, and
-// these by themselves. Each value is the line.
+// whole sorts the statements of a state by their places, for a comparison with those of a store.
 func whole(ctx context.Context, folder string, sp string, state records.State) (*extsort.Sorter, error) {
 	rows := newSorter(folder, "target-whole")
 	s := newStatements(sp)
@@ -330,32 +328,43 @@ func whole(ctx context.Context, folder string, sp string, state records.State) (
 	return &rows, nil
 }
 
-// place is where a statement stands among those of a graph.
+// place is where a statement stands among those of a graph: by subject, property, and object. Literals, which stores
+// may change, stand before all IRIs of a property, without an order.
 type place struct {
-	subject string
-	object  string // of an IRI; "": the object is a literal
+	subject, property string
+	object            string // of an IRI; "": the object is a literal
 }
 
 func placeOf(q rdf.Quad) place {
-	p := place{subject: q.Subject.Value}
+	p := place{subject: q.Subject.Value, property: q.Predicate.Value}
 	if q.Object.Kind != rdf.Literal {
 		p.object = q.Object.Value
 	}
 	return p
 }
 
-func (p place) compare(other place) int {
-	return cmp.Or(strings.Compare(p.subject, other.subject), strings.Compare(p.object, other.object))
+// cut returns the place before which a range may end whose last statement is last. ok is false where it may not end
+// there.
+func (p place) cut(last place) (at place, ok bool) {
+	switch {
+	case p.subject != last.subject:
+		return place{subject: p.subject}, true
+	case p.property != last.property:
+		return place{subject: p.subject, property: p.property}, true
+	}
+	return p, p.object != last.object && p.object != ""
 }
 
 // No IRI has a zero byte.
-func (p place) key(line string) []byte { return []byte(p.subject + "\x00" + p.object + "\x00" + line) }
+func (p place) key(line string) []byte {
+	return []byte(p.subject + "\x00" + p.property + "\x00" + p.object + "\x00" + line)
+}
 
 // ofKey takes a key of a place apart.
 func ofKey(key []byte) (p place, line string, err error) {
-	parts := strings.SplitN(string(key), "\x00", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(string(key), "\x00", 4)
+	if len(parts) != 4 {
 		return p, "", fmt.Errorf("%q is no key of a statement", key)
 	}
-	return place{parts[0], parts[1]}, parts[2], nil
+	return place{parts[0], parts[1], parts[2]}, parts[3], nil
 }

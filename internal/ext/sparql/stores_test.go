@@ -19,6 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/consumed"
 )
 
 // oxigraph starts the store Oxigraph, and returns its URL.
@@ -115,20 +116,22 @@ func TestRealStoresAreKeptInStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := start(t)
-			db := openStore(t)
-			src := newCollection(t, db)
-			change := edits(t, testenv.Seed())
+			db := consumed.OpenStore(t)
+			src := consumed.NewCollection(t, db)
+			change := consumed.Edits(t, testenv.Seed())
 			k := addTarget(t, db, target)
+			notes := &noting{RoundTripper: k.store.fetcher.HTTP.Transport}
+			k.store.fetcher.HTTP.Transport = notes
 			inStep := func(what ...any) {
 				t.Helper()
 				_, err := k.step(t.Context())
 				require.NoError(t, err, what...)
 				result, err := k.compareNow(t.Context(), false)
 				require.NoError(t, err, what...)
-				require.True(t, result.Equal(), "%v: %+v", what, result)
+				require.True(t, result.Equal(), "%v: %+v\n%s", what, result, strings.Join(notes.sent, "\n\n"))
 			}
 			for i := range testenv.Rounds(10, 50) {
-				src.publish(t, change)
+				src.Publish(t, change)
 				inStep(i)
 			}
 			a := storetest.Ref(1)
@@ -139,7 +142,7 @@ func TestRealStoresAreKeptInStep(t *testing.T) {
 				{"P1Y^^duration", "<b>^^string", "2026-01-01^^date"},
 				{},
 			} {
-				src.publish(t, published(t, memoryOf(t, about(a, texts...))))
+				src.Publish(t, published(t, memoryOf(t, about(a, texts...))))
 				_, err := k.step(t.Context())
 				require.NoError(t, err)
 				result, err := k.compareNow(t.Context(), true)
@@ -156,8 +159,8 @@ func TestRealStoresAreKeptInStep(t *testing.T) {
 func TestVirtuosoIsKilled(t *testing.T) {
 	testenv.OnlyWithAll(t, "it starts stores")
 	v := newVirtuoso(t)
-	db := openStore(t)
-	src := newCollection(t, db)
+	db := consumed.OpenStore(t)
+	src := consumed.NewCollection(t, db)
 	k := addTarget(t, db, &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()})
 	random := rand.New(rand.NewPCG(testenv.Seed(), 1))
 	for i := range testenv.Rounds(3, 100) {
@@ -165,7 +168,7 @@ func TestVirtuosoIsKilled(t *testing.T) {
 		for n := range 1 + random.IntN(1500) {
 			all = append(all, about(storetest.Ref(n), fmt.Sprint("round ", i)))
 		}
-		src.publish(t, published(t, memoryOf(t, all...)))
+		src.Publish(t, published(t, memoryOf(t, all...)))
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.IntN(600))*time.Millisecond)
 		_, _ = k.step(ctx)
 		stop()

@@ -20,6 +20,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
+	"github.com/tmshare/tmshare/internal/testkit/consumed"
 	"github.com/tmshare/tmshare/internal/testkit/triplestore"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -129,14 +130,14 @@ func TestStatementsOfTwoRecordsStay(t *testing.T) {
 	} {
 		for _, equal := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, equal), func(t *testing.T) {
-				db, s := openStore(t), triplestore.New(t, "")
+				db, s := consumed.OpenStore(t), triplestore.New(t, "")
 				if equal {
 					s.Value = canonicalLine
 				}
-				src := newCollection(t, db)
+				src := consumed.NewCollection(t, db)
 				k := newTarget(t, db, s)
 				for _, version := range versions {
-					src.publish(t, published(t, version))
+					src.Publish(t, published(t, version))
 					_, err := k.step(t.Context())
 					require.NoError(t, err)
 					requireInStep(t, s, src, k)
@@ -155,9 +156,9 @@ func requireCode(t testing.TB, code int, err error) {
 
 // A graph that is not empty is taken over only by who says so. What is in it is reported before.
 func TestGraphsThatAreNotEmpty(t *testing.T) {
-	db, s := openStore(t), triplestore.New(t, "")
-	src := newCollection(t, db)
-	src.publish(t, edits(t, 1))
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	src.Publish(t, consumed.Edits(t, 1))
 	const other = `<http://example.org/other> <http://example.org/p> "1"`
 	s.Graphs["<"+graph+">"] = map[string]bool{other: true, wanted(t, src)[0]: true}
 	k := newTarget(t, db, s)
@@ -178,10 +179,10 @@ func TestGraphsThatAreNotEmpty(t *testing.T) {
 // Two nodes that write to one graph notice each other.
 func TestASecondWriterIsNoticed(t *testing.T) {
 	s := triplestore.New(t, "")
-	one, two := openStore(t), openStore(t)
-	first, second := newCollection(t, one), newCollection(t, two)
-	first.publish(t, edits(t, 1))
-	second.publish(t, edits(t, 2))
+	one, two := consumed.OpenStore(t), consumed.OpenStore(t)
+	first, second := consumed.NewCollection(t, one), consumed.NewCollection(t, two)
+	first.Publish(t, consumed.Edits(t, 1))
+	second.Publish(t, consumed.Edits(t, 2))
 	k, other := newTarget(t, one, s), newTarget(t, two, s)
 	_, err := k.step(t.Context())
 	require.NoError(t, err)
@@ -195,7 +196,7 @@ func TestASecondWriterIsNoticed(t *testing.T) {
 	requireInStep(t, s, second, other)
 	for _, changed := range []bool{false, true} {
 		if changed {
-			first.publish(t, edits(t, 3))
+			first.Publish(t, consumed.Edits(t, 3))
 		}
 		k.checked = time.Time{}
 		_, err = k.step(t.Context())
@@ -207,22 +208,22 @@ func TestASecondWriterIsNoticed(t *testing.T) {
 
 // A statement that a store does not take is listed and passed over. When it is gone from the source, it is forgotten.
 func TestStatementsThatAStoreRefuses(t *testing.T) {
-	db, s := openStore(t), triplestore.New(t, "")
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
 	s.Refuse = func(triple string) bool { return strings.Contains(triple, "abc") }
-	src := newCollection(t, db)
+	src := consumed.NewCollection(t, db)
 	a, b := storetest.Ref(1), storetest.Ref(2)
 	k := newTarget(t, db, s)
-	src.publish(t, published(t, memoryOf(t, about(a, "abc^^integer", "1^^integer"), about(b, "abc"))))
+	src.Publish(t, published(t, memoryOf(t, about(a, "abc^^integer", "1^^integer"), about(b, "abc"))))
 	_, err := k.step(t.Context())
 	require.NoError(t, err)
 	require.Len(t, k.Refused, 2)
 	require.NotContains(t, strings.Join(s.Graph("<"+graph+">"), "\n"), "abc")
-	src.publish(t, published(t, memoryOf(t, about(a, "abc^^integer", "2^^integer"))))
+	src.Publish(t, published(t, memoryOf(t, about(a, "abc^^integer", "2^^integer"))))
 	_, err = k.step(t.Context())
 	require.NoError(t, err)
 	require.Len(t, k.Refused, 1)
 	require.Contains(t, strings.Join(s.Graph("<"+graph+">"), "\n"), `"2"`)
-	src.publish(t, published(t, memoryOf(t, about(a))))
+	src.Publish(t, published(t, memoryOf(t, about(a))))
 	_, err = k.step(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, k.Refused)
@@ -231,14 +232,14 @@ func TestStatementsThatAStoreRefuses(t *testing.T) {
 
 // A store that answers updates and does not do them is found out.
 func TestStoresThatPretend(t *testing.T) {
-	db, s := openStore(t), triplestore.New(t, "")
-	src := newCollection(t, db)
-	change := edits(t, 1)
-	src.publish(t, change)
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	change := consumed.Edits(t, 1)
+	src.Publish(t, change)
 	k := newTarget(t, db, s)
 	_, err := k.step(t.Context())
 	require.NoError(t, err)
-	src.publish(t, change)
+	src.Publish(t, change)
 	s.Keep(func() { s.Fault = func(bool) triplestore.Fault { return triplestore.Pretends } })
 	_, err = k.step(t.Context())
 	require.ErrorContains(t, err, "the store answers an update, and does not do it")
@@ -251,19 +252,19 @@ func TestStoresThatPretend(t *testing.T) {
 
 // What a comparison would delete is bounded.
 func TestComparisonsDeleteNoMoreThanTheyMay(t *testing.T) {
-	db, s := openStore(t), triplestore.New(t, "")
-	sub := newSubscription(t, db)
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	sub := consumed.NewSubscription(t, db)
 	var all []any
 	for i := range 200 {
 		all = append(all, about(storetest.Ref(i)))
 	}
-	sub.publish(t, published(t, memoryOf(t, all...)))
+	sub.Publish(t, published(t, memoryOf(t, all...)))
 	k := newTarget(t, db, s)
 	k.maxDelete = 10
 	_, err := k.step(t.Context())
 	require.NoError(t, err)
 	before := s.Graph("<" + graph + ">")
-	sub.replace(t, memoryOf(t, all[:100]...))
+	sub.Replace(t, memoryOf(t, all[:100]...))
 	_, err = k.step(t.Context())
 	requireCode(t, cli.HeldBack, err)
 	require.Equal(t, before, s.Graph("<"+graph+">"))
@@ -288,15 +289,15 @@ func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		done := false
 		for at := 1; !done; at += testenv.Rounds(4, 1) {
-			db, s := openStore(t), triplestore.New(t, "")
+			db, s := consumed.OpenStore(t), triplestore.New(t, "")
 			s.Most = 200
-			src := newCollection(t, db)
-			src.publish(t, published(t, versions[0]))
+			src := consumed.NewCollection(t, db)
+			src.Publish(t, published(t, versions[0]))
 			k := newTarget(t, db, s)
 			k.perRange, k.mostRows = perRange, mostRows
 			_, err := k.step(t.Context())
 			require.NoError(t, err)
-			src.publish(t, published(t, versions[1]))
+			src.Publish(t, published(t, versions[1]))
 			ctx, stop := context.WithCancel(t.Context())
 			n := 0
 			s.Keep(func() {
@@ -317,7 +318,7 @@ func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
 			s.Keep(func() { s.Fault = nil })
 			k = begun(t, db, k.Target)
 			k.perRange, k.mostRows = perRange, mostRows
-			src.publish(t, published(t, versions[2]))
+			src.Publish(t, published(t, versions[2]))
 			for range 2 { // what was begun, and what came since
 				_, err = k.step(t.Context())
 				require.NoError(t, err)
@@ -330,8 +331,8 @@ func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
 // One changed topic costs the same, however large the graph is.
 func TestASmallChangeCostsLittle(t *testing.T) {
 	cost := func(n int) (requests, bytes int) {
-		db, s := openStore(t), triplestore.New(t, "")
-		src := newCollection(t, db)
+		db, s := consumed.OpenStore(t), triplestore.New(t, "")
+		src := consumed.NewCollection(t, db)
 		hub := storetest.Ref(0)
 		version := func(text string) *merge.Memory {
 			m := memoryOf(t, about(hub))
@@ -342,13 +343,13 @@ func TestASmallChangeCostsLittle(t *testing.T) {
 			require.NoError(t, m.PutTopic(about(storetest.Ref(1), text)))
 			return m
 		}
-		src.publish(t, published(t, version("one")))
+		src.Publish(t, published(t, version("one")))
 		k := newTarget(t, db, s)
 		k.perRange, k.mostRows = perRange, mostRows
 		_, err := k.step(t.Context())
 		require.NoError(t, err)
 		s.Keep(func() { s.Count, s.Size = 0, 0 })
-		src.publish(t, published(t, version("two")))
+		src.Publish(t, published(t, version("two")))
 		_, err = k.step(t.Context())
 		require.NoError(t, err)
 		requireInStep(t, s, src, k)
@@ -389,14 +390,14 @@ func TestTargetsAreValidated(t *testing.T) {
 
 // A target follows its collection to another name.
 func TestTargetsOfRenamedCollections(t *testing.T) {
-	db, s := openStore(t), triplestore.New(t, "")
-	src := newCollection(t, db)
-	change := edits(t, 1)
-	src.publish(t, change)
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	change := consumed.Edits(t, 1)
+	src.Publish(t, change)
 	k := newTarget(t, db, s)
 	_, err := k.step(t.Context())
 	require.NoError(t, err)
-	src.publish(t, change)
+	src.Publish(t, change)
 	_, err = db.RenameCollection(t.Context(), "m", "n")
 	require.NoError(t, err)
 	_, err = k.step(t.Context())
@@ -406,4 +407,25 @@ func TestTargetsOfRenamedCollections(t *testing.T) {
 		require.Equal(t, v.Head, k.Mark.Commit)
 		return nil
 	}))
+}
+
+// What others have put into a graph goes, also where it is more than an answer has.
+func TestManyStatementsOfOthersGo(t *testing.T) {
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	src.Publish(t, consumed.Edits(t, 1))
+	k := newTarget(t, db, s)
+	_, err := k.step(t.Context())
+	require.NoError(t, err)
+	s.Keep(func() {
+		s.Cut = 25
+		for i := range 200 {
+			s.Graphs["<"+graph+">"][fmt.Sprintf(`<http://example.org/s> <http://example.org/p> "%d"`, i)] = true
+			s.Graphs["<"+graph+">"][fmt.Sprintf(`<http://example.org/o> <http://example.org/p> <http://example.org/%d>`, i)] = true
+		}
+	})
+	result, err := k.compareNow(t.Context(), true)
+	require.NoError(t, err)
+	require.False(t, result.Equal())
+	requireInStep(t, s, src, k)
 }

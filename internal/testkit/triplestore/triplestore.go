@@ -146,15 +146,23 @@ func group(tokens []string) (all triples, rest []string) {
 	return all, tokens[1:]
 }
 
+// update executes the operations of a request, one after the other, until the first that fails.
 func (s *Store) update(text string) error {
+	for operation := range strings.SplitSeq(text, " ;\n") {
+		if err := s.operate(operation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) operate(text string) error {
 	var removed, added, where triples
 	tokens := token.FindAllString(text, -1)
 	switch strings.Join(tokens[:2], " ") {
 	case "CLEAR SILENT":
 		delete(s.Graphs, tokens[3])
-		tokens = tokens[5:]
-		where, _ = group(tokens[2:])
-		return s.removeMatching(where)
+		return nil
 	case "DELETE WHERE":
 		where, _ = group(tokens[2:])
 		return s.removeMatching(where)
@@ -269,29 +277,26 @@ func (s *Store) query(w http.ResponseWriter, text string) {
 	}
 }
 
-var (
-	within = regexp.MustCompile(`\(STR\(\?s\) ([<>]) "([^"]*)" \|\| \(STR\(\?s\) = "[^"]*" && ` +
-		`(?:isIRI\(\?o\) && STR\(\?o\) >=|\(!isIRI\(\?o\) \|\| STR\(\?o\) <) "([^"]*)"\)?\)\)`)
-	simple = regexp.MustCompile(`STR\(\?s\) (>=|<) "([^"]*)"`)
-)
+var comparison = regexp.MustCompile(`STR\(\?(\w)\) (>=|>) "([^"]*)"`)
 
-// passes evaluates the filter for a range of subjects, and of objects of one.
+// passes evaluates the filter for a range: that a triple stands at a place or behind it, and before another one.
 func passes(filter, triple string) bool {
+	if filter == "" {
+		return true
+	}
 	parts := token.FindAllString(triple, 3)
-	subject, object := strings.Trim(parts[0], "<>"), ""
+	object := ""
 	if strings.HasPrefix(parts[2], "<") {
 		object = strings.Trim(parts[2], "<>")
 	}
-	for _, m := range within.FindAllStringSubmatch(filter, -1) {
-		at := cmp.Or(strings.Compare(subject, m[2]), strings.Compare(object, m[3]))
-		if (m[1] == ">") != (at >= 0) {
-			return false
+	has := map[string]string{"s": strings.Trim(parts[0], "<>"), "p": strings.Trim(parts[1], "<>"), "o": object}
+	reaches := func(condition string) bool {
+		order := 0
+		for _, m := range comparison.FindAllStringSubmatch(condition, -1) {
+			order = cmp.Or(order, strings.Compare(has[m[1]], m[3]))
 		}
+		return order >= 0
 	}
-	for _, m := range simple.FindAllStringSubmatch(within.ReplaceAllString(filter, ""), -1) {
-		if (m[1] == ">=") != (subject >= m[2]) {
-			return false
-		}
-	}
-	return true
+	from, to, isBounded := strings.Cut(" && "+filter, " && !(")
+	return (from == "" || reaches(from)) && (!isBounded || !reaches(to))
 }
