@@ -27,18 +27,18 @@ import (
 )
 
 type serveFlags struct {
-	app                    *extension.App
-	maps, prefixes, titles []string
-	root                   string
-	lenient, strict        bool
-	trustedProxies         []string
-	config                 server.Config
-	run                    runFlags
-	verbose, watch         bool
-	interval               time.Duration
-	confirmAfter           time.Duration
-	hosts                  []string
-	checkFormats           formats.Check
+	app              *extension.App
+	prefixes, titles []string
+	root             string
+	lenient, strict  bool
+	trustedProxies   []string
+	config           server.Config
+	run              runFlags
+	verbose          bool
+	interval         time.Duration
+	confirmAfter     time.Duration
+	hosts            []string
+	checkFormats     formats.Check
 }
 
 func serveCommand(a *extension.App) *cobra.Command {
@@ -99,9 +99,7 @@ give their token to the page /sign-in.html, and edit topics by forms then.` + cl
 
 // add adds the flags of serve, those of extensions included.
 func (f *serveFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.maps, "map", nil,
-		"`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
-	fl.BoolVar(&f.watch, "watch", false, "follow the files of --map: publish them whenever they change")
+	f.run.AddFiles(fl)
 	fl.StringArrayVar(&f.prefixes, "sp", nil,
 		"`NAME=IRI`: source locator prefix of a new collection; ends in / or #, is fixed for ever (default: base URL + "+
 			"/topicmaps/NAME/, then a random part where the base URL is not public)")
@@ -185,7 +183,7 @@ const leastPublication = 256 << 20
 // collections, their files, prefixes and titles.
 func (f *serveFlags) configure() (maps, prefixes, titles map[string]string, err error) {
 	fail := func(err error) (_, _, _ map[string]string, _ error) { return nil, nil, nil, err }
-	maps, err = cli.Pairs("map", f.maps)
+	maps, err = cli.Pairs("map", f.run.Maps)
 	if err != nil {
 		return fail(err)
 	}
@@ -205,7 +203,7 @@ func (f *serveFlags) configure() (maps, prefixes, titles map[string]string, err 
 	if _, err := f.checkFormats(maps); err != nil {
 		return fail(cli.UsageError(err))
 	}
-	if f.watch && len(maps) == 0 {
+	if f.run.Watch && len(maps) == 0 {
 		return fail(cli.UsageError(errors.New("--watch: there is no --map to follow")))
 	}
 	if f.run.TokenFile != "" {
@@ -293,7 +291,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		if err != nil {
 			return err // nothing is served: whoever has named the map would think that it is
 		}
-		if !imported && !f.watch {
+		if !imported && !f.run.Watch {
 			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection",
 				name, "file", maps[name])
 		}
@@ -302,7 +300,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	if err := s.Start(); err != nil {
 		return err
 	}
-	if f.watch {
+	if f.run.Watch {
 		s.Watch(watched)
 	}
 	serving = true

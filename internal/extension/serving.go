@@ -8,6 +8,15 @@ type Serving struct {
 	TokenFile                string
 	ReadTokenFiles           []string // NAME=FILE
 	Cert, Key                string
+	Maps                     []string // NAME=FILE
+	Watch                    bool     // these files are followed
+}
+
+// AddFiles adds the flags that say which files are published.
+func (s *Serving) AddFiles(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&s.Maps, "map", nil,
+		"`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
+	fl.BoolVar(&s.Watch, "watch", false, "follow the files of --map: publish them whenever they change")
 }
 
 // AddFlags adds the flags that say so.

@@ -37,15 +37,13 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.Apart(func(ctx context.Context, _ []string) error {
 			if a.Store != "" {
-				return cli.UsageError(
-					errors.New("doctor looks at a data folder, not at a database: leave --store out. To look at a store in a " +
-						"database, run \"tmshare-server check --store URL\" and \"tmshare-client status --store URL\", and ask " +
-						"/readyz of its servers"))
+				return cli.UsageError(errors.New("doctor looks at a data folder, not at a database: leave --store out. For a " +
+					"database there are \"check\" and \"status\" with --store, and /readyz of its servers"))
 			}
 			if a.Data == "" {
 				return cli.ErrNoData
 			}
-			n.Data = a.Data
+			n.Data, n.Formats = a.Data, a.Formats()
 			n.Run = func(ctx context.Context, args ...string) control.Outcome {
 				return a.Captured(ctx, append(args, "--data", a.Data)...)
 			}
@@ -70,6 +68,7 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 	fl.BoolVar(&n.Offline, "offline", false, "ask no servers")
 	if n.Serving != nil {
 		n.Serving.AddFlags(fl)
+		n.Serving.AddFiles(fl)
 	}
 	return cmd
 }
@@ -83,8 +82,8 @@ clock agrees with the one here.`
   tmshare-client doctor --json | jq -r '.findings[] | [.where, .remedy] | @tsv'`
 	aboutServer = `Look at a server: whether its data folder is whole, of this format, closed to others
 and on a disk with space; whether it runs, and answers under its own address; whether
-its settings let others read tokens or write; whether collections lack inputs; how
-what it follows is, as "tmshare-client doctor" says.
+its settings let others read tokens or write; whether collections lack inputs, or files
+that they follow (--watch) are missing or broken; how what it follows is, as "tmshare-client doctor" says.
 
 Give it the flags and the environment that "serve" has.`
 	exampleOfServer = `  tmshare-server doctor --listen :8080 \

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 // Finding is something that is not as it should be.
@@ -43,6 +44,7 @@ type Node struct {
 	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
 	Run      func(ctx context.Context, args ...string) control.Outcome
 	Serving  *extension.Serving // the settings of a server; nil: it is none
+	Formats  formats.Registry   // of its files
 	MaxLag   time.Duration
 	Thorough bool         // look at all rows, as "check" does
 	Offline  bool         // ask no servers
@@ -55,6 +57,7 @@ func Look(ctx context.Context, n *Node) *Report {
 	r := &Report{Data: n.Data, Facts: []Fact{}, Findings: []Finding{}}
 	if n.Serving != nil {
 		r.settings(n)
+		r.watched(ctx, n)
 	}
 	node := r.folder(ctx, n)
 	if node == nil {

@@ -159,3 +159,27 @@ func TestFindingsOfSettings(t *testing.T) {
 		})
 	}
 }
+
+// Files that collections follow, and that are missing or broken, are findings. They say where.
+func TestFindingsOfFollowedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good, broken := filepath.Join(dir, "good.xtm"), filepath.Join(dir, "broken.xtm")
+	require.NoError(t, os.WriteFile(good, []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`), 0o600))
+	require.NoError(t, os.WriteFile(broken, []byte("<topicMap xmlns=\"http://www.topicmaps.org/xtm/\" version=\"2.1\">\n<topic>"), 0o600))
+	s := extension.Serving{Watch: true, Maps: []string{"a=" + good, "b=" + broken, "c=" + good + ".gone"}}
+	n := &Node{Program: "tmshare-server", Serving: &s, Now: time.Now}
+	r := &Report{}
+	r.watched(t.Context(), n)
+	require.Len(t, r.Findings, 2, "%v", remedies(r))
+	assert.Equal(t, "collection b", r.Findings[0].Where)
+	assert.Contains(t, r.Findings[0].What, "the file that it follows is not published: "+broken+":2:")
+	assert.Contains(t, r.Findings[0].Remedy, "tmshare-client validate "+broken)
+	assert.Equal(t, "collection c", r.Findings[1].Where)
+	assert.Contains(t, r.Findings[1].What, "no such file")
+
+	s.Watch = false
+	r = &Report{}
+	r.watched(t.Context(), n)
+	assert.Empty(t, r.Findings)
+}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 // soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days
@@ -130,4 +132,15 @@ func addresses(list []net.IP) (texts []string) {
 		texts = append(texts, ip.String())
 	}
 	return texts
+}
+
+// watched looks at the files that collections follow.
+func (r *Report) watched(ctx context.Context, n *Node) {
+	for i := 0; n.Serving.Watch && i < len(n.Serving.Maps); i++ {
+		name, file, _ := strings.Cut(n.Serving.Maps[i], "=")
+		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true}).Read(ctx); err != nil {
+			r.found("collection "+name, "the file that it follows is not published: "+err.Error(),
+				"mend it; "+quotedCommand("tmshare-client validate "+quoted(file))+" lists all that is wrong")
+		}
+	}
 }
