@@ -71,6 +71,10 @@ and collections of the folder say together.
 Under systemd (Type=notify) it tells when it is ready, and that it is alive. A socket
 that a socket unit has opened takes the place of --listen.
 
+Identifiers of topics that have none are made of --base-url when a map is first published, and
+stay. To go public with what was tried here, publish the map afresh, with the public
+--base-url and another --data.
+
 Without --token-file only requests from this machine may write. In a browser, people
 give their token to the page /sign-in.html, and edit topics by forms then.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-server serve --map egov=egov.xtm

@@ -94,47 +94,93 @@ func TestBehindTheProxiesOfThePackage(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	for _, c := range []struct {
-		program, sample, shown string
-		start                  func(dir, config, front string) (text string, args []string)
-	}{
-		{"nginx", "nginx/tmshare.conf", "    location / {", func(dir, config, front string) (string, []string) {
-			var temp strings.Builder
-			for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-				fmt.Fprintf(&temp, "%s_temp_path %s/%s;\n", kind, dir, kind)
-			}
-			config = regexp.MustCompile(`(?m)^ *ssl_.*\n`).ReplaceAllString(strings.Replace(config, "listen 443 ssl;", "listen "+front+";", 1), "")
-			return fmt.Sprintf("daemon off; pid %s/pid; error_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\n%s\n%s}\n", dir, temp.String(), config),
-				[]string{"-p", dir, "-c"}
-		}},
-		{"caddy", "caddy/Caddyfile", "reverse_proxy", func(_, config, front string) (string, []string) {
-			return "{\n\tadmin off\n}\n" + strings.Replace(config, "\nmaps.example.org {", "\nhttp://"+front+" {", 1), []string{"run", "--adapter", "caddyfile", "--config"}
-		}},
-	} {
+	for _, c := range proxies {
 		t.Run(c.program, func(t *testing.T) {
 			t.Parallel()
-			path, err := exec.LookPath(c.program)
-			if err != nil {
-				if path, err = exec.LookPath("/usr/sbin/" + c.program); err != nil {
-					t.Skipf("NOT CHECKED: the configuration for %s, which is not installed", c.program)
-				}
-			}
-			sample, err := os.ReadFile("../../packaging/" + c.sample)
-			require.NoError(t, err)
+			sample := c.sampled(t)
 			require.Contains(t, string(doc), "packaging/"+c.sample)
-			require.Contains(t, string(sample), c.shown)
+			require.Contains(t, sample, c.shown)
 			n := start(t)
 			n.Publish("small", served.Small())
-			behind(t, n, path, c.start, strings.ReplaceAll(string(sample), "127.0.0.1:8080", n.Address))
+			behind(t, n, c.path(t), c.start, strings.ReplaceAll(sample, "127.0.0.1:8080", n.Address))
 		})
 	}
 }
 
-// behind starts a proxy in front of a server, and asks it.
-func behind(t *testing.T, n *node, program string, start func(dir, config, front string) (string, []string), config string) {
-	require.Contains(t, config, n.Address)
-	front, err := testenv.FreeAddress()
+// What docs/moving.md says of servers below a path is so: all links of a server lead through the proxy, which takes the
+// path away, and back.
+func TestBehindTheProxiesOfThePackageBelowAPath(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/moving.md")
 	require.NoError(t, err)
+	for _, c := range proxies {
+		t.Run(c.program, func(t *testing.T) {
+			t.Parallel()
+			front, err := testenv.FreeAddress()
+			require.NoError(t, err)
+			n := start(t, func(config *server.Config) { config.BaseURL = "http://" + front + "/maps" })
+			config := c.sampled(t)
+			for i := 0; i < len(c.below); i += 2 {
+				require.Contains(t, string(doc), "`"+strings.TrimSpace(c.below[i+1])+"`")
+				require.Contains(t, config, c.below[i])
+				config = strings.Replace(config, c.below[i], c.below[i+1], 1)
+			}
+			n.Publish("small", served.Small())
+			proxied(t, n, c.path(t), front, c.start, strings.ReplaceAll(config, "127.0.0.1:8080", n.Address))
+			feed := n.Feed("http://" + front + "/maps/topicmaps/small/fragments")
+			require.NotEmpty(t, feed.Entries)
+			for _, e := range feed.Entries {
+				n.checkData(e, "fragment")
+			}
+			page := n.Get("http://" + front + "/maps/topicmaps/small.html")
+			require.Equal(t, http.StatusOK, page.StatusCode)
+		})
+	}
+}
+
+// proxy is one that packaging has a configuration for.
+type proxy struct {
+	program, sample, shown string
+	start                  func(dir, config, front string) (text string, args []string)
+	below                  []string // what is put in place of what for a server below a path
+}
+
+// path returns the path of the program. It skips where there is none.
+func (p *proxy) path(t *testing.T) string {
+	path, err := exec.LookPath(p.program)
+	if err != nil {
+		if path, err = exec.LookPath("/usr/sbin/" + p.program); err != nil {
+			t.Skipf("NOT CHECKED: the configuration for %s, which is not installed", p.program)
+		}
+	}
+	return path
+}
+
+// sampled returns the configuration.
+func (p *proxy) sampled(t *testing.T) string {
+	sample, err := os.ReadFile("../../packaging/" + p.sample)
+	require.NoError(t, err)
+	return string(sample)
+}
+
+var proxies = []proxy{
+	{"nginx", "nginx/tmshare.conf", "    location / {", func(dir, config, front string) (string, []string) {
+		var temp strings.Builder
+		for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+			fmt.Fprintf(&temp, "%s_temp_path %s/%s;\n", kind, dir, kind)
+		}
+		config = regexp.MustCompile(`(?m)^ *ssl_.*\n`).ReplaceAllString(strings.Replace(config, "listen 443 ssl;", "listen "+front+";", 1), "")
+		return fmt.Sprintf("daemon off; pid %s/pid; error_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\n%s\n%s}\n", dir, temp.String(), config),
+			[]string{"-p", dir, "-c"}
+	}, []string{"location / {", "location /maps/ {", "proxy_pass http://127.0.0.1:8080;", "proxy_pass http://127.0.0.1:8080/;"}},
+	{"caddy", "caddy/Caddyfile", "reverse_proxy", func(_, config, front string) (string, []string) {
+		return "{\n\tadmin off\n}\n" + strings.Replace(config, "\nmaps.example.org {", "\nhttp://"+front+" {", 1), []string{"run", "--adapter", "caddyfile", "--config"}
+	}, []string{"handle {", "handle_path /maps/* {"}},
+}
+
+// proxied starts a proxy in front of a server.
+func proxied(t *testing.T, n *node, program, front string, start func(dir, config, front string) (string, []string), config string) {
+	require.Contains(t, config, n.Address)
 	dir, err := os.MkdirTemp("", "proxy") // workers of nginx may run as another user, who cannot see into TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -163,6 +209,13 @@ func behind(t *testing.T, n *node, program string, start func(dir, config, front
 		}
 		return err == nil
 	}, program, "does not listen")
+}
+
+// behind starts a proxy in front of a server, and asks it.
+func behind(t *testing.T, n *node, program string, start func(dir, config, front string) (string, []string), config string) {
+	front, err := testenv.FreeAddress()
+	require.NoError(t, err)
+	proxied(t, n, program, front, start, config)
 	// Another address of this machine, to tell it from that of the proxy.
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	n.HTTP.Transport.(*http.Transport).DialContext = from.DialContext

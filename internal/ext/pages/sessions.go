@@ -26,6 +26,7 @@ type Sessions struct {
 	*Pages
 	byID   map[[idLength]byte]*web.Token
 	cookie string // its name
+	path   string // of the base URL: no other server on the host gets the cookie
 	secure bool   // browsers send the cookie over HTTPS only
 
 	local []byte // key of the forms of those who need no token
@@ -50,8 +51,14 @@ func newSessions(p *Pages) *Sessions {
 		secure: strings.HasPrefix(string(p.URLs), "https:"),
 		local:  make([]byte, 32),
 	}
-	if s.secure {
-		s.cookie = "__Host-" + s.cookie // browsers take it only with Secure and Path=/, and from this host alone
+	if base, err := url.Parse(string(p.URLs)); err == nil {
+		s.path = base.EscapedPath()
+	}
+	switch { // browsers take it only with Secure, and the first one only with Path=/, and from this host alone
+	case s.secure && s.path == "":
+		s.cookie = "__Host-" + s.cookie
+	case s.secure:
+		s.cookie = "__Secure-" + s.cookie
 	}
 	_, _ = rand.Read(s.local) // this never fails
 	for i := range s.Known {
@@ -79,7 +86,7 @@ func (s *Sessions) begin(t *web.Token) (cookie *http.Cookie, code string) {
 }
 
 func (s *Sessions) cookieOf(value string) *http.Cookie {
-	return &http.Cookie{Name: s.cookie, Value: value, Path: "/", HttpOnly: true, Secure: s.secure,
+	return &http.Cookie{Name: s.cookie, Value: value, Path: s.path + "/", HttpOnly: true, Secure: s.secure,
 		SameSite: http.SameSiteStrictMode}
 }
 

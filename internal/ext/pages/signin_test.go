@@ -51,6 +51,17 @@ func TestSessionCookie(t *testing.T) {
 	assert.True(t, c.Secure)
 	assert.True(t, strings.HasPrefix(c.Name, "__Host-"))
 	assert.Equal(t, "https://maps.example.org/topicmaps.html", a.Header.Get("Location"))
+
+	// Below a path, other servers on the host do not get it.
+	below := served.Start(t, func(c *server.Config) {
+		c.Tokens, c.BaseURL = []string{served.Token}, "https://maps.example.org/maps"
+	})
+	below.DialAll()
+	a = below.Do(http.MethodPost, "http://maps.example.org/sign-in.html", strings.NewReader("token="+served.Token),
+		"Content-Type", "application/x-www-form-urlencoded", "Origin", "https://maps.example.org")
+	require.Len(t, a.Cookies(), 1, "%s", a.Bytes)
+	assert.Equal(t, "/maps/", a.Cookies()[0].Path)
+	assert.True(t, strings.HasPrefix(a.Cookies()[0].Name, "__Secure-"))
 }
 
 // A wrong token is told so, slowly, and begins no session.
