@@ -280,7 +280,7 @@ func compareEach(ctx context.Context, a *extension.App, names []string, maxDelet
 	a.Became = "the next round compares the graph again"
 	results := []*Comparison{}
 	err := each(ctx, a, names, func(t *Target) error {
-		k, err := commandRunner(a).keeper(t, func(line string) { a.Printf("target %s: %s\n", t.Name, line) })
+		k, err := commandRunner(a).keeper(t, aside(a, t))
 		if err != nil {
 			return err
 		}

@@ -151,14 +151,15 @@ func Followed(ctx context.Context, a *extension.App, sources map[string]bool) er
 
 // once brings a target in step, and says so.
 func once(ctx context.Context, a *extension.App, t *Target) error {
-	k, err := commandRunner(a).keeper(t, func(line string) { a.Printf("target %s: %s\n", t.Name, line) })
+	say := aside(a, t)
+	k, err := commandRunner(a).keeper(t, say)
 	if err != nil {
 		return err
 	}
 	worked, err := k.step(ctx)
 	switch {
 	case errors.Is(err, store.ErrNotLoaded):
-		a.Printf("target %s: %v\n", t.Name, err)
+		say(err.Error())
 		return nil
 	case err != nil:
 		return fmt.Errorf("target %s: %w", t.Name, err)
@@ -166,6 +167,16 @@ func once(ctx context.Context, a *extension.App, t *Target) error {
 		a.Printf("target %s: in step with %s\n", t.Name, t.Source)
 	}
 	return nil
+}
+
+// aside returns what says lines of a target beside the output of a command.
+func aside(a *extension.App, t *Target) func(line string) {
+	return func(line string) {
+		if !a.Quiet {
+			a.Display.Clear()
+			fmt.Fprintf(a.Command.ErrOrStderr(), "target %s: %s\n", t.Name, line)
+		}
+	}
 }
 
 func commandRunner(a *extension.App) *runner { return newRunner(a.Held, a.Logger()) }
