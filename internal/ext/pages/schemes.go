@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -32,11 +33,15 @@ var facts = []fragment.Ref{
 	"http://www.w3.org/2002/07/owl#versionInfo", "http://purl.org/dc/terms/issued",
 }
 
+// tops are the properties that name the top concepts of a scheme: the scheme is the subject of the first one.
+var tops = []fragment.Ref{skos + "hasTopConcept", skos + "topConceptOf"}
+
 // A page shows so many schemes, and looks at so many associations of one: it is in one with each of its concepts.
 const (
 	mostSchemes      = 5
 	mostOfScheme     = 50_000
 	mostValuesOfFact = 10
+	mostTops         = 50
 )
 
 // schemes returns the first schemes of a map, in the order of the reader.
@@ -85,9 +90,17 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 	if i := d.lead(t); i >= 0 {
 		s.Lead = new(valueOf(t.Occurrences[i].Value, t.Occurrences[i].Scope))
 	}
-	objects, err := d.objectsOf(ref, facts)
+	objects, err := d.objectsOf(ref, slices.Concat(facts, tops))
 	if err != nil {
 		return nil, err
+	}
+	if found := slices.Concat(objects[tops[0]], objects[tops[1]]); len(found) > 0 {
+		slices.SortFunc(found, d.order)
+		found = slices.Compact(found)
+		if len(found) > mostTops {
+			found = append(found[:mostTops], link{Title: "…", URL: l.URL}) // the page of the scheme has them
+		}
+		s.Facts = append(s.Facts, fact{Type: link{Title: d.in.Say(texts.TopConcepts), URL: l.URL}, Links: found})
 	}
 	for _, property := range facts {
 		f := fact{Links: objects[property]}
@@ -108,7 +121,7 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 	return s, nil
 }
 
-// objectsOf returns the topics to which some properties lead from a topic, by their properties.
+// objectsOf returns the topics to which some properties lead from a topic, and its top concepts, by their properties.
 func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map[fragment.Ref][]link, error) {
 	all := map[fragment.Ref][]link{}
 	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfScheme, properties...) {
@@ -116,7 +129,14 @@ func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map
 			return nil, err
 		}
 		for _, r := range a.Roles {
-			if r.Type != fragment.RDFObject || r.Player == self || len(all[a.Type]) == mostValuesOfFact {
+			as, enough := fragment.RDFObject, mostValuesOfFact
+			if slices.Contains(tops, a.Type) {
+				enough = mostTops + 1
+			}
+			if a.Type == tops[1] {
+				as = fragment.RDFSubject
+			}
+			if r.Type != as || r.Player == self || len(all[a.Type]) == enough {
 				continue
 			}
 			l, err := d.link(r.Player)

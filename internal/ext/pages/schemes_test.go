@@ -25,9 +25,10 @@ func TestThePageOfAMapSaysWhatTheMapIs(t *testing.T) {
 :scheme a skos:ConceptScheme ; skos:prefLabel "Rocks"@en, "Gesteine"@de ; skos:hasTopConcept :basalt ; dct:publisher "The Survey" ;
 	skos:definition "All rocks."@en, "Alle Gesteine."@de ; dct:license <https://creativecommons.org/licenses/by/4.0/> .
 :ontology a owl:Ontology ; owl:versionInfo "1.4" .
-:basalt a skos:Concept ; skos:inScheme :scheme ; skos:prefLabel "basalt"@en ; skos:definition "A dark rock."@en .`), "Content-Type", "text/turtle").StatusCode)
+:gabbro skos:topConceptOf :scheme ; skos:prefLabel "gabbro"@en .
+:basalt a skos:Concept ; skos:inScheme :scheme ; skos:topConceptOf :scheme ; skos:prefLabel "basalt"@en ; skos:definition "A dark rock."@en .`), "Content-Type", "text/turtle").StatusCode)
 	for language, want := range map[string][]string{
-		"en": {"Rocks", "All rocks.", "licence", "creativecommons.org", "publisher", "The Survey", "version", "1.4"},
+		"en": {"Rocks", "All rocks.", "Top concepts basalt , gabbro", "licence", "creativecommons.org", "publisher", "The Survey", "version", "1.4"},
 		"de": {"Gesteine", "Alle Gesteine.", "Lizenz", "creativecommons.org", "The Survey", "1.4"},
 	} {
 		a := n.MustGet("/topicmaps/voc.html", "Accept-Language", language)
