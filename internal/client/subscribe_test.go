@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -261,6 +262,52 @@ func TestSourcesThatMoveSaySo(t *testing.T) {
 	sub, err := s.Subscription(t.Context(), "egov")
 	require.NoError(t, err)
 	assert.Equal(t, o.FeedURL("moving"), sub.FragmentsFeed)
+	s.hasAs("egov", "http://maps.example.org/moving/", doc(topics(1, "v2")...))
+}
+
+// A redirect for good from HTTP to HTTPS of the same host is followed where that is accepted, with a token, too.
+func TestSourcesThatMoveToHTTPS(t *testing.T) {
+	t.Parallel()
+	o := publishing(t, doc(topics(1, "v1")...))
+	var plain, secure *httptest.Server
+	var moved atomic.Bool
+	serve := func(own **httptest.Server) http.HandlerFunc { // links of the origin are those of the server
+		return func(w http.ResponseWriter, r *http.Request) {
+			if *own == plain && moved.Load() {
+				http.Redirect(w, r, secure.URL+r.URL.Path, http.StatusPermanentRedirect)
+				return
+			}
+			r.Header.Del("Accept-Encoding")
+			answer := httptest.NewRecorder()
+			o.ServeHTTP(answer, r)
+			w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(bytes.ReplaceAll(answer.Body.Bytes(), []byte(o.URL), []byte((*own).URL)))
+		}
+	}
+	o.CreateWithPrefix("moving", "http://maps.example.org/moving/", doc(topics(1, "v1")...))
+	plain, secure = httptest.NewServer(serve(&plain)), httptest.NewTLSServer(serve(&secure))
+	defer plain.Close()
+	defer secure.Close()
+	dir := t.TempDir()
+	token, authority := filepath.Join(dir, "token"), filepath.Join(dir, "ca.pem")
+	require.NoError(t, os.WriteFile(token, []byte("a-token-for-reading"), 0o600))
+	require.NoError(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
+
+	s := newSubscriber(t)
+	_, err := s.Subscribe(t.Context(), plain.URL+"/topicmaps/moving", client.SubscribeOptions{Name: "egov", TokenFile: token, CACert: authority})
+	require.NoError(t, err)
+	s.sync()
+	moved.Store(true)
+	_, err = s.Sync(t.Context(), "egov")
+	assert.ErrorContains(t, err, "source set-url egov "+secure.URL)
+	_, err = s.Set(t.Context(), "egov", new(true), nil)
+	require.NoError(t, err)
+	o.PutAs("moving", doc(topics(1, "v2")...))
+	s.sync()
+	sub, err := s.Subscription(t.Context(), "egov")
+	require.NoError(t, err)
+	assert.Equal(t, secure.URL+"/topicmaps/moving/fragments", sub.FragmentsFeed)
 	s.hasAs("egov", "http://maps.example.org/moving/", doc(topics(1, "v2")...))
 }
 
