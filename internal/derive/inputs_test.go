@@ -261,7 +261,7 @@ func TestFillingSurvivesAKill(t *testing.T) {
 	require.False(t, catchUp(t, db, "all").Hidden)
 	is, topics := filling()
 	require.False(t, is)
-	require.Greater(t, topics, seen)
+	require.GreaterOrEqual(t, topics, seen) // it may have had all, and not been shown yet
 	requireDerived(t, db, []string{"one", "two"})
 	require.NoError(t, db.Close())
 }
