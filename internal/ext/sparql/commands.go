@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -80,25 +82,15 @@ HTTP Basic or Digest.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
 	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
 		t.Name = args[0]
 		t.Query = cmp.Or(t.Query, queryAddress(t.Update))
+		for _, file := range []*string{&t.PasswordFile, &t.TokenFile} {
+			if *file != "" && !filepath.IsAbs(*file) { // it is read again from anywhere
+				*file = filepath.Join(a.Request.Dir, *file)
+			}
+		}
 		if err := t.validate(); err != nil {
 			return cli.UsageError(err)
 		}
-		kept, err := json.Marshal(&t)
-		if err == nil {
-			err = a.DB.AddConsumer(ctx, store.Consumer{Name: prefix + t.Name, Source: t.Source, Kept: kept})
-		}
-		if errors.Is(err, store.ErrExists) {
-			err = &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf("there is a target %q already: \"target status\" shows it",
-				t.Name)}
-		}
-		if err != nil {
-			return err
-		}
-		a.Became = "the target is there, and the next round goes on with loading it"
-		if err = once(ctx, a, &t); refused(err) { // it must not be tried again and again
-			err = errors.Join(err, a.DB.RemoveConsumer(ctx, prefix+t.Name))
-		}
-		return err
+		return begin(ctx, a, &t)
 	})
 	fl := cmd.Flags()
 	fl.StringVar(&t.Source, "of", "", "`name` of the subscription or collection")
@@ -108,16 +100,50 @@ HTTP Basic or Digest.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
 	fl.StringVar(&t.PasswordFile, "password-file", "", "`file` with \"user: password\" for the store")
 	fl.StringVar(&t.TokenFile, "token-file", "", "`file` with a bearer token for the store")
 	fl.BoolVar(&t.Taken, "adopt", false, "take over a graph that is not empty: what is not of the source is deleted")
-	for _, name := range []string{"of", "sparql-update", "graph"} {
-		_ = cmd.MarkFlagRequired(name) // it exists
-	}
 	return cmd
 }
 
-// refused reports whether a new target cannot be one.
-func refused(err error) bool {
-	e, ok := errors.AsType[*cli.ExitError](err)
-	return ok && e.Code == cli.Conflict
+// begin adds a target, and loads it. One whose loading has not begun is none.
+func begin(ctx context.Context, a *extension.App, t *Target) error {
+	all, err := targets(ctx, a.DB)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == t.Name || other.Update == t.Update && other.Graph == t.Graph {
+			return &cli.ExitError{Code: cli.Conflict, Err: fmt.Errorf("target %s is there already, of %s, in <%s> at %s: "+
+				"\"target remove %[1]s\" ends it", other.Name, other.Source, other.Graph, other.Update)}
+		}
+	}
+	adopts := t.Taken
+	kept, err := json.Marshal(t)
+	if err == nil {
+		err = a.DB.AddConsumer(ctx, store.Consumer{Name: prefix + t.Name, Source: t.Source, Kept: kept})
+	}
+	if err != nil {
+		return err
+	}
+	a.Became = "the target is there, and the next round goes on with loading it"
+	k, err := commandRunner(a).keeper(t, aside(a, t))
+	if err == nil {
+		if adopts {
+			k.maxDelete = -1
+		}
+		_, err = k.step(ctx)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotLoaded):
+		aside(a, t)(err.Error())
+		return nil
+	case err == nil:
+		a.Printf("target %s: in step with %s\n", t.Name, t.Source)
+		return nil
+	case ctx.Err() != nil:
+		return err
+	case k != nil && k.begun:
+		return fmt.Errorf("target %s: %w. The target is there, and the next round goes on with loading it", t.Name, err)
+	}
+	return errors.Join(fmt.Errorf("target %s: %w", t.Name, err), a.DB.RemoveConsumer(ctx, prefix+t.Name))
 }
 
 // queryAddress returns where queries go if nobody says so.
@@ -177,6 +203,9 @@ func viewOf(ctx context.Context, db *store.DB, t *Target) view {
 	})
 	if t.Error != "" || err != nil {
 		v.State, t.Error = failing, cmp.Or(t.Error, fmt.Sprint(err))
+		if errors.Is(err, store.ErrNotFound) {
+			t.Error = fmt.Sprintf("%v: \"target remove %s\" ends the target", err, t.Name)
+		}
 	}
 	return v
 }
@@ -220,32 +249,40 @@ func syncCommand(a *extension.App) *cobra.Command {
 "sync" do so for the targets of what they follow.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
 		RunE: a.Run(store.Write, func(ctx context.Context, args []string) error {
 			a.Became = "what was sent is known, and the next round goes on from there"
-			return each(ctx, a, args, func(t *Target) error { return once(ctx, a, t) })
+			return each(ctx, a, args, func(all []*Target) error { return inStepAll(ctx, a, all) })
 		}),
 	}
 }
 
-// each does something with the named targets, or with all; one that fails does not keep the others from it.
-func each(ctx context.Context, a *extension.App, names []string, do func(*Target) error) error {
+// each does something with the named targets, or with all.
+func each(ctx context.Context, a *extension.App, names []string, do func([]*Target) error) error {
 	all, err := targets(ctx, a.DB)
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
 	var failed []error
-	for _, t := range all {
-		if len(names) == 0 || wanted[t.Name] {
-			failed = append(failed, do(t))
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(t *Target) bool { return t.Name == name }) {
+			failed = append(failed, fmt.Errorf("there is no target %q: \"target status\" lists them", name))
 		}
-		delete(wanted, t.Name)
 	}
-	for name := range wanted {
-		failed = append(failed, fmt.Errorf("there is no target %q: \"target status\" lists them", name))
+	if len(names) > 0 {
+		all = slices.DeleteFunc(all, func(t *Target) bool { return !slices.Contains(names, t.Name) })
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, do(all))...)
+}
+
+// oneByOne does something with each of some targets; one that fails does not keep the others from it.
+func oneByOne(do func(*Target) error) func([]*Target) error {
+	return func(all []*Target) error {
+		var failed []error
+		for _, t := range all {
+			if err := do(t); err != nil {
+				failed = append(failed, fmt.Errorf("target %s: %w", t.Name, err))
+			}
+		}
+		return errors.Join(failed...)
+	}
 }
 
 func verify(a *extension.App) *cobra.Command {
@@ -279,7 +316,7 @@ node has kept in step is taken over.` + cli.Exits(cli.Unreachable, cli.Conflict)
 func compareEach(ctx context.Context, a *extension.App, names []string, maxDelete int, repair bool) error {
 	a.Became = "the next round compares the graph again"
 	results := []*Comparison{}
-	err := each(ctx, a, names, func(t *Target) error {
+	err := each(ctx, a, names, oneByOne(func(t *Target) error {
 		k, err := commandRunner(a).keeper(t, aside(a, t))
 		if err != nil {
 			return err
@@ -289,22 +326,17 @@ func compareEach(ctx context.Context, a *extension.App, names []string, maxDelet
 		if result != nil {
 			results = append(results, result)
 		}
-		if err != nil {
-			return fmt.Errorf("target %s: %w", t.Name, err)
-		}
-		return nil
-	})
+		return err
+	}))
 	different := false
 	for _, r := range results {
 		different = different || !r.Equal()
 	}
-	if err == nil {
-		err = a.Answer(results, func(w io.Writer) {
-			for _, r := range results {
-				r.write(w)
-			}
-		})
-	}
+	err = errors.Join(err, a.Answer(results, func(w io.Writer) {
+		for _, r := range results {
+			r.write(w)
+		}
+	}))
 	if err == nil && different && maxDelete >= 0 {
 		err = cli.Exit(cli.Differs)
 	}
@@ -338,14 +370,14 @@ func remove(a *extension.App) *cobra.Command {
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 	}
 	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
-		return each(ctx, a, args, func(t *Target) error {
+		return each(ctx, a, args, oneByOne(func(t *Target) error {
 			if clear {
 				k, err := commandRunner(a).keeper(t, func(string) {})
 				if err == nil {
 					err = k.clear(ctx)
 				}
 				if err != nil {
-					return fmt.Errorf("target %s: %w", t.Name, err)
+					return err
 				}
 			}
 			err := a.DB.RemoveConsumer(ctx, prefix+t.Name)
@@ -353,7 +385,7 @@ func remove(a *extension.App) *cobra.Command {
 				a.Printf("target %s: removed\n", t.Name)
 			}
 			return err
-		})
+		}))
 	})
 	cmd.Flags().BoolVar(&clear, "clear", false, "remove the graph, and its mark, from the store")
 	return cmd

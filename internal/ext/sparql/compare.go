@@ -197,6 +197,12 @@ func (r *comparing) within(ctx context.Context, from place, to *place, ours []ou
 			return fmt.Errorf("%s: the store counts %d statements where it answers %d", r.Query, n, len(theirs))
 		}
 	}
+	for _, q := range theirs { // nothing goes because a store answers another question
+		if p := placeOf(q); p.compare(from) < 0 || to != nil && p.compare(*to) >= 0 {
+			return fmt.Errorf("%s: the store answers a range with a statement outside of it: %s", r.Query,
+				strings.TrimSpace(line(q)))
+		}
+	}
 	return r.differ(ours, theirs)
 }
 
@@ -270,7 +276,7 @@ func statementIn(line string) (q rdf.Quad, err error) {
 
 // repair makes the graph what the source is, and looks whether it is.
 func (r *comparing) repair(ctx context.Context, has string, ours iter.Seq2[extsort.Row, error]) error {
-	r.Taken = true
+	r.Taken, r.begun = true, true
 	r.remember(nil)
 	if err := r.save(ctx); err != nil { // before anything is sent: a comparison that ends halfway is begun again
 		return err
@@ -314,7 +320,10 @@ func (r *comparing) repair(ctx context.Context, has string, ours iter.Seq2[extso
 	r.HeldBack, r.result.Repaired = 0, true
 	r.result.Changed = max(0, min(again.result.Missing-len(r.Refused), again.result.Extra))
 	if left := max(again.result.Missing-len(r.Refused), again.result.Extra) - r.result.Changed; left > 0 {
-		first := strings.Join(again.result.Examples[:min(1, len(again.result.Examples))], "")
+		first := "none that is known"
+		if len(again.result.Examples) > 0 {
+			first = again.result.Examples[0]
+		}
 		return fmt.Errorf("%d statements were sent. Then %d are missing in the graph <%s>, and %d are not of the source: "+
 			"something else writes to it, or the store does not do what it answers; the first: %s", r.d.size(),
 			again.result.Missing, r.Graph, again.result.Extra, first)
@@ -329,11 +338,11 @@ func (r *comparing) countWhere(ctx context.Context, filter string) (int, error) 
 // filterOf returns the filter for the statements of a range.
 func filterOf(from place, to *place) string {
 	var parts []string
-	if from != (place{}) {
-		parts = append(parts, from.begins())
+	if from != (place{}) { // each condition by itself: Virtuoso answers wrongly where it may join them
+		parts = append(parts, fmt.Sprintf("IF(%s, true, false)", from.begins()))
 	}
 	if to != nil {
-		parts = append(parts, "!"+to.begins())
+		parts = append(parts, fmt.Sprintf("IF(%s, false, true)", to.begins()))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -34,6 +34,8 @@ type keeper struct {
 
 	maxDelete int       // statements that a comparison may delete; -1: all
 	checked   time.Time // when the store was asked for the mark last
+	takes     bool      // it has taken an update
+	begun     bool      // the graph was changed
 }
 
 // What one request has at most (targets differ: what a store refuses is halved).
@@ -406,6 +408,9 @@ func (k *keeper) batch(ctx context.Context, verb string, lines []string) error {
 	if !isRefusal(err) {
 		return err
 	}
+	if probe := k.probe(ctx); isRefusal(probe) { // it refuses anything, as where the user may not write
+		return probe
+	}
 	if len(lines) > 1 {
 		half := len(lines) / 2
 		if err := k.batch(ctx, verb, lines[:half]); err != nil {
@@ -426,6 +431,17 @@ func (k *keeper) batch(ctx context.Context, verb string, lines []string) error {
 	k.log.Warn("the store refuses a statement", "target", k.Name, "statement", strings.TrimSpace(lines[0]), "error", err)
 	k.Refused = append(k.Refused, lines[0])
 	return nil
+}
+
+// probe sends an update that changes nothing.
+func (k *keeper) probe(ctx context.Context) error {
+	if k.takes {
+		return nil
+	}
+	err := k.store.update(ctx, fmt.Sprintf("DELETE DATA {\n%s}\n", k.inGraph(fmt.Sprintf("<%s> <%s> <%[1]s> .\n", marks,
+		markOf))))
+	k.takes = err == nil
+	return err
 }
 
 // isRefusal reports whether a store refuses a request for what it has: it is too long, or one of its statements is not
@@ -449,6 +465,16 @@ func (k *keeper) compareNow(ctx context.Context, repair bool) (*Comparison, erro
 	if k.maxDelete < 0 {
 		k.Taken = true
 	}
+	if k.maxDelete >= 0 && k.Taken { // what the source has changed since is no difference
+		k.checked = time.Time{}
+		_, err := k.tryStep(ctx)
+		if errors.Is(err, errRestored) {
+			_, err = k.tryStep(ctx)
+		}
+		if err != nil && !errors.Is(err, errUnknown) && !errors.Is(err, store.ErrGone) {
+			return nil, k.ended(ctx, true, err)
+		}
+	}
 	result, err := k.compare(ctx, repair)
 	if !repair {
 		return result, err
@@ -463,6 +489,15 @@ func (k *keeper) clear(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return k.store.update(ctx, fmt.Sprintf("CLEAR SILENT GRAPH <%s> ;\nDELETE WHERE { GRAPH <%s> { <%[1]s> <%s> ?m } }",
+	has, err := k.readMark(ctx)
+	if err != nil {
+		return err
+	}
+	if has != "" && has != k.Mark.String() {
+		if err := k.another(has); !errors.Is(err, errRestored) && !errors.Is(err, errUnknown) {
+			return err
+		}
+	}
+	return k.store.update(ctx, fmt.Sprintf("CLEAR SILENT GRAPH <%s> ;\nDELETE WHERE { GRAPH <%s> { <%[1]s> <%[3]s> ?m } }",
 		k.Graph, marks, markOf))
 }

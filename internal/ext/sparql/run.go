@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,33 +141,48 @@ func Followed(ctx context.Context, a *extension.App, sources map[string]bool) er
 	if err != nil {
 		return err
 	}
+	return inStepAll(ctx, a, slices.DeleteFunc(all, func(t *Target) bool { return !sources[t.Source] }))
+}
+
+// inStepAll brings targets in step, side by side: a store that is slow holds up no other. It says then how each is.
+func inStepAll(ctx context.Context, a *extension.App, all []*Target) error {
+	r := commandRunner(a)
+	results := make([]func() error, len(all))
+	var running sync.WaitGroup
+	for i, t := range all {
+		running.Go(func() { results[i] = r.once(ctx, a, t) })
+	}
+	running.Wait()
 	var failed []error
-	for _, t := range all {
-		if sources[t.Source] {
-			failed = append(failed, once(ctx, a, t))
-		}
+	for _, say := range results {
+		failed = append(failed, say())
 	}
 	return errors.Join(failed...)
 }
 
-// once brings a target in step, and says so.
-func once(ctx context.Context, a *extension.App, t *Target) error {
-	say := aside(a, t)
-	k, err := commandRunner(a).keeper(t, say)
-	if err != nil {
-		return err
+// once brings a target in step, and returns what says so.
+func (r *runner) once(ctx context.Context, a *extension.App, t *Target) (say func() error) {
+	var lines []string
+	k, err := r.keeper(t, func(line string) { lines = append(lines, line) })
+	worked := false
+	if err == nil {
+		worked, err = k.step(ctx)
 	}
-	worked, err := k.step(ctx)
-	switch {
-	case errors.Is(err, store.ErrNotLoaded):
-		say(err.Error())
+	if errors.Is(err, store.ErrNotLoaded) {
+		lines, err = append(lines, err.Error()), nil
+	}
+	return func() error {
+		for _, line := range lines {
+			aside(a, t)(line)
+		}
+		if err != nil {
+			return fmt.Errorf("target %s: %w", t.Name, err)
+		}
+		if worked && !a.JSON {
+			a.Printf("target %s: in step with %s\n", t.Name, t.Source)
+		}
 		return nil
-	case err != nil:
-		return fmt.Errorf("target %s: %w", t.Name, err)
-	case worked && !a.JSON:
-		a.Printf("target %s: in step with %s\n", t.Name, t.Source)
 	}
-	return nil
 }
 
 // aside returns what says lines of a target beside the output of a command.

@@ -2,6 +2,7 @@ package sparql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -353,6 +354,11 @@ func (p place) cut(last place) (at place, ok bool) {
 		return place{subject: p.subject, property: p.property}, true
 	}
 	return p, p.object != last.object && p.object != ""
+}
+
+func (p place) compare(other place) int {
+	return cmp.Or(strings.Compare(p.subject, other.subject), strings.Compare(p.property, other.property),
+		strings.Compare(p.object, other.object))
 }
 
 // No IRI has a zero byte.

@@ -99,20 +99,45 @@ func (v *virtuoso) kill() {
 	_ = os.Remove(filepath.Join(v.dir, "virtuoso.lck"))
 }
 
+// realStores start stores, and return targets in them.
+var realStores = map[string]func(t *testing.T) *Target{
+	"oxigraph": func(t *testing.T) *Target {
+		at := oxigraph(t)
+		return &Target{Update: at + "/update", Query: at + "/query"}
+	},
+	"virtuoso": func(t *testing.T) *Target {
+		v := newVirtuoso(t)
+		return &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()}
+	},
+}
+
+// A large graph is compared in ranges: of subjects, and of objects of one subject.
+func TestRealStoresCompareLargeGraphs(t *testing.T) {
+	testenv.OnlyWithAll(t, "it starts stores")
+	for name, start := range realStores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := consumed.OpenStore(t)
+			src := consumed.NewCollection(t, db)
+			k := addTarget(t, db, start(t))
+			all := []any{about(storetest.Ref(5000))}
+			for i := range 12_000 {
+				all = append(all, about(storetest.Ref(i+10_000)), stated(storetest.Ref(5000), storetest.Ref(i+10_000)))
+			}
+			src.Publish(t, published(t, memoryOf(t, all...)))
+			_, err := k.step(t.Context())
+			require.NoError(t, err)
+			result, err := k.compareNow(t.Context(), false)
+			require.NoError(t, err)
+			require.True(t, result.Equal(), "%+v", result)
+		})
+	}
+}
+
 // Random changes, and what stores make of values, arrive in real stores.
 func TestRealStoresAreKeptInStep(t *testing.T) {
 	testenv.OnlyWithAll(t, "it starts stores")
-	stores := map[string]func(t *testing.T) *Target{
-		"oxigraph": func(t *testing.T) *Target {
-			at := oxigraph(t)
-			return &Target{Update: at + "/update", Query: at + "/query"}
-		},
-		"virtuoso": func(t *testing.T) *Target {
-			v := newVirtuoso(t)
-			return &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()}
-		},
-	}
-	for name, start := range stores {
+	for name, start := range realStores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := start(t)

@@ -72,6 +72,11 @@ const prefix = "sparql/"
 
 // validate returns what is wrong with a target.
 func (t *Target) validate() error {
+	for flag, value := range map[string]string{"--of": t.Source, "--sparql-update": t.Update, "--graph": t.Graph} {
+		if value == "" {
+			return fmt.Errorf("%s is missing: \"target add --help\" has an example", flag)
+		}
+	}
 	if t.Name == "" || strings.ContainsAny(t.Name, " \t\r\n/") {
 		return fmt.Errorf("%q cannot name a target: give one word without a slash", t.Name)
 	}
@@ -85,7 +90,9 @@ func (t *Target) validate() error {
 				"(--password-file)", flag, u.Host)
 		}
 	}
-	if !iri.IsAbsolute(t.Graph) || strings.ContainsAny(t.Graph, iri.Refused) {
+	g, err := url.Parse(t.Graph)
+	if err != nil || !iri.IsAbsolute(t.Graph) || strings.ContainsAny(t.Graph, iri.Refused) ||
+		strings.Count(t.Graph, "#") > 1 || g.Opaque == "" && g.Host == "" && g.Path == "" {
 		return fmt.Errorf("--graph: %q is no absolute IRI: write it as in http://example.org/graph/skos", t.Graph)
 	}
 	if t.PasswordFile != "" && t.TokenFile != "" {

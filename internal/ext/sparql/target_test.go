@@ -194,6 +194,12 @@ func TestASecondWriterIsNoticed(t *testing.T) {
 	_, err = other.compareNow(t.Context(), true)
 	require.NoError(t, err)
 	requireInStep(t, s, second, other)
+	for _, repair := range []bool{false, true} {
+		_, err = k.compareNow(t.Context(), repair)
+		requireCode(t, cli.Conflict, err)
+	}
+	requireCode(t, cli.Conflict, k.clear(t.Context()))
+	require.Equal(t, wanted(t, second), s.Graph("<"+graph+">"))
 	for _, changed := range []bool{false, true} {
 		if changed {
 			first.Publish(t, consumed.Edits(t, 3))
@@ -364,15 +370,19 @@ func TestASmallChangeCostsLittle(t *testing.T) {
 
 // Flags that make no sense are refused with what to write.
 func TestTargetsAreValidated(t *testing.T) {
-	good := Target{Name: "t", Update: "http://127.0.0.1/update", Query: "http://127.0.0.1/query", Graph: graph}
+	good := Target{Name: "t", Source: "m", Update: "http://127.0.0.1/update", Query: "http://127.0.0.1/query", Graph: graph}
 	require.NoError(t, good.validate())
 	for want, change := range map[string]func(*Target){
 		"cannot name a target":          func(t *Target) { t.Name = "a b" },
 		"--sparql-update: \"x\"":        func(t *Target) { t.Update = "x" },
 		"--sparql-query: \"ftp://a/b\"": func(t *Target) { t.Query = "ftp://a/b" },
 		"name or a password":            func(t *Target) { t.Update = "http://a:b@127.0.0.1/" },
-		"no absolute IRI":               func(t *Target) { t.Graph = "graph" },
+		"\"graph\" is no absolute IRI":  func(t *Target) { t.Graph = "graph" },
 		"no absolute IRI: write":        func(t *Target) { t.Graph = "http://example.org/> <b" },
+		"--of is missing":               func(t *Target) { t.Source = "" },
+		"no absolute IRI: write it":     func(t *Target) { t.Graph = "http://" },
+		"no absolute IRI":               func(t *Target) { t.Graph = "http://example.org/%zz" },
+		"\"http://example.org/a#b#c\"":  func(t *Target) { t.Graph = "http://example.org/a#b#c" },
 		"exclude each other":            func(t *Target) { t.PasswordFile, t.TokenFile = "a", "b" },
 	} {
 		bad := good
@@ -428,4 +438,65 @@ func TestManyStatementsOfOthersGo(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, result.Equal())
 	requireInStep(t, s, src, k)
+}
+
+// A store that takes no updates at all is asked once.
+func TestStoresThatTakeNoUpdates(t *testing.T) {
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	src.Publish(t, consumed.Edits(t, 1))
+	s.Refuse = func(string) bool { return true }
+	k := newTarget(t, db, s)
+	_, err := k.step(t.Context())
+	require.ErrorContains(t, err, "400 Bad Request")
+	require.Empty(t, k.Refused)
+	require.Less(t, s.Count, 10)
+}
+
+// What is removed with its graph can be added again.
+func TestGraphsAreCleared(t *testing.T) {
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	src.Publish(t, consumed.Edits(t, 1))
+	k := newTarget(t, db, s)
+	_, err := k.step(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, k.clear(t.Context()))
+	require.Empty(t, s.Graph("<"+graph+">"))
+	require.Empty(t, s.Graph("<"+marks+">"))
+}
+
+// What the source has changed since is no difference of the graph.
+func TestAComparisonIsOfWhatTheSourceHasNow(t *testing.T) {
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	change := consumed.Edits(t, 1)
+	src.Publish(t, change)
+	k := newTarget(t, db, s)
+	_, err := k.step(t.Context())
+	require.NoError(t, err)
+	src.Publish(t, change)
+	result, err := k.compareNow(t.Context(), true)
+	require.NoError(t, err)
+	require.True(t, result.Equal())
+	requireInStep(t, s, src, k)
+}
+
+// A store that answers ranges with what is not in them takes nothing away.
+func TestStoresThatAnswerAnotherQuestion(t *testing.T) {
+	db, s := consumed.OpenStore(t), triplestore.New(t, "")
+	src := consumed.NewCollection(t, db)
+	var all []any
+	for i := range 40 {
+		all = append(all, about(storetest.Ref(i)))
+	}
+	src.Publish(t, published(t, memoryOf(t, all...)))
+	k := newTarget(t, db, s)
+	_, err := k.step(t.Context())
+	require.NoError(t, err)
+	before := s.Graph("<" + graph + ">")
+	s.Keep(func() { s.Unfiltered = true })
+	_, err = k.compareNow(t.Context(), true)
+	require.ErrorContains(t, err, "outside of it")
+	require.Equal(t, before, s.Graph("<"+graph+">"))
 }
