@@ -6,17 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
-	"github.com/tmshare/tmshare/internal/durable"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -32,6 +28,7 @@ func Extension() extension.Extension {
 type flags struct {
 	from, state, exec   string
 	follow, rdf, forget bool
+	raw                 bool // this process says lines to another one
 	batch               int
 }
 
@@ -47,16 +44,39 @@ source was replaced, or forgets what is older. All topics follow then, as "prese
 --state FILE keeps the position: the next run goes on behind the last line. --exec gives
 the lines to a command of the shell, some at a time, and goes on when that ends with 0.
 
-What a subscription changes is remembered from the first run on, 10,000 commits of it.`,
+What a subscription changes is remembered from the first run on, 10,000 commits of it.` +
+			cli.Exits(cli.BrokenInput, cli.Conflict),
 		Example: `  tmshare-client changes egov --from now --follow
   tmshare-client changes egov --state egov.position --exec 'python3 index.py'
   tmshare-server changes egov --rdf --from beginning > egov.jsonl`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
-	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {
+	body := a.Run(store.Write, func(ctx context.Context, args []string) error {
 		a.Became = "the next run goes on from the position that is kept"
 		return run(ctx, a, &f, args[0])
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.batch < 1 {
+			return cli.UsageError(errors.New("--batch must be positive"))
+		}
+		if f.raw || f.forget {
+			return body(cmd, args)
+		}
+		to, err := newSink(a, &f)
+		if err != nil {
+			return err
+		}
+		defer to.unlock()
+		r := *a.Request // the process that holds the store may be another one: it says the lines, and they are handed on here
+		r.Args, r.Stdout = append(slices.Clone(r.Args), "--from", to.at, "--raw"), to
+		a.Request, f.from = &r, to.at
+		cmd.SetOut(to)
+		err = body(cmd, args)
+		if to.failed != nil {
+			return to.failed
+		}
+		return err
+	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.from, "from", beginning, "`position` to go on behind: that of a line, beginning, or now")
 	fl.BoolVar(&f.follow, "follow", false, "go on as changes come, until interrupted")
@@ -64,14 +84,14 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 	fl.StringVar(&f.exec, "exec", "", "`command` of the shell that reads the lines")
 	fl.IntVar(&f.batch, "batch", 1000, "`number` of lines that a command gets at a time, at most")
 	fl.BoolVar(&f.rdf, "rdf", false, "with the statements of RDF that go and come (N-Triples)")
+	fl.BoolVar(&f.raw, "raw", false, "print the lines, and how far they go, for the process that hands them on")
+	_ = fl.MarkHidden("raw") // it exists
 	fl.BoolVar(&f.forget, "forget", false, "remember no more what the source changes")
 	return cmd
 }
 
+// run prints the lines of a source, and behind some of them how far they go.
 func run(ctx context.Context, a *extension.App, f *flags, source string) error {
-	if f.batch < 1 {
-		return cli.UsageError(errors.New("--batch must be positive"))
-	}
 	if f.forget {
 		err := a.DB.RemoveConsumer(ctx, consumer(source))
 		if errors.Is(err, store.ErrNotFound) {
@@ -83,28 +103,13 @@ func run(ctx context.Context, a *extension.App, f *flags, source string) error {
 	if err != nil {
 		return gone(source, err)
 	}
-	if begun && !a.Quiet {
+	if _, unknown := a.DB.Subscription(ctx, source); begun && unknown == nil && !a.Quiet {
 		fmt.Fprintf(a.Command.ErrOrStderr(), "%s: what it changes is remembered from now on\n", source)
 	}
-	path := f.state
-	if path != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(a.Request.Dir, path)
-	}
-	at := f.from
-	if path != "" {
-		b, err := os.ReadFile(path)
-		switch kept := strings.TrimSpace(string(b)); {
-		case err == nil && kept != "":
-			at = kept
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			return err
-		}
-	}
-	out := &output{app: a, flags: f, path: path}
 	r := &reader{db: a.DB, source: source, rdf: f.rdf}
 	var version store.Version
-	for {
-		next, err := out.some(ctx, r, at)
+	for at := f.from; ; {
+		next, err := some(ctx, r, at, a.Command.OutOrStdout())
 		if err != nil {
 			return gone(source, err)
 		}
@@ -121,68 +126,21 @@ func run(ctx context.Context, a *extension.App, f *flags, source string) error {
 	}
 }
 
-// output is where lines go.
-type output struct {
-	app   *extension.App
-	flags *flags
-	path  string // of the file that keeps the position; "": none does
-}
-
-// some reads some lines, hands them on, and keeps the position behind them.
-func (o *output) some(ctx context.Context, r *reader, at string) (next string, err error) {
+// some prints some lines, and then a line that has the position alone.
+func some(ctx context.Context, r *reader, at string, w io.Writer) (next string, err error) {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
-	type end struct {
-		position string
-		bytes    int
-	}
-	var ends []end // of the lines
 	next, err = r.read(ctx, at, func(l *Line) (int, error) {
 		before := text.Len()
 		err := to.Encode(l)
-		ends = append(ends, end{l.Position, text.Len()})
 		return text.Len() - before, err
 	})
-	if err != nil {
-		return next, err
+	if err == nil && next != at {
+		err = to.Encode(&Line{Position: next})
 	}
-	from := 0
-	for batch := range slices.Chunk(ends, o.flags.batch) {
-		last := batch[len(batch)-1]
-		if err := o.hand(ctx, text.Bytes()[from:last.bytes], last.position); err != nil {
-			return at, err
-		}
-		from = last.bytes
-	}
-	if len(ends) == 0 && next != at { // from now on
-		err = o.keep(next)
+	if err == nil {
+		_, err = w.Write(text.Bytes())
 	}
 	return next, err
-}
-
-// keep keeps the position.
-func (o *output) keep(position string) error {
-	if o.path == "" {
-		return nil
-	}
-	return durable.WriteFile(o.path, []byte(position+"\n"))
-}
-
-// hand hands lines to the command, or prints them, and keeps the position behind them.
-func (o *output) hand(ctx context.Context, lines []byte, next string) error {
-	cmd := o.app.Command
-	if o.flags.exec == "" {
-		if _, err := cmd.OutOrStdout().Write(lines); err != nil {
-			return err
-		}
-		return o.keep(next)
-	}
-	c := exec.CommandContext(ctx, "sh", "-c", o.flags.exec)
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = o.app.Request.Dir, bytes.NewReader(lines), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	c.Env = append(os.Environ(), "TMSHARE_POSITION="+next)
-	if err := c.Run(); err != nil {
-		return fmt.Errorf("the command %q: %w; the next run gives it these lines again", o.flags.exec, err)
-	}
-	return o.keep(next)
 }
