@@ -373,7 +373,7 @@ func (k *keeper) another(has string) error {
 // send sends lines in batches.
 func (k *keeper) send(ctx context.Context, verb string, lines iter.Seq2[string, error]) error {
 	var batch []string
-	size, sent := 0, 0
+	size, sent, reported := 0, 0, k.now()
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -382,8 +382,9 @@ func (k *keeper) send(ctx context.Context, verb string, lines iter.Seq2[string, 
 			return err
 		}
 		sent += len(batch)
-		if sent >= 10*mostLines {
-			k.report(fmt.Sprintf("%s: %d statements sent", strings.ToLower(verb), sent))
+		if k.now().Sub(reported) > reportEvery {
+			reported = k.now()
+			k.report(fmt.Sprintf("%d statements sent (%s)", sent, strings.ToLower(verb)))
 		}
 		batch, size = batch[:0], 0
 		return nil
@@ -400,6 +401,9 @@ func (k *keeper) send(ctx context.Context, verb string, lines iter.Seq2[string, 
 	}
 	return flush()
 }
+
+// reportEvery is how often long work says how far it is.
+const reportEvery = 5 * time.Second
 
 // batch sends one batch. What the store refuses is halved; a statement that it refuses by itself is listed, and passed
 // over.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/locks"
@@ -27,8 +28,11 @@ type runner struct {
 // mostDelete is how many statements a comparison may delete, unless a tenth of the graph is more.
 const mostDelete = 1000
 
-// mostRetry bounds the time between two tries.
-const mostRetry = 5 * time.Minute
+// mostRetry bounds the time between two tries; heldRetry is that where much would be deleted.
+const (
+	mostRetry = 5 * time.Minute
+	heldRetry = time.Hour
+)
 
 // keeper returns what keeps a target in step.
 func (r *runner) keeper(t *Target, report func(string)) (*keeper, error) {
@@ -100,12 +104,17 @@ func (r *runner) follow(ctx context.Context, t *Target) {
 			r.pause(ctx, r.every)
 			continue
 		}
+		if errors.Is(err, store.ErrNotLoaded) {
+			r.pause(ctx, r.retry)
+			continue
+		}
 		if failed, ok := errors.AsType[*fetch.Error](err); ok {
 			wait = max(wait, failed.RetryAfter)
 		}
-		if !errors.Is(err, store.ErrNotLoaded) {
-			r.log.Warn("a target is not in step", "target", t.Name, "error", err, "again", wait)
+		if waits, ok := errors.AsType[*cli.ExitError](err); ok && waits.Code == cli.HeldBack {
+			wait = heldRetry // somebody has to decide, and each try compares the whole graph
 		}
+		r.log.Warn("a target is not in step", "target", t.Name, "error", err, "again", wait)
 		r.pause(ctx, wait)
 		wait = min(2*wait, mostRetry)
 	}
