@@ -78,6 +78,9 @@ func TestTargetsOfProcesses(t *testing.T) {
 	require.NoError(t, watch.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, watch.Wait())
 
+	status, metrics := s.ask("GET", "/metrics", "")
+	require.Equal(t, 200, status)
+	require.Contains(t, metrics, `tmshare_target_failing{target="own"} 0`)
 	_ = s.end(syscall.SIGKILL)
 	s = startAt(t, dir, address).answers()
 	put("one", "five")

@@ -24,6 +24,8 @@ type Part struct {
 	Routes func(*http.ServeMux)
 	// Run works in the background while the watcher does, until its context ends.
 	Run func(context.Context, *slog.Logger)
+	// Metrics are shown with those of the watcher.
+	Metrics []prometheus.Collector
 	// Status answers who asks for the status, and not for JSON.
 	Status http.HandlerFunc
 }
@@ -41,6 +43,9 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 		}
 		return float64(sizes.Free)
 	}))
+	for _, p := range parts {
+		registry.MustRegister(p.Metrics...)
+	}
 	for reason := range w.Store.Refusals() {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name:        "tmshare_store_refuses_changes",

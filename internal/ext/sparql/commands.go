@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/tmshare/tmshare/internal/cli"
@@ -32,15 +33,17 @@ func Extension() extension.Extension {
 		Followed: Followed,
 		Hold: func(h *extension.Holding) *watch.Part {
 			held = h
-			return &watch.Part{Run: func(ctx context.Context, log *slog.Logger) {
+			run := func(ctx context.Context, log *slog.Logger) {
 				h.DB.Lease(ctx, "targets", newRunner(h, log).Run)
-			}}
+			}
+			return &watch.Part{Metrics: []prometheus.Collector{collector{h.DB}}, Run: run}
 		},
 		Serve: func(s *server.Server) (*server.Part, error) {
 			if held == nil {
 				return &server.Part{}, nil
 			}
-			return &server.Part{Jobs: []server.Job{{Name: "targets", Run: newRunner(held, s.Logger).Run}}}, nil
+			return &server.Part{Metrics: []prometheus.Collector{collector{held.DB}},
+				Jobs: []server.Job{{Name: "targets", Run: newRunner(held, s.Logger).Run}}}, nil
 		},
 	}
 }
