@@ -30,7 +30,7 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name:     "sparql",
 		Commands: func(a *extension.App) []*cobra.Command { return cli.In(cli.Everyday, command(a)) },
-		Followed: Followed,
+		Followed: followed,
 		Hold: func(h *extension.Holding) *watch.Part {
 			held = h
 			run := func(ctx context.Context, log *slog.Logger) {

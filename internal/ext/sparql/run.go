@@ -39,7 +39,7 @@ func (r *runner) keeper(t *Target, report func(string)) (*keeper, error) {
 	f := fetch.Fetcher{Logger: r.log}.WithDefaults()
 	e, err := newEndpoint(t, f)
 	if err != nil {
-		return nil, fmt.Errorf("target %s: %w", t.Name, err)
+		return nil, err
 	}
 	return &keeper{Target: t, db: r.db, store: e, log: r.log, now: time.Now, report: report, locks: r.locks,
 		perRange: perRange, mostRows: mostRows, maxDelete: mostDelete}, nil
@@ -94,17 +94,15 @@ func (r *runner) follow(ctx context.Context, t *Target) {
 	for ctx.Err() == nil {
 		k, err := r.keeper(t, func(string) {}) // files with passwords may have changed
 		if err == nil {
-			version, err = r.inStep(ctx, k, version)
+			was := false
+			if version, was, err = r.inStep(ctx, k, version); was {
+				wait = r.retry
+			}
 		}
 		switch {
 		case ctx.Err() != nil || errors.Is(err, store.ErrNotFound):
 			return
-		case err == nil:
-			wait = r.retry
-			r.pause(ctx, r.every)
-			continue
-		}
-		if errors.Is(err, store.ErrNotLoaded) {
+		case errors.Is(err, store.ErrNotLoaded):
 			r.pause(ctx, r.retry)
 			continue
 		}
@@ -120,14 +118,14 @@ func (r *runner) follow(ctx context.Context, t *Target) {
 	}
 }
 
-// inStep brings a target in step again and again, until the first error.
-func (r *runner) inStep(ctx context.Context, k *keeper, version store.Version) (store.Version, error) {
+// inStep brings a target in step again and again, until the first error. was says that it was in step before that.
+func (r *runner) inStep(ctx context.Context, k *keeper, version store.Version) (_ store.Version, was bool, err error) {
 	for {
 		worked, err := k.step(ctx)
 		if err != nil {
-			return version, err
+			return version, was, err
 		}
-		if worked {
+		if was = true; worked {
 			r.log.Info("in step", "target", k.Name)
 		}
 		within, stop := context.WithTimeout(ctx, checkEvery)
@@ -138,14 +136,14 @@ func (r *runner) inStep(ctx context.Context, k *keeper, version store.Version) (
 		case err == nil:
 			version = next
 		case ctx.Err() != nil || !ended:
-			return version, err
+			return version, was, err
 		}
 		r.pause(ctx, r.every)
 	}
 }
 
-// Followed brings the targets of some sources in step, after a command has done rounds of them.
-func Followed(ctx context.Context, a *extension.App, sources map[string]bool) error {
+// followed brings the targets of some sources in step, after a command has done rounds of them.
+func followed(ctx context.Context, a *extension.App, sources map[string]bool) error {
 	all, err := targets(ctx, a.DB)
 	if err != nil {
 		return err
