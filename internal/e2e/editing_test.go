@@ -126,7 +126,7 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	assert.Empty(t, b.Complaints())
 }
 
-// Who writes what a topic is called is proposed those that are called so. The one that is chosen is meant, also where its
+// A field proposes the topics that are called as somebody writes. The one that is chosen is meant, also where its
 // name would not be enough. The form works behind another name of the machine, and where scripts are off.
 func proposalsWhileOneTypes(t *testing.T, b *browser.Browser) {
 	assert.LessOrEqual(t, len(layout.Script), 5<<10)

@@ -112,11 +112,7 @@ func statements(sp string, f *fragment.Fragment) (all map[string]bool, err error
 		return all, nil
 	}
 	r := mapping.NewRecords(sp, func(q rdf.Quad) error {
-		var b strings.Builder
-		w := turtle.NewLineWriter(&b)
-		_ = w.Write(q) // a builder has no errors
-		_ = w.Close()
-		all[strings.TrimSuffix(b.String(), "\n")] = true
+		all[strings.TrimSuffix(turtle.Line(q), "\n")] = true
 		return nil
 	})
 	r.Skolem = true

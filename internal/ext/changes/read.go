@@ -42,7 +42,7 @@ const (
 // errFull ends reading for now.
 var errFull = errors.New("as many lines as are read at a time")
 
-// Where reading begins, besides a position.
+// The places where reading begins, besides positions.
 const (
 	beginning = "beginning"
 	now       = "now"

@@ -38,7 +38,7 @@ type keeper struct {
 	begun     bool      // the graph was changed
 }
 
-// What one request has at most (targets differ: what a store refuses is halved).
+// What one request has at most. What a store refuses is halved.
 const (
 	mostTogether = 1000    // lines that go with their mark
 	mostLines    = 2000    // lines of a batch
@@ -60,30 +60,37 @@ var errUnknown = errors.New("it is not known what the graph has")
 // errRestored says that a store has a former mark, from which the target goes on.
 var errRestored = errors.New("the store has an older state, as if it was restored")
 
-// step brings a target in step with its source. It reports whether there was anything to do.
-func (k *keeper) step(ctx context.Context) (worked bool, err error) {
+// alone calls f while nothing else works on the target, with what is kept of it.
+func (k *keeper) alone(ctx context.Context, f func() error) error {
 	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	if err := k.load(ctx); err != nil {
-		return false, err
+		return err
 	}
-	worked, err = k.tryStep(ctx)
-	if errors.Is(err, errRestored) {
-		k.log.Warn("the target goes on from a former mark", "target", k.Name, "reason", err)
-		worked, err = k.tryStep(ctx)
-	}
-	if errors.Is(err, errUnknown) || errors.Is(err, store.ErrGone) {
-		if worked = true; k.Taken {
-			k.log.Warn("the whole graph is compared", "target", k.Name, "reason", err)
-			k.report("the whole graph is compared: " + err.Error())
-		}
-		_, err = k.compare(ctx, true)
-	}
-	return worked, k.ended(ctx, worked, err)
+	return f()
 }
+
+// step brings a target in step with its source. It reports whether there was anything to do.
+func (k *keeper) step(ctx context.Context) (worked bool, err error) {
+	err = k.alone(ctx, func() error {
+		worked, err = k.tryStep(ctx)
+		if isUnknown(err) {
+			if worked = true; k.Taken {
+				k.log.Warn("the whole graph is compared", "target", k.Name, "reason", err)
+				k.report("the whole graph is compared: " + err.Error())
+			}
+			_, err = k.compare(ctx, true)
+		}
+		return k.ended(ctx, worked, err)
+	})
+	return worked, err
+}
+
+// isUnknown reports whether an error says that a graph has to be compared.
+func isUnknown(err error) bool { return errors.Is(err, errUnknown) || errors.Is(err, store.ErrGone) }
 
 // ended keeps how a try has ended.
 func (k *keeper) ended(ctx context.Context, worked bool, err error) error {
@@ -100,7 +107,17 @@ func (k *keeper) ended(ctx context.Context, worked bool, err error) error {
 	return errors.Join(err, k.save(ctx))
 }
 
+// tryStep is step, where the graph need not be compared. It goes on from a former mark, if the store has one.
 func (k *keeper) tryStep(ctx context.Context) (worked bool, err error) {
+	worked, err = k.tryOnce(ctx)
+	if errors.Is(err, errRestored) {
+		k.log.Warn("the target goes on from a former mark", "target", k.Name, "reason", err)
+		worked, err = k.tryOnce(ctx)
+	}
+	return worked, err
+}
+
+func (k *keeper) tryOnce(ctx context.Context) (worked bool, err error) {
 	to, d, err := k.plan(ctx)
 	switch {
 	case err != nil:
@@ -457,51 +474,38 @@ func isRefusal(err error) bool {
 }
 
 // compareNow compares the whole graph, for a command.
-func (k *keeper) compareNow(ctx context.Context, repair bool) (*Comparison, error) {
-	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if err := k.load(ctx); err != nil {
-		return nil, err
-	}
-	if k.maxDelete < 0 {
-		k.Taken = true
-	}
-	if k.maxDelete >= 0 && k.Taken { // what the source has changed since is no difference
-		k.checked = time.Time{}
-		_, err := k.tryStep(ctx)
-		if errors.Is(err, errRestored) {
-			_, err = k.tryStep(ctx)
+func (k *keeper) compareNow(ctx context.Context, repair bool) (result *Comparison, err error) {
+	err = k.alone(ctx, func() error {
+		if k.maxDelete < 0 {
+			k.Taken = true
+		} else if k.Taken { // what the source has changed since is no difference
+			k.checked = time.Time{}
+			if _, err := k.tryStep(ctx); err != nil && !isUnknown(err) {
+				return k.ended(ctx, true, err)
+			}
 		}
-		if err != nil && !errors.Is(err, errUnknown) && !errors.Is(err, store.ErrGone) {
-			return nil, k.ended(ctx, true, err)
+		result, err = k.compare(ctx, repair)
+		if !repair {
+			return err
 		}
-	}
-	result, err := k.compare(ctx, repair)
-	if !repair {
-		return result, err
-	}
-	return result, k.ended(ctx, true, err)
+		return k.ended(ctx, true, err)
+	})
+	return result, err
 }
 
 // clear removes the graph and its mark from the store.
 func (k *keeper) clear(ctx context.Context) error {
-	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	has, err := k.readMark(ctx)
-	if err != nil {
-		return err
-	}
-	if has != "" && has != k.Mark.String() {
-		if err := k.another(has); !errors.Is(err, errRestored) && !errors.Is(err, errUnknown) {
+	return k.alone(ctx, func() error {
+		has, err := k.readMark(ctx)
+		if err == nil && has != "" && has != k.Mark.String() {
+			if err = k.another(has); errors.Is(err, errRestored) || errors.Is(err, errUnknown) {
+				err = nil
+			}
+		}
+		if err != nil {
 			return err
 		}
-	}
-	return k.store.update(ctx, fmt.Sprintf("CLEAR SILENT GRAPH <%s> ;\nDELETE WHERE { GRAPH <%s> { <%[1]s> <%[3]s> ?m } }",
-		k.Graph, marks, markOf))
+		return k.store.update(ctx, fmt.Sprintf("CLEAR SILENT GRAPH <%s> ;\n"+
+			"DELETE WHERE { GRAPH <%s> { <%[1]s> <%[3]s> ?m } }", k.Graph, marks, markOf))
+	})
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// A graph in a store has the statements of docs/rdf.md, with two differences: blank nodes have IRIs, which stay the
-// same, and no statement says of a topic no more than that it is there, or that a property makes names. So each
-// statement follows from one record, and the difference of two states follows from the records that have changed.
+// A graph in a store has the statements that servers answer with (docs/targets.md), with two differences: blank nodes
+// have IRIs, which stay the same, and no statement says of a topic no more than that it is there, or that a property
+// makes names. So each statement follows from one record, and the difference of two states follows from the records
+// that have changed.
 
 // statements returns the statements that records have. It is not safe for concurrent use.
 type statements struct {
@@ -47,20 +48,10 @@ func (s *statements) of(r *fragment.Record) ([]rdf.Quad, error) {
 }
 
 // line writes a statement as N-Triples does, which is how updates have it, too.
-func line(q rdf.Quad) string {
-	var b bytes.Buffer
-	w := turtle.NewLineWriter(&b)
-	_ = w.Write(q) // a buffer has no errors
-	_ = w.Close()
-	return b.String()
-}
+func line(q rdf.Quad) string { return turtle.Line(q) }
 
 // difference is what leads from one state of a graph to another: lines to delete, then lines to insert.
-type difference struct {
-	rows    extsort.Sorter
-	removed int
-	added   int
-}
+type difference struct{ rows extsort.Sorter }
 
 // The values of rows of a difference.
 var (
@@ -198,7 +189,6 @@ func (w *differing) row(key []byte) error {
 			return err
 		}
 		if !stated {
-			w.d.removed++
 			err = w.d.rows.Add([]byte(line(q)), goes)
 		}
 		if err == nil {
@@ -210,7 +200,6 @@ func (w *differing) row(key []byte) error {
 	}
 	for q, new := range now {
 		if new {
-			w.d.added++
 			if err := w.d.rows.Add([]byte(line(q)), comes); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package turtle
 import (
 	"bufio"
 	"io"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/rdf"
 )
@@ -50,6 +51,15 @@ func (w *Writer) Close() error {
 		return err
 	}
 	return w.out.Flush()
+}
+
+// Line returns a statement as a line of N-Triples.
+func Line(q rdf.Quad) string {
+	var b strings.Builder
+	out := bufio.NewWriterSize(&b, 256)
+	writeLine(out, q)
+	_ = out.Flush() // a builder has no errors
+	return b.String()
 }
 
 // LineWriter writes statements as they come, in N-Triples, or in N-Quads where their graph has
