@@ -31,7 +31,7 @@ func collectionsCommand(a *extension.App) *cobra.Command {
 		Args:  cli.Args(cobra.NoArgs),
 	}
 	cmd.AddCommand(listCollections(), showCollection(a), setCollection(a), renameCollection(), forgetCollection(),
-		deleteCollection())
+		deleteCollection(), snapshotCommand(), gcCommand())
 	return r.command(cmd, func(ctx context.Context, _ []string) error { return r.list(ctx) })
 }
 

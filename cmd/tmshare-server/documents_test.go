@@ -119,8 +119,17 @@ Both programs have the same. The help of a command has those that it ends with. 
 	made := strings.TrimSpace(text.String()) + "\n"
 	require.Greater(t, strings.Count(made, "\n## "), 60)
 	var list strings.Builder // of the commands of a program, for the other one
-	for _, c := range regexp.MustCompile(`(?m)^## (\S+ \S+)\n\n(.*)\.$`).FindAllStringSubmatch(made, -1) {
+	for _, c := range regexp.MustCompile(`(?m)^## (tmshare-\S+ \S+)\n\n(.*)\.$`).FindAllStringSubmatch(made, -1) {
 		fmt.Fprintf(&list, "%s: %s\n", c[1], c[2])
+	}
+	words := map[string]bool{}
+	for line := range strings.Lines(list.String()) {
+		command, _, _ := strings.Cut(line, ":")
+		words[strings.Fields(command)[1]] = true
+	}
+	assert.LessOrEqual(t, len(words), 45, "words that are commands of a program: put new ones below others")
+	for flag, short := range map[string]string{"limit": "n", "verbose": "v", "quiet": "q"} {
+		assert.NotRegexp(t, `(?m)^      --`+flag+` `, made, "--%s is -%s too", flag, short)
 	}
 	for path, text := range map[string]string{"docs/commands.md": made, "internal/cli/commands.txt": list.String()} {
 		if *update {

@@ -145,7 +145,7 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 	if !words {
 		cmd.Flags().BoolVar(&entries, "entries", false, "list the entries of the log, one for each topic that has changed")
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "show this `number` at most, 0: all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "show this `number` at most, 0: all")
 	return r.reading(cmd, &languages, func(ctx context.Context, args []string) error {
 		q := admin.Query{Since: since.first(), Limit: limit, Words: words, Commits: !entries, Author: author,
 			Languages: languages}

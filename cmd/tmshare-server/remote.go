@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -173,14 +171,7 @@ func ifMatchFlag(cmd *cobra.Command, ifMatch *string) {
 // print prints the answer: as JSON, or as text.
 func (r *remote) print(answer any, text string) error {
 	if r.json {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		err := e.Encode(answer)
-		if err == nil {
-			_, err = r.out.Write(iri.ShownInJSON(b.Bytes()))
-		}
-		return err
+		return cli.WriteJSON(r.out, answer)
 	}
 	_, err := fmt.Fprintln(r.out, text)
 	return err

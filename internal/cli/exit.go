@@ -40,7 +40,7 @@ var Codes = []struct {
 	{Usage, "usage", "the command line makes no sense; nothing was done"},
 	{Quarantined, "done in part", "in doubt, or done but for what is in quarantine or could not be had"},
 	{Differs, "different", "a copy is not what its source states, what was compared differs, or something is to be done"},
-	{HeldBack, "held back", "more would be lost than `--max-delete` allows; nothing was done"},
+	{HeldBack, "held back", "more would be lost than is allowed (`--max-delete`, `--fail-on-loss`); nothing was done"},
 	{BrokenInput, "broken input", "a document is not what it should be: a file, or what was sent to a server"},
 	{Unreachable, "unreachable", "a server does not answer, or asks to come again later (429, 502, 503, 504)"},
 	{Conflict, "conflict", "what is to be changed has changed meanwhile (`--if-match`), or something else is in the way"},

@@ -25,6 +25,14 @@ func In(group string, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
+// Hidden hides commands that have other names by now.
+func Hidden(commands ...*cobra.Command) []*cobra.Command {
+	for _, c := range commands {
+		c.Hidden = true
+	}
+	return commands
+}
+
 // addGroups tells the help of the groups that have commands.
 func addGroups(root *cobra.Command) {
 	root.SetHelpCommandGroupID(Operations)

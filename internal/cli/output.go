@@ -1,10 +1,27 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/iri"
 )
+
+// WriteJSON writes what a command prints for programs.
+func WriteJSON(w io.Writer, value any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(value)
+	if err == nil {
+		_, err = w.Write(iri.ShownInJSON(b.Bytes()))
+	}
+	return err
+}
 
 // output is where a command prints. Most of what prints has no use for an error of each line: the first one is kept
 // here, and told when the command has ended.

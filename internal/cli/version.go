@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,9 +72,7 @@ func VersionCommand(program string, formats ...Format) *cobra.Command {
 				a.Formats[f.Key] = f.Version
 			}
 			if asJSON {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(a)
+				return WriteJSON(cmd.OutOrStdout(), a)
 			}
 			commit := a.Commit
 			if commit == "" {

@@ -2,11 +2,10 @@ package extension
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 
-	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // Printf prints for people, unless they want to hear of errors only.
@@ -20,12 +19,7 @@ func (a *App) Printf(format string, args ...any) {
 // Print prints for programs.
 func (a *App) Print(value any) error {
 	a.Display.Clear()
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Command.OutOrStdout(), "%s\n", iri.ShownInJSON(text))
-	return err
+	return cli.WriteJSON(a.Command.OutOrStdout(), value)
 }
 
 // Answer prints what a command has found: for programs, or by write for people, unless they want to hear of errors

@@ -63,7 +63,7 @@ RDF has a vocabulary of tmshare for what it has no place for. --plain leaves tha
 
 The ids of IN are those of OUT. Other relative locators become absolute ones.
 
-With --fail-on-loss, exit code 1 says too that something would be lost.` + cli.Exits(cli.BrokenInput),
+With --fail-on-loss, exit code 5 says that something would be lost.` + cli.Exits(cli.HeldBack, cli.BrokenInput),
 		Example: `  tmshare-client convert egov.xtm egov.xtm1
   tmshare-client convert GCL-2-1.xtm gcl.xtm.gz
   tmshare-client convert voc.ttl voc.xtm
@@ -78,7 +78,7 @@ With --fail-on-loss, exit code 1 says too that something would be lost.` + cli.E
 		"what becomes of the types of names in XTM 1.0: `omit` or ontopia")
 	cli.OneOf(cmd.Flags(), "name-types", "omit", "ontopia")
 	cmd.Flags().BoolVar(&o.target.FailOnLoss, "fail-on-loss", false,
-		"write nothing, exit code 1, where not all of IN is read, or the format cannot carry all")
+		"write nothing, exit code 5, where not all of IN is read, or the format cannot carry all")
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if o.format, err = c.formatFor(to, args[1]); err != nil {
 			return cli.UsageError(err)
@@ -123,8 +123,8 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 		defer d.Copy.Close()
 	}
 	if lost := d.Tolerated.Losses(); o.target.FailOnLoss && len(lost) > 0 {
-		return fmt.Errorf("%s is not written, because not all of %s is read: %s",
-			o.target.Path, d.Name, formats.DescribeCounts(lost))
+		return &cli.ExitError{Code: cli.HeldBack, Err: fmt.Errorf("%s is not written, because not all of %s is read: %s",
+			o.target.Path, d.Name, formats.DescribeCounts(lost))}
 	}
 	// From here on there may be a temporary file to remove.
 	ctx, stop := cli.UntilInterrupted(c.Command.Context())
@@ -137,8 +137,8 @@ func (c *commands) convertFile(f *fileFlags, in string, o convertOptions) error 
 	case ctx.Err() != nil:
 		return cli.InterruptedError(target.Path + " is as it was")
 	case errors.As(err, &loss):
-		return fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s", target.Path, o.format, d.Name,
-			formats.DescribeLosses(lost))
+		return &cli.ExitError{Code: cli.HeldBack, Err: fmt.Errorf("%s is not written, because %s cannot carry all of %s: %s",
+			target.Path, o.format, d.Name, formats.DescribeLosses(lost))}
 	case err != nil:
 		return err
 	}

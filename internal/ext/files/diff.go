@@ -67,7 +67,7 @@ one may be "-".
 	}
 	extension.LanguageFlag(cmd.Flags(), &languages)
 	f.add(c, cmd, formats.Use{Reads: true})
-	cmd.Flags().IntVar(&limit, "limit", maxDifferences,
+	cmd.Flags().IntVarP(&limit, "limit", "n", maxDifferences,
 		"list this `number` of topics at most, 0: all; --json lists all anyway")
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if args[0] == "-" && args[1] == "-" {

@@ -104,7 +104,7 @@ With --server and --map, a server is asked; it needs no subscription.` + cli.Exi
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
 	cmd.Flags().StringVar(&a.typ, "type", "", "find instances of the type with this subject `identifier` alone")
 	cmd.Flags().StringVar(&in, "in", "", "find what fits in a text of this `language` alone, such as de; \"\": of none")
-	cmd.Flags().IntVar(&a.limit, "limit", 20, "show this `number` at most")
+	cmd.Flags().IntVarP(&a.limit, "limit", "n", 20, "show this `number` at most")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `file` with the token for reading the map at the server")
 	extension.LanguageFlag(cmd.Flags(), &a.languages)
 	return cmd

@@ -88,7 +88,7 @@ func (f *folder) Subscription(ctx context.Context, name string) (*status.Status,
 
 // Log implements [Source].
 func (f *folder) Log(ctx context.Context, name string, most int) (all []store.Activity, err error) {
-	return all, f.read(ctx, http.StatusServiceUnavailable, &all, "log", "--json", "--number="+strconv.Itoa(most), "--",
+	return all, f.read(ctx, http.StatusServiceUnavailable, &all, "log", "--json", "--limit="+strconv.Itoa(most), "--",
 		name)
 }
 

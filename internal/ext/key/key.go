@@ -1,7 +1,7 @@
-package main
+// Package key is an extension: the command by which keys are made that sign the checkpoints of collections.
+package key
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,9 +10,20 @@ import (
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/extension"
 )
 
-func keyCommand() *cobra.Command {
+// Extension returns it: the command of tmshare-server.
+func Extension() extension.Extension {
+	return extension.Extension{Name: "key", Commands: func(a *extension.App) []*cobra.Command {
+		if !a.Serves {
+			return nil
+		}
+		return cli.In(cli.Operations, command())
+	}}
+}
+
+func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "Make or show a key that signs the checkpoints of collections",
@@ -21,11 +32,11 @@ func keyCommand() *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(generateKey(), showKey())
+	cmd.AddCommand(generate(), show())
 	return cmd
 }
 
-func generateKey() *cobra.Command {
+func generate() *cobra.Command {
 	var name string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -49,7 +60,7 @@ the private key: keep it, and let nobody else read it. It is not part of backups
 			if err != nil {
 				return err
 			}
-			return printKey(cmd.OutOrStdout(), args[0], key, asJSON)
+			return write(cmd.OutOrStdout(), args[0], key, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "",
@@ -58,7 +69,7 @@ the private key: keep it, and let nobody else read it. It is not part of backups
 	return cmd
 }
 
-func showKey() *cobra.Command {
+func show() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show KEYFILE",
@@ -69,16 +80,16 @@ func showKey() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printKey(cmd.OutOrStdout(), args[0], key, asJSON)
+			return write(cmd.OutOrStdout(), args[0], key, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
 	return cmd
 }
 
-func printKey(w io.Writer, file string, key *checkpoint.Key, asJSON bool) error {
+func write(w io.Writer, file string, key *checkpoint.Key, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(map[string]string{"file": file, "publicKey": key.Public})
+		return cli.WriteJSON(w, map[string]string{"file": file, "publicKey": key.Public})
 	}
 	_, err := fmt.Fprintln(w, key.Public)
 	return err
