@@ -116,4 +116,4 @@ func TestLayerOf(t *testing.T) {
 
 // betweenExtensions are the imports from one extension to another that decision 0041 allows.
 var betweenExtensions = []string{"editing → pages", "editing → search", "pages → search", "pages → since", "folder → atompmh", "folder → resourcesync", "resourcesync → pages",
-	"sparql → rdf", "changes → rdf"}
+	"sparql → rdf", "changes → rdf", "ldes → rdf"}

@@ -10,7 +10,7 @@ import (
 
 // Prefixes are those that writers declare where they use them.
 var Prefixes = words.Namespaces("rdf", "rdfs", "xsd", "owl", "skos", "dc", "dcterms", "foaf", "schema", "prov", "dcat",
-	"tm", "tmshare")
+	"as", "ldes", "sh", "tree", "tm", "tmshare")
 
 // Shortener makes prefixed names of IRIs.
 type Shortener struct {

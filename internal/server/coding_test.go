@@ -233,6 +233,7 @@ func TestDataLinksToWhatItBelongsTo(t *testing.T) {
 		"fragment": {"<" + urls["topic"] + `>; rel="latest-version"`},
 		"topic": {"<" + memento + `>; rel="memento"; datetime="` + served.At(t, entry.Updated()).Format(http.TimeFormat) + `"`, gate, times,
 			"<" + n.URL("/topicmaps/small/resourcesync/capabilitylist.xml") + `>; rel="resourcesync"`,
+			"<" + n.URL("/topicmaps/small/ldes") + `>; rel="https://w3id.org/tree#view"`,
 			"<" + urls["topic"] + `.xtm1>; rel="alternate"; type="application/xtm1+xml"`,
 			"<" + urls["topic"] + `.xtm21>; rel="alternate"; type="application/x-tm+xml;version=2.1"`},
 		"snapshot": nil,

@@ -138,32 +138,14 @@ func (s *Server) ArchiveDocument(f *LogFeed) web.Handler {
 func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *LogFeed, l *store.Latest,
 	v *store.View) error {
 	c := &l.Collection
-	earlier := func() error {
-		return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s",
-			c.Name, of.URL(c))
+	n, err := AskedDocument(w, r, c, v, of.URL(c))
+	if n == 0 || err != nil {
+		return err
 	}
-	history, err := uuid.Parse(web.Var(r, "history"))
-	run, ok := c.RunOf(history)
-	if err != nil || !ok {
-		return earlier()
-	}
-	n, err := strconv.ParseUint(web.Var(r, "n"), 10, 64)
 	open := c.OpenDocument()
-	if err != nil || n == 0 || n > open {
-		return web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
-	}
 	first, _ := c.Document(n)
 	if first <= c.Horizon && of.Pruned != nil {
 		return of.Pruned(c)
-	}
-	if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
-		last, known, err := v.DocumentRun(n)
-		if err != nil {
-			return err
-		}
-		if known && last != run {
-			return leadTo(w, v, n, run, of.URL(c), earlier)
-		}
 	}
 	cache, state := CacheShortly, "closed" // to gain its next-archive
 	switch {
@@ -177,6 +159,35 @@ func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *Log
 	return s.writeAtomOf(w, r, of.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
 		return of.Archived(v, n)
 	}, nil)
+}
+
+// AskedDocument returns the number of the document that a URL below that of a feed names. It is 0 where the answer is
+// that the document has another URL now, which only a view tells; v may be nil.
+func AskedDocument(w http.ResponseWriter, r *http.Request, c *store.Collection, v *store.View,
+	feed string) (n uint64, err error) {
+	earlier := func() error {
+		return web.Problemf(http.StatusGone, "this document belongs to an earlier history of %s; the feed is at %s",
+			c.Name, feed)
+	}
+	history, err := uuid.Parse(web.Var(r, "history"))
+	run, ok := c.RunOf(history)
+	if err != nil || !ok {
+		return 0, earlier()
+	}
+	n, err = strconv.ParseUint(web.Var(r, "n"), 10, 64)
+	if open := c.OpenDocument(); err != nil || n == 0 || n > open {
+		return 0, web.Problemf(http.StatusNotFound, "the feed has the documents 1 to %d", open)
+	}
+	if v != nil { // the ETag of another answer is of this URL, too, and so of the same run
+		last, known, err := v.DocumentRun(n)
+		if err != nil {
+			return 0, err
+		}
+		if known && last != run {
+			return 0, leadTo(w, v, n, run, feed, earlier)
+		}
+	}
+	return n, nil
 }
 
 // leadTo redirects from the URL that document n had in an earlier run to the one that it has

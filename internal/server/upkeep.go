@@ -44,6 +44,9 @@ func (s *Server) postSnapshot(w http.ResponseWriter, r *http.Request) error {
 	return web.WriteJSON(w, status, TakenSnapshot{c.Name, href, feeds.FormatTime(snap.Updated), snap.Topics})
 }
 
+// Retention returns what is kept of the history of a collection.
+func (s *Server) Retention(c *store.Collection) store.Retention { return s.keeper.Retention(c) }
+
 // Pruned is the answer to a request to give up history.
 type Pruned struct {
 	Collection string `json:"collection"`

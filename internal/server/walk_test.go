@@ -99,7 +99,7 @@ func TestEveryLinkResolvesToTheTypeItStates(t *testing.T) {
 			assert.Contains(t, w.data, n.URL("/topicmaps/"+name+"/snapshots/current"+ext))
 		}
 	}
-	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2+bundles, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, the digests, and the bundles")
+	assert.Equal(t, 2*topics+2*2*2+2*len(keys)+2+2+bundles, len(w.data), "both forms of each fragment, each snapshot, each current snapshot and each record, the digests, the event streams, and the bundles")
 }
 
 // The fixed forms of every fragment and snapshot carry the same content, and

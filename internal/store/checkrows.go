@@ -217,7 +217,7 @@ func (c *checker) past(v *View) *derivation {
 		}
 		from := max(v.Remembered+1, v.Horizon)
 		var commits []uint64
-		for e, err := range v.kept(from) {
+		for e, err := range v.Kept(from) {
 			if err != nil {
 				return err
 			}

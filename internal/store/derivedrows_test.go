@@ -129,7 +129,7 @@ func random(t *testing.T, seed uint64) *derivedRows {
 		for seq := range v.Horizon {
 			h.pruned[seq+1] = true
 		}
-		for e, err := range v.kept(1) {
+		for e, err := range v.Kept(1) {
 			require.NoError(t, err)
 			delete(h.pruned, e.Seq)
 		}

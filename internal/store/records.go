@@ -140,7 +140,7 @@ func (v *View) Records() iter.Seq2[Entry, error] {
 // nearest one that has any: it may change, as that of others may not.
 func (v *View) RecordEntries(n uint64) (entries []Entry, before uint64, err error) {
 	first, size := v.Document(n)
-	for e, err := range v.titled(v.kept(first)) {
+	for e, err := range v.titled(v.Kept(first)) {
 		if err != nil {
 			return nil, 0, err
 		}

@@ -132,12 +132,12 @@ func (v *View) State() records.State { return records.In(v.tx, v.SourceKey()) }
 // Entries iterates over the entries from a sequence on, ascending, without those
 // that are pruned. They have their titles. Those that other methods return one by one may not: see [View.SetTitle].
 func (v *View) Entries(from uint64) iter.Seq2[Entry, error] {
-	return v.titled(v.kept(max(from, v.Horizon+1)))
+	return v.titled(v.Kept(max(from, v.Horizon+1)))
 }
 
-// kept is Entries with those too that are pruned, but for being the last of a key. Titles that are not stored are not
+// Kept is Entries with those too that are pruned, but for being the last of a key. Titles that are not stored are not
 // set.
-func (v *View) kept(from uint64) iter.Seq2[Entry, error] {
+func (v *View) Kept(from uint64) iter.Seq2[Entry, error] {
 	return collections.Kept(v.tx, &v.Collection, from)
 }
 
@@ -215,7 +215,7 @@ func (v *View) since(since time.Time, after uint64) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
-		seq.Map(v.kept(max(first, after+1, v.Horizon+1)), func(e Entry) (Entry, error) {
+		seq.Map(v.Kept(max(first, after+1, v.Horizon+1)), func(e Entry) (Entry, error) {
 			last, err := collections.LastOf(v.tx, &v.Collection, e.TopicSI)
 			if err == nil && last != e.Seq {
 				err = seq.ErrSkip
@@ -243,7 +243,7 @@ func (v *View) EntryOf(id uuid.UUID) (*Entry, error) {
 // WrittenIn reports whether document n of the log has an entry of a run.
 func (v *View) WrittenIn(n uint64, run uint32) (bool, error) {
 	first, size := v.Document(n)
-	for e, err := range v.kept(first) {
+	for e, err := range v.Kept(first) {
 		if err != nil || e.Seq >= first+size {
 			return false, err
 		}

@@ -97,7 +97,7 @@ func opensAsItSays(t *testing.T, n *served.Node, link string) {
 	u, err := url.Parse(link)
 	require.NoError(t, err)
 	form := path.Ext(u.Path)
-	data := u.Query().Get("as") == "data" || form != "" && len(form) < 7 || strings.HasPrefix(u.Path, "/.well-known/")
+	data := u.Query().Get("as") == "data" || form != "" && len(form) < 7 || strings.HasPrefix(u.Path, "/.well-known/") || path.Base(u.Path) == "ldes"
 	a := n.Get(link, firefox...)
 	for hops := 0; a.StatusCode == http.StatusSeeOther && hops < 5; hops++ {
 		a = n.Get(a.Header.Get("Location"), firefox...)

@@ -59,11 +59,16 @@ func (k *Keeper) unlessRemoved(ctx context.Context, name string, epoch uuid.UUID
 	return err
 }
 
+// Retention returns what is to be kept of the history of a collection.
+func (k *Keeper) Retention(c *store.Collection) store.Retention {
+	return store.Retention{Entries: cmp.Or(c.KeepEntries, k.KeepEntries), For: cmp.Or(c.KeepFor, k.KeepFor)}
+}
+
 // Prunable returns what is to be kept of the collection's history, and how many
 // entries that leaves to give up now.
 func (k *Keeper) Prunable(ctx context.Context, name string) (keep store.Retention, entries uint64, err error) {
 	err = k.Store.View(ctx, name, func(v *store.View) (err error) {
-		keep = store.Retention{Entries: cmp.Or(v.KeepEntries, k.KeepEntries), For: cmp.Or(v.KeepFor, k.KeepFor)}
+		keep = k.Retention(&v.Collection)
 		entries, err = v.Prunable(keep)
 		return err
 	})
