@@ -166,11 +166,11 @@ func subscribing(b *testing.B, program, mediaType, document string) hostile {
 
 // ran runs a program. It may refuse what it is given.
 func ran(b *testing.B, cmd *exec.Cmd) hostile {
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	peak, err := sampled(b, cmd)
 	code := cmd.ProcessState.ExitCode()
-	require.True(b, err == nil || code > 0, "%v: %s", err, said.String())
-	require.NotContains(b, said.String(), "goroutine ")
+	require.True(b, err == nil || code > 0, "%v: %s", err, output.String())
+	require.NotContains(b, output.String(), "goroutine ")
 	return hostile{fmt.Sprintf("exit %d", code), peak, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }

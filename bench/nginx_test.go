@@ -111,8 +111,8 @@ func wrk(b *testing.B, pid int, url string, headers ...string) load {
 	require.NoError(b, err, "%s", out)
 	require.NotContains(b, string(out), "Non-2xx")
 	require.NotContains(b, string(out), "Socket errors")
-	number := func(of *regexp.Regexp) float64 {
-		m := of.FindSubmatch(out)
+	number := func(pattern *regexp.Regexp) float64 {
+		m := pattern.FindSubmatch(out)
 		require.NotNil(b, m, "%s", out)
 		f, err := strconv.ParseFloat(string(m[1]), 64)
 		require.NoError(b, err)

@@ -190,8 +190,8 @@ func serveUntilTold(handler http.Handler, listener net.Listener) error {
 }
 
 // asChild does the work of a child process, and ends it.
-func asChild(work func(string) error, of string) {
-	if err := work(of); err != nil {
+func asChild(work func(string) error, test string) {
+	if err := work(test); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

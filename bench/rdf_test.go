@@ -71,11 +71,11 @@ func BenchmarkRDFMap(b *testing.B) {
 		m, err = builder.Map(b.Context())
 		require.NoError(b, err)
 	})
-	said := 0
+	total := 0
 	for t := range m.Topics() {
-		said += len(t.Names()) + len(t.Occurrences())
+		total += len(t.Names()) + len(t.Occurrences())
 	}
-	require.Equal(b, statements(), said+count(m.Associations()))
+	require.Equal(b, statements(), total+count(m.Associations()))
 	var document bytes.Buffer
 	_, err := xtm.Write(&document, m, xtm.WriteOptions{Version: xtm.V21})
 	require.NoError(b, err)

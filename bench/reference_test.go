@@ -27,7 +27,7 @@ type reference struct {
 // of measures the reference when it is asked for first. If it is not there, a line
 // of the output says so, not only the log of a benchmark: go test shows the log of
 // one that is skipped with -v alone.
-func (r *reference) of(b *testing.B, c *corpus) (d time.Duration, ok bool) {
+func (r *reference) timeFor(b *testing.B, c *corpus) (d time.Duration, ok bool) {
 	if r.time == 0 && r.missing == nil {
 		r.time, r.missing = r.measure(b, c)
 		if r.missing != nil {
@@ -38,7 +38,7 @@ func (r *reference) of(b *testing.B, c *corpus) (d time.Duration, ok bool) {
 }
 
 func (c *corpus) benchmarkReference(b *testing.B, r *reference) {
-	d, ok := r.of(b, c)
+	d, ok := r.timeFor(b, c)
 	if !ok {
 		b.Skip(r.missing)
 	}
@@ -52,7 +52,7 @@ func (c *corpus) benchmarkReference(b *testing.B, r *reference) {
 func (c *corpus) compare(b *testing.B, own time.Duration) {
 	for i := range c.references {
 		r := &c.references[i]
-		if d, ok := r.of(b, c); ok {
+		if d, ok := r.timeFor(b, c); ok {
 			ratio(b, d.Seconds(), own.Seconds(), "speed-of-"+r.name)
 		}
 	}

@@ -52,7 +52,7 @@ func TestContentsThatAreNoFragments(t *testing.T) {
 			content + `<summary>behind</summary></entry></feed>`
 	}
 	xtm21 := `<content type="` + MediaTypeXTM2 + `"`
-	of := func(root string) string { return xtm21 + "> " + root + "<topic/></topicMap></content>" }
+	content := func(root string) string { return xtm21 + "> " + root + "<topic/></topicMap></content>" }
 	for content, kept := range map[string]string{
 		xtm21 + "> \n" + aFragment + "\n </content>":                                      aFragment,
 		`<content type='Application/X-TM+XML; Version="2.1"'>` + aFragment + "</content>": aFragment,
@@ -61,10 +61,10 @@ func TestContentsThatAreNoFragments(t *testing.T) {
 		`<content type='APPLICATION/x-tm+xml; charset=utf-8'>` + aFragment + "</content>": aFragment,
 		`<content type="application/x-tm+xml;version=2.0">` + aFragment + "</content>":    "",
 		`<content type="application/xml">` + aFragment + "</content>":                     "",
-		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.0">`):              "",
-		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/">`):                            "",
-		of(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" version="2.1">`):          "",
-		of(`<map xmlns="http://www.topicmaps.org/xtm/" version="2.1"/><topicMap>`):        "",
+		content(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.0">`):         "",
+		content(`<topicMap xmlns="http://www.topicmaps.org/xtm/">`):                       "",
+		content(`<topicMap xmlns="http://www.topicmaps.org/xtm/1.0/" version="2.1">`):     "",
+		content(`<map xmlns="http://www.topicmaps.org/xtm/" version="2.1"/><topicMap>`):   "",
 		xtm21 + ">text " + aFragment + "</content>":                                       "",
 		xtm21 + ">" + aFragment + aFragment + "</content>":                                "",
 		"<content>" + aFragment + "</content>":                                            "",

@@ -139,8 +139,8 @@ func TestRecordsSatisfyTheSchemas(t *testing.T) {
 	for name, f := range map[string]*Feed{"archive": recordsFeed(), "complete": complete, "empty": empty} {
 		file := filepath.Join(t.TempDir(), name+".atom")
 		require.NoError(t, os.WriteFile(file, []byte(encodeString(t, f)), 0o600))
-		for schema, of := range map[string]string{"--relaxng": "atom.rng", "--schematron": "atom.sch"} {
-			out, err := exec.Command(xmllint, "--noout", "--nonet", schema, filepath.Join(folder, of), file).CombinedOutput()
+		for schema, form := range map[string]string{"--relaxng": "atom.rng", "--schematron": "atom.sch"} {
+			out, err := exec.Command(xmllint, "--noout", "--nonet", schema, filepath.Join(folder, form), file).CombinedOutput()
 			assert.NoError(t, err, "%s: %s", name, out)
 		}
 	}

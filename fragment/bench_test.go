@@ -94,9 +94,9 @@ var genLocator = rapid.SampledFrom([]tmdm.Locator{"h:", "h:a", "h:ab", "h:b", "h
 var genLocators = genSet(genLocator)
 
 // genSet draws a set: in order, nil where it is empty.
-func genSet(of *rapid.Generator[tmdm.Locator]) *rapid.Generator[[]tmdm.Locator] {
+func genSet(locators *rapid.Generator[tmdm.Locator]) *rapid.Generator[[]tmdm.Locator] {
 	return rapid.Custom(func(t *rapid.T) []tmdm.Locator {
-		set := rapid.SliceOfNDistinct(of, 0, 4, rapid.ID).Draw(t, "set")
+		set := rapid.SliceOfNDistinct(locators, 0, 4, rapid.ID).Draw(t, "set")
 		if len(set) == 0 {
 			return nil
 		}

@@ -26,7 +26,7 @@ func diff(t testing.TB, prior fragment.Source, next *fragment.Map) *fragment.Cha
 
 // entries says what is published: "a" for a fragment of a, "b of a" for the
 // closing entry of b that describes a, "no b" for a tombstone.
-func entries(c *fragment.Change) (said []string) {
+func entries(c *fragment.Change) (changes []string) {
 	for _, e := range c.Entries {
 		s := string(e.TopicSI)
 		switch {
@@ -35,9 +35,9 @@ func entries(c *fragment.Change) (said []string) {
 		case e.Topic != e.TopicSI:
 			s += " of " + string(e.Topic)
 		}
-		said = append(said, s)
+		changes = append(changes, s)
 	}
-	return said
+	return changes
 }
 
 // base is a version in which everything is mentioned that the cases below add,

@@ -74,8 +74,8 @@ func (n *Names) Stored(record []byte) (string, error) {
 
 // expect says which topics will be asked for, where that makes it cheaper.
 func (n *Names) expect(refs []Ref) error {
-	if of, ok := n.In.(interface{ ExpectNames(sis []Ref) error }); ok && len(refs) > 1 {
-		return of.ExpectNames(refs)
+	if expecting, ok := n.In.(interface{ ExpectNames(sis []Ref) error }); ok && len(refs) > 1 {
+		return expecting.ExpectNames(refs)
 	}
 	return nil
 }

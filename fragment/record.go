@@ -366,13 +366,13 @@ func (t *Topic) literalForm(languages []string) (title string, ok bool) {
 }
 
 // CountLanguages counts the names of t.
-func (t *Topic) CountLanguages(of titles.Count) {
+func (t *Topic) CountLanguages(count titles.Count) {
 	for i := range t.Names {
-		titles.CountName(of, t.Names[i].Type, t.Names[i].Scope)
+		titles.CountName(count, t.Names[i].Type, t.Names[i].Scope)
 	}
 	for i := range t.Occurrences {
 		if o := &t.Occurrences[i]; o.Type == titles.LiteralForm {
-			titles.CountName(of, o.Type, o.Scope)
+			titles.CountName(count, o.Type, o.Scope)
 		}
 	}
 }

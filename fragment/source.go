@@ -87,8 +87,8 @@ type Expecting interface {
 }
 
 func expect(src Source, sis []Ref, sls []tmdm.Locator) error {
-	if of, ok := src.(Expecting); ok {
-		return of.Expect(sis, sls)
+	if expecting, ok := src.(Expecting); ok {
+		return expecting.Expect(sis, sls)
 	}
 	return nil
 }

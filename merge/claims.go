@@ -92,9 +92,9 @@ func (r *rewriter) saidOf(s *subject) *Claims {
 }
 
 // givers returns the parts that give an identifier of s.
-func (r *rewriter) givers(s *subject, of func(*fragment.Identity) []tmdm.Locator, l tmdm.Locator) (by []int) {
+func (r *rewriter) givers(s *subject, list func(*fragment.Identity) []tmdm.Locator, l tmdm.Locator) (by []int) {
 	for _, m := range s.members {
-		if m.part < len(r.v.parts) && slices.Contains(of(m.id), l) {
+		if m.part < len(r.v.parts) && slices.Contains(list(m.id), l) {
 			by = append(by, m.part)
 		}
 	}

@@ -37,14 +37,14 @@ func (h *history) version(build func(draft)) (entries []string) {
 		if l.commit != h.commits {
 			continue
 		}
-		said := string(l.entry.TopicSI)
+		name := string(l.entry.TopicSI)
 		switch {
 		case l.entry.Deleted:
-			said = "no " + said
+			name = "no " + name
 		case l.entry.Topic != l.entry.TopicSI:
-			said += " of " + string(l.entry.Topic)
+			name += " of " + string(l.entry.Topic)
 		}
-		entries = append(entries, said)
+		entries = append(entries, name)
 	}
 	h.commits++
 	return entries
@@ -87,9 +87,9 @@ func (h *history) followBut(s *subscriber, late int) {
 // requireInStep checks that a subscriber has the publisher's last version.
 func (h *history) requireInStep(s *subscriber, format string, args ...any) {
 	h.t.(*testing.T).Helper()
-	said := fmt.Sprintf(format, args...)
-	require.Equal(h.t, string(h.expected), string(joined(h.t, &s.state)), said)
-	require.Equal(h.t, dump(h.t, h.subscriber().source()), dump(h.t, &s.state), "%s: record for record", said)
+	message := fmt.Sprintf(format, args...)
+	require.Equal(h.t, string(h.expected), string(joined(h.t, &s.state)), message)
+	require.Equal(h.t, dump(h.t, h.subscriber().source()), dump(h.t, &s.state), "%s: record for record", message)
 }
 
 func (s *subscriber) source() fragment.Source { return &s.state }

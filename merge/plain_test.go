@@ -25,12 +25,12 @@ func TestOneSourceIsPlainUntilItUsesAnAlias(t *testing.T) {
 			all = append(all, a.Players()...)
 		}
 		require.Equal(t, plain, v.plain)
-		var of []fragment.Ref
+		var topics []fragment.Ref
 		for a, err := range v.AssociationsOf("http://a/one", fragment.AsPlayer) {
 			require.NoError(t, err)
-			of = append(of, a.Players()...)
+			topics = append(topics, a.Players()...)
 		}
-		require.Equal(t, all, of)
+		require.Equal(t, all, topics)
 		return all
 	}
 	m := &Memory{}

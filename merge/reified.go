@@ -171,14 +171,14 @@ func (v *View) identify(j *joiner, all []reifiedRecords) (map[fragment.Ref]bool,
 			}
 		}
 	}
-	for _, of := range identities {
-		refs := make([]fragment.Ref, 0, len(of))
-		for ref := range of {
+	for _, byRef := range identities {
+		refs := make([]fragment.Ref, 0, len(byRef))
+		for ref := range byRef {
 			refs = append(refs, ref)
 		}
 		slices.Sort(refs)
 		for _, ref := range refs {
-			j.identity(of[ref])
+			j.identity(byRef[ref])
 		}
 	}
 	return before, failed

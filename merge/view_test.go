@@ -149,14 +149,14 @@ func requirePlayers(t *testing.T, at string, view *merge.View) {
 			return bytes.Compare(x[:], y[:])
 		})
 	}
-	for of := range want {
+	for player := range want {
 		for _, part := range fragment.Parts {
 			var got []*fragment.Association
-			for a, err := range view.AssociationsOf(of.player, part) {
+			for a, err := range view.AssociationsOf(player.player, part) {
 				require.NoError(t, err)
 				got = append(got, a)
 			}
-			require.Equal(t, want[place{of.player, part}], got, "%s: %v", at, of)
+			require.Equal(t, want[place{player.player, part}], got, "%s: %v", at, player)
 		}
 	}
 }

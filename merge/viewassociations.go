@@ -109,10 +109,10 @@ func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 
 // asStated iterates over associations of the one source of a plain view, in its order.
 func (v *View) asStated(
-	of func(fragment.Source) iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
+	readAll func(fragment.Source) iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		r := rewriter{v: v}
-		for a, err := range of(v.parts[0].Source) {
+		for a, err := range readAll(v.parts[0].Source) {
 			if err == nil {
 				a = r.association(0, a)
 			}

@@ -183,7 +183,7 @@ func TestClaimsTellWhoSaysWhat(t *testing.T) {
 		},
 		func(m draft) { m.Named("unrelated", d) })
 	view := merge.NewView(t.Context(), s.parts()...)
-	said := func(instances bool) (lines []string) {
+	claims := func(instances bool) (lines []string) {
 		claims, err := view.Claims(c, instances)
 		require.NoError(t, err)
 		say := func(what string, by []int) { lines = append(lines, fmt.Sprint(what, " ", by)) }
@@ -211,8 +211,8 @@ func TestClaimsTellWhoSaysWhat(t *testing.T) {
 	for i, l := range want {
 		want[i] = strings.NewReplacer("http://a", string(a), "http://b", string(b), "http://c", string(c), "http://x", string(x)).Replace(l)
 	}
-	require.Equal(t, want, said(false))
-	require.Equal(t, append(want, string(tmdm.PSITypeInstance)+"2 [0 1]"), said(true))
+	require.Equal(t, want, claims(false))
+	require.Equal(t, append(want, string(tmdm.PSITypeInstance)+"2 [0 1]"), claims(true))
 
 	none, err := view.Claims("http://nobody.example.org/", true)
 	require.NoError(t, err)

@@ -35,9 +35,9 @@ func wildEdit(rng *rand.Rand, tm *tmdm.TopicMap) string {
 	edits := []func(*rand.Rand, *tmdm.Topic) string{
 		reifyPart, identifyStatement, addLocatorTopic, nameLocatorTopic, addToItself, takeVocabulary, reifyMap,
 	}
-	said := edits[rng.IntN(len(edits))](rng, t)
+	edit := edits[rng.IntN(len(edits))](rng, t)
 	tm.Normalize(context.Background())
-	return said
+	return edit
 }
 
 // parts returns everything that t reaches and that a topic can reify.

@@ -39,14 +39,14 @@ func (t *Topic) DisplayName(languages ...string) (best *TopicName) {
 }
 
 // CountLanguages counts the names of t.
-func (t *Topic) CountLanguages(of titles.Count) {
+func (t *Topic) CountLanguages(add titles.Count) {
 	for _, n := range t.Names() {
 		var themes []Locator
 		for _, theme := range n.Scope().Themes() {
 			themes = append(themes, theme.SubjectIdentifiers()...)
 		}
 		for _, typ := range n.Type().SubjectIdentifiers() {
-			titles.CountName(of, typ, themes)
+			titles.CountName(add, typ, themes)
 		}
 	}
 }

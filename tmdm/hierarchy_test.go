@@ -95,10 +95,10 @@ func TestWalksStopWhenAsked(t *testing.T) {
 // Only what is said without condition counts, and a reifier is no condition.
 func TestWhatCountsAsARelation(t *testing.T) {
 	tm, oslo, city, _, _, place := hierarchy()
-	said := list(oslo.RolesPlayed()[0].Association().RolesByType(tm.TopicBySubjectIdentifier(tmdm.PSIInstance)))
-	require.Len(t, said, 1)
-	require.NoError(t, tmdm.SetReifier(said[0].Association(), topic(tm, "reifier")))
-	require.NoError(t, tmdm.SetReifier(said[0], topic(tm, "reifier of the role")))
+	roles := list(oslo.RolesPlayed()[0].Association().RolesByType(tm.TopicBySubjectIdentifier(tmdm.PSIInstance)))
+	require.Len(t, roles, 1)
+	require.NoError(t, tmdm.SetReifier(roles[0].Association(), topic(tm, "reifier")))
+	require.NoError(t, tmdm.SetReifier(roles[0], topic(tm, "reifier of the role")))
 	assert.Equal(t, []*tmdm.Topic{oslo}, list(city.Instances()))
 	assert.True(t, oslo.IsInstanceOf(city))
 

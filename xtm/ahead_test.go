@@ -154,7 +154,7 @@ func TestReadingAheadEnds(t *testing.T) {
 func TestWarningsOfOneElementAreToldWhileItIsRead(t *testing.T) {
 	onCores(2, func() {
 		broken := errors.New("the line is broken")
-		told, end := 0, make(chan struct{})
+		warnings, end := 0, make(chan struct{})
 		d := &topicsFrom{piece: func(i int) string {
 			if i < 5000 {
 				return fmt.Sprintf(`<topic id="t%d"/>`, i)
@@ -172,12 +172,12 @@ func TestWarningsOfOneElementAreToldWhileItIsRead(t *testing.T) {
 				return d.Read(p)
 			}
 		}), xtm.Options{Base: fuzzBase, Lenient: true, Tolerated: func(*xtm.SyntaxError) {
-			if told++; told == 10_000 {
+			if warnings++; warnings == 10_000 {
 				close(end)
 			}
 		}})
 		assert.ErrorIs(t, err, broken)
-		assert.GreaterOrEqual(t, told, 10_000)
+		assert.GreaterOrEqual(t, warnings, 10_000)
 	})
 }
 

@@ -61,15 +61,15 @@ func TestBenchmarksAndUnitsExist(t *testing.T) {
 		assert.Contains(t, sources(t, r.in), "func Benchmark"+r.name+"(b *testing.B)")
 	}
 	for _, g := range goals {
-		benchmark, _, _ := strings.Cut(g.of, "/")
+		benchmark, _, _ := strings.Cut(g.row, "/")
 		at := slices.IndexFunc(runs, func(r run) bool { return r.name == benchmark && r.database == g.database })
-		require.GreaterOrEqual(t, at, 0, "%s is not run", g.of)
+		require.GreaterOrEqual(t, at, 0, "%s is not run", g.row)
 		unit := strings.TrimPrefix(g.unit, "×")
 		text := sources(t, runs[at].in)
 		beginning, _, _ := strings.Cut(unit, "-of-") // the rest may be a variable
 		assert.True(t, strings.Contains(text, unit+`"`) || strings.Contains(text, beginning+`-of-"`) || strings.Contains(text, `"-of-1k-topics"`),
-			"%s reports no %s", g.of, g.unit)
-		if _, row, ok := strings.Cut(g.of, "/"); ok {
+			"%s reports no %s", g.row, g.unit)
+		if _, row, ok := strings.Cut(g.row, "/"); ok {
 			assert.Contains(t, text, `b.Run("`+row+`"`)
 		}
 	}
@@ -104,7 +104,7 @@ func TestDocumentDescribesAllBenchmarks(t *testing.T) {
 		}
 	}
 	for _, g := range goals {
-		assert.True(t, rows[g.of], "%s is not described", g.of)
+		assert.True(t, rows[g.row], "%s is not described", g.row)
 	}
 	for _, r := range runs {
 		assert.True(t, described[r.name], "%s is not described", r.name)

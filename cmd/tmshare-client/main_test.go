@@ -74,15 +74,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).serve(ts, args) },
-			"publish": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).publish(ts, args) },
-			"archive": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).archive(ts, args) },
+			"serve":   func(ts *testscript.TestScript, _ bool, args []string) { originOf(ts).serve(ts, args) },
+			"publish": func(ts *testscript.TestScript, _ bool, args []string) { originOf(ts).publish(ts, args) },
+			"archive": func(ts *testscript.TestScript, _ bool, args []string) { originOf(ts).archive(ts, args) },
 			"files":   serveFiles,
 			"many":    many,
 			"await":   waitFor,
-			"break":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).breakIt(ts, args) },
-			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).setFault(0, "\x00") },
-			"asked":   func(ts *testscript.TestScript, neg bool, args []string) { of(ts).asked(ts, args) },
+			"break":   func(ts *testscript.TestScript, _ bool, args []string) { originOf(ts).breakIt(ts, args) },
+			"mend":    func(ts *testscript.TestScript, _ bool, _ []string) { originOf(ts).setFault(0, "\x00") },
+			"asked":   func(ts *testscript.TestScript, neg bool, args []string) { originOf(ts).asked(ts, args) },
 			"exits":   exits,
 			"json":    inJSON,
 			"hold":    hold,
@@ -107,7 +107,7 @@ type origin struct {
 
 func (*origin) key() any { return "origin" }
 
-func of(ts *testscript.TestScript) *origin { return ts.Value((*origin)(nil).key()).(*origin) }
+func originOf(ts *testscript.TestScript) *origin { return ts.Value((*origin)(nil).key()).(*origin) }
 
 func (o *origin) close() {
 	if o.socket != nil {

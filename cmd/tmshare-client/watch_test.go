@@ -98,7 +98,7 @@ type process struct {
 	cmd *exec.Cmd
 
 	mu   sync.Mutex
-	said strings.Builder
+	text strings.Builder
 	more chan struct{} // closed and replaced when it says something
 
 	ended chan struct{}
@@ -114,7 +114,7 @@ func (n *node) start(env []string, args ...string) *process {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 		if n.t.Failed() {
-			n.t.Logf("%s:\n%s", strings.Join(args, " "), p.said.String())
+			n.t.Logf("%s:\n%s", strings.Join(args, " "), p.text.String())
 		}
 	})
 	return p
@@ -125,7 +125,7 @@ func (p *process) Write(b []byte) (int, error) {
 	defer p.mu.Unlock()
 	close(p.more)
 	p.more = make(chan struct{})
-	return p.said.Write(b)
+	return p.text.Write(b)
 }
 
 // says waits until the program says something on standard error, and returns
@@ -135,7 +135,7 @@ func (p *process) says(pattern string) []string {
 	re, limit := regexp.MustCompile(pattern), time.After(long)
 	for {
 		p.mu.Lock()
-		m, more := re.FindStringSubmatch(p.said.String()), p.more
+		m, more := re.FindStringSubmatch(p.text.String()), p.more
 		p.mu.Unlock()
 		if m != nil {
 			return m
@@ -347,7 +347,7 @@ func TestWatchTellsSystemd(t *testing.T) {
 	require.NoError(t, socket.SetDeadline(time.Now().Add(long)))
 	w := n.start([]string{"NOTIFY_SOCKET=" + filepath.Join(dir, "s"), "WATCHDOG_USEC=300000"}, "watch", "--interval", "1h")
 	b := make([]byte, 1000)
-	told := func(what string) {
+	receives := func(what string) {
 		t.Helper()
 		for {
 			size, err := socket.Read(b)
@@ -357,14 +357,14 @@ func TestWatchTellsSystemd(t *testing.T) {
 			}
 		}
 	}
-	told("READY=1")
-	told("STATUS=all sources are in step")
-	told("WATCHDOG=1")
-	told("WATCHDOG=1")
+	receives("READY=1")
+	receives("STATUS=all sources are in step")
+	receives("WATCHDOG=1")
+	receives("WATCHDOG=1")
 	w.signal(syscall.SIGHUP)
-	told("RELOADING=1\nMONOTONIC_USEC=")
-	told("READY=1")
+	receives("RELOADING=1\nMONOTONIC_USEC=")
+	receives("READY=1")
 	w.signal(syscall.SIGTERM)
-	told("STOPPING=1")
+	receives("STOPPING=1")
 	assert.Zero(t, w.ends())
 }

@@ -70,7 +70,7 @@ func nodes(ts *testscript.TestScript, _ bool, args []string) {
 		all.Go(func() {
 			w := &world{topology: topologies[name], rng: rand.New(rand.NewPCG(seed, uint64(i))), dir: ts.MkAbs(name), path: ts.Getenv("PATH"), env: os.Environ()}
 			if err := w.run(testenv.Rounds(4, 150)); err != nil {
-				failed[i] = fmt.Errorf("%s: %w\n%s", name, err, strings.Join(w.said, "\n"))
+				failed[i] = fmt.Errorf("%s: %w\n%s", name, err, strings.Join(w.messages, "\n"))
 			}
 		})
 	}
@@ -85,7 +85,7 @@ type world struct {
 	dir, path string
 	env       []string
 	all       []*process
-	said      []string
+	messages  []string
 	kills     int
 }
 
@@ -99,7 +99,7 @@ type process struct {
 func (p *process) url() string { return "http://" + p.address }
 
 func (w *world) say(format string, args ...any) {
-	w.said = append(w.said, fmt.Sprintf(format, args...))
+	w.messages = append(w.messages, fmt.Sprintf(format, args...))
 }
 
 func (w *world) run(steps int) (err error) {

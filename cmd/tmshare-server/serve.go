@@ -85,11 +85,11 @@ give their token to the page /sign-in.html, and edit topics by forms then.` + cl
 			if err := greaterThanZero(cmd.Flags()); err != nil {
 				return err
 			}
-			told, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			signalled, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			ctx, end := context.WithCancel(cmd.Context())
 			defer end()
-			context.AfterFunc(told, func() { stop(); end() }) // from then on a second signal ends the program at once
+			context.AfterFunc(signalled, func() { stop(); end() }) // from then on a second signal ends the program at once
 			if a.Store != "" && !cmd.Flags().Changed("data") {
 				a.Data = "" // another for each process
 			}

@@ -22,9 +22,9 @@ func TestServeUnderSystemd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	notify := filepath.Join(dir, "notify")
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+	notified, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
 	require.NoError(t, err)
-	defer told.Close()
+	defer notified.Close()
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	passed, err := socket.(*net.TCPListener).File()
@@ -42,7 +42,7 @@ func TestServeUnderSystemd(t *testing.T) {
 	require.NoError(t, passed.Close())
 	next := func() string {
 		b := make([]byte, 1000)
-		n, err := told.Read(b)
+		n, err := notified.Read(b)
 		require.NoError(t, err)
 		return string(b[:n])
 	}

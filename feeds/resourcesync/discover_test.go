@@ -119,10 +119,10 @@ func TestDiscoverInRobots(t *testing.T) {
 
 // A base that is written once would stand in every URI that is found.
 func TestDiscoveryIsBounded(t *testing.T) {
-	links := func(of string) string {
+	links := func(head string) string {
 		var b strings.Builder
 		for i := range 5000 {
-			fmt.Fprintf(&b, of, i)
+			fmt.Fprintf(&b, head, i)
 		}
 		return b.String()
 	}

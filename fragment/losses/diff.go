@@ -62,10 +62,10 @@ func (d *differ) close(c *fragment.Compared) {
 		d.lost.Add(c.Before, nil, was)
 		return
 	}
-	said, ok := d.joined[owner.TopicSI()]
+	joined, ok := d.joined[owner.TopicSI()]
 	if !ok {
-		said, d.err = StatementsOf(d.next, owner)
-		d.joined[owner.TopicSI()] = said
+		joined, d.err = StatementsOf(d.next, owner)
+		d.joined[owner.TopicSI()] = joined
 	}
-	d.lost.Add(c.Before, &said, was)
+	d.lost.Add(c.Before, &joined, was)
 }

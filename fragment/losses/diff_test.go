@@ -233,9 +233,9 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	var m losses.Measure
 	for topic, err := range before.Topics() {
 		require.NoError(t, err)
-		said, err := losses.StatementsOf(before, topic)
+		counts, err := losses.StatementsOf(before, topic)
 		require.NoError(t, err)
-		m.Add(said, nil, func() *fragment.Topic { return topic })
+		m.Add(counts, nil, func() *fragment.Topic { return topic })
 	}
 	e := lost(t, base, func(draft) {})
 	require.NotNil(t, e)
@@ -246,9 +246,9 @@ func TestRecordsAreMeasuredOneByOne(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		topic, err := before.Topic(si(id))
 		require.NoError(t, err)
-		said, err := losses.StatementsOf(before, topic)
+		counts, err := losses.StatementsOf(before, topic)
 		require.NoError(t, err)
-		changed.Lose(said, &fragment.StatementCounts{Types: said.Types, Associations: said.Associations}, func() *fragment.Topic { return topic })
+		changed.Lose(counts, &fragment.StatementCounts{Types: counts.Types, Associations: counts.Associations}, func() *fragment.Topic { return topic })
 	}
 	assert.Equal(t, []int{11, 2, 3, 2}, []int{changed.Topics, changed.Emptied, changed.Gone, len(changed.Named())})
 }

@@ -21,7 +21,7 @@ func limitOf(t *testing.T, text string) (m Limit) {
 func TestLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit     string
-		of        Measure
+		measure   Measure
 		held      bool
 		allowedBy string
 	}{
@@ -50,9 +50,9 @@ func TestLimit(t *testing.T) {
 		{"100%", Measure{Topics: 40, Deleted: 40}, false, "40"},
 		{"all", Measure{Topics: 40, Deleted: 40, Statements: 100, Gone: 100, Thinned: 90}, false, "all"},
 	} {
-		assert.Equal(t, !c.held, limitOf(t, c.limit).Allows(&c.of), "%+v", c)
-		assert.Equal(t, c.allowedBy, Allowing(&c.of), "%+v", c)
-		assert.True(t, limitOf(t, Allowing(&c.of)).Allows(&c.of), "what is said to allow it does: %+v", c)
+		assert.Equal(t, !c.held, limitOf(t, c.limit).Allows(&c.measure), "%+v", c)
+		assert.Equal(t, c.allowedBy, Allowing(&c.measure), "%+v", c)
+		assert.True(t, limitOf(t, Allowing(&c.measure)).Allows(&c.measure), "what is said to allow it does: %+v", c)
 	}
 	for _, bad := range []string{"-1", "many", "101%", "%", "-1%", "1.5", "all%", " 5"} {
 		assert.ErrorContains(t, new(Limit).UnmarshalText([]byte(bad)), "write a number of topics, a percentage such as 80%, or all", bad)

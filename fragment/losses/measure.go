@@ -102,14 +102,14 @@ func all(s fragment.StatementCounts) int { return s.Statements + s.Types + s.Ass
 
 // StatementsOf counts what src says of a topic of it.
 func StatementsOf(src fragment.Source, t *fragment.Topic) (fragment.StatementCounts, error) {
-	said := fragment.StatementCounts{Statements: len(t.Names) + len(t.Occurrences)}
+	counts := fragment.StatementCounts{Statements: len(t.Names) + len(t.Occurrences)}
 	for a, err := range fragment.PlayedBy(src, t.TopicSI()) {
 		if err != nil {
-			return said, err
+			return counts, err
 		}
-		said.Play(a.Part(t.TopicSI()))
+		counts.Play(a.Part(t.TopicSI()))
 	}
-	return said, nil
+	return counts, nil
 }
 
 // Lost returns how many topics are lost.

@@ -60,25 +60,25 @@ const More = "…"
 // Reader reads nodes of a map, and remembers what its topics are called. It is not safe for concurrent use.
 type Reader struct {
 	source Source
-	said   map[fragment.Ref]*Statements
+	known  map[fragment.Ref]*Statements
 	left   int // how many more nodes may be read for the one that was asked for
 }
 
 // NewReader returns a reader of a source.
 func NewReader(source Source) *Reader {
-	return &Reader{source: source, said: map[fragment.Ref]*Statements{}}
+	return &Reader{source: source, known: map[fragment.Ref]*Statements{}}
 }
 
 func (r *Reader) about(ref fragment.Ref) (*Statements, error) {
-	said, known := r.said[ref]
+	found, known := r.known[ref]
 	if known {
-		return said, nil
+		return found, nil
 	}
-	said, err := r.source.Statements(ref)
+	found, err := r.source.Statements(ref)
 	if err == nil {
-		r.said[ref] = said
+		r.known[ref] = found
 	}
-	return said, err
+	return found, err
 }
 
 // Node returns what a topic says, nil where it has a name or an identifier that can be read, or is not there.
@@ -97,9 +97,9 @@ func (r *Reader) Title(ref fragment.Ref) (string, error) {
 	if n != nil {
 		return r.Text(n)
 	}
-	said, err := r.about(ref)
-	if err == nil && said != nil && said.Title != "" {
-		return said.Title, nil
+	about, err := r.about(ref)
+	if err == nil && about != nil && about.Title != "" {
+		return about.Title, nil
 	}
 	return words.Short(string(ref)), err
 }
@@ -113,23 +113,23 @@ func (r *Reader) value(ref fragment.Ref, path []fragment.Ref) (Value, error) {
 		return Value{Text: More}, nil
 	}
 	r.left--
-	said, err := r.about(ref)
+	about, err := r.about(ref)
 	switch {
 	case err != nil:
 		return Value{}, err
-	case said == nil:
+	case about == nil:
 		return Value{Text: words.Unnamed}, nil
-	case said.Title != "":
+	case about.Title != "":
 		return Value{Ref: ref}, nil
 	}
-	n, err := r.node(said, append(path[:len(path):len(path)], ref))
+	n, err := r.node(about, append(path[:len(path):len(path)], ref))
 	return Value{Node: n}, err
 }
 
 // node makes a node of what is said of it.
-func (r *Reader) node(said *Statements, path []fragment.Ref) (*Node, error) {
-	rows := slices.Clone(said.Rows)
-	n := &Node{Types: said.Types}
+func (r *Reader) node(about *Statements, path []fragment.Ref) (*Node, error) {
+	rows := slices.Clone(about.Rows)
+	n := &Node{Types: about.Types}
 	var err error
 	switch {
 	case has(rows, rdf+"first"):
@@ -198,13 +198,13 @@ func (r *Reader) list(n *Node, rows []Row, path []fragment.Ref) (left []Row, err
 		if !more || rest.Ref == rdf+"nil" {
 			return left, nil
 		}
-		said, err := r.about(rest.Ref)
+		item, err := r.about(rest.Ref)
 		if err != nil {
 			return nil, err
 		}
 		rows = nil
-		if said != nil && !seen[rest.Ref] {
-			rows, seen[rest.Ref] = said.Rows, true
+		if item != nil && !seen[rest.Ref] {
+			rows, seen[rest.Ref] = item.Rows, true
 		}
 	}
 }
@@ -225,8 +225,8 @@ func (r *Reader) restriction(n *Node, all []Row, path []fragment.Ref) ([]Row, er
 			parts = append(parts, v)
 		}
 		for _, qualified := range []fragment.Ref{owl + "onClass", owl + "onDataRange"} {
-			if of, left, ok := take(rows, qualified); ok {
-				parts, rows = append(parts, Value{Text: " "}, of), left
+			if restricted, left, ok := take(rows, qualified); ok {
+				parts, rows = append(parts, Value{Text: " "}, restricted), left
 			}
 		}
 		return rows, r.express(n, parts, path)
@@ -245,13 +245,13 @@ func (r *Reader) form(n *Node, rows []Row, path []fragment.Ref) ([]Row, error) {
 			n.compound = f.before != ""
 			return left, r.parts(n, []Value{{Text: f.before}, v}, path)
 		}
-		of, err := r.inner(v, path)
+		inner, err := r.inner(v, path)
 		if err != nil {
 			return nil, err
 		}
-		members := []Value{of}
-		if of.Node != nil && of.Node.List {
-			members = of.Node.Parts
+		members := []Value{inner}
+		if inner.Node != nil && inner.Node.List {
+			members = inner.Node.Parts
 		}
 		n.add(Value{Text: f.before})
 		for i, member := range members {
@@ -266,13 +266,13 @@ func (r *Reader) form(n *Node, rows []Row, path []fragment.Ref) ([]Row, error) {
 	}
 	if v, left, ok := take(rows, owl+"onDatatype"); ok {
 		if facets, left, ok := take(left, owl+"withRestrictions"); ok {
-			of, err := r.inner(facets, path)
+			values, err := r.inner(facets, path)
 			if err != nil {
 				return nil, err
 			}
 			n.Parts = []Value{v, {Text: "["}}
-			if of.Node != nil && of.Node.List {
-				for i, facet := range of.Node.Parts {
+			if values.Node != nil && values.Node.List {
+				for i, facet := range values.Node.Parts {
 					if i > 0 {
 						n.add(Value{Text: ", "})
 					}
@@ -401,9 +401,9 @@ func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 		b.WriteString(v.Text)
 		return nil
 	}
-	said, err := r.about(v.Ref)
-	if err == nil && said != nil && said.Title != "" {
-		b.WriteString(said.Title)
+	about, err := r.about(v.Ref)
+	if err == nil && about != nil && about.Title != "" {
+		b.WriteString(about.Title)
 	} else {
 		b.WriteString(words.Short(string(v.Ref)))
 	}
@@ -413,20 +413,20 @@ func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 // SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles
 // in some languages, the best first.
 func SourceOf(languages []string, states ...fragment.Lookup) Source {
-	of := make(ofStates, len(states))
+	all := make(ofStates, len(states))
 	for i, state := range states {
-		of[i] = &fragment.Names{In: state, Languages: languages}
+		all[i] = &fragment.Names{In: state, Languages: languages}
 	}
-	return of
+	return all
 }
 
 type ofStates []*fragment.Names
 
 // Statements implements [Source].
-func (of ofStates) Statements(si fragment.Ref) (*Statements, error) {
-	for _, names := range of {
-		if said, err := statements(names, si); said != nil || err != nil {
-			return said, err
+func (states ofStates) Statements(si fragment.Ref) (*Statements, error) {
+	for _, names := range states {
+		if found, err := statements(names, si); found != nil || err != nil {
+			return found, err
 		}
 	}
 	return nil, nil
@@ -437,21 +437,21 @@ func statements(names *fragment.Names, si fragment.Ref) (*Statements, error) {
 	if t == nil || err != nil {
 		return nil, err
 	}
-	said, opaque := &Statements{}, words.IsOpaque(string(si))
+	all, opaque := &Statements{}, words.IsOpaque(string(si))
 	isText := func(o fragment.Occurrence) bool { return o.Type == skosXL+"literalForm" }
 	if !opaque || !slices.ContainsFunc(t.Occurrences, isText) { // a label says more than its text
-		if said.Title, _, _, err = names.Best(t); err != nil {
+		if all.Title, _, _, err = names.Best(t); err != nil {
 			return nil, err
 		}
 	}
-	if said.Title != "" || !opaque {
-		return said, nil
+	if all.Title != "" || !opaque {
+		return all, nil
 	}
 	for i := range t.Names {
-		said.add(t.Names[i].Type, Value{Text: t.Names[i].Value})
+		all.add(t.Names[i].Type, Value{Text: t.Names[i].Value})
 	}
 	for i := range t.Occurrences {
-		said.add(t.Occurrences[i].Type, Value{Text: t.Occurrences[i].Value})
+		all.add(t.Occurrences[i].Type, Value{Text: t.Occurrences[i].Value})
 	}
 	self, n := t.TopicSI(), 0
 	for _, part := range []fragment.Part{fragment.AsInstance, fragment.AsPlayer} {
@@ -462,13 +462,13 @@ func statements(names *fragment.Names, si fragment.Ref) (*Statements, error) {
 			if n++; n > mostRead {
 				break
 			}
-			said.associate(self, a)
+			all.associate(self, a)
 		}
 	}
-	slices.SortStableFunc(said.Rows, func(a, b Row) int {
+	slices.SortStableFunc(all.Rows, func(a, b Row) int {
 		return strings.Compare(string(a.Property), string(b.Property))
 	})
-	return said, nil
+	return all, nil
 }
 
 func (s *Statements) add(property fragment.Ref, v Value) {

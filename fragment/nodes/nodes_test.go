@@ -89,9 +89,9 @@ func TestNodesSayWhatTheyAre(t *testing.T) {
 		}
 		return text
 	}
-	restriction := func(name, kind, of string) string {
+	restriction := func(name, kind, class string) string {
 		return fmt.Sprintf("_:%[1]s rdf:type owl:Restriction\n_:%[1]s owl:onProperty :has-part\n_:%[1]s owl:%[2]s %[3]s\n",
-			name, kind, of)
+			name, kind, class)
 	}
 	for name, c := range map[string]struct{ graph, want string }{
 		"list":          {list("n", ":A", "two words", ":C"), "A, two words, C"},

@@ -207,8 +207,8 @@ func TestTheCoreNamesNoExtensionMoreOftenThanBefore(t *testing.T) {
 	h.holds(t, "test-edges", inTests, "tests of the core use this extension more often than before; the test may belong to the extension")
 }
 
-func sum(of map[string]int) (n int) {
-	for _, one := range of {
+func sum(counts map[string]int) (n int) {
+	for _, one := range counts {
 		n += one
 	}
 	return n

@@ -182,8 +182,8 @@ const (
 // OnCommandLine reports whether a flag is on the command line, and not in the environment alone.
 func OnCommandLine(flags *pflag.FlagSet, name string) bool {
 	f := flags.Lookup(name)
-	_, of := f.Annotations[ofEnvironment]
-	return f.Changed && !of
+	_, fromVariable := f.Annotations[ofEnvironment]
+	return f.Changed && !fromVariable
 }
 
 // VariableOf returns the environment variable of a flag of a program: TMSHARE_ and its name (--base-url:

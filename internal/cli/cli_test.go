@@ -197,8 +197,8 @@ func TestExitCodesOfErrors(t *testing.T) {
 		{InterruptedError("nothing was changed"), Interrupted, "interrupted; nothing was changed"},
 		{fmt.Errorf("m: %w", context.Canceled), Interrupted, "interrupted; do it again"},
 	} {
-		code, said := program(func(*cobra.Command, []string) error { return c.err }, "work")
+		code, printed := program(func(*cobra.Command, []string) error { return c.err }, "work")
 		assert.Equal(t, c.code, code, c.stderr)
-		assert.Equal(t, "program: "+c.stderr+"\n", said)
+		assert.Equal(t, "program: "+c.stderr+"\n", printed)
 	}
 }

@@ -86,9 +86,9 @@ func TestCoveredEntryTakesTheTopicOutOfQuarantine(t *testing.T) {
 	s := inStep(t, o, singly)
 	o.Put(doc(vocabulary, topic("a", "A"), topic("b", "B, changed")))
 	var lacking string // the path of the fragment that is not there
-	of := entryOf(o, "b")
+	isOfB := entryOf(o, "b")
 	o.BreakWith(damage(func(r *http.Request) bool {
-		if lacking == "" && of(r) {
+		if lacking == "" && isOfB(r) {
 			lacking = r.URL.Path
 		}
 		return r.URL.Path == lacking

@@ -292,8 +292,8 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			return
 		}
 		if d.about != nil {
-			told := named(t, db)
-			require.True(t, slices.ContainsFunc(d.about, func(topic string) bool { return slices.Contains(told, topic) }), "%q, not %q", told, d.about)
+			before := named(t, db)
+			require.True(t, slices.ContainsFunc(d.about, func(topic string) bool { return slices.Contains(before, topic) }), "%q, not %q", before, d.about)
 		}
 	})
 	t.Logf("%d damages, of which %d took a clean replacement", cases, replaced)

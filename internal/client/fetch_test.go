@@ -198,17 +198,17 @@ func TestLongWorkReportsProgress(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc(topics(1, "v1")...), documentSize(1))
 	var mu sync.Mutex
-	told := map[client.Progress]bool{}
+	reported := map[client.Progress]bool{}
 	s := inStep(t, o, func(c *client.Config) {
 		c.Progress = func(p client.Progress) {
 			mu.Lock()
 			defer mu.Unlock()
-			told[p] = true
+			reported[p] = true
 		}
 	})
 	o.Put(doc(topics(250, "v1")...))
 	s.sync()
-	assert.True(t, told[client.Progress{Source: "egov", Phase: "reading the feed", Done: 200, Unit: client.Documents}])
+	assert.True(t, reported[client.Progress{Source: "egov", Phase: "reading the feed", Done: 200, Unit: client.Documents}])
 
 	o.BreakWith(func(w http.ResponseWriter, r *http.Request, real http.Handler) bool {
 		if !strings.Contains(r.URL.Path, "/snapshots/") {
@@ -227,7 +227,7 @@ func TestLongWorkReportsProgress(t *testing.T) {
 	o.Put(doc(topics(1050, "v2")...))
 	o.TakeSnapshot()
 	s.sync()
-	assert.True(t, told[client.Progress{Source: "egov", Phase: "applying changes", Done: 1000, Total: 1050, Unit: client.Fragments}])
+	assert.True(t, reported[client.Progress{Source: "egov", Phase: "applying changes", Done: 1000, Total: 1050, Unit: client.Fragments}])
 }
 
 func TestConfigIsChecked(t *testing.T) {

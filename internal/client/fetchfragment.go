@@ -73,7 +73,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 		digest := u.settling.digest(r)
 		if format := u.links().FormatOf(a.ContentType, linkType); format != nil {
 			var read []*fragment.Fragment
-			if read, err = format.ReadFragment(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType),
+			if read, err = format.ReadFragment(ctx, digest.reader(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType),
 				r.TopicSI); err == nil && len(read) == 0 {
 				err = fmt.Errorf("%s: %s is about resources, and the entry %s (%q) names none (resource)", a.URL, format,
 					r.ID, r.Title)
@@ -82,7 +82,7 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 				got.fragment, got.applied = read[0], func(s merge.State) error { return format.Apply(s, read) }
 			}
 		} else {
-			got.fragment, err = fragment.ReadAs(ctx, digest.of(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
+			got.fragment, err = fragment.ReadAs(ctx, digest.reader(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
 		}
 		got.digest = digest.sum()
 		got.lasting = isImmutable(a.Header)

@@ -176,10 +176,10 @@ func (p *place) Held(name string) map[string]string { return p.opened().here()[n
 // Others is what is held of all else, local statements too.
 func (p *place) Others(name string) map[string]string {
 	all := map[string]string{}
-	for of, records := range p.opened().here() {
+	for owner, records := range p.opened().here() {
 		for id, record := range records {
-			if of != name {
-				all[of+" "+id] = record
+			if owner != name {
+				all[owner+" "+id] = record
 			}
 		}
 	}

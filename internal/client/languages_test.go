@@ -125,11 +125,11 @@ func TestReplicasStateTheLanguageOfTheirOrigin(t *testing.T) {
 		t.Helper()
 		first.sync(t)
 		second.sync(t)
-		of, _ := headOf(t, o)
-		require.Equal(t, tag, of.Language)
+		original, _ := headOf(t, o)
+		require.Equal(t, tag, original.Language)
 		for _, r := range []*replica{first, second} {
 			head, _ := headOf(t, r.origin)
-			assert.Equal(t, []string{tag, of.TitleLanguage}, []string{head.Language, head.TitleLanguage})
+			assert.Equal(t, []string{tag, original.TitleLanguage}, []string{head.Language, head.TitleLanguage})
 			sameLog(t, r.origin, o)
 		}
 	}

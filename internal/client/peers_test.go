@@ -54,18 +54,18 @@ func TestPeersFallSilent(t *testing.T) {
 		return entries
 	}
 	round()
-	var said [2]string
+	var states [2]string
 	for version := range 4 {
-		said = [2]string{
+		states = [2]string{
 			doc(alias("oslo", "christiania", fmt.Sprint("Oslo ", version)), vocabulary, topic("bergen", "Bergen"), link("near", "oslo", "bergen")),
 			doc(topic("oslo", "Oslo"), topic("christiania", fmt.Sprint("Christiania ", version))),
 		}
 		if version == 3 {
-			said[0] = doc(topic("oslo", "Oslo")) // much is deleted, and nobody brings it back
+			states[0] = doc(topic("oslo", "Oslo")) // much is deleted, and nobody brings it back
 		}
 		before := [2]uint64{}
 		for i, o := range origins {
-			o.PutAs(names[i], said[i])
+			o.PutAs(names[i], states[i])
 			before[i] = head(i)
 		}
 		require.NotZero(t, round())
@@ -77,9 +77,9 @@ func TestPeersFallSilent(t *testing.T) {
 		}
 	}
 	for i, p := range peers {
-		p.hasAs(names[1-i], origins[1-i].SP(names[1-i]), said[1-i])
+		p.hasAs(names[1-i], origins[1-i].SP(names[1-i]), states[1-i])
 		require.NoError(t, origins[i].DB.View(p.t.Context(), names[i], func(v *store.View) error {
-			m, err := fragment.NameTopics(t.Context(), published(t, said[i], v.SP), v.SP, nil)
+			m, err := fragment.NameTopics(t.Context(), published(t, states[i], v.SP), v.SP, nil)
 			require.NoError(t, err)
 			followtest.SameRecords(t, followtest.Contents(t, m), followtest.Contents(t, v.Source()), "%s's own", names[i])
 			return nil

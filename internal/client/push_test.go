@@ -27,14 +27,14 @@ func TestWatchingIsToldOfChanges(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...), someWait)
 	s := subscribed(t, o)
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("the first round", func() bool { return w.of("egov").Rounds == 1 })
+	w.eventually("the first round", func() bool { return w.status("egov").Rounds == 1 })
 	for n, version := range []string{"v2", "v3", "v4"} {
 		o.Put(doc(topics(3+n, version)...))
-		w.eventually(version, func() bool { return w.of("egov").Rounds == int64(n+2) })
+		w.eventually(version, func() bool { return w.status("egov").Rounds == int64(n+2) })
 		s.has(o, doc(topics(3+n, version)...))
 	}
 	w.stop()
-	assert.Zero(t, w.of("egov").Failures)
+	assert.Zero(t, w.status("egov").Failures)
 }
 
 // So it tells those who follow records, by any protocol, also when change lists of ResourceSync have been closed.
@@ -45,18 +45,18 @@ func TestWatchingOfRecordsIsToldOfChanges(t *testing.T) {
 		s := newSubscriber(t, func(c *client.Config) { c.MaxDelete = losses.All() })
 		s.record(o, "egov", form, "egov")
 		w := watching(t, s, watch.Options{Interval: time.Hour})
-		w.eventually("the first round", func() bool { return w.of("egov").Rounds == 1 })
-		brought := w.of("egov").Entries
+		w.eventually("the first round", func() bool { return w.status("egov").Rounds == 1 })
+		brought := w.status("egov").Entries
 		for version, size := range []int{3, 3, 50, 3, 50} {
 			o.Put(doc(topics(size, fmt.Sprint("version ", version))...))
-			w.eventually("a change", func() bool { return w.of("egov").Entries > brought && w.of("egov").State == status.InStep })
-			w.eventually("all of it", func() bool { return !w.of("egov").Running })
+			w.eventually("a change", func() bool { return w.status("egov").Entries > brought && w.status("egov").State == status.InStep })
+			w.eventually("all of it", func() bool { return !w.status("egov").Running })
 			s.hasRecordsOf(o, "egov", "egov")
-			brought = w.of("egov").Entries
+			brought = w.status("egov").Entries
 		}
 		w.stop()
-		assert.Zero(t, w.of("egov").Failures)
-		assert.LessOrEqual(t, w.of("egov").Rounds, int64(12), "nobody asks again and again")
+		assert.Zero(t, w.status("egov").Failures)
+		assert.LessOrEqual(t, w.status("egov").Rounds, int64(12), "nobody asks again and again")
 	})
 }
 
@@ -73,9 +73,9 @@ func TestServersThatDoNotWaitAreAskedNowAndThen(t *testing.T) {
 		return false
 	})
 	w := watching(t, s, watch.Options{Interval: 50 * time.Millisecond})
-	w.eventually("some rounds", func() bool { return w.of("egov").Rounds >= 5 })
+	w.eventually("some rounds", func() bool { return w.status("egov").Rounds >= 5 })
 	until := asked.Load() // rounds that end later do no harm: each asks after it
-	assert.LessOrEqual(t, until, w.of("egov").Rounds)
+	assert.LessOrEqual(t, until, w.status("egov").Rounds)
 	assert.Positive(t, until)
 }
 
@@ -87,10 +87,10 @@ func TestAChangeIsHeardOfAfterAFalseAlarm(t *testing.T) {
 	s := subscribed(t, o)
 	o.BreakWith(damage(waits, 1, answering(http.StatusOK)))
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("the round for nothing", func() bool { return w.of("egov").Rounds == 2 && !w.of("egov").Running })
-	brought := w.of("egov").Entries
+	w.eventually("the round for nothing", func() bool { return w.status("egov").Rounds == 2 && !w.status("egov").Running })
+	brought := w.status("egov").Entries
 	o.Put(doc(topics(3, "v2")...))
-	w.eventually("the change", func() bool { return w.of("egov").Entries > brought })
+	w.eventually("the change", func() bool { return w.status("egov").Entries > brought })
 }
 
 // What says at once that there is something new, and has nothing, is not asked again and again.
@@ -100,7 +100,7 @@ func TestServersThatSayTooMuchAreAskedNowAndThen(t *testing.T) {
 	s := subscribed(t, o)
 	o.BreakWith(damage(waits, always, answering(http.StatusOK)))
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("a round more", func() bool { return w.of("egov").Rounds >= 2 })
+	w.eventually("a round more", func() bool { return w.status("egov").Rounds >= 2 })
 	time.Sleep(200 * time.Millisecond)
-	assert.LessOrEqual(t, w.of("egov").Rounds, int64(2))
+	assert.LessOrEqual(t, w.status("egov").Rounds, int64(2))
 }

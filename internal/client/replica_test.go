@@ -31,16 +31,18 @@ type replica struct {
 	peer *subscriber
 }
 
-func newReplica(t *testing.T, of ...*origin) *replica { return newReplicaAt(t, newOrigin(t), of...) }
+func newReplica(t *testing.T, origins ...*origin) *replica {
+	return newReplicaAt(t, newOrigin(t), origins...)
+}
 
-func newReplicaAt(t *testing.T, at *origin, of ...*origin) *replica {
+func newReplicaAt(t *testing.T, at *origin, origins ...*origin) *replica {
 	r := &replica{origin: at}
 	r.peer = newPeer(t, r.origin)
 	o := client.SubscribeOptions{Replicate: true}
-	for _, at := range of[1:] {
+	for _, at := range origins[1:] {
 		o.Replicas = append(o.Replicas, at.FeedURL("egov"))
 	}
-	_, err := r.peer.Subscribe(t.Context(), of[0].FeedURL("egov"), o)
+	_, err := r.peer.Subscribe(t.Context(), origins[0].FeedURL("egov"), o)
 	require.NoError(t, err)
 	return r
 }
@@ -86,26 +88,26 @@ func entriesOf(t *testing.T, o *origin) (all []feeds.Entry) {
 }
 
 // sameLog checks that a replica has the log of another node entry for entry, and the same state.
-func sameLog(t *testing.T, o, of *origin) {
+func sameLog(t *testing.T, o, copied *origin) {
 	t.Helper()
-	require.Equal(t, logOf(t, of), logOf(t, o))
+	require.Equal(t, logOf(t, copied), logOf(t, o))
 	digest := func(o *origin) string {
 		answer := o.Ask("GET", "/topicmaps/egov/snapshots/current.xtm21", "", "")
 		require.Equal(t, http.StatusOK, answer.Code)
 		return answer.Header().Get("TMShare-Digest")
 	}
-	require.Equal(t, digest(of), digest(o))
+	require.Equal(t, digest(copied), digest(o))
 }
 
 // lasting are the ids of the entries of which a replica says for good what its origin says: with the same bytes and the
 // same ETag in each form. It says nothing else for good.
-func lasting(t *testing.T, o, of *origin) map[string]bool {
+func lasting(t *testing.T, o, copied *origin) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	for _, e := range entriesOf(t, of) {
+	for _, e := range entriesOf(t, copied) {
 		for _, l := range e.Find("alternate") {
-			path := strings.TrimPrefix(l.Href, of.URL)
-			here, there := o.Ask("GET", path, "", ""), of.Ask("GET", path, "", "")
+			path := strings.TrimPrefix(l.Href, copied.URL)
+			here, there := o.Ask("GET", path, "", ""), copied.Ask("GET", path, "", "")
 			require.Equal(t, http.StatusOK, there.Code, "%s: %s", path, there.Body)
 			require.Contains(t, there.Header().Get("Cache-Control"), "immutable", path)
 			if here.Code != http.StatusOK || !strings.Contains(here.Header().Get("Cache-Control"), "immutable") {
@@ -116,7 +118,7 @@ func lasting(t *testing.T, o, of *origin) map[string]bool {
 			require.Equal(t, there.Header().Get("ETag"), here.Header().Get("ETag"), path)
 		}
 	}
-	there := inDocuments(t, of)
+	there := inDocuments(t, copied)
 	for id, here := range inDocuments(t, o) {
 		require.Equal(t, there[id], here)
 	}
@@ -650,18 +652,18 @@ func TestReplicasPassOnOpeningsAndTimesOfTheOrigin(t *testing.T) {
 	second.sync(t)
 	same := func() {
 		t.Helper()
-		of, now := headOf(t, o)
-		require.NotEmpty(t, of.Openings)
+		original, now := headOf(t, o)
+		require.NotEmpty(t, original.Openings)
 		for _, r := range []*replica{first, second} {
 			before := r.peer.known("egov").Checked
 			head, checked := headOf(t, r.origin)
-			assert.Equal(t, of.Openings, head.Openings)
+			assert.Equal(t, original.Openings, head.Openings)
 			assert.True(t, checked.Before(now), "it is no later than what the origin has said")
 			assert.True(t, before.Equal(checked), "%s %s", before, checked)
 			l, ok := head.Link(feeds.RelOpenings)
 			require.True(t, ok)
 			list := r.Get(strings.TrimPrefix(l.Href, r.URL))
-			for _, id := range of.Openings {
+			for _, id := range original.Openings {
 				assert.Contains(t, list, id)
 			}
 			for _, path := range []string{"/snapshots", "/snapshots/current", "/digest", "/records"} {

@@ -111,7 +111,7 @@ func TestWhatASourceStatesOfBytes(t *testing.T) {
 	body := doc(topic("a", "A"))
 	other := doc(topic("a", "B")) // as long
 	wrong := func(s string) string { return strings.NewReplacer("0", "1", "1", "2", "9", "0", "a", "b").Replace(s) }
-	of := map[string]string{
+	fixity := map[string]string{
 		"md5":     fmt.Sprintf("md5:%x", md5.Sum([]byte(body))),
 		"sha-1":   fmt.Sprintf("sha-1:%x", sha1.Sum([]byte(body))),
 		"sha-256": fmt.Sprintf("sha-256:%x", sha256.Sum256([]byte(body))),
@@ -122,13 +122,13 @@ func TestWhatASourceStatesOfBytes(t *testing.T) {
 		"another length":        {fmt.Sprintf(`length="%d"`, len(body)+1), fmt.Sprintf("its length is %d, not %d", len(body), len(body)+1)},
 		"a shorter length":      {fmt.Sprintf(`length="%d"`, len(body)-1), fmt.Sprintf("not %d", len(body)-1)},
 		"no length at all":      {`length="0"`, "not 0"},
-		"md5":                   {`hash="` + of["md5"] + `"`, ""},
-		"another md5":           {`hash="` + wrong(of["md5"][4:]) + `"`, ""}, // without an algorithm it says nothing
-		"another md5, named":    {`hash="md5:` + wrong(of["md5"][4:]) + `"`, "its md5 is " + of["md5"][4:] + ", not " + wrong(of["md5"][4:])},
-		"sha-1":                 {`hash="` + of["sha-1"] + `"`, ""},
-		"sha-256":               {`hash="` + of["sha-256"] + `"`, ""},
-		"another sha-256":       {`hash="sha-256:` + wrong(of["sha-256"][8:]) + `"`, "its sha-256 is " + of["sha-256"][8:] + ", not " + wrong(of["sha-256"][8:])},
-		"one of two is another": {`hash="` + of["md5"] + ` sha-256:` + wrong(of["sha-256"][8:]) + `"`, "its sha-256 is"},
+		"md5":                   {`hash="` + fixity["md5"] + `"`, ""},
+		"another md5":           {`hash="` + wrong(fixity["md5"][4:]) + `"`, ""}, // without an algorithm it says nothing
+		"another md5, named":    {`hash="md5:` + wrong(fixity["md5"][4:]) + `"`, "its md5 is " + fixity["md5"][4:] + ", not " + wrong(fixity["md5"][4:])},
+		"sha-1":                 {`hash="` + fixity["sha-1"] + `"`, ""},
+		"sha-256":               {`hash="` + fixity["sha-256"] + `"`, ""},
+		"another sha-256":       {`hash="sha-256:` + wrong(fixity["sha-256"][8:]) + `"`, "its sha-256 is " + fixity["sha-256"][8:] + ", not " + wrong(fixity["sha-256"][8:])},
+		"one of two is another": {`hash="` + fixity["md5"] + ` sha-256:` + wrong(fixity["sha-256"][8:]) + `"`, "its sha-256 is"},
 		"unknown":               {`hash="tiger:0123"`, ""},
 		"unknown, and a length": {fmt.Sprintf(`hash="tiger:0123" length="%d"`, len(body)+1), "its length is"},
 	} {

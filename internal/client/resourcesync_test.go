@@ -277,13 +277,13 @@ func TestTopicThatIsNotWhatTheListStates(t *testing.T) {
 			var first []string
 			for round := 1; round <= 3; round++ {
 				_, bad := s.syncPasses(1)
-				said := want.FindStringSubmatch(bad[0].Error)
-				require.NotNil(t, said, bad[0].Error)
-				assert.NotEqual(t, said[1], said[2])
+				found := want.FindStringSubmatch(bad[0].Error)
+				require.NotNil(t, found, bad[0].Error)
+				assert.NotEqual(t, found[1], found[2])
 				if first == nil {
-					first = said
+					first = found
 				}
-				assert.Equal(t, first, said, "what was stated goes on to be what is wanted")
+				assert.Equal(t, first, found, "what was stated goes on to be what is wanted")
 				assert.Equal(t, round, bad[0].Tries)
 				s.has(o, stale)
 			}

@@ -98,7 +98,7 @@ func (s *settling) end() {
 type digest struct{ hash hash.Hash }
 
 // of begins anew: what is read may be another try.
-func (d *digest) of(r io.Reader) io.Reader {
+func (d *digest) reader(r io.Reader) io.Reader {
 	if d == nil {
 		return r
 	}

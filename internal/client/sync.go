@@ -330,7 +330,7 @@ func (c *Client) learnLanguage(ctx context.Context, s *store.Subscription, r *Ro
 	language := c.reading.Language
 	if language == "" && !s.Replica {
 		err := c.Store.ReadSources(ctx, func(all []store.Subscription, sources []fragment.Source) error {
-			i := slices.IndexFunc(all, func(of store.Subscription) bool { return of.Name == s.Name })
+			i := slices.IndexFunc(all, func(other store.Subscription) bool { return other.Name == s.Name })
 			if i < 0 || s.Language != nil && (r.Applied == 0 || 2*r.Applied < all[i].State.Applied) {
 				return nil
 			}

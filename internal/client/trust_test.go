@@ -283,8 +283,8 @@ func TestForgedTextIsNeverProvenWhereTheSourceIsSigned(t *testing.T) {
 		}},
 		"with a checkpoint that has the digest of the lie": {signed: true, refused: "invalid signature", state: func(forged, honest string) string {
 			digest := regexp.MustCompile(`<own:digest>(1:[0-9a-f]+)`).FindStringSubmatch(forged)[1]
-			said := regexp.MustCompile(`digest 1:[0-9a-f]+`).ReplaceAllString(statedCheckpoint.FindString(honest), "digest "+digest)
-			return statedCheckpoint.ReplaceAllString(forged, strings.ReplaceAll(said, "$", "$$"))
+			forgery := regexp.MustCompile(`digest 1:[0-9a-f]+`).ReplaceAllString(statedCheckpoint.FindString(honest), "digest "+digest)
+			return statedCheckpoint.ReplaceAllString(forged, strings.ReplaceAll(forgery, "$", "$$"))
 		}},
 		"without the checkpoint": {signed: true, refused: "the source states none", state: func(forged, _ string) string {
 			return statedCheckpoint.ReplaceAllString(forged, "")

@@ -52,7 +52,7 @@ func watching(t *testing.T, s *subscriber, o watch.Options) *watcher {
 }
 
 // of returns the status of a subscription.
-func (w *watcher) of(name string) watch.Status {
+func (w *watcher) status(name string) watch.Status {
 	all, err := w.Status(w.t.Context())
 	require.NoError(w.t, err)
 	for _, s := range all {
@@ -73,13 +73,13 @@ func TestWatchingFollowsChanges(t *testing.T) {
 	o := publishing(t, doc(topics(3, "v1")...))
 	s := subscribed(t, o)
 	w := watching(t, s, watch.Options{Interval: 20 * time.Millisecond, Jitter: 0.5})
-	w.eventually("loaded", func() bool { return w.of("egov").State == status.InStep })
+	w.eventually("loaded", func() bool { return w.status("egov").State == status.InStep })
 	changed := doc(topics(3, "v2")...)
 	o.Put(changed)
-	w.eventually("changed", func() bool { return w.of("egov").Status.Applied == 3 })
+	w.eventually("changed", func() bool { return w.status("egov").Status.Applied == 3 })
 	s.has(o, changed)
-	w.eventually("more rounds", func() bool { return w.of("egov").Rounds > 5 })
-	st := w.of("egov")
+	w.eventually("more rounds", func() bool { return w.status("egov").Rounds > 5 })
+	st := w.status("egov")
 	assert.True(t, st.Watched)
 	assert.EqualValues(t, 3, st.Entries)
 	assert.EqualValues(t, 3, st.Seen.Applied)
@@ -103,16 +103,16 @@ func TestASourceThatIsDeadDelaysNoOther(t *testing.T) {
 	slow.BreakWith(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool { <-r.Context().Done(); return true })
 	bad.BreakWith(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool { w.WriteHeader(500); return true })
 	w := watching(t, s, watch.Options{Interval: 10 * time.Millisecond})
-	w.eventually("the good one goes on", func() bool { return w.of("c good").Rounds > 20 })
-	assert.Zero(t, w.of("a slow").Rounds)
-	assert.True(t, w.of("a slow").Running)
-	st := w.of("b bad")
+	w.eventually("the good one goes on", func() bool { return w.status("c good").Rounds > 20 })
+	assert.Zero(t, w.status("a slow").Rounds)
+	assert.True(t, w.status("a slow").Running)
+	st := w.status("b bad")
 	assert.Equal(t, st.Rounds, st.Failures)
 	assert.Contains(t, st.LastError, "500")
-	assert.Less(t, st.Rounds, w.of("c good").Rounds, "it is asked less and less often")
+	assert.Less(t, st.Rounds, w.status("c good").Rounds, "it is asked less and less often")
 	bad.BreakWith(nil)
 	w.StartRound()
-	w.eventually("it is back", func() bool { st := w.of("b bad"); return st.State == status.InStep && st.InARow == 0 })
+	w.eventually("it is back", func() bool { st := w.status("b bad"); return st.State == status.InStep && st.InARow == 0 })
 	w.stop() // although one is waiting for an answer
 }
 
@@ -137,8 +137,8 @@ func TestWaitsGrowAfterFailures(t *testing.T) {
 	// wait is the time to the next round after one more.
 	wait := func() float64 {
 		round++
-		w.eventually(fmt.Sprint("round ", round), func() bool { st := w.of("egov"); return st.Rounds == round && !st.Next.IsZero() })
-		return time.Until(w.of("egov").Next).Minutes()
+		w.eventually(fmt.Sprint("round ", round), func() bool { st := w.status("egov"); return st.Rounds == round && !st.Next.IsZero() })
+		return time.Until(w.status("egov").Next).Minutes()
 	}
 	for i, minutes := range []float64{12, 24, 48, 60, 60} {
 		if i > 0 {
@@ -172,12 +172,12 @@ func TestSubscriptionsThatComeAndGoWhileWatching(t *testing.T) {
 	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps/egov", client.SubscribeOptions{})
 	require.NoError(t, err)
 	w.Refresh()
-	w.eventually("it came", func() bool { return w.of("egov").State == status.InStep })
+	w.eventually("it came", func() bool { return w.status("egov").State == status.InStep })
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 	_, err = s.Subscribe(t.Context(), o.URL+"/topicmaps/libraries", client.SubscribeOptions{Name: "egov"}) // another one of that name
 	require.NoError(t, err)
 	w.Refresh()
-	w.eventually("another came", func() bool { return w.of("egov").State == status.InStep && w.of("egov").Rounds == 1 })
+	w.eventually("another came", func() bool { return w.status("egov").State == status.InStep && w.status("egov").Rounds == 1 })
 	s.hasAs("egov", o.SP("libraries"), doc(topics(2, "v1")...))
 }
 
@@ -188,9 +188,9 @@ func TestWatchingSomeOnly(t *testing.T) {
 	_, err := s.Subscribe(t.Context(), o.URL+"/topicmaps", client.SubscribeOptions{Name: "other", Again: true})
 	require.NoError(t, err)
 	w := watching(t, s, watch.Options{Names: []string{"other"}, Interval: 5 * time.Millisecond})
-	w.eventually("some rounds", func() bool { return w.of("other").Rounds > 3 })
-	assert.False(t, w.of("egov").Watched)
-	assert.Equal(t, status.NotLoaded, w.of("egov").State)
+	w.eventually("some rounds", func() bool { return w.status("other").Rounds > 3 })
+	assert.False(t, w.status("egov").Watched)
+	assert.Equal(t, status.NotLoaded, w.status("egov").State)
 
 	unknown, err := watch.New(s.Client, watch.Options{Store: s.db, Names: []string{"nope"}})
 	require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestRoundsOfOneSubscriptionDoNotOverlap(t *testing.T) {
 	result := make(chan *client.Round, 1)
 	go func() { result <- s.sync() }()
 	w.eventually("another waits", func() bool {
-		return strings.Contains(s.reported(), "egov: waiting for the round that is under way") && w.of("egov").Running
+		return strings.Contains(s.reported(), "egov: waiting for the round that is under way") && w.status("egov").Running
 	})
 	o.Seen()
 	close(free)
@@ -237,8 +237,8 @@ func TestYielding(t *testing.T) {
 	w.Yield("nope")
 	w.eventually("a round is under way", func() bool { return times(o.Seen(), "/fragments") > 0 })
 	w.Yield("egov")
-	w.eventually("it has ended", func() bool { return !w.of("egov").Running && !w.of("egov").Next.IsZero() })
-	assert.Zero(t, w.of("egov").Rounds, "it has neither failed nor succeeded")
+	w.eventually("it has ended", func() bool { return !w.status("egov").Running && !w.status("egov").Next.IsZero() })
+	assert.Zero(t, w.status("egov").Rounds, "it has neither failed nor succeeded")
 	require.NoError(t, s.Unsubscribe(t.Context(), "egov"))
 }
 
@@ -250,18 +250,18 @@ func TestActionsOnQuarantine(t *testing.T) {
 	o.Put(doc(topics(2, "v2")...))
 	o.BreakWith(damage(isFragment, always, answering(http.StatusNotFound)))
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("in quarantine", func() bool { st := w.of("egov"); return st.Quarantined == 2 && !st.Running })
+	w.eventually("in quarantine", func() bool { st := w.status("egov"); return st.Quarantined == 2 && !st.Running })
 	_, err := w.Client.Retry(t.Context(), "egov")
 	require.NoError(t, err)
-	all := w.of("egov").Quarantine
+	all := w.status("egov").Quarantine
 	require.Len(t, all, 2)
 	_, err = w.Client.Forget(t.Context(), "egov", all[0].TopicSI)
 	require.NoError(t, err)
-	assert.Equal(t, 1, w.of("egov").Quarantined)
+	assert.Equal(t, 1, w.status("egov").Quarantined)
 	o.BreakWith(nil)
 	_, err = w.Client.Retry(t.Context(), "egov", all[1].TopicSI)
 	require.NoError(t, err)
-	assert.Zero(t, w.of("egov").Quarantined)
+	assert.Zero(t, w.status("egov").Quarantined)
 }
 
 func TestStatusOfAWatcher(t *testing.T) {
@@ -269,7 +269,7 @@ func TestStatusOfAWatcher(t *testing.T) {
 	o := publishing(t, doc(topics(2, "v1")...))
 	s := subscribed(t, o)
 	w := watching(t, s, watch.Options{Interval: time.Hour})
-	w.eventually("loaded", func() bool { st := w.of("egov"); return st.State == status.InStep && !st.Running })
+	w.eventually("loaded", func() bool { st := w.status("egov"); return st.State == status.InStep && !st.Running })
 	h := w.Handler()
 	get := func(path, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -306,7 +306,7 @@ func TestStatusOfAWatcher(t *testing.T) {
 
 	o.BreakWith(damage(func(*http.Request) bool { return true }, always, answering(http.StatusNotFound)))
 	w.StartRound()
-	w.eventually("failed", func() bool { return w.of("egov").Failures == 1 })
+	w.eventually("failed", func() bool { return w.status("egov").Failures == 1 })
 	assert.Contains(t, get("/metrics", "").Body.String(), `tmshare_source_failing{source="egov"} 1`)
 	w.stop()
 	a := get("/readyz", "")

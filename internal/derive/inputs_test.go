@@ -79,8 +79,8 @@ func catchUp(t *testing.T, db *store.DB, name string) *store.Collection {
 	return c
 }
 
-// said returns the names of the topic that the subscription has, in what is derived.
-func said(t *testing.T, db *store.DB) (names []string) {
+// derivedNames returns the names of the topic that the subscription has, in what is derived.
+func derivedNames(t *testing.T, db *store.DB) (names []string) {
 	require.NoError(t, db.View(t.Context(), "all", func(v *store.View) error {
 		topic, err := v.Source().Topic("http://psi.example.org/two")
 		if topic != nil {
@@ -115,10 +115,10 @@ func TestAnInputThatGoes(t *testing.T) {
 	defer db.Close()
 	fromTwo(t, db)
 	head := catchUp(t, db, "all").Head
-	require.Equal(t, []string{"Two"}, said(t, db))
+	require.Equal(t, []string{"Two"}, derivedNames(t, db))
 	unchanged := func(why string) {
 		require.Equal(t, head, catchUp(t, db, "all").Head)
-		require.Equal(t, []string{"Two"}, said(t, db))
+		require.Equal(t, []string{"Two"}, derivedNames(t, db))
 		gone := missing(t, db)
 		require.Len(t, gone, 1)
 		require.Equal(t, "two", gone[0].Name)
@@ -144,17 +144,17 @@ func TestAnInputThatGoes(t *testing.T) {
 	deriveAgain(t, db, "all", "one", "two")
 	require.Empty(t, missing(t, db))
 	catchUp(t, db, "all")
-	require.Equal(t, []string{"Someone else"}, said(t, db))
+	require.Equal(t, []string{"Someone else"}, derivedNames(t, db))
 	requireDerived(t, db, []string{"one", "two"})
 
 	require.NoError(t, db.RemoveSubscription(t.Context(), "two"))
 	deriveAgain(t, db, "all", "one")
 	catchUp(t, db, "all")
-	require.Empty(t, said(t, db))
+	require.Empty(t, derivedNames(t, db))
 	requireDerived(t, db, []string{"one"})
 	follow(t, db, "two", "urn:uuid:00000000-0000-0000-0000-00000000beef", "Someone else")
 	catchUp(t, db, "all")
-	require.Empty(t, said(t, db), "it is no input any more")
+	require.Empty(t, derivedNames(t, db), "it is no input any more")
 }
 
 // TestAnInputThatComesBack removes an input and subscribes to the same feed again. Nothing goes in between.
@@ -173,14 +173,14 @@ func TestAnInputThatComesBack(t *testing.T) {
 	require.Equal(t, head, catchUp(t, db, "all").Head, "it says what it has said")
 	load(t, db, "two", "Too")
 	catchUp(t, db, "all")
-	require.Equal(t, []string{"Too"}, said(t, db))
+	require.Equal(t, []string{"Too"}, derivedNames(t, db))
 	require.Empty(t, missing(t, db))
 
 	// An owner may begin a new history: the subscription stays the same.
 	require.NoError(t, db.UpdateSubscription(t.Context(), "two", func(s *store.Subscription) { s.FeedID = "urn:uuid:00000000-0000-0000-0000-00000000cafe" }))
 	load(t, db, "two", "Three")
 	catchUp(t, db, "all")
-	require.Equal(t, []string{"Three"}, said(t, db))
+	require.Equal(t, []string{"Three"}, derivedNames(t, db))
 	_, err = db.BeginEpochs(t.Context()) // as a restore does
 	require.NoError(t, err)
 	require.Empty(t, missing(t, db))

@@ -93,7 +93,7 @@ func TestSourcesRememberUntilAllHaveRead(t *testing.T) {
 		rename(t, db, fmt.Sprint("both ", i))
 		catchUp(t, db, "all")
 		catchUp(t, db, "late")
-		require.Equal(t, []string{fmt.Sprint("both ", i)}, said(t, db))
+		require.Equal(t, []string{fmt.Sprint("both ", i)}, derivedNames(t, db))
 		most = max(most, remembered())
 	}
 	require.Positive(t, most)

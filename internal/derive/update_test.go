@@ -258,13 +258,13 @@ func histories(t *testing.T, n int, run func(t *testing.T, seed uint64, say func
 	for i := range uint64(n) {
 		seed := testenv.Seed() + i
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			var said []string
+			var steps []string
 			defer func() {
 				if t.Failed() {
-					t.Log(strings.Join(said, "\n"))
+					t.Log(strings.Join(steps, "\n"))
 				}
 			}()
-			x, y := run(t, seed, func(lines ...string) { said = append(said, lines...) })
+			x, y := run(t, seed, func(lines ...string) { steps = append(steps, lines...) })
 			a, b = a+x, b+y
 		})
 		if t.Failed() {
@@ -361,18 +361,18 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 }
 
 // share says something that other sources are likely to say as well.
-func share(rng *rand.Rand, tm *tmdm.TopicMap) (said []string) {
+func share(rng *rand.Rand, tm *tmdm.TopicMap) (shared []string) {
 	topics := slices.Collect(tm.Topics())
 	any := func() *tmdm.Topic { return topics[rng.IntN(len(topics))] }
 	if rng.IntN(2) == 0 {
 		si := tmdm.Locator(fmt.Sprintf("http://%c", 'a'+rng.IntN(6)))
 		if to := any(); to.AddSubjectIdentifier(si) == nil {
-			said = append(said, fmt.Sprintf("share %s: %s", si, tmdm.Describe(to)))
+			shared = append(shared, fmt.Sprintf("share %s: %s", si, tmdm.Describe(to)))
 		}
 	}
 	if sub, super := any(), any(); sub != super && rng.IntN(3) == 0 {
 		sub.AddSupertype(super)
-		said = append(said, fmt.Sprintf("share a subtype: %s of %s", tmdm.Describe(sub), tmdm.Describe(super)))
+		shared = append(shared, fmt.Sprintf("share a subtype: %s of %s", tmdm.Describe(sub), tmdm.Describe(super)))
 	}
 	if rng.IntN(2) == 0 {
 		to, r := any(), any()
@@ -380,8 +380,8 @@ func share(rng *rand.Rand, tm *tmdm.TopicMap) (said []string) {
 		if r.Reified() == nil {
 			_ = tmdm.SetReifier(n, r)
 		}
-		said = append(said, "share a name: "+tmdm.Describe(to))
+		shared = append(shared, "share a name: "+tmdm.Describe(to))
 	}
 	tm.Normalize(context.Background())
-	return said
+	return shared
 }

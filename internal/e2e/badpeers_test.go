@@ -71,9 +71,9 @@ func (v *victim) derive(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// said returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and
+// sync returns what the node was told of a source in a round: its error, what it reports, why it is not proven, and
 // what is in quarantine.
-func (v *victim) said(t *testing.T, name string) (all string, r *client.Round) {
+func (v *victim) sync(t *testing.T, name string) (all string, r *client.Round) {
 	v.mu.Lock()
 	v.report = nil
 	v.mu.Unlock()
@@ -158,17 +158,17 @@ func TestBadPeers(t *testing.T) {
 				bad.Create("bad", topicMap(named("Before")))
 				good.CreateWithPrefix("good", "http://good.example.org/", topicMap(named("Good")))
 				v := newVictim(t, bad, good, replicate)
-				c.evil(bad, func() { v.said(t, "bad") })
-				said := ""
+				c.evil(bad, func() { v.sync(t, "bad") })
+				output := ""
 				for range 3 {
-					more, _ := v.said(t, "bad")
-					said += more
+					more, _ := v.sync(t, "bad")
+					output += more
 				}
-				require.Contains(t, said, c.says)
+				require.Contains(t, output, c.says)
 				v.shows(t, c.shows, "Good")
 
 				good.PutAs("good", topicMap(named("Better")))
-				_, r := v.said(t, "good")
+				_, r := v.sync(t, "good")
 				require.True(t, r.Proven, "the other source goes on")
 				v.shows(t, c.shows, "Better")
 				source, _, err := merged.View{Store: v.DB, Report: v.Client.Report}.Map(t.Context(), true, "good")
@@ -177,7 +177,7 @@ func TestBadPeers(t *testing.T) {
 
 				bad.BreakWith(nil)
 				bad.PutAs("bad", topicMap(named("Mended")))
-				_, r = v.said(t, "bad")
+				_, r = v.sync(t, "bad")
 				require.True(t, r.Proven, "nothing stays")
 				v.shows(t, "Mended", "Better")
 			})
@@ -217,17 +217,17 @@ func TestReplicaThatAltersHistory(t *testing.T) {
 		between := newVictim(t, origin, good, true)
 		v := newVictim(t, origin, good, replicate, between.FeedURL("bad"))
 		origin.PutAs("bad", topicMap(named("True")))
-		between.said(t, "bad")
+		between.sync(t, "bad")
 		origin.BreakWith(faults.Some(func(*http.Request) bool { return true }, faults.Always, faults.Answering(http.StatusNotFound)))
 		between.BreakWith(faults.Rewriting(func(r *http.Request) bool { return !kit.IsRecent(r) }, func(body string) string { return strings.ReplaceAll(body, ">True<", ">Forged<") }))
-		said, r := v.said(t, "bad")
+		output, r := v.sync(t, "bad")
 		require.False(t, r.Proven)
-		require.Contains(t, said, `"replace bad" starts afresh`)
+		require.Contains(t, output, `"replace bad" starts afresh`)
 		v.shows(t, "Forged", "Good")
-		_, r = v.said(t, "good")
+		_, r = v.sync(t, "good")
 		require.True(t, r.Proven, "the other source goes on")
 		origin.BreakWith(nil)
-		_, r = v.said(t, "bad")
+		_, r = v.sync(t, "bad")
 		require.True(t, r.Proven, "%+v", r)
 		v.shows(t, "True", "Good")
 	}

@@ -67,8 +67,8 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 		b.Fill("Find a topic", w.words)
 		require.Equal(t, http.StatusOK, b.Press("Find"))
 		b.Follow(w.found)
-		for _, said := range append(w.says, w.neighbour) {
-			assert.Contains(t, b.Text(), said)
+		for _, text := range append(w.says, w.neighbour) {
+			assert.Contains(t, b.Text(), text)
 		}
 		b.Follow(w.neighbour)
 		assert.Equal(t, w.neighbour, b.Title())

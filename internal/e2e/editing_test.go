@@ -96,8 +96,8 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 	putAs(t, s, "libraries", other, token)
 	assert.Equal(t, http.StatusPreconditionFailed, b.Press("Show what will be published"))
 	looks()
-	for _, said := range []string{"Our Library", "Folkebiblioteket i Fjordstad", "What others have changed since"} {
-		assert.Contains(t, b.Text(), said)
+	for _, text := range []string{"Our Library", "Folkebiblioteket i Fjordstad", "What others have changed since"} {
+		assert.Contains(t, b.Text(), text)
 	}
 	assert.Equal(t, http.StatusOK, b.Press("Publish your change on what it is now"))
 	b.Visit(topic + "/delete.html")

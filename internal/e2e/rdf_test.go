@@ -89,8 +89,8 @@ func differing(before, after map[rdf.Quad]bool) map[string]bool {
 				all[q.Object.Value] = true
 			}
 		}
-		of, other := terms(a), terms(b)
-		for term := range of {
+		one, other := terms(a), terms(b)
+		for term := range one {
 			if !other[term] {
 				all[term] = true
 			}
@@ -314,7 +314,7 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 		}
 		return all
 	}
-	of := map[string]string{}
+	documents := map[string]string{}
 	for _, e := range feed.Entries[:len(feed.Entries)-int(head)] {
 		for _, rel := range []feeds.Rel{"alternate", feeds.RelSDShareFragment} {
 			found := 0
@@ -322,7 +322,7 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 				for ending, f := range served {
 					if l.Type == f.MediaType() && strings.HasSuffix(l.Href, ending) {
 						found++
-						of[e.TopicSI[0]+ending] = l.Href
+						documents[e.TopicSI[0]+ending] = l.Href
 					}
 				}
 			}
@@ -332,18 +332,18 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 	for ending, f := range served {
 		for _, resource := range []string{"a", "b"} {
 			resource = "http://example.org/" + resource
-			res, body := get(t, "GET", of[resource+ending])
+			res, body := get(t, "GET", documents[resource+ending])
 			require.Equal(t, 200, res.StatusCode)
 			require.Equal(t, f.MediaType(), res.Header.Get("Content-Type"))
 			require.True(t, rdf.Isomorphic(about(after, resource), graphIn(t, f, body)), "%s", body)
 			tag := res.Header.Get("ETag")
 			require.NotEmpty(t, tag)
 			require.NotContains(t, tag, "W/")
-			res, _ = get(t, "GET", of[resource+ending], "If-None-Match", tag)
+			res, _ = get(t, "GET", documents[resource+ending], "If-None-Match", tag)
 			require.Equal(t, 304, res.StatusCode)
-			res, body = get(t, "HEAD", of[resource+ending], "Accept-Encoding", "gzip")
+			res, body = get(t, "HEAD", documents[resource+ending], "Accept-Encoding", "gzip")
 			require.Equal(t, []any{200, 0, tag}, []any{res.StatusCode, len(body), res.Header.Get("ETag")})
-			res, _ = get(t, "GET", of[resource+ending], "Accept", "application/pdf")
+			res, _ = get(t, "GET", documents[resource+ending], "Accept", "application/pdf")
 			require.Equal(t, 406, res.StatusCode)
 
 			// Linked Data: the topic in the notation that is asked for.
@@ -354,8 +354,8 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 			require.True(t, rdf.Isomorphic(about(after, resource), graphIn(t, f, body)), "%s", body)
 		}
 		for _, e := range feed.Entries {
-			if strings.Contains(e.TopicSI[0], "genid") && of[e.TopicSI[0]+ending] != "" { // what is deleted, or only has this IRI in the map
-				_, body := get(t, "GET", of[e.TopicSI[0]+ending])
+			if strings.Contains(e.TopicSI[0], "genid") && documents[e.TopicSI[0]+ending] != "" { // what is deleted, or only has this IRI in the map
+				_, body := get(t, "GET", documents[e.TopicSI[0]+ending])
 				require.Empty(t, graphIn(t, f, body))
 			}
 		}
@@ -392,6 +392,6 @@ func TestCollectionIsServedInRDF(t *testing.T) {
 	require.Equal(t, strings.Count(string(recent), "text/turtle"), strings.Count(string(body), "text/turtle")+1, "but for the link to the map as of now")
 	res, _ = get(t, "GET", s.BaseURL+"/topicmaps/voc/topics?si=http://example.org/a", "Accept", "text/turtle")
 	require.Equal(t, 406, res.StatusCode)
-	res, _ = get(t, "GET", of["http://example.org/b.ttl"])
+	res, _ = get(t, "GET", documents["http://example.org/b.ttl"])
 	require.Equal(t, 200, res.StatusCode)
 }

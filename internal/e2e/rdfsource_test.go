@@ -34,7 +34,7 @@ type rdfSource struct {
 
 	mu        sync.Mutex
 	second    int
-	said      map[string]string // by resource, in Turtle; "": it is deleted
+	resources map[string]string // by resource, in Turtle; "": it is deleted
 	changed   []string          // the last change last
 	at        map[string]int
 	instead   map[string]string // what is sent in place of a fragment
@@ -44,7 +44,7 @@ type rdfSource struct {
 const prefixes = "@prefix : <http://example.org/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
 
 func newRDFSource(t *testing.T, mediaType string) *rdfSource {
-	s := &rdfSource{mediaType: mediaType, said: map[string]string{}, at: map[string]int{}, instead: map[string]string{}, snapshots: true}
+	s := &rdfSource{mediaType: mediaType, resources: map[string]string{}, at: map[string]int{}, instead: map[string]string{}, snapshots: true}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.URL = server.URL
@@ -56,7 +56,7 @@ func (s *rdfSource) say(resource, turtle string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.second++
-	s.said[resource], s.at[resource] = turtle, s.second
+	s.resources[resource], s.at[resource] = turtle, s.second
 	s.changed = append(slices.DeleteFunc(s.changed, func(other string) bool { return other == resource }), resource)
 }
 
@@ -70,7 +70,7 @@ func (s *rdfSource) whole() []byte {
 	var b strings.Builder
 	b.WriteString(prefixes)
 	for _, resource := range s.changed {
-		b.WriteString(s.said[resource])
+		b.WriteString(s.resources[resource])
 	}
 	return []byte(b.String())
 }
@@ -121,7 +121,7 @@ func (s *rdfSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, instead)
 			return
 		}
-		s.send(w, []byte(prefixes+s.said[resource]))
+		s.send(w, []byte(prefixes+s.resources[resource]))
 	}
 }
 

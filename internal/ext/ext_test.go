@@ -67,9 +67,9 @@ func TestExtensionsMayBeMissing(t *testing.T) {
 			} else {
 				assert.Equal(t, http.StatusOK, r.Code)
 			}
-			for about, of := range map[string]string{"": "", "/fragments": "", "/records": "atompmh", "/snapshots/current": ""} {
+			for about, protocol := range map[string]string{"": "", "/fragments": "", "/records": "atompmh", "/snapshots/current": ""} {
 				status := http.StatusOK
-				if of != "" && (missing == "all" || missing == of) {
+				if protocol != "" && (missing == "all" || missing == protocol) {
 					status = http.StatusNotFound
 				}
 				assert.Equal(t, status, o.Ask(http.MethodGet, "/topicmaps/egov"+about, "", "").Code, about)

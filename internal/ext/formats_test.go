@@ -106,11 +106,11 @@ func TestDocumentsOfOtherFormats(t *testing.T) {
 			case kind == "ZIP":
 				assert.ErrorContains(t, err, "this looks like a ZIP archive, not ", "as %s", f)
 			case assert.Error(t, err, "%s as %s", kind, f):
-				told := false
+				explained := false
 				for _, unclear := range all {
-					told = told || kind == unclear
+					explained = explained || kind == unclear
 				}
-				if !told {
+				if !explained {
 					assert.Regexp(t, `^given:\d+:\d+: this looks like `+kind+", not ", err.Error(), "as %s", f)
 				}
 			}

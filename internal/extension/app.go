@@ -296,11 +296,11 @@ func (a *App) withDamage(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	damage := a.DB.Damage(ctx)
-	var said *cli.ExitError
+	var coded *cli.ExitError
 	switch {
 	case damage == nil || errors.Is(err, store.ErrDamaged):
 		return err
-	case err == nil, errors.As(err, &said) && said.Err == nil:
+	case err == nil, errors.As(err, &coded) && coded.Err == nil:
 		return damage
 	}
 	return errors.Join(err, damage)

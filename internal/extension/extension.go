@@ -58,9 +58,9 @@ type Extension struct {
 }
 
 // collect returns what extensions have, in their order.
-func collect[T any](all []Extension, of func(*Extension) []T) (found []T) {
+func collect[T any](all []Extension, part func(*Extension) []T) (found []T) {
 	for i := range all {
-		found = append(found, of(&all[i])...)
+		found = append(found, part(&all[i])...)
 	}
 	return found
 }

@@ -288,7 +288,7 @@ type run struct {
 	number int
 	file   *bufio.Reader
 	row    Row
-	room   []byte // for the next rows
+	buffer []byte // for the next rows
 }
 
 // roomSize is for how many bytes of rows there is memory at a time.
@@ -296,11 +296,11 @@ const roomSize = 4 << 10
 
 // take returns memory for a row, which is nobody else's.
 func (r *run) take(size int) []byte {
-	if size > len(r.room) {
-		r.room = make([]byte, max(size, roomSize))
+	if size > len(r.buffer) {
+		r.buffer = make([]byte, max(size, roomSize))
 	}
-	b := r.room[:size:size]
-	r.room = r.room[size:]
+	b := r.buffer[:size:size]
+	r.buffer = r.buffer[size:]
 	return b
 }
 

@@ -35,8 +35,8 @@ func secure(t *testing.T, until time.Time, hosts ...net.IP) (address, authority 
 	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority"}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	own := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: until.Add(-time.Hour), NotAfter: until, IPAddresses: hosts}
-	signed := func(of *x509.Certificate) []byte {
-		der, err := x509.CreateCertificate(rand.Reader, of, ca, &key.PublicKey, key)
+	signed := func(template *x509.Certificate) []byte {
+		der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, key)
 		require.NoError(t, err)
 		return der
 	}

@@ -135,7 +135,7 @@ func (r Registry) Same(a, b string) bool {
 	if a == b {
 		return true
 	}
-	of, errA := r.All().Named(a)
+	one, errA := r.All().Named(a)
 	other, errB := r.All().Named(b)
-	return errA == nil && errB == nil && of == other
+	return errA == nil && errB == nil && one == other
 }

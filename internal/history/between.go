@@ -120,10 +120,10 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 	case err != nil || was == nil && is == nil:
 		return nil, nil, err
 	case was == nil:
-		after, err = said(b.after, is)
+		after, err = fragmentThen(b.after, is)
 		return nil, after, err
 	case is == nil:
-		before, err = said(b.before, was)
+		before, err = fragmentThen(b.before, was)
 		return before, nil, err
 	}
 	before, after = &fragment.Fragment{TopicSI: ref, Topic: was}, &fragment.Fragment{TopicSI: ref, Topic: is}
@@ -132,15 +132,15 @@ func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragme
 			continue
 		}
 		for _, side := range []struct {
-			in records.State
-			of *fragment.Fragment
+			in       records.State
+			fragment *fragment.Fragment
 		}{{b.before, before}, {b.after, after}} {
 			r, err := side.in.RecordAt(key)
 			if err != nil {
 				return nil, nil, err
 			}
 			if r.Association != nil {
-				side.of.Associations = append(side.of.Associations, r.Association)
+				side.fragment.Associations = append(side.fragment.Associations, r.Association)
 			}
 		}
 	}
@@ -294,11 +294,11 @@ func (b *between) change(ctx context.Context, ref fragment.Ref, rows [][]byte) (
 			c.Kind, c.Topic = Moved, string(owner.TopicSI())
 		}
 	}
-	names, of := &b.names[1], after
+	names, source := &b.names[1], after
 	if after == nil {
-		names, of = &b.names[0], before
+		names, source = &b.names[0], before
 	}
-	if c.Title, err = names.Title(of.Topic); err != nil {
+	if c.Title, err = names.Title(source.Topic); err != nil {
 		return c, err
 	}
 	if err = b.inWords(ctx, &c, ref, before, after); err != nil {

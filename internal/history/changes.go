@@ -266,7 +266,7 @@ func (b *between) withoutBefore(ctx context.Context, changes []Change, gone erro
 		t, err := topicOf(b.after, ref)
 		if err == nil && t != nil {
 			var is *fragment.Fragment
-			if is, err = said(b.after, t); err == nil {
+			if is, err = fragmentThen(b.after, t); err == nil {
 				c.Missing = ""
 				err = b.inWords(ctx, c, ref, nil, is)
 			}

@@ -106,9 +106,9 @@ func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 		return Moment{0, v.Created}, err
 	}
 	first := v.Horizon + 1 + uint64(sort.Search(int(commit-v.Horizon-1), func(i int) bool {
-		of, failed := v.CommitOf(v.Horizon + 1 + uint64(i))
+		at, failed := v.CommitOf(v.Horizon + 1 + uint64(i))
 		err = cmp.Or(err, failed)
-		return of == commit
+		return at == commit
 	}))
 	if err != nil {
 		return Moment{}, err

@@ -47,21 +47,21 @@ func TestTimesLeadToStates(t *testing.T) {
 			require.NoError(t, err)
 			times = append(times, e.Updated)
 		}
-		of := func(seq uint64) time.Time { return times[seq-1] }
+		timeOf := func(seq uint64) time.Time { return times[seq-1] }
 		for name, want := range map[string]struct {
 			at  time.Time
 			seq uint64
 		}{
 			"at the creation":                        {v.Created, 0},
-			"at the first entry":                     {of(1), head - 6},
-			"within the first commit":                {of(2), head - 6},
+			"at the first entry":                     {timeOf(1), head - 6},
+			"within the first commit":                {timeOf(2), head - 6},
 			"between commits":                        {created.Add(time.Second), head - 6},
-			"right before a commit":                  {of(head - 5).Add(-time.Microsecond), head - 6},
-			"at the first entry of a commit":         {of(head - 5), head - 3},
-			"within a commit":                        {of(head - 4), head - 3},
-			"at the last entry of a commit":          {of(head - 3), head - 3},
-			"less than a microsecond later":          {of(head - 3).Add(time.Nanosecond), head - 3},
-			"at an entry while the clock was behind": {of(head - 2), head - 2},
+			"right before a commit":                  {timeOf(head - 5).Add(-time.Microsecond), head - 6},
+			"at the first entry of a commit":         {timeOf(head - 5), head - 3},
+			"within a commit":                        {timeOf(head - 4), head - 3},
+			"at the last entry of a commit":          {timeOf(head - 3), head - 3},
+			"less than a microsecond later":          {timeOf(head - 3).Add(time.Nanosecond), head - 3},
+			"at an entry while the clock was behind": {timeOf(head - 2), head - 2},
 			"now":                                    {c.clock.Add(time.Second), head},
 			"in the future":                          {c.clock.Add(1e6 * time.Hour), head},
 		} {
@@ -69,7 +69,7 @@ func TestTimesLeadToStates(t *testing.T) {
 			require.NoError(t, err, name)
 			assert.Equal(t, want.seq, m.Seq, name)
 			if m.Seq > 0 {
-				assert.Equal(t, of(m.Seq), m.Updated, name)
+				assert.Equal(t, timeOf(m.Seq), m.Updated, name)
 			}
 		}
 		_, err := history.At(v, v.Created.Add(-time.Microsecond))
@@ -77,7 +77,7 @@ func TestTimesLeadToStates(t *testing.T) {
 		require.ErrorContains(t, err, "the collection was created at 2026-05-01T12:00:00.000000Z")
 		first, err := history.First(v)
 		require.NoError(t, err)
-		require.Equal(t, history.Moment{Seq: head - 6, Updated: of(head - 6)}, first)
+		require.Equal(t, history.Moment{Seq: head - 6, Updated: timeOf(head - 6)}, first)
 		state, _, err := c.export(v, v.Created)
 		require.NoError(t, err)
 		require.NotContains(t, state, "<topic ", "nothing had been published")

@@ -19,7 +19,7 @@ func (e *MovedError) Error() string {
 // Back returns the change that makes a topic what it was: said, or nil where it was not there. An identifier that it
 // had and another topic has by now is a [*MovedError].
 func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment.Ref,
-	said *fragment.Fragment) (*fragment.Change, error) {
+	earlier *fragment.Fragment) (*fragment.Change, error) {
 	is, err := prior.Topic(ref)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment
 	if is != nil && is.TopicSI() != ref {
 		return nil, &MovedError{ref, is.TopicSI()}
 	}
-	if said == nil {
+	if earlier == nil {
 		if is == nil {
 			return &fragment.Change{}, nil
 		}
@@ -37,13 +37,13 @@ func Back(ctx context.Context, sp string, prior fragment.Published, ref fragment
 		}
 		return fragment.Delete(prior, ref, mentions)
 	}
-	if err := stillOwn(ref, said.Topic.SubjectIdentifiers, prior.Topic); err != nil {
+	if err := stillOwn(ref, earlier.Topic.SubjectIdentifiers, prior.Topic); err != nil {
 		return nil, err
 	}
-	if err := stillOwn(ref, said.Topic.SubjectLocators, prior.TopicBySubjectLocator); err != nil {
+	if err := stillOwn(ref, earlier.Topic.SubjectLocators, prior.TopicBySubjectLocator); err != nil {
 		return nil, err
 	}
-	tm, err := topicMap(ctx, sp, said)
+	tm, err := topicMap(ctx, sp, earlier)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
 func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, error) {
 	m := &losses.Measure{Topics: u.v.Topics}
 	was, is := map[fragment.Ref]*fragment.StatementCounts{}, map[fragment.Ref]*fragment.StatementCounts{}
-	of := func(side map[fragment.Ref]*fragment.StatementCounts, ref fragment.Ref) *fragment.StatementCounts {
+	counts := func(side map[fragment.Ref]*fragment.StatementCounts, ref fragment.Ref) *fragment.StatementCounts {
 		if side[ref] == nil {
 			side[ref] = &fragment.StatementCounts{}
 		}
@@ -60,7 +60,7 @@ func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, 
 		for _, a := range all {
 			for _, p := range a.Players() {
 				if part := a.Part(p); part != fragment.AsType {
-					of(side, p).Play(part)
+					counts(side, p).Play(part)
 				}
 			}
 		}
@@ -69,10 +69,10 @@ func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, 
 	play(was, added)
 	for ref, t := range u.topics {
 		if t.is != nil {
-			of(is, ref).Statements = len(t.is.Names) + len(t.is.Occurrences)
+			counts(is, ref).Statements = len(t.is.Names) + len(t.is.Occurrences)
 		}
 		if t.was != nil {
-			of(was, ref).Statements = len(t.was.Names) + len(t.was.Occurrences)
+			counts(was, ref).Statements = len(t.was.Names) + len(t.was.Occurrences)
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(is)) {
@@ -83,7 +83,7 @@ func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, 
 		if t == nil {
 			continue
 		}
-		next := of(was, ref)
+		next := counts(was, ref)
 		if turned := u.topics[ref]; turned != nil && turned.was == nil {
 			next = nil
 		} else if is[ref].Types > next.Types { // others may stay

@@ -45,7 +45,7 @@ func Was(v *store.View, ref fragment.Ref, at Moment) (*fragment.Fragment, error)
 	case t.TopicSI() != ref:
 		return nil, &MovedError{ref, t.TopicSI()}
 	}
-	return said(then, t)
+	return fragmentThen(then, t)
 }
 
 // Has reports whether a topic was there in a state, with that TopicSI.
@@ -68,8 +68,8 @@ func Read(ctx context.Context, v *store.View, e *store.Entry) (*fragment.Fragmen
 	return f, err
 }
 
-// said returns what a state says of a topic.
-func said(then records.State, t *fragment.Topic) (*fragment.Fragment, error) {
+// fragmentThen returns the fragment of a topic as it is in a state.
+func fragmentThen(then records.State, t *fragment.Topic) (*fragment.Fragment, error) {
 	f := &fragment.Fragment{TopicSI: t.TopicSI(), Topic: t}
 	for a, err := range then.PlayedBy(t.TopicSI()) {
 		if err != nil {

@@ -206,7 +206,7 @@ func (p *Publisher) commit(ctx context.Context, pub *Publication, was *store.Col
 	if err != nil {
 		return nil, err
 	}
-	done.of(c)
+	done.add(c)
 	if !empty {
 		p.committed(c, &done, start)
 	}
@@ -229,7 +229,7 @@ func (p *Publisher) commitFirst(ctx context.Context, pub *Publication, was *stor
 		return nil, err
 	}
 	done := Published{Added: c.Topics}
-	done.of(c)
+	done.add(c)
 	if _, err := p.Store.TakeSnapshot(ctx, c.Name, cmp.Or(c.SnapshotsKept, p.SnapshotsKept)); err != nil {
 		p.Logger.Warn("no snapshot of the first version yet; it is taken later", "collection", c.Name, "error", err)
 	}
@@ -298,6 +298,6 @@ func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, 
 }
 
 // of notes the collection as it is after the commit.
-func (d *Published) of(c *store.Collection) {
+func (d *Published) add(c *store.Collection) {
 	d.Collection, d.Topics, d.LastChange = c.Name, c.Topics, feeds.FormatTime(c.Updated)
 }

@@ -152,7 +152,7 @@ type follower struct {
 	wait     int    // looks until the next try
 	reported string // the failure that the log has last, "" when all is well
 	warned   looks  // the files whose tolerated faults the log has last
-	told     string // these faults
+	logged   string // these faults
 }
 
 func (f *follower) follow(ctx context.Context) {
@@ -270,8 +270,8 @@ func (f *follower) publish(ctx context.Context, now looks) (seen looks, err erro
 // tell logs what the file breaks rules by: in one line if that is the same as in the version before.
 func (f *follower) tell(tolerated *xtm.Tally) {
 	warnings := formats.Warnings(tolerated)
-	last := f.told
-	if f.told = formats.Texts(warnings); f.told != last {
+	last := f.logged
+	if f.logged = formats.Texts(warnings); f.logged != last {
 		f.w.Reader.logTolerated(tolerated)
 	} else if len(warnings) > 0 {
 		f.w.Publisher.Logger.Warn(formats.SameWarnings(len(warnings)), "collection", f.Collection, "file", f.File)

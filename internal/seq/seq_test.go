@@ -79,9 +79,9 @@ func TestMapMakesItemsOfItems(t *testing.T) {
 		most := rapid.IntRange(1, 20).Draw(t, "most")
 		failing := rapid.IntRange(0, 20).Draw(t, "fails")
 		made := map[int]error{}
-		for _, of := range []error{seq.ErrSkip, seq.ErrStop, broken} {
-			for _, n := range rapid.SliceOfN(rapid.IntRange(0, 30), 0, 3).Draw(t, of.Error()) {
-				made[n] = of
+		for _, fault := range []error{seq.ErrSkip, seq.ErrStop, broken} {
+			for _, n := range rapid.SliceOfN(rapid.IntRange(0, 30), 0, 3).Draw(t, fault.Error()) {
+				made[n] = fault
 			}
 		}
 		var want []string

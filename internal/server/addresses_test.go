@@ -28,8 +28,8 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 	extension.Held(all, &extension.Holding{})
 	n := served.Start(t, func(c *server.Config) { c.Parts = extension.Parts(all) })
 	methods := map[string][]string{}
-	for path, of := range n.Addresses() {
-		for _, m := range of {
+	for path, allowed := range n.Addresses() {
+		for _, m := range allowed {
 			if m != http.MethodHead && !slices.Contains(methods[path], m) {
 				methods[path] = append(methods[path], m)
 			}
@@ -57,8 +57,8 @@ func TestDocumentationListsAllAddresses(t *testing.T) {
 			listed[at] = strings.Split(strings.TrimSpace(cells[1]), ", ")
 		}
 	}
-	for at, of := range methods {
-		assert.ElementsMatch(t, of, listed[at], "%s", at)
+	for at, allowed := range methods {
+		assert.ElementsMatch(t, allowed, listed[at], "%s", at)
 	}
 	for at := range listed {
 		assert.Contains(t, methods, at, "there is no such route")
@@ -74,8 +74,8 @@ func withRoutes(t *testing.T, page []byte, methods map[string][]string) []byte {
 	missing := maps.Clone(methods)
 	var rows []string
 	row := func(at []string, says string) string {
-		of := slices.SortedFunc(slices.Values(methods[at[0]]), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
-		return "| " + strings.Join(of, ", ") + " | `" + strings.Join(at, "` `") + "` |" + says
+		sorted := slices.SortedFunc(slices.Values(methods[at[0]]), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		return "| " + strings.Join(sorted, ", ") + " | `" + strings.Join(at, "` `") + "` |" + says
 	}
 	for _, old := range strings.Split(table, "\n") {
 		cells := strings.SplitN(old, "|", 4)

@@ -32,11 +32,11 @@ func TestChangesBearAuthorAndNote(t *testing.T) {
 
 	var h history.List
 	require.NoError(t, json.Unmarshal(n.MustGet("/topicmaps/m/history?words=false").Bytes, &h))
-	said := map[string]bool{}
+	stated := map[string]bool{}
 	var order []string
 	for _, c := range h.Changes {
-		if by := c.Author + ": " + c.Note; !said[by] {
-			said[by] = true
+		if by := c.Author + ": " + c.Note; !stated[by] {
+			stated[by] = true
 			order = append(order, by)
 		}
 	}

@@ -16,13 +16,13 @@ import (
 func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(3))
-	of := map[string]uint64{} // commits by the ids of entries
+	commits := map[string]uint64{} // commits by the ids of entries
 	note := func(before uint64) uint64 {
 		head := uint64(0)
 		require.NoError(t, n.Store.View(t.Context(), "m", func(v *store.View) error {
 			for e, err := range v.Entries(before + 1) {
 				require.NoError(t, err)
-				of[v.ID(&e).URN()] = v.Head
+				commits[v.ID(&e).URN()] = v.Head
 			}
 			head = v.Head
 			return nil
@@ -44,7 +44,7 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 		require.NotEmpty(t, f.Entries, where)
 		assert.EqualValues(t, 1, f.Rendering, where)
 		for _, e := range f.Entries {
-			require.Equal(t, of[e.ID], e.Commit, "%s: %s", where, e.Title)
+			require.Equal(t, commits[e.ID], e.Commit, "%s: %s", where, e.Title)
 			seen[e.ID] = true
 		}
 	}
@@ -62,7 +62,7 @@ func TestEntriesAndSnapshotsStateTheirCommit(t *testing.T) {
 		prev, _ := f.Link("prev-archive")
 		at = prev.Href
 	}
-	assert.Len(t, seen, len(of))
+	assert.Len(t, seen, len(commits))
 	for at := n.URL("/topicmaps/m/fragments?since=2000-01-01T00:00:00Z"); at != ""; {
 		f := n.Decoded(at)
 		same(at, f)

@@ -158,16 +158,16 @@ type version struct {
 }
 
 // writeFragment answers with the fragment of an entry.
-func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	return s.writeShown(w, r, of, in, "fragment", of.view.ShowsNow(of.entry), of.view.WriteFragment)
+func (s *Server) writeFragment(w http.ResponseWriter, r *http.Request, shown version, in *formats.Format) error {
+	return s.writeShown(w, r, shown, in, "fragment", shown.view.ShowsNow(shown.entry), shown.view.WriteFragment)
 }
 
 // writeRecord answers with the record form of the topic of an entry. Where that lives, nothing but its next entry
 // changes what the published map says of it in XTM. In RDF it has blank nodes, which change on their own.
-func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, of version, in *formats.Format) error {
-	v, e := of.view, of.entry
+func (s *Server) writeRecord(w http.ResponseWriter, r *http.Request, shown version, in *formats.Format) error {
+	v, e := shown.view, shown.entry
 	now := v.ShowsNow(e) && (v.Replica != nil || in.Exchange != nil || !e.Lives())
-	return s.writeShown(w, r, of, in, recordForm, now, v.WriteRecord)
+	return s.writeShown(w, r, shown, in, recordForm, now, v.WriteRecord)
 }
 
 // recordForm is what [Server.writeShown] calls the form of a topic, not of an entry.
@@ -175,9 +175,9 @@ const recordForm = "record"
 
 // writeShown answers with what is written of the map as an entry shows it, in XTM by inXTM. Where that is the map as it
 // is now, caches ask each time.
-func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, in *formats.Format, what string,
+func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, shown version, in *formats.Format, what string,
 	now bool, inXTM func(io.Writer, *store.Entry, xtm.Version) error) error {
-	v, e := of.view, of.entry
+	v, e := shown.view, shown.entry
 	write := func(to io.Writer) error {
 		if in.Exchange == nil {
 			return inXTM(to, e, in.Stored)
@@ -195,7 +195,7 @@ func (s *Server) writeShown(w http.ResponseWriter, r *http.Request, of version, 
 		return err
 	}
 	tag := web.Digest(fmt.Appendf(nil, "%s %s%s %d", what, v.ID(e), in.URLEnding, e.RenderedBy()))
-	made, cache := web.Validator{Tag: tag, Modified: of.modified}, w.Header().Get("Cache-Control")
+	made, cache := web.Validator{Tag: tag, Modified: shown.modified}, w.Header().Get("Cache-Control")
 	if now {
 		made, cache = s.AsOfNow(w, r, v, StateOf(&v.Collection)+what+in.URLEnding), "no-cache"
 	}
@@ -252,7 +252,7 @@ func (s *Server) snapshotData(w http.ResponseWriter, r *http.Request) error {
 
 // writeSnapshotFile answers with the file of a snapshot, or with one that is made of it in another form. Another
 // program may write that in other bytes.
-func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *store.Latest, snap *store.Snapshot,
+func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, latest *store.Latest, snap *store.Snapshot,
 	in *formats.Format) error {
 	made := web.Validator{Tag: snap.ID.String() + in.URLEnding, Modified: s.keeper.Changes.Made(snap.Updated)}
 	stored := in.Stored == store.SnapshotForm
@@ -263,7 +263,7 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *s
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	return web.WriteKept(w, r, made, func(web.Coding) (web.Kept, error) {
-		open := func() (web.File, error) { return of.OpenSnapshot(r.Context(), snap) }
+		open := func() (web.File, error) { return latest.OpenSnapshot(r.Context(), snap) }
 		var kept web.Kept
 		var err error
 		if stored {
@@ -273,11 +273,11 @@ func (s *Server) writeSnapshotFile(w http.ResponseWriter, r *http.Request, of *s
 			}
 		} else {
 			kept, err = s.rendering(s.renderings, r, made.Tag, func(to io.Writer) error {
-				return writeConverted(to, in, of.SP, open)
+				return writeConverted(to, in, latest.SP, open)
 			})
 		}
 		if errors.Is(err, store.ErrLost) {
-			err = s.snapshotWasLost(r.Context(), of.Name, snap)
+			err = s.snapshotWasLost(r.Context(), latest.Name, snap)
 		}
 		return kept, problems.NoSpaceFor("this form of the snapshot",
 			"The snapshot is stored in XTM 2.1, and can be read in that", err)

@@ -135,29 +135,29 @@ func (s *Server) ArchiveDocument(f *LogFeed) web.Handler {
 	}
 }
 
-func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, of *LogFeed, l *store.Latest,
+func (s *Server) archiveDocument(w http.ResponseWriter, r *http.Request, feed *LogFeed, l *store.Latest,
 	v *store.View) error {
 	c := &l.Collection
-	n, err := AskedDocument(w, r, c, v, of.URL(c))
+	n, err := AskedDocument(w, r, c, v, feed.URL(c))
 	if n == 0 || err != nil {
 		return err
 	}
 	open := c.OpenDocument()
 	first, _ := c.Document(n)
-	if first <= c.Horizon && of.Pruned != nil {
-		return of.Pruned(c)
+	if first <= c.Horizon && feed.Pruned != nil {
+		return feed.Pruned(c)
 	}
 	cache, state := CacheShortly, "closed" // to gain its next-archive
 	switch {
 	case first <= c.Horizon || n == open:
 		state = StateOf(c)
-	case n+1 < open && of.Pruned == nil: // until pruning rewrites it
+	case n+1 < open && feed.Pruned == nil: // until pruning rewrites it
 		state = "finished"
 	case n+1 < open:
 		cache, state = CacheForEver, "finished"
 	}
-	return s.writeAtomOf(w, r, of.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
-		return of.Archived(v, n)
+	return s.writeAtomOf(w, r, feed.Forms, cache, state, v, func(v *store.View) (*feeds.Feed, error) {
+		return feed.Archived(v, n)
 	}, nil)
 }
 

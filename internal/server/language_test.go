@@ -55,11 +55,11 @@ func TestFeedsStateTheLanguageOfTheMap(t *testing.T) {
 			assert.Equal(t, []string{tag, "en", ""}, []string{f.Language, f.TitleLanguage, f.SubtitleLanguage}, url)
 		}
 		assert.Equal(t, tag, n.Decoded("/topicmaps/small/fragments").Entries[0].Language)
-		of := n.Decoded("/topicmaps/small")
-		assert.Equal(t, []string{tag, "", "en"}, []string{of.Language, of.TitleLanguage, of.SubtitleLanguage})
-		of.Entries = append(of.Entries, n.Decoded("/topicmaps/small/snapshots").Entries...)
-		require.Len(t, of.Entries, 3)
-		for _, e := range of.Entries {
+		feed := n.Decoded("/topicmaps/small")
+		assert.Equal(t, []string{tag, "", "en"}, []string{feed.Language, feed.TitleLanguage, feed.SubtitleLanguage})
+		feed.Entries = append(feed.Entries, n.Decoded("/topicmaps/small/snapshots").Entries...)
+		require.Len(t, feed.Entries, 3)
+		for _, e := range feed.Entries {
 			assert.Equal(t, []string{"en", ""}, []string{e.Language, e.SummaryLanguage}, e.Title)
 		}
 		maps := n.Decoded("/topicmaps")

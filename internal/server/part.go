@@ -111,11 +111,11 @@ func (s *Server) forPeople(v *store.View, feed *feeds.Feed) error {
 	if err != nil {
 		return err
 	}
-	of := make([]store.Entry, 0, len(known)) // the newest first
+	entries := make([]store.Entry, 0, len(known)) // the newest first
 	for i := range feed.Entries {
 		e := known[feed.Entries[i].ID]
 		e.Commit = feed.Entries[i].Commit
-		of = append(of, *e)
+		entries = append(entries, *e)
 		links := &feed.Entries[i].Links // before the other alternates: some readers open the first one
 		*links = slices.Insert(*links, 1, s.pageOf(s.URLs.Fragment(&v.Collection, e))...)
 	}
@@ -124,7 +124,7 @@ func (s *Server) forPeople(v *store.View, feed *feeds.Feed) error {
 		if p.InWords == nil {
 			continue
 		}
-		words, err := p.InWords(v, of)
+		words, err := p.InWords(v, entries)
 		if err != nil {
 			return err
 		}
@@ -199,9 +199,9 @@ func (s *Server) Links(c *store.Collection) []feeds.Link {
 }
 
 func (s *Server) linksOf(c *store.Collection,
-	of func(*Part) func(*store.Collection) []feeds.Link) (links []feeds.Link) {
+	linksOfPart func(*Part) func(*store.Collection) []feeds.Link) (links []feeds.Link) {
 	for _, p := range s.parts {
-		if add := of(p); add != nil {
+		if add := linksOfPart(p); add != nil {
 			links = append(links, add(c)...)
 		}
 	}

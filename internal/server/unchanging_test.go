@@ -25,16 +25,16 @@ import (
 // URL.
 type entryWatch struct {
 	*node
-	t    *testing.T
-	dir  string
-	said map[string]served.Answer
+	t       *testing.T
+	dir     string
+	answers map[string]served.Answer
 }
 
 // codings are those in which they are asked for again and again.
 var codings = []string{"identity", "zstd"}
 
 func watchEntries(t *testing.T) *entryWatch {
-	w := &entryWatch{t: t, dir: t.TempDir(), said: map[string]served.Answer{}}
+	w := &entryWatch{t: t, dir: t.TempDir(), answers: map[string]served.Answer{}}
 	w.begin()
 	require.Equal(t, http.StatusCreated, w.PutSettings("m", `{"rdf": true}`).StatusCode)
 	return w
@@ -58,10 +58,10 @@ func (w *entryWatch) put(doc []byte, mediaType string) {
 	served.Published(w.t, w.node.Put("m", doc, "Content-Type", mediaType, "TMShare-Max-Delete", "all"))
 	for url := range w.served() {
 		for _, coding := range codings {
-			if at := url + " " + coding; w.said[at].Response == nil {
-				w.said[at] = w.MustGet(url, "Accept-Encoding", coding)
-				assert.Equal(w.t, forEver, w.said[at].Header.Get("Cache-Control"), url)
-				assert.Empty(w.t, w.said[at].Header.Get("TMShare-Updated"), url)
+			if at := url + " " + coding; w.answers[at].Response == nil {
+				w.answers[at] = w.MustGet(url, "Accept-Encoding", coding)
+				assert.Equal(w.t, forEver, w.answers[at].Header.Get("Cache-Control"), url)
+				assert.Empty(w.t, w.answers[at].Header.Get("TMShare-Updated"), url)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (w *entryWatch) served() map[string]bool {
 func (w *entryWatch) unchanged() {
 	w.t.Helper()
 	kept := w.served()
-	for at, was := range w.said {
+	for at, was := range w.answers {
 		url, coding, _ := strings.Cut(at, " ")
 		if !kept[url] {
 			require.Equal(w.t, http.StatusGone, w.Get(url, "Accept-Encoding", coding).StatusCode, url)
@@ -214,7 +214,7 @@ func TestLargeFragmentsAreTheSameForEver(t *testing.T) {
 				assert.Greater(t, len(plain), rendered.MaxSmall, form)
 				assert.Equal(t, coding == "gzip", a.Header.Get("Content-Length") != "", "the file is served as it is, or unpacked on the way")
 			}
-			w.said[data+form+" "+coding] = a
+			w.answers[data+form+" "+coding] = a
 		}
 	}
 	w.unchanged()

@@ -68,9 +68,9 @@ func (s *Server) bodyOf(w http.ResponseWriter, r *http.Request) func(sp string) 
 		asked, kind := r.URL.Query(), r.Header.Get("Content-Type")
 		for _, f := range s.Formats {
 			for _, name := range f.Asks {
-				if of := s.Formats.ToRead(kind); asked.Has(name) && !slices.Contains(of.Asks, name) {
+				if format := s.Formats.ToRead(kind); asked.Has(name) && !slices.Contains(format.Asks, name) {
 					return nil, nil, web.Problemf(http.StatusBadRequest,
-						"?%s= says how a document in %s is read, and this one is in %s: leave it out", name, f, of)
+						"?%s= says how a document in %s is read, and this one is in %s: leave it out", name, f, format)
 				}
 			}
 		}

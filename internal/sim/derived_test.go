@@ -195,7 +195,7 @@ func (w *world) feedEachOther(a, b *node) {
 }
 
 // primariesOf returns what a derived collection is made of in the end: what its inputs say, less what the node rejects.
-func (n *node) primariesOf(d *derivation, seen ...*node) (all []said) {
+func (n *node) primariesOf(d *derivation, seen ...*node) (all []assertions) {
 	if slices.Contains(seen, n) {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (n *node) primariesOf(d *derivation, seen ...*node) (all []said) {
 		if f.derived() { // a rule is left out
 			all = append(all, f.origin.primariesOf(f.origin.derived, append(seen, n)...)...)
 		} else {
-			all = append(all, n.of(f).less(n.rejected[f.name]))
+			all = append(all, n.assertions(f).less(n.rejected[f.name]))
 		}
 	}
 	return all
@@ -222,9 +222,9 @@ func (n *node) together() {
 		n.w.counts.disputed++
 		return
 	}
-	maps.DeleteFunc(want.said, func(s string, _ bool) bool { return strings.HasPrefix(s, narrow) }) // they are not published
+	maps.DeleteFunc(want.others, func(s string, _ bool) bool { return strings.HasPrefix(s, narrow) }) // they are not published
 	n.w.counts.together++
-	n.w.same(want, union([]said{n.published(n.derived.name)}), "%s: its derived collection", n.name)
+	n.w.same(want, union([]assertions{n.published(n.derived.name)}), "%s: its derived collection", n.name)
 }
 
 // replayed requires that who reads the feeds of all derived collections now for the first time has what these are.
@@ -251,7 +251,7 @@ func (w *world) replayed() {
 }
 
 // published is what a node publishes as a collection.
-func (n *node) published(name string) (s said) {
+func (n *node) published(name string) (s assertions) {
 	err := n.db.View(background, name, func(v *store.View) error {
 		s = n.w.read(v.SP, v.Source())
 		return nil
@@ -261,7 +261,7 @@ func (n *node) published(name string) (s said) {
 }
 
 // held is what a node has of what it follows, what it rejects as well.
-func (n *node) held(f *followed) (s said) {
+func (n *node) held(f *followed) (s assertions) {
 	n.parts(func(p *store.Part) {
 		if p.Name == f.name && !p.Own {
 			s = n.w.read(p.SP, all(p.Source))

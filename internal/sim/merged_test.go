@@ -21,7 +21,7 @@ func (n *node) own() {
 		}
 		m, err := fragment.NameTopics(background, tm, n.sp(), p.Source)
 		n.w.must(err, "%s: naming the topics of the editor", n.name)
-		n.w.same(union([]said{n.w.read(p.SP, m)}), union([]said{n.w.read(p.SP, p.Source)}), "%s: what it publishes", n.name)
+		n.w.same(union([]assertions{n.w.read(p.SP, m)}), union([]assertions{n.w.read(p.SP, p.Source)}), "%s: what it publishes", n.name)
 	})
 }
 
@@ -43,10 +43,10 @@ func (n *node) merged() {
 }
 
 // brought are the collections that a node brings together, less what it rejects.
-func (n *node) brought() []said {
-	all := []said{n.published(n.name)}
+func (n *node) brought() []assertions {
+	all := []assertions{n.published(n.name)}
 	for _, f := range n.follows {
-		s := n.of(f)
+		s := n.assertions(f)
 		left := s.less(n.rejected[f.name])
 		n.w.counts.hidden += s.size() - left.size()
 		all = append(all, left)
@@ -55,7 +55,7 @@ func (n *node) brought() []said {
 }
 
 // of is what the origin says of what is followed. Where no way leads there, it is what the node has.
-func (n *node) of(f *followed) said {
+func (n *node) assertions(f *followed) assertions {
 	if f.origin.dead || f.unreachable() {
 		return n.held(f)
 	}
@@ -75,9 +75,9 @@ func seen(tm *tmdm.TopicMap) map[string]bool {
 		}
 		text := inOrder(identifiers)
 		all["topic "+least(t)+" "+text] = true
-		of := "<" + least(t) + ">"
+		subject := "<" + least(t) + ">"
 		for _, n := range t.Names() {
-			name := fmt.Sprintf("name of %s type %s scope %s: %q", of, called(n.Type()), themes(n.Scope()), n.Value())
+			name := fmt.Sprintf("name of %s type %s scope %s: %q", subject, called(n.Type()), themes(n.Scope()), n.Value())
 			all[name+reifier(n)] = true
 			for _, v := range n.Variants() {
 				kind := variantKind(themes(v.Scope()), themes(n.Scope()))
@@ -85,7 +85,7 @@ func seen(tm *tmdm.TopicMap) map[string]bool {
 			}
 		}
 		for _, o := range t.Occurrences() {
-			all[fmt.Sprintf("occurrence of %s type %s scope %s: %q^^%s%s", of, called(o.Type()), themes(o.Scope()), o.Value(), o.Datatype(), reifier(o))] = true
+			all[fmt.Sprintf("occurrence of %s type %s scope %s: %q^^%s%s", subject, called(o.Type()), themes(o.Scope()), o.Value(), o.Datatype(), reifier(o))] = true
 		}
 	}
 	for a := range tm.Associations() {

@@ -13,16 +13,16 @@ import (
 // The oracle says what several collections say together, by sets alone: identifiers that stand at one topic are of
 // one class, and a statement is what it says of classes. It knows nothing of how package merge does that.
 
-// said is what one collection says.
-type said struct {
+// assertions are those of one collection.
+type assertions struct {
 	sp           string
 	topics       []*fragment.Topic
 	associations []*fragment.Association
 }
 
 // read reads a collection.
-func (w *world) read(sp string, src fragment.Source) said {
-	s := said{sp: sp}
+func (w *world) read(sp string, src fragment.Source) assertions {
+	s := assertions{sp: sp}
 	for t, err := range src.Topics() {
 		w.must(err, "reading %s", sp)
 		s.topics = append(s.topics, t)
@@ -41,7 +41,7 @@ func (w *world) read(sp string, src fragment.Source) said {
 // joined is what collections say together.
 type joined struct {
 	parent   map[string]string   // of an identifier, in the tree of its class; a class is called by its least one
-	said     map[string]bool     // statements that are no associations' or names', see put
+	others   map[string]bool     // statements that are no associations' or names', see put
 	claims   []claim             // that a topic reifies a statement
 	disputed bool                // a topic reifies two statements that are not equal
 	statedBy map[string][]string // reifiers of a statement
@@ -53,17 +53,17 @@ type claim struct {
 	statement func() string
 }
 
-func (j *joined) class(of string) string {
-	p, ok := j.parent[of]
+func (j *joined) class(identifier string) string {
+	p, ok := j.parent[identifier]
 	if !ok {
-		j.parent[of] = of
-		return of
+		j.parent[identifier] = identifier
+		return identifier
 	}
-	if p == of {
-		return of
+	if p == identifier {
+		return identifier
 	}
 	root := j.class(p)
-	j.parent[of] = root
+	j.parent[identifier] = root
 	return root
 }
 
@@ -102,13 +102,13 @@ func inOrder(all []string) string {
 
 const xsdString = "http://www.w3.org/2001/XMLSchema#string"
 
-func (j *joined) name(of fragment.Ref, n *fragment.Name) string {
-	return fmt.Sprintf("name of %s type %s scope %s: %q", j.topic(of), j.topic(n.Type), j.set(n.Scope), n.Value)
+func (j *joined) name(owner fragment.Ref, n *fragment.Name) string {
+	return fmt.Sprintf("name of %s type %s scope %s: %q", j.topic(owner), j.topic(n.Type), j.set(n.Scope), n.Value)
 }
 
-func (j *joined) variant(of fragment.Ref, n *fragment.Name, v *fragment.Variant) string {
+func (j *joined) variant(owner fragment.Ref, n *fragment.Name, v *fragment.Variant) string {
 	kind := variantKind(j.set(v.Scope), j.set(n.Scope))
-	return fmt.Sprintf("%s scope %s: %q^^%s of %s", kind, j.set(v.Scope), v.Value, cmp.Or(v.Datatype, xsdString), j.name(of, n))
+	return fmt.Sprintf("%s scope %s: %q^^%s of %s", kind, j.set(v.Scope), v.Value, cmp.Or(v.Datatype, xsdString), j.name(owner, n))
 }
 
 // narrow is what a variant is called whose themes have become those of its name: ISO 13250-2 §5.5 has none such.
@@ -121,8 +121,8 @@ func variantKind(own, names string) string {
 	return "variant"
 }
 
-func (j *joined) occurrence(of fragment.Ref, o *fragment.Occurrence) string {
-	return fmt.Sprintf("occurrence of %s type %s scope %s: %q^^%s", j.topic(of), j.topic(o.Type), j.set(o.Scope), o.Value, cmp.Or(o.Datatype, xsdString))
+func (j *joined) occurrence(owner fragment.Ref, o *fragment.Occurrence) string {
+	return fmt.Sprintf("occurrence of %s type %s scope %s: %q^^%s", j.topic(owner), j.topic(o.Type), j.set(o.Scope), o.Value, cmp.Or(o.Datatype, xsdString))
 }
 
 func (j *joined) association(a *fragment.Association) string {
@@ -138,21 +138,21 @@ func (j *joined) role(a *fragment.Association, r *fragment.Role) string {
 }
 
 // statements calls f with each statement of some collections, what reifies it, and how to say what it says.
-func statements(all []said, j *joined, f func(reifier fragment.Ref, statement func() string)) {
+func statements(all []assertions, j *joined, f func(reifier fragment.Ref, statement func() string)) {
 	for i := range all {
 		for _, t := range all[i].topics {
-			of := t.TopicSI()
+			owner := t.TopicSI()
 			for k := range t.Names {
 				n := &t.Names[k]
-				f(n.Reifier, func() string { return j.name(of, n) })
+				f(n.Reifier, func() string { return j.name(owner, n) })
 				for l := range n.Variants {
 					v := &n.Variants[l]
-					f(v.Reifier, func() string { return j.variant(of, n, v) })
+					f(v.Reifier, func() string { return j.variant(owner, n, v) })
 				}
 			}
 			for k := range t.Occurrences {
 				o := &t.Occurrences[k]
-				f(o.Reifier, func() string { return j.occurrence(of, o) })
+				f(o.Reifier, func() string { return j.occurrence(owner, o) })
 			}
 		}
 		for _, a := range all[i].associations {
@@ -166,8 +166,8 @@ func statements(all []said, j *joined, f func(reifier fragment.Ref, statement fu
 }
 
 // union is what collections say together. Statements that are equal have one reifier: what reifies them is one topic.
-func union(all []said) *joined {
-	slices.SortFunc(all, func(a, b said) int { return cmp.Compare(a.sp, b.sp) })
+func union(all []assertions) *joined {
+	slices.SortFunc(all, func(a, b assertions) int { return cmp.Compare(a.sp, b.sp) })
 	j := &joined{parent: map[string]string{}}
 	for i := range all {
 		for _, t := range all[i].topics {
@@ -196,7 +196,7 @@ func union(all []said) *joined {
 			}
 		}
 	}
-	j.statedBy, j.said = map[string][]string{}, map[string]bool{}
+	j.statedBy, j.others = map[string][]string{}, map[string]bool{}
 	reifies := map[string]string{}
 	for _, c := range j.claims {
 		r, s := j.topic(c.reifier), c.statement()
@@ -215,7 +215,7 @@ func (j *joined) put(s string) {
 	if by := j.statedBy[s]; len(by) > 0 {
 		s += " reified by " + inOrder(by)
 	}
-	j.said[s] = true
+	j.others[s] = true
 }
 
 // all is what collections say together: topics by their identifiers, and statements.
@@ -228,7 +228,7 @@ func (j *joined) all() map[string]bool {
 	for class, identifiers := range members {
 		all["topic "+class+" "+inOrder(identifiers)] = true
 	}
-	for s := range j.said {
+	for s := range j.others {
 		all[s] = true
 	}
 	return all

@@ -138,9 +138,9 @@ func (n *node) rejectsAll(name string, want rejected) bool {
 // says in the references of the source.
 
 func text(c *rejections.Claim) string {
-	of := ""
+	owner := ""
 	if c.Of != nil {
-		of = text(c.Of)
+		owner = text(c.Of)
 	}
 	if c.Kind == rejections.Identifier {
 		return inOrder([]string{string(c.Topic), c.Value})
@@ -149,7 +149,7 @@ func text(c *rejections.Claim) string {
 	for _, r := range c.Roles {
 		roles = append(roles, string(r.Type)+":"+string(r.Player))
 	}
-	return fmt.Sprintf("%s of %s type %s scope %s: %q^^%s %s %s", c.Kind, c.Topic, c.Type, refs(c.Scope), c.Value, c.Datatype, inOrder(roles), of)
+	return fmt.Sprintf("%s of %s type %s scope %s: %q^^%s %s %s", c.Kind, c.Topic, c.Type, refs(c.Scope), c.Value, c.Datatype, inOrder(roles), owner)
 }
 
 func refs(all []fragment.Ref) string {
@@ -161,7 +161,7 @@ func refs(all []fragment.Ref) string {
 }
 
 // size is how much is said.
-func (s said) size() int {
+func (s assertions) size() int {
 	n := len(s.associations)
 	for _, t := range s.topics {
 		n += len(t.SubjectIdentifiers) + len(t.SubjectLocators) + len(t.Names) + len(t.Occurrences)
@@ -173,12 +173,12 @@ func (s said) size() int {
 }
 
 // less is what is said less what is rejected of it.
-func (s said) less(all map[string]rejections.Claim) said {
+func (s assertions) less(all map[string]rejections.Claim) assertions {
 	if len(all) == 0 {
 		return s
 	}
 	stays := func(c rejections.Claim) bool { _, ok := all[text(&c)]; return !ok }
-	left := said{sp: s.sp}
+	left := assertions{sp: s.sp}
 	for _, t := range s.topics {
 		topic, ref := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: t.SubjectIdentifiers[:1:1]}}, t.TopicSI()
 		for _, si := range t.SubjectIdentifiers[1:] {

@@ -139,7 +139,7 @@ func (n *node) inStep(f *followed) {
 	if !n.rejectsAll(f.name, n.rejected) {
 		n.w.fail("%s: it does not reject of %s what was rejected last", n.name, f.name)
 	}
-	n.w.same(union([]said{f.origin.published(f.name)}), union([]said{n.held(f)}), "%s: what it holds of %s", n.name, f.name)
+	n.w.same(union([]assertions{f.origin.published(f.name)}), union([]assertions{n.held(f)}), "%s: what it holds of %s", n.name, f.name)
 	if f.replica {
 		n.sameLog(f)
 	}
@@ -155,9 +155,9 @@ func all(src fragment.Source) fragment.Source {
 
 // sameLog requires that a replica has the log of the origin entry for entry.
 func (n *node) sameLog(f *followed) {
-	read := func(of *node) (log map[uint64]string, head uint64) {
+	read := func(from *node) (log map[uint64]string, head uint64) {
 		log = map[uint64]string{}
-		err := of.db.View(background, f.name, func(v *store.View) error {
+		err := from.db.View(background, f.name, func(v *store.View) error {
 			head = v.Head
 			for e, err := range v.Entries(1) {
 				if err != nil {
@@ -167,7 +167,7 @@ func (n *node) sameLog(f *followed) {
 			}
 			return nil
 		})
-		n.w.must(err, "%s: reading the log of %s", of.name, f.name)
+		n.w.must(err, "%s: reading the log of %s", from.name, f.name)
 		return log, head
 	}
 	origin, head := read(f.origin)
@@ -176,8 +176,8 @@ func (n *node) sameLog(f *followed) {
 		n.w.fail("%s: its replica of %s has %d entries, not %d", n.name, f.name, last, head)
 	}
 	for seq, e := range replica {
-		if of, kept := origin[seq]; kept && of != e {
-			n.w.fail("%s: entry %d of its replica of %s is %s, not %s", n.name, seq, f.name, e, of)
+		if original, kept := origin[seq]; kept && original != e {
+			n.w.fail("%s: entry %d of its replica of %s is %s, not %s", n.name, seq, f.name, e, original)
 		}
 	}
 }

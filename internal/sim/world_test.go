@@ -287,9 +287,9 @@ func (w *world) putBack(n *node) {
 	w.say("%s has news of %s that %s soon lacks", n.name, f.name, o.name)
 	o.backup()
 	f.origin.edits(1)
-	for _, of := range o.follows {
-		if of.name == f.name {
-			o.sync(of)
+	for _, other := range o.follows {
+		if other.name == f.name {
+			o.sync(other)
 		}
 	}
 	var away []*node

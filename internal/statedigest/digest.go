@@ -75,8 +75,8 @@ func EntryOf(kind Kind, owner string, content []byte) Entry {
 	e := Entry{Owner: owner}
 	place := sha256.Sum256([]byte(owner))
 	copy(e.Item[:], place[:placeSize])
-	var room [1024]byte // on the stack: entries are made very often
-	sum := sha256.Sum256(append(append(room[:0], byte(kind)), content...))
+	var buffer [1024]byte // on the stack: entries are made very often
+	sum := sha256.Sum256(append(append(buffer[:0], byte(kind)), content...))
 	copy(e.Item[placeSize:], sum[:])
 	return e
 }
@@ -129,8 +129,8 @@ type Child struct {
 // Digest returns the digest of the node.
 func (n *Node) Digest() Digest {
 	if n.Children == nil {
-		var room [1 + MaxItems*len(Item{})]byte
-		b := append(room[:0], leafNode)
+		var buffer [1 + MaxItems*len(Item{})]byte
+		b := append(buffer[:0], leafNode)
 		for i := range n.Items {
 			b = append(b, n.Items[i].Item[:]...)
 		}

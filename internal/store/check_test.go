@@ -214,15 +214,15 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 			d.damage(t, db, c)
 			found := checked(t, db, false)
 			require.NotEmpty(t, found)
-			var told []string
+			var reported []string
 			lost := false
 			for _, f := range found {
-				told = append(told, f.Where+": "+f.What)
+				reported = append(reported, f.Where+": "+f.What)
 				lost = lost || !f.Repairable
 				require.NotEmpty(t, f.Remedy)
 			}
-			require.Regexp(t, d.what, strings.Join(told, "\n"))
-			require.Equal(t, d.repairable, !lost, told)
+			require.Regexp(t, d.what, strings.Join(reported, "\n"))
+			require.Equal(t, d.repairable, !lost, reported)
 			checked(t, db, true)
 			found = checked(t, db, false)
 			require.Equal(t, d.repairable, len(found) == 0, "%v", found)
@@ -280,14 +280,14 @@ func TestDamageOfFirstEntriesIsFound(t *testing.T) {
 			for _, repair := range []bool{false, true} {
 				found := checked(t, db, repair)
 				require.NotEmpty(t, found)
-				var told []string
+				var reported []string
 				lost := false
 				for _, f := range found {
-					told = append(told, f.What)
+					reported = append(reported, f.What)
 					lost = lost || !f.Repairable
 				}
-				require.Contains(t, strings.Join(told, "\n"), d.what)
-				require.Equal(t, d.repairable, !lost, told)
+				require.Contains(t, strings.Join(reported, "\n"), d.what)
+				require.Equal(t, d.repairable, !lost, reported)
 			}
 			require.Equal(t, d.repairable, len(checked(t, db, false)) == 0)
 			if name != "are lost" {

@@ -29,18 +29,18 @@ func (c *checker) log(v *View) *derivation {
 			if err := l.follow(); err != nil {
 				return err
 			}
-			told := !l.treeIsLost
+			reported := !l.treeIsLost
 			err := l.rows.Compare(l.stored, func(d agree.Difference) error {
 				if !l.treeIsLost || keys.Table(d.Key) != keys.TableLogHash {
 					return f(d)
 				}
-				if !told {
+				if !reported {
 					level, n := tlog.SplitStoredHashIndex(int64(keys.NumberIn(d.Key)))
-					told = l.tellOfTree(uint64(n+1) << level)
+					reported = l.tellOfTree(uint64(n+1) << level)
 				}
 				return nil
 			})
-			if !told {
+			if !reported {
 				l.tellOfTree(l.hashed + 1)
 			}
 			return err

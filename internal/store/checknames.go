@@ -57,17 +57,17 @@ func (c *checker) nameless(t *txn.Tx, number uint32, table byte, name string) er
 }
 
 // inputs checks that the inputs of a derived collection know of it. Else they do not remember what they change for it.
-func (c *checker) inputs(t *txn.Tx, of *Collection) error {
-	for _, in := range of.Inputs {
+func (c *checker) inputs(t *txn.Tx, col *Collection) error {
+	for _, in := range col.Inputs {
 		numbers, err := derived.DerivedFrom(t, in.Name)
-		if err == nil && slices.Contains(numbers, of.Number) || !slices.Contains(of.DerivedFrom, in.Name) {
+		if err == nil && slices.Contains(numbers, col.Number) || !slices.Contains(col.DerivedFrom, in.Name) {
 			continue
 		}
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
-		number, source := of.Number, keys.Source{Number: in.Number}
-		c.repairable("collection "+of.Name, func(t *txn.Tx) error {
+		number, source := col.Number, keys.Source{Number: in.Number}
+		c.repairable("collection "+col.Name, func(t *txn.Tx) error {
 			if err != nil {
 				if err := t.Delete(keys.Name(keys.TableInput, in.Name)); err != nil {
 					return err

@@ -20,12 +20,12 @@ import (
 func TestCreatingACollectionPublishesEachTopic(t *testing.T) {
 	db := openAt(t, tick())
 	src := mapOf(t, 5)
-	var told []int
-	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{Title: "A map", DocumentSize: 7}}, src, func(n int) { told = append(told, n) })
+	var reported []int
+	c, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp, Settings: Settings{Title: "A map", DocumentSize: 7}}, src, func(n int) { reported = append(reported, n) })
 	require.NoError(t, err)
 	require.Equal(t, []any{"m", "A map", sp, 7, uint64(6), 6}, []any{c.Name, c.Title, c.SP, c.DocumentSize, c.Head, c.Topics})
 	require.NotEqual(t, uuid.Nil, c.Epoch)
-	require.Empty(t, told, "so few records are no progress")
+	require.Empty(t, reported, "so few records are no progress")
 	for range 2 {
 		view(t, db, "m", func(v *View) {
 			require.Equal(t, *c, v.Collection)
@@ -56,10 +56,10 @@ func TestACollectionOfNoTopicsIsACollection(t *testing.T) {
 
 func TestCreatingTellsProgress(t *testing.T) {
 	db := openDB(t, t.TempDir())
-	var told []int
-	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 2500), func(n int) { told = append(told, n) })
+	var reported []int
+	_, err := db.CreateCollection(t.Context(), Collection{Name: "m", SP: sp}, mapOf(t, 2500), func(n int) { reported = append(reported, n) })
 	require.NoError(t, err)
-	require.Equal(t, []int{1000, 2000}, told)
+	require.Equal(t, []int{1000, 2000}, reported)
 }
 
 func TestANameThatIsTakenExists(t *testing.T) {

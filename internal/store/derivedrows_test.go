@@ -222,15 +222,15 @@ func TestEachRowThatFollowsFromOthersIsFoundAndMended(t *testing.T) {
 	for round := range testenv.Rounds(1, 20) {
 		h, rng := random(t, testenv.Seed()+uint64(round)), testenv.Rand(uint64(round))
 		for _, letter := range slices.Sorted(maps.Keys(followingRows)) {
-			of := followingRows[letter]
+			kind := followingRows[letter]
 			t.Run(names[letter], func(t *testing.T) {
-				all := slices.DeleteFunc(h.table(letter), func(r row) bool { return of.damaged != nil && !of.damaged(h, r) })
-				if of.damaged == nil {
+				all := slices.DeleteFunc(h.table(letter), func(r row) bool { return kind.damaged != nil && !kind.damaged(h, r) })
+				if kind.damaged == nil {
 					all = []row{{Key: keys.Own(keys.SourceOf(h.table(keys.TableKey)[0].Key).Number).Numbered(letter, 0)}}
 				}
 				require.NotEmpty(t, all)
 				for range testenv.Rounds(4, 20) {
-					h.lose(t, rng, all, of.damaged != nil, of.added)
+					h.lose(t, rng, all, kind.damaged != nil, kind.added)
 				}
 			})
 		}

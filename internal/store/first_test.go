@@ -55,17 +55,17 @@ func withRows(t tester, db *DB, c *Collection, name string, titles map[fragment.
 }
 
 // answers returns what a collection answers to all that readers ask for. The rest is drawn.
-func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time, keep Retention) (said []string) {
-	say := func(what string, of ...any) {
-		for i := range of {
-			if err, ok := of[i].(error); ok {
-				of[i] = fmt.Sprint(errors.Is(err, ErrGone), errors.Is(err, ErrNotFound))
+func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time, keep Retention) (lines []string) {
+	say := func(what string, values ...any) {
+		for i := range values {
+			if err, ok := values[i].(error); ok {
+				values[i] = fmt.Sprint(errors.Is(err, ErrGone), errors.Is(err, ErrNotFound))
 				require.True(t, errors.Is(err, ErrGone) || errors.Is(err, ErrNotFound), "%s: %v", what, err)
 			}
 		}
-		b, err := json.Marshal(of)
+		b, err := json.Marshal(values)
 		require.NoError(t, err)
-		said = append(said, what+" "+string(b))
+		lines = append(lines, what+" "+string(b))
 	}
 	view(t, db, name, func(v *View) {
 		say("state", v.Head, v.Updated, v.Run, v.Topics, v.Horizon, v.HorizonTime, v.HorizonRun, v.Remembered, v.Hashed, v.OpenDocument())
@@ -157,7 +157,7 @@ func answers(t *rapid.T, db *DB, name string, random []uint64, times []time.Time
 			say("changed", key[4:])
 		}
 	})
-	return said
+	return lines
 }
 
 func titledEntry(v *View, seq uint64) (*Entry, error) {

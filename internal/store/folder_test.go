@@ -267,14 +267,14 @@ func TestDamagedRowsAreFound(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
 			require.NoError(t, rewrite(filepath.Join(dir, path), flip(int(info.Size())/3)))
-			told := make(chan error, 1)
-			db, err := Open(t.Context(), Options{Dir: dir, Access: access, Damage: func(err error) { told <- err }})
+			ended := make(chan error, 1)
+			db, err := Open(t.Context(), Options{Dir: dir, Access: access, Damage: func(err error) { ended <- err }})
 			if err != nil { // it is a row without which nothing opens
 				require.ErrorIs(t, err, ErrDamaged)
 				continue
 			}
 			require.ErrorIs(t, db.Damage(t.Context()), ErrDamaged)
-			require.ErrorContains(t, <-told, filepath.Join(dir, path)+" has rows that their checksum does not fit")
+			require.ErrorContains(t, <-ended, filepath.Join(dir, path)+" has rows that their checksum does not fit")
 			require.NoError(t, db.Close())
 		}
 	}

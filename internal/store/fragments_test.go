@@ -39,9 +39,9 @@ func last(t tester, v *View, si fragment.Ref) *Entry {
 	t.Helper()
 	e, err := v.Last(fragment.Key(si))
 	require.NoError(t, err)
-	of, err := v.LastOf(si)
+	entry, err := v.LastOf(si)
 	require.NoError(t, err)
-	require.Equal(t, e, of)
+	require.Equal(t, e, entry)
 	if e != nil {
 		require.NoError(t, v.SetTitle(e))
 	}

@@ -121,15 +121,15 @@ func TestProgressOfALargeLoad(t *testing.T) {
 	db := openUnsynced(t, t.TempDir())
 	db.sortMemory = fewInMemory
 	subscribe(t, db, "s", mapOf(t, 5))
-	var told []Loading
+	var reported []Loading
 	list := reifying(1500)
-	require.NoError(t, db.StageSource(t.Context(), "s", yielding(list), Mark{}, func(l Loading) { told = append(told, l) }))
-	require.Equal(t, []Loading{{Records: 1000}, {Records: 2000}, {Records: 3000}}, told[:3])
-	require.Greater(t, len(told), 5)
-	for i, l := range told[3:] {
-		require.Equal(t, Loading{Records: 3000, Stored: 1000 * (i + 1), Rows: told[3].Rows}, l)
+	require.NoError(t, db.StageSource(t.Context(), "s", yielding(list), Mark{}, func(l Loading) { reported = append(reported, l) }))
+	require.Equal(t, []Loading{{Records: 1000}, {Records: 2000}, {Records: 3000}}, reported[:3])
+	require.Greater(t, len(reported), 5)
+	for i, l := range reported[3:] {
+		require.Equal(t, Loading{Records: 3000, Stored: 1000 * (i + 1), Rows: reported[3].Rows}, l)
 	}
-	last := told[len(told)-1]
+	last := reported[len(reported)-1]
 	require.Less(t, last.Rows-last.Stored, 1000)
 }
 

@@ -58,23 +58,23 @@ func (m *mortal) DeletePrefix(ctx context.Context, prefix []byte) error {
 
 type mortalWriter struct {
 	kv.Writer
-	of     *mortal
+	engine *mortal
 	commit bool
 }
 
 func (w *mortalWriter) Put(key, value []byte) error {
-	if err := w.of.alive(); err != nil {
+	if err := w.engine.alive(); err != nil {
 		return err
 	}
 	return w.Writer.Put(key, value)
 }
 
 func (w *mortalWriter) Commit() error {
-	if err := w.of.alive(); err != nil {
+	if err := w.engine.alive(); err != nil {
 		return err
 	}
 	err := w.Writer.Commit()
-	if w.commit && err == nil && w.of.unknown.Load() {
+	if w.commit && err == nil && w.engine.unknown.Load() {
 		return fmt.Errorf("%w: whether the change was made is not known", kv.ErrUnavailable)
 	}
 	return err
@@ -118,9 +118,9 @@ func (i *interrupted) Topics() iter.Seq2[*fragment.Topic, error] {
 
 // sharing returns two stores over an engine: what one loads the other may take for what is left. The clock of the other
 // is ahead by so much.
-func sharing(t *testing.T, engine kv.Engine) (one, other *DB, of *mortal, ahead *atomic.Int64) {
-	of, ahead = &mortal{Engine: engine}, &atomic.Int64{}
-	one = openOverEngine(t, t.TempDir(), of)
+func sharing(t *testing.T, engine kv.Engine) (one, other *DB, fragile *mortal, ahead *atomic.Int64) {
+	fragile, ahead = &mortal{Engine: engine}, &atomic.Int64{}
+	one = openOverEngine(t, t.TempDir(), fragile)
 	o := testOptions(t.TempDir())
 	o.Engine, o.Now = engine, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	other = openWith(t, o)
@@ -128,7 +128,7 @@ func sharing(t *testing.T, engine kv.Engine) (one, other *DB, of *mortal, ahead 
 	collection(t, one, "m", 3)
 	_, err := one.CreateCollection(t.Context(), Collection{Name: "empty", SP: "http://example.org/empty/"}, &merge.Memory{}, nil)
 	require.NoError(t, err)
-	return one, other, of, ahead
+	return one, other, fragile, ahead
 }
 
 // rowsOfLoads counts the rows of sources and collections, and those of notes.
@@ -151,10 +151,10 @@ func TestWhatADeadLoadHasLeftIsRemoved(t *testing.T) {
 	src := mapOf(t, 12_000) // an engine has some of its rows before it has all
 	inEngines(t, func(t *testing.T, engine kv.Engine) {
 		for what, load := range loadKinds {
-			one, other, of, ahead := sharing(t, engine)
+			one, other, fragile, ahead := sharing(t, engine)
 			before, none := rowsOfLoads(t, engine)
 			require.Zero(t, none)
-			err := load(one, &interrupted{src, 11_900, func() { of.dead.Store(true) }})
+			err := load(one, &interrupted{src, 11_900, func() { fragile.dead.Store(true) }})
 			require.ErrorIs(t, err, errDead, what)
 			left, notes := rowsOfLoads(t, engine)
 			require.Greater(t, left, before, "%s: nothing is left", what)
@@ -250,11 +250,11 @@ func rowsWithoutTimes(t testing.TB, engine kv.Engine) (keys []string) {
 func TestWhatMayBeNamedIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	inEngines(t, func(t *testing.T, engine kv.Engine) {
-		one, other, of, ahead := sharing(t, engine)
+		one, other, fragile, ahead := sharing(t, engine)
 		src := mapOf(t, 50)
 		for what, load := range loadKinds {
-			err := load(one, &interrupted{src, 40, func() { of.unknown.Store(true) }})
-			of.unknown.Store(false)
+			err := load(one, &interrupted{src, 40, func() { fragile.unknown.Store(true) }})
+			fragile.unknown.Store(false)
 			require.ErrorIs(t, err, ErrUnavailable, what)
 			requireWhole(t, other)
 			_, notes := rowsOfLoads(t, engine)

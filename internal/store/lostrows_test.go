@@ -187,7 +187,7 @@ func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 		}
 		require.NoError(t, w.Commit())
 	}
-	told := func() (is bool) {
+	isReported := func() (is bool) {
 		for _, f := range checked(t, db, true) {
 			is = is || strings.Contains(f.What, "others than were published") || strings.Contains(f.What, "cannot be read")
 			require.False(t, f.Repaired, "%v", f)
@@ -204,9 +204,9 @@ func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 		case keys.Table(r.Key) == keys.TableTopic:
 			topics++
 			write(r.Key, nil)
-			require.True(t, told(), "lost: %q", r.Key)
+			require.True(t, isReported(), "lost: %q", r.Key)
 			write(r.Key, fragment.MarshalTopic(named(fragment.Ref(keys.Rest(r.Key)), "another one")))
-			require.True(t, told(), "changed: %q", r.Key)
+			require.True(t, isReported(), "changed: %q", r.Key)
 			write(r.Key, r.Value)
 			require.Empty(t, checked(t, db, false))
 		}
@@ -216,7 +216,7 @@ func TestRecordsThatAreNotWhatWasPublished(t *testing.T) {
 	for _, r := range associations {
 		write(r.Key, nil)
 	}
-	require.True(t, told())
+	require.True(t, isReported())
 	for _, r := range associations {
 		write(r.Key, r.Value)
 	}

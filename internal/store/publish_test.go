@@ -153,11 +153,11 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 
 // Identifiers can move from any topic to any other in one change.
 func TestIdentifiersMoveInOneChange(t *testing.T) {
-	build := func(of map[fragment.Ref][2]fragment.Ref) *fragment.Map { // a second identifier and a locator for each topic
+	build := func(identifiers map[fragment.Ref][2]fragment.Ref) *fragment.Map { // a second identifier and a locator for each topic
 		return version(t, func(tm *tmdm.TopicMap) {
-			for _, si := range slices.Sorted(maps.Keys(of)) {
+			for _, si := range slices.Sorted(maps.Keys(identifiers)) {
 				topic := tm.CreateTopicBySubjectIdentifier(si)
-				require.NoError(t, errors.Join(topic.AddSubjectIdentifier(of[si][0]), topic.AddSubjectLocator(of[si][1])))
+				require.NoError(t, errors.Join(topic.AddSubjectIdentifier(identifiers[si][0]), topic.AddSubjectLocator(identifiers[si][1])))
 			}
 		})
 	}

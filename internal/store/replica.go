@@ -312,16 +312,16 @@ func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Sub
 			continue
 		}
 		if v := e.RenderedBy(); !e.CanBeWritten() {
-			if _, told := db.unknown.LoadOrStore(fmt.Sprint(c.Name, "/", v), true); !told {
+			if _, logged := db.unknown.LoadOrStore(fmt.Sprint(c.Name, "/", v), true); !logged {
 				db.log.Warn(
 					"the origin of a replica writes fragments in a way that this program does not know: it answers 503 for them. "+
 						"Update this program", "collection", c.Name, "rendering", v)
 			}
 		}
 		if !e.Late && !e.Deleted {
-			said, err := replicas.SourceOf(entries[i].Applied)
+			source, err := replicas.SourceOf(entries[i].Applied)
 			if err == nil {
-				err = replicas.Keep(t, c, state, said, e)
+				err = replicas.Keep(t, c, state, source, e)
 			}
 			if err != nil {
 				return err

@@ -44,21 +44,21 @@ func (c *conflicting) Begin(ctx context.Context, since kv.Version) (kv.Writer, e
 // late is a writer that is late each other time.
 type late struct {
 	kv.Writer
-	of  *conflicting
-	ctx context.Context
+	engine *conflicting
+	ctx    context.Context
 }
 
 // Narrow has the commit depend on all of the state: others change none of it.
 func (l *late) Narrow(kv.Reader, []uint32) error { return nil }
 
 func (l *late) Commit() error {
-	if l.of.again = !l.of.again; l.of.again {
-		l.of.tries++
-		version, err := l.of.Version(l.ctx)
+	if l.engine.again = !l.engine.again; l.engine.again {
+		l.engine.tries++
+		version, err := l.engine.Version(l.ctx)
 		if err != nil {
 			return err
 		}
-		other, err := l.of.Engine.Begin(l.ctx, version)
+		other, err := l.engine.Engine.Begin(l.ctx, version)
 		if err != nil {
 			return err
 		}

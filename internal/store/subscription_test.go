@@ -116,9 +116,9 @@ func TestACleanReplacementIsASwitch(t *testing.T) {
 		return n
 	}
 	mark := Mark{Updated: time.Unix(7, 0).UTC()}
-	var told []Loading
-	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 1500)), mark, func(l Loading) { told = append(told, l) }))
-	require.Equal(t, Loading{Records: 1000}, told[0])
+	var reported []Loading
+	require.NoError(t, db.StageSource(t.Context(), "s", fragment.Records(mapOf(t, 1500)), mark, func(l Loading) { reported = append(reported, l) }))
+	require.Equal(t, Loading{Records: 1000}, reported[0])
 	s := subscription(t, db, "s")
 	require.Equal(t, old, s.State, "the state is as it was")
 	require.Equal(t, &Progress{Generation: s.Staging.Generation, Snapshot: true, Mark: mark}, s.Staging)

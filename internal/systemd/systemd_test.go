@@ -17,9 +17,9 @@ import (
 // Systemd is told nothing while the process is not healthy, so that it restarts it.
 func TestOnlyAHealthyProcessIsAlive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
-	defer told.Close()
+	defer socket.Close()
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_USEC", "3000")
 	ctx, end := context.WithCancel(t.Context())
@@ -32,7 +32,7 @@ func TestOnlyAHealthyProcessIsAlive(t *testing.T) {
 		return nil
 	})
 	b := make([]byte, 100)
-	n, err := told.Read(b)
+	n, err := socket.Read(b)
 	end()
 	require.NoError(t, err)
 	assert.Equal(t, "WATCHDOG=1", string(b[:n]))

@@ -36,16 +36,16 @@ func Collator(tag string) func(a, b string) int {
 
 // Sort sorts what people read that accept some languages: by the texts that say gives, the first ones first.
 func Sort[T any](list []T, acceptLanguage string, say func(*T) []string) {
-	type said struct {
+	type key struct {
 		texts []string
 		T     T
 	}
-	all := make([]said, len(list))
+	all := make([]key, len(list))
 	for i := range list {
-		all[i] = said{say(&list[i]), list[i]}
+		all[i] = key{say(&list[i]), list[i]}
 	}
 	compare := Collator(OrderFor(acceptLanguage))
-	slices.SortStableFunc(all, func(a, b said) int { return slices.CompareFunc(a.texts, b.texts, compare) })
+	slices.SortStableFunc(all, func(a, b key) int { return slices.CompareFunc(a.texts, b.texts, compare) })
 	for i := range all {
 		list[i] = all[i].T
 	}

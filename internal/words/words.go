@@ -72,8 +72,8 @@ var terms = sync.OnceValue(func() map[string][]string {
 	for _, in := range words() {
 		for name, word := range in {
 			prefix, local, _ := strings.Cut(name, ":")
-			for namespace, of := range prefixes() {
-				if of == prefix {
+			for namespace, vocabulary := range prefixes() {
+				if vocabulary == prefix {
 					all[strings.ToLower(word)] = append(all[strings.ToLower(word)], namespace+local)
 				}
 			}

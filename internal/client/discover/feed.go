@@ -201,8 +201,8 @@ func (f Finder) subscriptionTo(feed *feeds.Feed, at, snapshots, sp string) (*sto
 // primary one. A feed that does not say so, but whose entries come from those of other fragments feeds, is derived from
 // these.
 func DerivedFrom(recent *feeds.Feed) []string {
-	if said := linked(recent, feeds.RelDerivedFrom); said != nil {
-		return said
+	if sources := linked(recent, feeds.RelDerivedFrom); sources != nil {
+		return sources
 	}
 	var seen []string
 	for _, e := range recent.Entries {

@@ -205,7 +205,7 @@ func rejectedOf(view *merge.View, si tmdm.Locator, instances bool) (all []Reject
 		}
 		return id.TopicSI(), nil
 	}
-	of, err := merged(si)
+	identifier, err := merged(si)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func rejectedOf(view *merge.View, si tmdm.Locator, instances bool) (all []Reject
 					return nil, err
 				}
 				onlyClass := r.Kind == rejections.Association && r.Association().Part(ref) == fragment.AsType
-				concerns = concerns || topic == of && (instances || !onlyClass)
+				concerns = concerns || topic == identifier && (instances || !onlyClass)
 			}
 			if !concerns {
 				continue

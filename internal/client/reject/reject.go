@@ -105,7 +105,7 @@ type matcher struct {
 
 	kind         rejections.Kind
 	topic, given fragment.Ref // given: the identifier by which the topic was named
-	value, of    string
+	value, owner string
 	datatypes    []tmdm.Locator // that one may be; none: any
 	typ          fragment.Ref
 	scope        []fragment.Ref
@@ -114,7 +114,7 @@ type matcher struct {
 }
 
 func (m *matcher) take(n Named, sources []store.Part) (err error) {
-	m.kind, m.value, m.of = n.Kind, n.Value, n.Of
+	m.kind, m.value, m.owner = n.Kind, n.Value, n.Of
 	meant := func(s string) []tmdm.Locator {
 		all, bad := tmdm.Named(s)
 		if bad != nil && err == nil {
@@ -299,7 +299,7 @@ func (m *matcher) about(c *rejections.Claim) bool {
 	case c.Kind == rejections.Identifier:
 		return m.resolve(c.Topic) == m.topic && c.Value == m.value || m.resolve(fragment.Ref(c.Value)) == m.topic &&
 			string(c.Topic) == m.value
-	case c.Kind == rejections.Variant && !rejections.IsValue(c.Of.Value, m.of):
+	case c.Kind == rejections.Variant && !rejections.IsValue(c.Of.Value, m.owner):
 		return false
 	}
 	return m.resolve(c.Topic) == m.topic && rejections.IsValue(c.Value, m.value)

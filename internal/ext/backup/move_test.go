@@ -135,7 +135,7 @@ func TestAMovedStoreIsTheSame(t *testing.T) {
 	server := pgserver.Start(t, "fsync=off")
 	db := node(t, 200)
 	require.NoError(t, filestest.Write(t.Context(), db.Files(), "resourcesync/epoch/tag/set-1-a/set.json", []byte("{}")))
-	want, ids, of := all(t, db), epochs(t, db), db.Node()
+	want, ids, id := all(t, db), epochs(t, db), db.Node()
 	require.NoError(t, db.Close())
 	at := inFolder(db.Dir())
 	for n, to := range []place{
@@ -150,7 +150,7 @@ func TestAMovedStoreIsTheSame(t *testing.T) {
 		db := to.must(t, store.Write)
 		require.True(t, maps.Equal(want, all(t, db)), "move %d", n)
 		require.Equal(t, ids, epochs(t, db))
-		require.Equal(t, of, db.Node())
+		require.Equal(t, id, db.Node())
 		require.NoError(t, db.Check(t.Context(), false, func(f store.Finding) { t.Errorf("move %d: %+v", n, f) }, func(string) {}))
 		publish(t, db, "a", 3, fmt.Sprint("after move ", n))
 		_, err := db.TakeSnapshot(t.Context(), "a", 2)

@@ -21,13 +21,13 @@ func (m *mirror) audit() *Audit {
 }
 
 func idsOf(a *Audit) (missing, different, superfluous []string) {
-	of := func(all []Difference) (ids []string) {
+	identify := func(all []Difference) (ids []string) {
 		for _, d := range all {
 			ids = append(ids, d.ID[len(rsHost):])
 		}
 		return ids
 	}
-	return of(a.Missing), of(a.Different), of(a.Superfluous)
+	return identify(a.Missing), identify(a.Different), identify(a.Superfluous)
 }
 
 // An audit finds what was tampered with, whatever the Source states, and changes nothing.

@@ -165,8 +165,8 @@ func (f *folderRound) split(args []string) (dir, ref string) {
 	return args[len(args)-1], ref
 }
 
-// told returns what shows how far a phase of a round into a folder has come.
-func (a *app) told(dir, phase string, unit client.Unit) func(done, total int64) {
+// progress returns what shows how far a phase of a round into a folder has come.
+func (a *app) progress(dir, phase string, unit client.Unit) func(done, total int64) {
 	return func(done, total int64) {
 		a.Display.Progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
 	}
@@ -181,7 +181,7 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
 	}
 	ctx, stop := cli.UntilInterrupted(ctx)
 	defer stop()
-	fetching := a.told(dir, "fetching", client.Unit(f.record+"s"))
+	fetching := a.progress(dir, "fetching", client.Unit(f.record+"s"))
 	f.Progress = func(done, total int) { fetching(int64(done), int64(total)) }
 	into, err := Open(dir, f.Options)
 	if err != nil {
@@ -194,7 +194,7 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
 	if into.Fetcher, err = a.Fetcher(ref, f.tokenFile); err != nil {
 		return err
 	}
-	read := a.told(dir, f.reading, client.Documents)
+	read := a.progress(dir, f.reading, client.Documents)
 	round, err := into.Harvest(ctx, source(dir, into.Fetcher, func(n int) { read(int64(n), 0) }), ref)
 	if err != nil && ctx.Err() != nil {
 		err = cli.InterruptedError("what was fetched stays, and the next " + f.command + " goes on from there")

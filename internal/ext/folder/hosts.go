@@ -29,7 +29,7 @@ type host struct {
 
 func newHosts(most int) *hosts { return &hosts{most: most, all: map[string]*host{}} }
 
-func (h *hosts) of(ref string) *host {
+func (h *hosts) host(ref string) *host {
 	name := ""
 	if u, err := url.Parse(ref); err == nil {
 		name = iri.HostOf(u)
@@ -46,7 +46,7 @@ func (h *hosts) of(ref string) *host {
 
 // begin waits until the host of a URL may be asked. done is told how that went.
 func (h *hosts) begin(ctx context.Context, ref string) (done func(error), err error) {
-	one := h.of(ref)
+	one := h.host(ref)
 	select {
 	case one.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -68,7 +68,7 @@ func (h *hosts) begin(ctx context.Context, ref string) (done func(error), err er
 // isDown reports whether the host of a URL has failed so often that another one is to be
 // asked, where there is one.
 func (h *hosts) isDown(ref string) bool {
-	one := h.of(ref)
+	one := h.host(ref)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return one.failed >= maxConsecutiveFailures

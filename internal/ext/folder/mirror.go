@@ -106,7 +106,7 @@ func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound,
 	read func(documents int)) *destination.Source {
 	s := &destination.Source{
 		Fetcher: fetcher, Scratch: a.scratch(dir), Progress: read,
-		Downloading: a.told(dir, "fetching a package", client.Bytes),
+		Downloading: a.progress(dir, "fetching a package", client.Bytes),
 		Report: func(line string) {
 			a.Display.Clear()
 			fmt.Fprintf(a.Command.ErrOrStderr(), "%s: %s\n", dir, line)
@@ -136,7 +136,7 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 	if err != nil {
 		return err
 	}
-	read := a.told(dir, f.reading, client.Documents)
+	read := a.progress(dir, f.reading, client.Documents)
 	source := a.resourceSync(dir, fetcher, f, func(n int) { read(int64(n), 0) })
 	defer source.Close()
 	if source.Temp, err = os.MkdirTemp("", "tmshare-audit-"); err != nil { // for manifests that are in packages only
@@ -144,7 +144,7 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 	}
 	defer os.RemoveAll(source.Temp)
 	source.Scratch.Path = filepath.Join(source.Temp, follow.OwnPrefix) // nothing changes in the mirror
-	compared := a.told(dir, "comparing", "resources")
+	compared := a.progress(dir, "comparing", "resources")
 	audit, err := AuditMirror(ctx, dir, source, ref, func(done, total int) { compared(int64(done), int64(total)) })
 	if err != nil {
 		return choice(err)

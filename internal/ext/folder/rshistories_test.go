@@ -118,8 +118,8 @@ func (s *rsSource) Feed(r *http.Request) bool { return s.Record(r) == "" }
 
 func (s *rsSource) Record(r *http.Request) string {
 	uri := r.URL.RequestURI()
-	for _, of := range []string{"/d", "/.well-known/", "/robots.txt"} {
-		if uri == "/" || strings.HasPrefix(uri, of) {
+	for _, path := range []string{"/d", "/.well-known/", "/robots.txt"} {
+		if uri == "/" || strings.HasPrefix(uri, path) {
 			return ""
 		}
 	}

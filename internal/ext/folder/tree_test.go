@@ -195,17 +195,17 @@ func TestFixityInTheState(t *testing.T) {
 		require.Equal(t, want, string(b))
 		require.Equal(t, text == `{}`, f.IsZero())
 	}
-	of := func(length int64, hashes ...string) follow.Fixity {
+	fixity := func(length int64, hashes ...string) follow.Fixity {
 		f := follow.FixityOf(hashes...)
 		f.Length = length
 		return f
 	}
-	require.Equal(t, follow.Unknown, follow.Compare(of(1), of(1)))
-	require.Equal(t, follow.Different, follow.Compare(of(1, "md5:00"), of(2, "md5:00")))
-	require.Equal(t, follow.Same, follow.Compare(of(0, "sha-256:ff", "md5:00"), of(2, "md5:00")))
-	require.Equal(t, follow.Different, follow.Compare(of(0, "md5:00"), of(0, "md5:01")))
-	require.Equal(t, follow.Unknown, follow.Compare(of(0, "md5:00"), of(0, "sha-256:00")))
-	require.Equal(t, follow.Unknown, follow.Compare(of(0, "md5:0000"), of(0, "md5:AAA")), "one of them is in base 64")
+	require.Equal(t, follow.Unknown, follow.Compare(fixity(1), fixity(1)))
+	require.Equal(t, follow.Different, follow.Compare(fixity(1, "md5:00"), fixity(2, "md5:00")))
+	require.Equal(t, follow.Same, follow.Compare(fixity(0, "sha-256:ff", "md5:00"), fixity(2, "md5:00")))
+	require.Equal(t, follow.Different, follow.Compare(fixity(0, "md5:00"), fixity(0, "md5:01")))
+	require.Equal(t, follow.Unknown, follow.Compare(fixity(0, "md5:00"), fixity(0, "sha-256:00")))
+	require.Equal(t, follow.Unknown, follow.Compare(fixity(0, "md5:0000"), fixity(0, "md5:AAA")), "one of them is in base 64")
 }
 
 // A round was killed when a folder had already taken the place of a file: what is left of it

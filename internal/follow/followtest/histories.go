@@ -114,24 +114,24 @@ func Histories(t *testing.T, sink Sink) {
 	for _, row := range sink.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			ended, told := map[string]int{}, map[string]int{}
+			ended, lies := map[string]int{}, map[string]int{}
 			rounds := testenv.Rounds(2, 12)
 			if row.Model { // it has many styles
 				rounds = testenv.Rounds(12, 100)
 			}
 			for n := range rounds {
 				seed := testenv.Seed() + uint64(n)
-				if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { history(t, &sink, row, seed, ended, told) }) {
+				if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { history(t, &sink, row, seed, ended, lies) }) {
 					return
 				}
 			}
-			t.Logf("rounds: %v; lies: %v", ended, told)
+			t.Logf("rounds: %v; lies: %v", ended, lies)
 			challenges := []string{"failed", "went well", "cancelled"}
 			if rounds >= 100 && !row.Model {
 				challenges = append(challenges, "waiting", "anew") // they are rare
 				// A lie that is never told tests nothing. Which one is told depends on the order of requests that run
 				// at a time.
-				require.LessOrEqual(t, len(faults.Untold(told)), 3, "%v", faults.Untold(told))
+				require.LessOrEqual(t, len(faults.Untold(lies)), 3, "%v", faults.Untold(lies))
 			}
 			if row.Kind == Fragments {
 				challenges = append(challenges, "waiting")
@@ -144,7 +144,7 @@ func Histories(t *testing.T, sink Sink) {
 	}
 }
 
-func history(t *testing.T, sink *Sink, row Row, seed uint64, ended, told map[string]int) {
+func history(t *testing.T, sink *Sink, row Row, seed uint64, ended, lies map[string]int) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(row.Name))))
 	place := sink.Open(t)
 	one := newFollower(t, place, "one", row, sink, 2*seed)
@@ -160,7 +160,7 @@ func history(t *testing.T, sink *Sink, row Row, seed uint64, ended, told map[str
 			for how, n := range f.rounds {
 				ended[how] += n
 			}
-			f.liar.Count(told)
+			f.liar.Count(lies)
 		}
 	}()
 	steps := 30 + rng.IntN(20)
@@ -244,10 +244,10 @@ func (f *follower) round(rng *rand.Rand) {
 	mu.Lock()
 	ended = true
 	mu.Unlock()
-	told := f.liar.Log()
+	log := f.liar.Log()
 	// then it lists what is deleted
-	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(told, ";"), "as it was before")
-	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, told))
+	f.between = f.between || f.kind != Fragments && strings.Contains(strings.Join(log, ";"), "as it was before")
+	f.log = append(f.log, fmt.Sprintf("%+v, %v, lies: %q", o, err, log))
 	switch {
 	case errors.Is(err, context.Canceled):
 		f.rounds["cancelled"]++

@@ -89,9 +89,9 @@ func newComparison(p *pairing, base tmdm.Locator) *comparison {
 
 func (c *comparison) differences() []Difference {
 	var list []Difference
-	a, b := c.subtract(func(w writer) []said {
+	a, b := c.subtract(func(w writer) []part {
 		return w.topicMap(c.a.tm)
-	}, func(w writer) []said { return w.topicMap(c.b.tm) })
+	}, func(w writer) []part { return w.topicMap(c.b.tm) })
 	if len(a)+len(b) > 0 {
 		list = append(list, Difference{In: Both, A: a, B: b})
 	}
@@ -103,7 +103,7 @@ func (c *comparison) differences() []Difference {
 			continue
 		}
 		other := c.pairs[n-1][1]
-		a, b := c.subtract(func(w writer) []said { return w.topic(t) }, func(w writer) []said { return w.topic(other) })
+		a, b := c.subtract(func(w writer) []part { return w.topic(t) }, func(w writer) []part { return w.topic(other) })
 		if len(a)+len(b) > 0 {
 			list = append(list, Difference{Topic: c.labelA(t), Title: c.title(t), In: Both, A: a, B: b})
 		}
@@ -116,9 +116,9 @@ func (c *comparison) differences() []Difference {
 }
 
 // subtract returns what only one of two descriptions says, in words for people.
-func (c *comparison) subtract(sayA, sayB func(writer) []said) (onlyA, onlyB []Statement) {
+func (c *comparison) subtract(sayA, sayB func(writer) []part) (onlyA, onlyB []Statement) {
 	a, b := sayA(c.keysA), sayB(c.keysB)
-	left := make(map[said]int, len(b))
+	left := make(map[part]int, len(b))
 	for _, s := range b {
 		left[s]++
 	}
@@ -134,12 +134,12 @@ func (c *comparison) subtract(sayA, sayB func(writer) []said) (onlyA, onlyB []St
 }
 
 // without returns those of words whose keys others lacks.
-func without(words, keys, others []said) []said {
-	count := make(map[said]int, len(others))
+func without(words, keys, others []part) []part {
+	count := make(map[part]int, len(others))
 	for _, s := range others {
 		count[s]++
 	}
-	var left []said
+	var left []part
 	for i, s := range keys {
 		if count[s]--; count[s] < 0 {
 			left = append(left, words[i])

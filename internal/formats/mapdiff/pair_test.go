@@ -20,11 +20,11 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-func person(id, name, of string) string {
+func person(id, name, class string) string {
 	return `<topic id="` + id + `"><name><value>` + name + `</value></name></topic>
 		<association><type><topicRef href="#child-of"/></type>
 		<role><type><topicRef href="#child"/></type><topicRef href="#` + id + `"/></role>
-		<role><type><topicRef href="#parent"/></type><topicRef href="#` + of + `"/></role></association>`
+		<role><type><topicRef href="#parent"/></type><topicRef href="#` + class + `"/></role></association>`
 }
 
 // Topics that have nothing but ids are found again when the ids are others, even

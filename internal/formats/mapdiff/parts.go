@@ -41,8 +41,8 @@ func marked(kind PartKind, text string) string { return string(rune(kind)) + tex
 func quoted(value string) string { return marked(Value, strconv.Quote(value)) }
 
 // statements makes statements for people of what was compared.
-func (w writer) statements(of []said) (all []Statement) {
-	for _, s := range of {
+func (w writer) statements(parts []part) (all []Statement) {
+	for _, s := range parts {
 		parts := w.parts(s.text)
 		var text strings.Builder
 		for i, p := range parts {

@@ -16,8 +16,8 @@ type Statement struct {
 	Parts []Part `json:"-"`    // the same in parts
 }
 
-// said is a statement as it is compared. Marks in the text tell parts from each other.
-type said struct {
+// part is a statement as it is compared. Marks in the text tell parts from each other.
+type part struct {
 	kind Kind
 	text string
 }
@@ -54,10 +54,10 @@ const manyRoles = 16
 // topic returns all that is said of t: identifiers, names, occurrences, types,
 // and the associations in which it plays. That it has instances is said of
 // those. The order does not depend on how topics are called.
-func (w writer) topic(t *tmdm.Topic) []said {
-	var list []said
+func (w writer) topic(t *tmdm.Topic) []part {
+	var list []part
 	add := func(k Kind, format string, args ...any) {
-		list = append(list, said{k, fmt.Sprintf(format, args...)})
+		list = append(list, part{k, fmt.Sprintf(format, args...)})
 	}
 	for _, l := range t.SubjectIdentifiers() {
 		add(SubjectIdentifier, "subject identifier %s", marked(Address, string(l)))
@@ -121,14 +121,14 @@ func (w writer) summary(a *tmdm.Association) string {
 
 // topicMap returns what is said of no topic: who reifies the map, and
 // associations without roles.
-func (w writer) topicMap(tm *tmdm.TopicMap) []said {
-	var list []said
+func (w writer) topicMap(tm *tmdm.TopicMap) []part {
+	var list []part
 	if r := tm.Reifier(); r != nil {
-		list = append(list, said{Reifier, "the topic map is reified by " + w.call(r)})
+		list = append(list, part{Reifier, "the topic map is reified by " + w.call(r)})
 	}
 	for a := range tm.Associations() {
 		if len(a.Roles()) == 0 {
-			list = append(list, said{Association, w.association(a)})
+			list = append(list, part{Association, w.association(a)})
 		}
 	}
 	return list

@@ -120,8 +120,8 @@ func rangeOf(t *badgerdb.TableInfo) keyRange {
 // move looks for space, and writes the record for the time in which Badger closes and opens the database, if there is
 // one.
 func (e *Engine) move() error {
-	if e.room != nil {
-		if err := e.room(); err != nil {
+	if e.checkSpace != nil {
+		if err := e.checkSpace(); err != nil {
 			return err
 		}
 	}

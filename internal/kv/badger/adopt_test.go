@@ -425,7 +425,7 @@ func TestALoadWithoutRoomIsNotAdopted(t *testing.T) {
 	t.Parallel()
 	l, w, before := loaded(t)
 	full := errors.New("the disk is nearly full")
-	l.e.room = func() error { return full }
+	l.e.checkSpace = func() error { return full }
 	require.ErrorIs(t, w.Commit(), full)
 	l.rows = before
 	l.requireRows()
@@ -524,10 +524,10 @@ func TestKilledWhileLoading(t *testing.T) {
 		for range 1 + random.IntN(3) {
 			line, ok := p.Line()
 			require.True(t, ok)
-			var n, of int
-			_, err := fmt.Sscan(line, &n, &of)
+			var n, rows int
+			_, err := fmt.Sscan(line, &n, &rows)
 			require.NoError(t, err)
-			next, adopted = n+1, max(adopted, of)
+			next, adopted = n+1, max(adopted, rows)
 		}
 		require.True(t, p.Kill(time.Duration(random.IntN(100))*time.Millisecond))
 		e, err := tryToOpen(folder, Options{Settings: loading})

@@ -301,11 +301,11 @@ type meter int
 const meterEvery = 1 << 20
 
 func (m *meter) add(n int, e *Engine) error {
-	if *m += meter(n); *m < meterEvery || e.room == nil {
+	if *m += meter(n); *m < meterEvery || e.checkSpace == nil {
 		return nil
 	}
 	*m = 0
-	return e.room()
+	return e.checkSpace()
 }
 
 // sortedRuns keeps ranges of keys apart, in their order.

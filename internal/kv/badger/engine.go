@@ -24,15 +24,15 @@ import (
 
 // Engine implements [kv.Engine] and [kv.Verifier].
 type Engine struct {
-	folder   *Folder
-	options  Options
-	badger   *badgerdb.DB // another one where a load has added tables: under users
-	log      *slog.Logger
-	readOnly bool
-	refusal  error        // where it is readOnly: of changes
-	room     func() error // nil: there is always some
-	node     uuid.UUID    // whose record is kept; none until KeepRecord
-	closed   func() error
+	folder     *Folder
+	options    Options
+	badger     *badgerdb.DB // another one where a load has added tables: under users
+	log        *slog.Logger
+	readOnly   bool
+	refusal    error        // where it is readOnly: of changes
+	checkSpace func() error // nil: there is always some
+	node       uuid.UUID    // whose record is kept; none until KeepRecord
+	closed     func() error
 
 	batchSize, batchCount int64 // a transaction of Badger has space for less
 	loadFrom              int64 // so many bytes of a load go into tables
@@ -68,7 +68,7 @@ type Engine struct {
 func newEngine(f *Folder, o Options) *Engine {
 	e := &Engine{folder: f, options: o, log: o.Logger, readOnly: o.ReadOnly && CanShare, closed: o.Closed,
 		large: make(chan struct{}, 1), commits: commits{spaces: map[uint32]uint64{}},
-		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), room: o.CheckSpace, loadFrom: cmp.Or(o.LoadFrom, loadFrom),
+		refusal: cmp.Or(o.Refusal, kv.ErrReadOnly), checkSpace: o.CheckSpace, loadFrom: cmp.Or(o.LoadFrom, loadFrom),
 		quietTimeout: quietTimeout}
 	if e.log == nil {
 		e.log = slog.Default()

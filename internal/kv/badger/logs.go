@@ -113,7 +113,7 @@ func (l *logReader) next() (*entry, error) {
 func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err error) {
 	l := newLogReader(f, emptyLog, size)
 	var open uint64 // the version of the transaction that has begun
-	var of []pointer
+	var found []pointer
 	end = emptyLog
 	for {
 		e, err := l.next()
@@ -121,7 +121,7 @@ func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err erro
 			return end, pointers, err
 		}
 		if e.meta&entryPointer != 0 && len(e.value) == pointerSize {
-			of = append(of, readPointer(e.value))
+			found = append(found, readPointer(e.value))
 		}
 		switch {
 		case e.meta&entryOfMany != 0:
@@ -139,7 +139,7 @@ func readLog(f io.ReaderAt, size int64) (end int64, pointers []pointer, err erro
 		case open != 0:
 			return end, pointers, nil
 		}
-		end, pointers, of = l.at, append(pointers, of...), nil
+		end, pointers, found = l.at, append(pointers, found...), nil
 	}
 }
 

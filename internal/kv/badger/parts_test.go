@@ -37,10 +37,10 @@ type interrupted struct {
 
 // interruptible prepares a commit: rows that are new, that change, that go, and one without a value. The room is asked
 // while it is written.
-func interruptible(t *testing.T, room func() error) *interrupted {
+func interruptible(t *testing.T, checkSpace func() error) *interrupted {
 	i := &interrupted{t: t, folder: t.TempDir()}
 	var err error
-	i.e, err = tryToOpen(i.folder, Options{CheckSpace: room})
+	i.e, err = tryToOpen(i.folder, Options{CheckSpace: checkSpace})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, i.e.Close()) })
 	old, large := []byte("old"), bytes.Repeat([]byte("new "), meterEvery/4)

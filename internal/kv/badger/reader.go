@@ -118,10 +118,10 @@ type rowRange struct {
 	keysOnly     bool
 }
 
-func (r *reader) rows(of rowRange) iter.Seq2[kv.Row, error] {
+func (r *reader) rows(span rowRange) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		c := cursors.Get().(*cursor)
-		c.rowRange = of
+		c.rowRange = span
 		defer c.close()
 		for more, err := c.seek(r); ; more, err = c.next() {
 			if err == nil {

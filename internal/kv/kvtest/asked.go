@@ -46,29 +46,29 @@ func (e *Asked) Begin(ctx context.Context, since kv.Version) (kv.Writer, error) 
 
 type askedWriter struct {
 	kv.Writer
-	of  *Asked
-	ctx context.Context
+	counts *Asked
+	ctx    context.Context
 }
 
 func (w *askedWriter) Commit() error {
-	w.of.count(w.ctx)
+	w.counts.count(w.ctx)
 	return w.Writer.Commit()
 }
 
 type askedReader struct {
 	kv.Reader
-	of  *Asked
-	ctx context.Context
+	counts *Asked
+	ctx    context.Context
 }
 
 func (r *askedReader) Get(key []byte) ([]byte, error) {
-	r.of.count(r.ctx)
+	r.counts.count(r.ctx)
 	return r.Reader.Get(key)
 }
 
 func (r *askedReader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
-		r.of.count(r.ctx)
+		r.counts.count(r.ctx)
 		r.Reader.Range(prefix, from, reverse)(yield)
 	}
 }
@@ -76,7 +76,7 @@ func (r *askedReader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row,
 // ReadMany implements [kv.ManyReader].
 func (r *askedReader) ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
 	rows func(prefix []byte, rows []kv.Row, more bool)) error {
-	r.of.count(r.ctx)
+	r.counts.count(r.ctx)
 	if many, ok := r.Reader.(kv.ManyReader); ok {
 		return many.ReadMany(keys, prefixes, most, value, rows)
 	}

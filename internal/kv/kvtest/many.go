@@ -102,13 +102,13 @@ func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []s
 		return
 	}
 	inOrder := slices.Sorted(maps.Keys(state))
-	said := map[string]bool{}
+	given := map[string]bool{}
 	err := many.ReadMany(asBytes(keys), asBytes(prefixes), most, func(key, value []byte) {
 		want, there := state[string(key)]
 		require.Equal(t, there, value != nil, "%.80q", key)
 		require.Equal(t, want, string(value), "%.80q", key)
-		require.False(t, said[string(key)], "%.80q", key)
-		said[string(key)] = true
+		require.False(t, given[string(key)], "%.80q", key)
+		given[string(key)] = true
 	}, func(prefix []byte, rows []kv.Row, more bool) {
 		want := slices.DeleteFunc(slices.Clone(inOrder), func(key string) bool {
 			return !strings.HasPrefix(key, string(prefix))
@@ -123,7 +123,7 @@ func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []s
 			return len(key) > 1000 || len(state[key]) > 10_000
 		}); few {
 			require.Len(t, rows, min(most, len(want)), "%.80q", prefix)
-			said["prefix "+string(prefix)] = true
+			given["prefix "+string(prefix)] = true
 		}
 		require.True(t, more || len(rows) == len(want), "%.80q: %d of %d", prefix, len(rows), len(want))
 		require.False(t, more && len(want) == 0, "%.80q", prefix)
@@ -131,11 +131,11 @@ func readMany(t tester, r kv.Reader, state map[string]string, keys, prefixes []s
 	require.NoError(t, err)
 	for _, key := range keys {
 		if len(state[key]) <= 10_000 {
-			require.True(t, said[key], "nothing was said of %.80q", key)
+			require.True(t, given[key], "nothing was said of %.80q", key)
 		}
 	}
 	for _, prefix := range []string{"few/", "many/", "none"} {
-		require.Equal(t, slices.Contains(prefixes, prefix), said["prefix "+prefix], prefix)
+		require.Equal(t, slices.Contains(prefixes, prefix), given["prefix "+prefix], prefix)
 	}
 }
 

@@ -84,7 +84,7 @@ func Condition(node *store.Listing, c *store.Collection) (condition, advice stri
 }
 
 // Conditions returns what says of a collection in which condition it is, and what to do about that.
-func Conditions(ctx context.Context, db Store) (of func(*store.Collection) (condition, advice string), err error) {
+func Conditions(ctx context.Context, db Store) (state func(*store.Collection) (condition, advice string), err error) {
 	node, err := db.Listing(ctx)
 	return func(c *store.Collection) (condition, advice string) { return Condition(node, c) }, err
 }
@@ -101,11 +101,11 @@ func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string
 	}
 	err = db.ReadParts(ctx, func(parts []store.Part) error {
 		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
-		for _, of := range []struct {
+		for _, kind := range []struct {
 			what string
 			refs []fragment.Ref
 		}{{"type", c.Filter.Types}, {"association type", c.Filter.AssociationTypes}, {"theme", c.Filter.Scope}} {
-			for _, ref := range of.refs {
+			for _, ref := range kind.refs {
 				has, err := anyHas(parts, ref)
 				if err != nil {
 					return err
@@ -114,7 +114,7 @@ func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string
 					all = append(all,
 						fmt.Sprintf(
 							"no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those "+
-								"that there are)", of.what, ref))
+								"that there are)", kind.what, ref))
 				}
 			}
 		}

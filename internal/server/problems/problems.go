@@ -61,18 +61,18 @@ type Loss struct {
 
 // heldBack refuses a version that would lose too much.
 func heldBack(e *losses.TooManyError) *Problem {
-	of := &HeldBack{
+	problem := &HeldBack{
 		Topics: e.Topics, Added: e.Added, Updated: e.Updated, Deleted: e.Deleted, Emptied: e.Emptied, Untyped: e.Untyped,
 		Statements: e.Statements, StatementsLost: e.Gone, Losses: []Loss{}, MaxDelete: losses.Allowing(&e.Measure),
 		Renumbered: e.Renumbered,
 	}
 	for _, l := range e.First {
-		of.Losses = append(of.Losses, Loss{l.TopicSI.String(), l.Title, string(l.Kind)})
+		problem.Losses = append(problem.Losses, Loss{l.TopicSI.String(), l.Title, string(l.Kind)})
 	}
 	p := web.Problemf(http.StatusConflict, "%s. To publish it all the same, send it with the header %s: %s", e,
-		MaxDeleteHeader, of.MaxDelete)
+		MaxDeleteHeader, problem.MaxDelete)
 	p.Lines = e.Lines()
-	return &Problem{Problem: *p, HeldBack: of}
+	return &Problem{Problem: *p, HeldBack: problem}
 }
 
 // Explain returns what is told of the error of a request, and whether it is the server's fault.

@@ -108,11 +108,11 @@ func listed(all []Form) string {
 }
 
 // qualities returns how welcome each form is to a request.
-func qualities(r *http.Request, of []Form) []choice {
-	all := make([]choice, len(of))
+func qualities(r *http.Request, forms []Form) []choice {
+	all := make([]choice, len(forms))
 	accepted(r, func(mediaRange string, params map[string]string, q float64) {
-		for i := range of {
-			if by := of[i].within(knownType{mediaRange, params["version"], params["profile"]}); by > 0 {
+		for i := range forms {
+			if by := forms[i].within(knownType{mediaRange, params["version"], params["profile"]}); by > 0 {
 				all[i].offer(q, by)
 			}
 		}

@@ -64,8 +64,8 @@ func clientOf(r *http.Request, trusted []netip.Prefix) string {
 		return r.RemoteAddr
 	}
 	client := r.RemoteAddr
-	told := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for _, text := range slices.Backward(told) {
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, text := range slices.Backward(forwarded) {
 		a, err := netip.ParseAddr(strings.Trim(strings.TrimSpace(text), "[]"))
 		if err != nil {
 			if a, err = addrOf(text); err != nil {

@@ -63,12 +63,12 @@ func (f *Folder) open(o badger.Options) (engine *badger.Engine, err error) {
 // one that the folder belongs to.
 func (f *Folder) CheckNode(node []byte) error {
 	database := filepath.Join(f.options.Dir, Database)
-	switch of, _ := uuid.FromBytes(node); {
+	switch found, _ := uuid.FromBytes(node); {
 	case f.identity.Origin == Restored && !f.identity.Complete: // it may have that of the backup
 	case node == nil && f.identity.Complete:
 		return missing(database, "has the database of no node")
-	case node != nil && of != f.identity.Node:
-		return missing(database, "has the database of another node (%s) than %s (%s)", of, identityFile, f.identity.Node)
+	case node != nil && found != f.identity.Node:
+		return missing(database, "has the database of another node (%s) than %s (%s)", found, identityFile, f.identity.Node)
 	}
 	return nil
 }

@@ -45,11 +45,11 @@ func (ids *identities) matter(t *txn.Tx, view *merge.View, kept *merge.Kept) (bo
 	if len(ids.single)+len(ids.any)+len(ids.locators) == 0 {
 		return false, nil
 	}
-	of := merge.NewView(t.Context(), view.Parts()...)
-	of.Keep(kept)
+	merged := merge.NewView(t.Context(), view.Parts()...)
+	merged.Keep(kept)
 	looked := map[fragment.Ref]bool{}
 	look := func(si fragment.Ref, single bool) (bool, error) {
-		id, err := of.Identity(si)
+		id, err := merged.Identity(si)
 		if err != nil {
 			return false, err
 		}

@@ -91,8 +91,8 @@ func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
 // Settle has the view use what is kept of reifiers, if that holds. Otherwise it keeps what the view finds out, and
 // returns whom what differs bears on.
 func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, err error) {
-	var of settled
-	known, err := t.GetJSON(key(number, kindSettled), &of)
+	var result settled
+	known, err := t.GetJSON(key(number, kindSettled), &result)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, 
 	} else if row != nil {
 		known = false
 	}
-	kept := &merge.Kept{Joined: joined{&merge.Memory{}, t, number}, Vocabulary: of.Vocabulary}
+	kept := &merge.Kept{Joined: joined{&merge.Memory{}, t, number}, Vocabulary: result.Vocabulary}
 	if kept.Chosen, err = chosenBefore(t, number); err != nil {
 		return nil, err
 	}

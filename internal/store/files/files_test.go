@@ -43,24 +43,24 @@ func over(open func(t *testing.T) kv.Engine) filestest.Kind {
 // leftRows counts the chunks that are those of no file, by their identifiers.
 func leftRows(t *testing.T, s files.Store) int {
 	t.Helper()
-	of := map[uuid.UUID]bool{}
+	known := map[uuid.UUID]bool{}
 	r, err := s.(files.Rows).Engine.Snapshot(t.Context())
 	require.NoError(t, err)
 	defer r.Close()
 	for row, err := range r.Range(keys.Once(keys.TableChunk), nil, false) {
 		require.NoError(t, err)
-		of[uuid.UUID(keys.Rest(row.Key)[:16])] = true
+		known[uuid.UUID(keys.Rest(row.Key)[:16])] = true
 	}
 	for row, err := range r.Range(keys.Once(keys.TableGoingFile), nil, false) {
 		require.NoError(t, err)
-		of[uuid.UUID(keys.Rest(row.Key)[8:])] = true
+		known[uuid.UUID(keys.Rest(row.Key)[8:])] = true
 	}
 	for row, err := range r.Range(keys.Once(keys.TableFile), nil, false) {
 		require.NoError(t, err)
 		_, id, _ := strings.Cut(string(row.Value), `"ID":"`)
-		delete(of, uuid.MustParse(id[:36]))
+		delete(known, uuid.MustParse(id[:36]))
 	}
-	return len(of)
+	return len(known)
 }
 
 func inBadger(t testing.TB, dir string) kv.Engine {
@@ -148,7 +148,7 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 	server := pgserver.Start(t, "fsync=off")
 	database := server.Store(t)
 	dir := t.TempDir()
-	for name, of := range map[string]struct {
+	for name, writer := range map[string]struct {
 		store files.Store
 		args  []string
 		left  func(*testing.T, files.Store) int
@@ -159,15 +159,15 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rng := testenv.Rand(210)
 			for round := range testenv.Rounds(8, 200) {
-				p := kill.Start(t, "write", of.args...)
+				p := kill.Start(t, "write", writer.args...)
 				for range 1 + rng.IntN(5) {
 					p.Line()
 				}
 				require.True(t, p.Kill(time.Duration(rng.Int64N(int64(20*time.Millisecond)))))
-				all, err := files.All(t.Context(), of.store, "snapshots/")
+				all, err := files.All(t.Context(), writer.store, "snapshots/")
 				require.NoError(t, err)
 				for _, f := range all {
-					got, err := filestest.Read(t.Context(), of.store, f.Name)
+					got, err := filestest.Read(t.Context(), writer.store, f.Name)
 					if errors.Is(err, fs.ErrNotExist) {
 						continue // the database has removed it a moment ago, as the process has told it before its end
 					}
@@ -177,8 +177,8 @@ func TestAKilledWriterLeavesNoPartOfAFile(t *testing.T) {
 			}
 			server.Kill() // and with it, what it was still doing for the processes
 			server.Run()
-			require.NoError(t, of.store.Sweep(t.Context(), time.Now().Add(time.Minute)))
-			require.Zero(t, of.left(t, of.store))
+			require.NoError(t, writer.store.Sweep(t.Context(), time.Now().Add(time.Minute)))
+			require.Zero(t, writer.left(t, writer.store))
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Advice says which inputs of a derived collection are missing, and what to do about it; "" where all are there.
 func Advice(c *collections.Collection, all []State) string {
-	var said, there, named []string
+	var sentences, there, named []string
 	for _, s := range all {
 		switch s.Missing {
 		case "":
@@ -20,20 +20,20 @@ func Advice(c *collections.Collection, all []State) string {
 			if s.URL != "" {
 				what += " (subscribe to it again under this name)"
 			}
-			said = append(said, what)
+			sentences = append(sentences, what)
 		case Another:
-			said = append(said, s.Name+" is another source now, which is not taken in")
+			sentences = append(sentences, s.Name+" is another source now, which is not taken in")
 		case Loading:
-			said = append(said, fmt.Sprintf("%s is not loaded yet (\"tmshare-client sync %s\")", s.Name, s.Name))
+			sentences = append(sentences, fmt.Sprintf("%s is not loaded yet (\"tmshare-client sync %s\")", s.Name, s.Name))
 		}
 		if s.Missing == "" || s.Missing == Another {
 			named = append(named, s.Name)
 		}
 	}
-	if len(said) == 0 {
+	if len(sentences) == 0 {
 		return ""
 	}
-	text := strings.Join(said, ", ") + "; what was derived stays, and nothing more is derived until then"
+	text := strings.Join(sentences, ", ") + "; what was derived stays, and nothing more is derived until then"
 	if len(named) > len(there) {
 		text += fmt.Sprintf("; \"%s\" takes in what has the name", again(c, named))
 	}
@@ -47,12 +47,12 @@ func Advice(c *collections.Collection, all []State) string {
 func again(c *collections.Collection, names []string) string {
 	command := "tmshare-server derive " + c.Name + " --from " + strings.Join(names, ",")
 	if f := c.Filter; !f.Empty() {
-		for _, of := range []struct {
+		for _, option := range []struct {
 			flag string
 			refs []fragment.Ref
 		}{{"type", f.Types}, {"association-type", f.AssociationTypes}, {"scope", f.Scope}} {
-			for _, ref := range of.refs {
-				command += fmt.Sprintf(" --%s %s", of.flag, ref)
+			for _, ref := range option.refs {
+				command += fmt.Sprintf(" --%s %s", option.flag, ref)
 			}
 		}
 	}

@@ -77,12 +77,12 @@ func TestOneProcessDoesAJobUntilItIsSilent(t *testing.T) {
 		assert.Equal(t, map[string]bool{"upkeep": false}, b.Jobs())
 		require.NoError(t, a.write(a.job))
 
-		of := a.job
+		job := a.job
 		a.silent.Store(true)
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		assert.EqualValues(t, []int32{0, 1, 1}, []int32{a.works.Load(), b.works.Load(), a.lost.Load()}, "another takes over within seconds")
-		assert.ErrorIs(t, a.write(context.WithoutCancel(of)), ErrLost, "what it still does is not committed")
+		assert.ErrorIs(t, a.write(context.WithoutCancel(job)), ErrLost, "what it still does is not committed")
 		require.NoError(t, a.write(t.Context()), "all else is")
 		require.NoError(t, b.write(b.job))
 

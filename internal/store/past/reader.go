@@ -163,7 +163,7 @@ func (c *changes) all(yield func(kv.Row, error) bool) {
 	defer c.stop()
 	c.begin(c.first())
 	for !c.nothing && c.err == nil {
-		if key, commit, ok := c.step(); ok && c.of(key, commit) && c.err == nil && !yield(c.found, nil) {
+		if key, commit, ok := c.step(); ok && c.has(key, commit) && c.err == nil && !yield(c.found, nil) {
 			return
 		}
 	}
@@ -185,7 +185,7 @@ func (c *changes) first() []byte {
 
 // of looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether
 // the row has changed.
-func (c *changes) of(key []byte, commit uint64) (found bool) {
+func (c *changes) has(key []byte, commit uint64) (found bool) {
 	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)
 	for passed := 0; ; passed++ {
 		if commit > c.commit && wanted && !found {

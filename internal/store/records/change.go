@@ -77,10 +77,10 @@ func expectCover(state *Cached, change *fragment.Change) error {
 
 // expecting calls f with one item after the other. Before that, state is told of some.
 func expecting[T any](state Changing, items []T, expect func(State, []T) error, f func(T) error) error {
-	of, ok := state.(interface{ records() State })
+	stored, ok := state.(interface{ records() State })
 	for some := range slices.Chunk(items, txn.AtOnce) {
-		if ok && of.records().tx.Distant() {
-			if err := expect(of.records(), some); err != nil {
+		if ok && stored.records().tx.Distant() {
+			if err := expect(stored.records(), some); err != nil {
 				return err
 			}
 		}

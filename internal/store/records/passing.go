@@ -54,7 +54,7 @@ func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.S
 			}
 			var a *fragment.Association
 			if err == nil {
-				a, err = decoding(p.classes.Association).of(p.walk.row.Key, record)
+				a, err = decoding(p.classes.Association).decode(p.walk.row.Key, record)
 			}
 			if !yield(a, err) || err != nil {
 				return

@@ -10,9 +10,9 @@ import (
 )
 
 // reifiedIn iterates over what of the records of one table has something that is reified in it.
-func reifiedIn[T any](s State, table byte, of func(fragment.Record) T) iter.Seq2[T, error] {
+func reifiedIn[T any](s State, table byte, part func(fragment.Record) T) iter.Seq2[T, error] {
 	all := s.named(s.id.ReifiedIn(table), func(key []byte) []byte { return key[keys.SourceSize:] })
-	return seq.Map(all, func(r fragment.Record) (T, error) { return of(r), nil })
+	return seq.Map(all, func(r fragment.Record) (T, error) { return part(r), nil })
 }
 
 // ReifiedTopics implements [merge.Reified].

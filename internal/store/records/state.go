@@ -120,7 +120,7 @@ func (s State) associations(decode decoding) iter.Seq2[*fragment.Association, er
 		if err != nil {
 			return nil, err
 		}
-		return decode.of(r.Key, record)
+		return decode.decode(r.Key, record)
 	})
 }
 
@@ -137,7 +137,7 @@ func (s State) association(r row, part fragment.Part) (*fragment.Association, er
 type decoding func(record []byte) (*fragment.Association, error)
 
 // of decodes the record of the row with a key.
-func (d decoding) of(key, record []byte) (*fragment.Association, error) {
+func (d decoding) decode(key, record []byte) (*fragment.Association, error) {
 	a, err := d(record)
 	if err != nil {
 		return nil, txn.Corrupt("association", key, err)
@@ -146,7 +146,7 @@ func (d decoding) of(key, record []byte) (*fragment.Association, error) {
 }
 
 func unmarshalAssociation(key, record []byte) (*fragment.Association, error) {
-	return decoding(fragment.UnmarshalAssociation).of(key, record)
+	return decoding(fragment.UnmarshalAssociation).decode(key, record)
 }
 
 // changing has what follows from a record come, or go.

@@ -57,8 +57,8 @@ func OfName(topic fragment.Ref, n *fragment.Name) Claim {
 
 // OfVariant returns the claim of a variant of a name of a topic.
 func OfVariant(topic fragment.Ref, n *fragment.Name, v *fragment.Variant) Claim {
-	of := OfName(topic, n)
-	return Claim{Kind: Variant, Topic: topic, Value: v.Value, Datatype: v.Datatype, Scope: v.Scope, Of: &of}
+	claim := OfName(topic, n)
+	return Claim{Kind: Variant, Topic: topic, Value: v.Value, Datatype: v.Datatype, Scope: v.Scope, Of: &claim}
 }
 
 // OfOccurrence returns the claim of an occurrence of a topic.

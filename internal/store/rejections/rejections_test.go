@@ -28,7 +28,7 @@ type fact struct {
 	text  string // value, identifier or locator
 	typ   int
 	theme int    // 0: none
-	of    string // the value of the name that a variant is of; the other player
+	owner string // the value of the name that a variant is of; the other player
 }
 
 func si(i int) fragment.Ref { return fragment.Ref(fmt.Sprintf("http://psi.example.org/%02d", i)) }
@@ -71,14 +71,14 @@ func wild(rng *rand.Rand) map[fact]fragment.Ref {
 			name := fact{kind: rejections.Name, topic: t, text: fmt.Sprint("name ", rng.IntN(3)), theme: rng.IntN(3)}
 			facts[name] = reifier()
 			for range rng.IntN(2) {
-				facts[fact{kind: rejections.Variant, topic: t, text: fmt.Sprint("variant ", rng.IntN(2)), theme: name.theme, typ: 10, of: name.text}] = reifier()
+				facts[fact{kind: rejections.Variant, topic: t, text: fmt.Sprint("variant ", rng.IntN(2)), theme: name.theme, typ: 10, owner: name.text}] = reifier()
 			}
 		}
 		for range rng.IntN(3) {
 			facts[fact{kind: rejections.Occurrence, topic: t, text: fmt.Sprint(rng.IntN(2)), typ: 1 + rng.IntN(2), theme: rng.IntN(2)}] = reifier()
 		}
 		for range rng.IntN(3) {
-			facts[fact{kind: rejections.Association, topic: t, typ: rng.IntN(3), theme: rng.IntN(2), of: string(si(1 + rng.IntN(topics)))}] = reifier()
+			facts[fact{kind: rejections.Association, topic: t, typ: rng.IntN(3), theme: rng.IntN(2), owner: string(si(1 + rng.IntN(topics)))}] = reifier()
 		}
 	}
 	return facts
@@ -89,7 +89,7 @@ func (f fact) name() *fragment.Name {
 }
 
 func (f fact) association() *fragment.Association {
-	a := &fragment.Association{Type: si(f.typ), Scope: themes(f.theme), Roles: []fragment.Role{{Type: si(1), Player: si(f.topic)}, {Type: si(2), Player: fragment.Ref(f.of)}}}
+	a := &fragment.Association{Type: si(f.typ), Scope: themes(f.theme), Roles: []fragment.Role{{Type: si(1), Player: si(f.topic)}, {Type: si(2), Player: fragment.Ref(f.owner)}}}
 	if f.typ == 0 {
 		a.Type, a.Roles[0].Type, a.Roles[1].Type = tmdm.PSITypeInstance, tmdm.PSIInstance, tmdm.PSIType
 	}
@@ -115,7 +115,7 @@ func state(t *testing.T, facts map[fact]fragment.Ref) *merge.Memory {
 				n := f.name()
 				n.Reifier = reifier
 				for v, reifier := range facts {
-					if v.kind == rejections.Variant && v.topic == i && v.of == f.text && v.theme == f.theme {
+					if v.kind == rejections.Variant && v.topic == i && v.owner == f.text && v.theme == f.theme {
 						n.Variants = append(n.Variants, fragment.Variant{Value: v.text, Datatype: tmdm.XSDString, Scope: themes(v.theme, v.typ), Reifier: reifier})
 					}
 				}
@@ -146,7 +146,7 @@ func (f fact) claim() rejections.Claim {
 	case rejections.Name:
 		return rejections.OfName(si(f.topic), f.name())
 	case rejections.Variant:
-		n := &fragment.Name{Value: f.of, Type: tmdm.PSIDefaultNameType, Scope: themes(f.theme)}
+		n := &fragment.Name{Value: f.owner, Type: tmdm.PSIDefaultNameType, Scope: themes(f.theme)}
 		return rejections.OfVariant(si(f.topic), n, &fragment.Variant{Value: f.text, Datatype: tmdm.XSDString, Scope: themes(f.theme, f.typ)})
 	case rejections.Occurrence:
 		return rejections.OfOccurrence(si(f.topic), &fragment.Occurrence{Value: f.text, Datatype: tmdm.XSDString, Type: si(f.typ), Scope: themes(f.theme)})
@@ -336,7 +336,7 @@ func requireListed(t *testing.T, db *store.DB, name string, stated map[fact]frag
 		c := f.claim()
 		_, want[c.Key()] = stated[f]
 		if f.kind == rejections.Variant { // it is gone with its name
-			_, has := stated[fact{kind: rejections.Name, topic: f.topic, text: f.of, theme: f.theme}]
+			_, has := stated[fact{kind: rejections.Name, topic: f.topic, text: f.owner, theme: f.theme}]
 			want[c.Key()] = want[c.Key()] && has
 		}
 	}

@@ -73,14 +73,14 @@ func stagedKey(number uint32) []byte { return keys.Own(number).Key(keys.TableSta
 
 // SourceOf returns what a fragment says.
 func SourceOf(f *fragment.Fragment) (fragment.Source, error) {
-	said := &merge.Memory{}
-	return said, merge.Apply(said, f)
+	source := &merge.Memory{}
+	return source, merge.Apply(source, f)
 }
 
 // Keep keeps the fragment of an entry, as it is of what was said, where that is not what the records show with the
 // entry: it sets Kept. A large one is not kept: it sets Late.
-func Keep(t *txn.Tx, c *collections.Collection, state, said fragment.Source, e *collections.Entry) error {
-	kept, err := differing(c, state, said, e)
+func Keep(t *txn.Tx, c *collections.Collection, state, applied fragment.Source, e *collections.Entry) error {
+	kept, err := differing(c, state, applied, e)
 	if err == nil && e.Kept {
 		err = t.Put(c.Log().Numbered(keys.TableFragment, e.Seq), kept)
 	}
@@ -88,7 +88,7 @@ func Keep(t *txn.Tx, c *collections.Collection, state, said fragment.Source, e *
 }
 
 // differing returns that fragment, and sets Kept or Late.
-func differing(c *collections.Collection, state, said fragment.Source, e *collections.Entry) ([]byte, error) {
+func differing(c *collections.Collection, state, applied fragment.Source, e *collections.Entry) ([]byte, error) {
 	form := c.Form(e, xtm.V21)
 	own, err := state.Topic(e.TopicSI)
 	if err != nil {
@@ -101,10 +101,10 @@ func differing(c *collections.Collection, state, said fragment.Source, e *collec
 		return fragment.Write(w, state, own.TopicSI(), form)
 	}
 	var here, there rendered.Small
-	err = fragment.Write(&there, said, e.Describes(), form)
+	err = fragment.Write(&there, applied, e.Describes(), form)
 	if errors.Is(err, rendered.ErrLarge) {
 		here, there := rendered.NewDigester(), rendered.NewDigester()
-		err := errors.Join(fragment.Write(there, said, e.Describes(), form), writeOwn(here))
+		err := errors.Join(fragment.Write(there, applied, e.Describes(), form), writeOwn(here))
 		e.Late = here.Digest() != there.Digest()
 		return nil, err
 	}
@@ -122,15 +122,15 @@ func differing(c *collections.Collection, state, said fragment.Source, e *collec
 
 // Shown returns what a fragment says that is kept with an entry.
 func Shown(ctx context.Context, c *collections.Collection, e *collections.Entry, kept []byte) (fragment.Source, error) {
-	var said fragment.Source
+	var applied fragment.Source
 	f, err := fragment.Read(ctx, bytes.NewReader(kept), xtm.Options{Base: tmdm.Locator(c.SP)}, e.TopicSI)
 	if err == nil {
-		said, err = SourceOf(f)
+		applied, err = SourceOf(f)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: a fragment that is kept cannot be read: %w. %s", kv.ErrDamaged, err, txn.DamageRemedy)
 	}
-	return said, nil
+	return applied, nil
 }
 
 // Next returns the next entry of the log, nil for one that it has already.

@@ -36,7 +36,7 @@ func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 		t.reads.keepRows(prefix, first)
 		for _, b := range following {
 			longer := append(prefix[:len(prefix):len(prefix)], b)
-			t.reads.keepRows(longer, first.of(longer))
+			t.reads.keepRows(longer, first.under(longer))
 		}
 		for _, r := range rows {
 			t.reads.keepValue(r.Key, r.Value)
@@ -45,16 +45,16 @@ func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 }
 
 // of returns the beginning of a longer prefix.
-func (b beginning) of(prefix []byte) (of beginning) {
+func (b beginning) under(prefix []byte) (shorter beginning) {
 	behind := kv.After(prefix)
 	passed := behind != nil && len(b.rows) > 0 && bytes.Compare(b.rows[len(b.rows)-1].Key, behind) >= 0
-	of.more = b.more && !passed
+	shorter.more = b.more && !passed
 	for _, r := range b.rows {
 		if bytes.HasPrefix(r.Key, prefix) {
-			of.rows = append(of.rows, r)
+			shorter.rows = append(shorter.rows, r)
 		}
 	}
-	return of
+	return shorter
 }
 
 // unknown returns those that are not known, each once.

@@ -19,7 +19,7 @@ type Liar struct {
 	Feed  func(r *http.Request) bool            // tells requests for documents with entries
 	mu    sync.Mutex
 	every int                  // one answer in so many is a lie
-	told  map[string]int       // lies, by name
+	lies  map[string]int       // lies, by name
 	rng   *rand.Rand           // guarded by mu
 	old   map[string][]earlier // by URL: what the server has answered, the oldest first
 	log   []string             // of lies
@@ -42,7 +42,7 @@ type truth struct {
 // NewLiar returns a liar that decides by a seed.
 func NewLiar(seed uint64, feed func(*http.Request) bool) *Liar {
 	return &Liar{every: 4, Feed: feed, rng: rand.New(rand.NewPCG(seed, 2)), old: map[string][]earlier{},
-		told: map[string]int{}}
+		lies: map[string]int{}}
 }
 
 func (l *Liar) draw(n int) int {
@@ -70,7 +70,7 @@ func (l *Liar) Answer(w http.ResponseWriter, r *http.Request, real http.Handler)
 			continue
 		}
 		l.mu.Lock()
-		l.told[lie.Name]++
+		l.lies[lie.Name]++
 		l.log = append(l.log, lie.Name+" "+r.URL.Path)
 		l.mu.Unlock()
 		lie.tell(l, w, r, t)
@@ -105,11 +105,11 @@ func (l *Liar) Lie(every int) {
 }
 
 // Count adds the lies that were told to a count, by their names.
-func (l *Liar) Count(told map[string]int) {
+func (l *Liar) Count(lies map[string]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for lie, n := range l.told {
-		told[lie] += n
+	for lie, n := range l.lies {
+		lies[lie] += n
 	}
 }
 
@@ -130,9 +130,9 @@ func (l *Liar) Log() []string {
 }
 
 // Untold returns the lies that are not in a count, but for slow ones.
-func Untold(told map[string]int) (all []string) {
+func Untold(lies map[string]int) (all []string) {
 	for _, lie := range Lies {
-		if !lie.slow && told[lie.Name] == 0 {
+		if !lie.slow && lies[lie.Name] == 0 {
 			all = append(all, lie.Name)
 		}
 	}

@@ -63,10 +63,10 @@ func body(change func(l *Liar, body []byte) []byte) func(*Liar, http.ResponseWri
 }
 
 // packed answers with a body that is said to be in gzip's form.
-func packed(of func(l *Liar, body []byte) []byte) func(*Liar, http.ResponseWriter, *http.Request, truth) {
+func packed(repack func(l *Liar, body []byte) []byte) func(*Liar, http.ResponseWriter, *http.Request, truth) {
 	return func(l *Liar, w http.ResponseWriter, _ *http.Request, t truth) {
 		w.Header().Set("Content-Encoding", "gzip")
-		Send(w, http.StatusOK, t.now.header, of(l, t.now.body))
+		Send(w, http.StatusOK, t.now.header, repack(l, t.now.body))
 	}
 }
 

@@ -99,15 +99,15 @@ server { listen %[3]s; location / {
 	config.WriteString("}\n")
 	file := filepath.Join(dir, "nginx.conf")
 	require.NoError(t, os.WriteFile(file, []byte(config.String()), 0o600))
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.Command(path, "-p", dir, "-e", "stderr", "-c", file)
-	cmd.Stderr = &said
+	cmd.Stderr = &output
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Log(said.String())
+			t.Log(output.String())
 		}
 	})
 	for _, at := range addresses {

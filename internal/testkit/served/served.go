@@ -840,14 +840,14 @@ func (n *Node) State(name string) map[string]string {
 // Classified is a map of a class and of so many instances of it with long subject identifiers. The
 // class itself is an instance of another.
 func Classified(instances int, name string) []byte {
-	of := func(class, topic string) string {
+	classify := func(class, topic string) string {
 		kind := fmt.Sprintf(`<instanceOf><topicRef xlink:href="#%s"/></instanceOf>`, class)
 		return strings.Replace(topic, "<subjectIdentity>", kind+"<subjectIdentity>", 1)
 	}
-	parts := []string{Topic("kind", "Kind"), of("kind", Topic("town", name))}
+	parts := []string{Topic("kind", "Kind"), classify("kind", Topic("town", name))}
 	for i := range instances {
 		si := fmt.Sprint(PSI, "town-", strings.Repeat("long-", 200), i)
-		parts = append(parts, of("town", Identified(fmt.Sprint("t", i), []string{si}, "A town")))
+		parts = append(parts, classify("town", Identified(fmt.Sprint("t", i), []string{si}, "A town")))
 	}
 	return TopicMap(parts...)
 }

@@ -73,27 +73,27 @@ const (
 
 func (s *Suite) readManifest(t testing.TB, name string) {
 	base := root + name + "/"
-	said := map[rdf.Term]map[string]rdf.Term{}
+	statements := map[rdf.Term]map[string]rdf.Term{}
 	var order []rdf.Term
 	err := turtle.Read(bytes.NewReader(s.files["manifest.ttl"]), turtle.Turtle,
 		turtle.Options{URI: "manifest.ttl", Base: base + "manifest.ttl"}, func(q rdf.Quad) error {
-			if said[q.Subject] == nil {
-				said[q.Subject] = map[string]rdf.Term{}
+			if statements[q.Subject] == nil {
+				statements[q.Subject] = map[string]rdf.Term{}
 				order = append(order, q.Subject)
 			}
-			said[q.Subject][q.Predicate.Value] = q.Object
+			statements[q.Subject][q.Predicate.Value] = q.Object
 			return nil
 		})
 	require.NoError(t, err)
 	for _, subject := range order {
-		of := said[subject]
-		action, ok := of[manifest+"action"]
+		about := statements[subject]
+		action, ok := about[manifest+"action"]
 		if !ok {
 			continue
 		}
-		file := func(p string) string { return strings.TrimPrefix(of[manifest+p].Value, base) }
-		kind := of[rdf.Type].Value
-		c := Case{Name: of[manifest+"name"].Value, Kind: kind[strings.LastIndexByte(kind, '#')+1:], Action: file("action"),
+		file := func(p string) string { return strings.TrimPrefix(about[manifest+p].Value, base) }
+		kind := about[rdf.Type].Value
+		c := Case{Name: about[manifest+"name"].Value, Kind: kind[strings.LastIndexByte(kind, '#')+1:], Action: file("action"),
 			Result: file("result"), Base: action.Value}
 		require.Contains(t, s.files, c.Action)
 		if c.Result != "" {

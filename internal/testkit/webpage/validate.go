@@ -77,7 +77,7 @@ func (v *Validator) isNew(body []byte) (found bool) {
 }
 
 // Faults returns what is wrong with the pages, and false where there is no program that tells.
-func (v *Validator) Faults() (faults []string, told bool) {
+func (v *Validator) Faults() (faults []string, checked bool) {
 	path := os.Getenv(validatorVariable)
 	if path == "" {
 		return nil, false
@@ -111,8 +111,8 @@ func (v *Validator) Faults() (faults []string, told bool) {
 }
 
 func (v *Validator) check() {
-	faults, told := v.Faults()
-	if !told {
+	faults, checked := v.Faults()
+	if !checked {
 		v.t.Logf("NOT CHECKED: pages by the standard of HTML: run \"npm install html-validate\", and set %s to its folder",
 			validatorVariable)
 		return

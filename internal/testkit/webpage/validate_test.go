@@ -13,13 +13,13 @@ import (
 func TestValidatorFindsWhatIsWrong(t *testing.T) {
 	v := webpage.NewValidator(t)
 	v.Add("http://x/right.html", []byte("<!DOCTYPE html>\n<html lang=\"en\"><head><title>x</title></head><body><p>x</p></body></html>\n"))
-	faults, told := v.Faults()
+	faults, checked := v.Faults()
 	assert.Empty(t, faults)
 	wrong := &webpage.Validator{}
 	*wrong = *webpage.NewValidator(discard{t})
 	wrong.Add("http://x/wrong.html", []byte("<!DOCTYPE html>\n<html lang=\"en\"><head><title>x</title></head><body><span><p>x</p></span></body></html>\n"))
 	faults, _ = wrong.Faults()
-	if told {
+	if checked {
 		assert.Regexp(t, `^http://x/wrong.html:2:\d+: .*<p>`, faults[0])
 	}
 }

@@ -69,11 +69,11 @@ func readPatch(patch, root string) ([]operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, of, err := attributes(root[:end])
+	_, attrs, err := attributes(root[:end])
 	if err != nil {
 		return nil, err
 	}
-	if !maps.Equal(declared, declarations(of)) {
+	if !maps.Equal(declared, declarations(attrs)) {
 		return nil, errors.New("the patch declares other namespaces than the document")
 	}
 	if len(body.children) > maxOperations {

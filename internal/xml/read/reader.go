@@ -86,8 +86,8 @@ func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 		return nil
 	}
 	reason := "root element is " + Clip(root.Local)
-	if told := otherformat.Explain(expected, reason, root.Local, nil, nil); told != reason {
-		return r.Errorf("%s", told)
+	if explained := otherformat.Explain(expected, reason, root.Local, nil, nil); explained != reason {
+		return r.Errorf("%s", explained)
 	}
 	return r.Errorf("%s of the namespace %q, not %s", reason, Clip(root.Space), expected)
 }

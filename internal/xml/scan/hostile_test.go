@@ -15,9 +15,9 @@ import (
 
 // laughs returns declarations of entities, each of them ten times the one
 // before.
-func laughs(of string, levels int) string {
+func laughs(text string, levels int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!ENTITY e0 '%s'>", of)
+	fmt.Fprintf(&b, "<!ENTITY e0 '%s'>", text)
 	for i := range levels {
 		fmt.Fprintf(&b, "<!ENTITY e%d '%s'>", i+1, strings.Repeat(fmt.Sprintf("&e%d;", i), 10))
 	}

@@ -39,12 +39,12 @@ func TestPutBack(t *testing.T) {
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	s := pgserver.Start(t)
-	of := map[string]pg.Options{}
+	options := map[string]pg.Options{}
 	kvtest.Durable(t, func(t *testing.T, folder string) kv.Engine {
-		o, ok := of[folder]
+		o, ok := options[folder]
 		if !ok {
 			o = s.Store(t)
-			of[folder] = o
+			options[folder] = o
 		}
 		s.Kill()
 		s.Run()

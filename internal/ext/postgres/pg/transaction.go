@@ -85,7 +85,7 @@ func (e *Engine) transaction(ctx context.Context, since kv.Version) *transaction
 
 // Narrow implements [kv.Writer].
 func (t *transaction) Narrow(base kv.Reader, spaces []uint32) error {
-	of, ok := base.(*reader)
+	reading, ok := base.(*reader)
 	if !ok {
 		return nil // a reader of another kind: the commit depends on all of the state
 	}
@@ -98,7 +98,7 @@ func (t *transaction) Narrow(base kv.Reader, spaces []uint32) error {
 	for _, space := range slices.Sorted(maps.Keys(all)) {
 		asked = append(asked, int64(space))
 	}
-	return of.ask(func(ctx context.Context, conn *pgx.Conn) error {
+	return reading.ask(func(ctx context.Context, conn *pgx.Conn) error {
 		var c conditions
 		rows, err := conn.Query(ctx,
 			`SELECT space, s.space IS NOT NULL, coalesce(s.commits, 0), coalesce(s.id, 0)::text FROM unnest($1::bigint[])
