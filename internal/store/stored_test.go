@@ -229,6 +229,23 @@ func TestAssociationsOfSomeTypes(t *testing.T) {
 			require.NoError(t, err)
 			types[a.Type] = true
 		}
+		for range v.State().AllOfTypes() {
+			t.Fatal("none are asked for")
+		}
+		for typ := range types {
+			var want, got []*fragment.Association
+			for a, err := range v.State().Associations() {
+				require.NoError(t, err)
+				if a.Type == typ {
+					want = append(want, a)
+				}
+			}
+			for a, err := range v.State().AllOfTypes("http://x/none", typ) {
+				require.NoError(t, err)
+				got = append(got, a)
+			}
+			require.Equal(t, want, got)
+		}
 		for _, topic := range topicsOf(t, v.State()) {
 			for typ := range types {
 				for _, n := range []int{3, 1000} {

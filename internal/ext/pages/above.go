@@ -33,7 +33,7 @@ func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*t
 	if !of.isConcept() && !of.is(classes...) {
 		return nil, nil, nil
 	}
-	above, siblings, err := d.beyond(self)
+	above, siblings, err := d.beyond(&stated, self)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*t
 			}
 		}
 		seen[first.ref] = true
-		if above, siblings, err = d.beyond(first.ref); err != nil {
+		if above, siblings, err = d.beyond(&stated, first.ref); err != nil {
 			return nil, nil, err
 		}
 		if first.Below = tree; tree[0] == own {
@@ -86,21 +86,17 @@ func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*t
 // to the page of the topic, which has the others.
 func (d *describer) beside(refs []fragment.Ref, of fragment.Ref, to link, own *typeNode) (all []*typeNode, err error) {
 	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == of })
-	if err := d.v.State().ExpectNames(refs); err != nil {
+	if all, err = d.lines(refs, nil); err != nil {
 		return nil, err
 	}
-	for _, ref := range refs {
-		node := &typeNode{Instances: -1, ref: ref}
-		if node.link, err = d.link(ref); err != nil {
-			return nil, err
+	here := -1
+	if own != nil {
+		here = slices.IndexFunc(all, func(n *typeNode) bool { return n.ref == own.ref })
+		if here < 0 { // there are more than were read
+			here, all = len(all), append(all, own)
 		}
-		if own != nil && node.link == own.link {
-			node = own
-		}
-		all = append(all, node)
+		all[here] = own
 	}
-	sortTypes(all, d.order)
-	here := slices.Index(all, own)
 	more := len(all) - most
 	if all = all[:min(len(all), most)]; here >= most {
 		all, more = append(all, own), more-1
@@ -117,13 +113,13 @@ var stated = relation{types: append(broaderAndNarrower(fragment.RDFSubject, frag
 	pairing{tmdm.PSISupertypeSubtype, map[fragment.Ref]bool{tmdm.PSISupertype: true},
 		map[fragment.Ref]bool{tmdm.PSISubtype: true}}), skos: true}
 
-// beyond returns what is stated to be above a topic, and below it.
-func (d *describer) beyond(self fragment.Ref) (above, below []fragment.Ref, err error) {
-	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfOne, stated.refs()...) {
+// beyond returns what a relation puts above a topic, and below it.
+func (d *describer) beyond(by *relation, self fragment.Ref) (above, below []fragment.Ref, err error) {
+	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfOne, by.refs()...) {
 		if err != nil {
 			return nil, nil, err
 		}
-		one, other, ok := stated.pair(a)
+		one, other, ok := by.pair(a)
 		switch {
 		case !ok || words.IsOpaque(string(one)) || words.IsOpaque(string(other)):
 		case other == self && !slices.Contains(above, one):

@@ -162,10 +162,10 @@ func (d *describer) instances(class tmdm.Locator, n int) (map[fragment.Ref]bool,
 }
 
 // hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map:
-// those of large ones have none.
+// very large ones have none.
 func (p *Pages) hierarchies(d *describer) (all []link, err error) {
 	v := d.v
-	if v.Topics > showTypesUpTo {
+	if v.Topics > hierarchicalUpTo {
 		return nil, nil
 	}
 	found, err := d.orderings()
@@ -189,51 +189,21 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 	}
 	key, c := web.Var(r, "key"), &v.Collection
 	for i := range all {
-		if slices.Contains(all[i].keys(), key) && v.Topics <= showTypesUpTo {
+		if slices.Contains(all[i].keys(), key) && v.Topics <= hierarchicalUpTo {
 			return p.write(w, r, c, "hierarchy", func() (*page, error) {
-				tree, err := d.treeOf(&all[i])
+				self, err := all[i].link(d)
+				tree := &typeTree{}
+				if err == nil && !all[i].skos {
+					about, failed := d.link(all[i].types[0].typ)
+					tree.About, err = &about, failed
+				}
 				if err != nil {
 					return nil, err
 				}
-				of := struct {
-					*typeTree
-					About *link // nil: it is that of concepts
-				}{typeTree: tree}
-				self, err := all[i].link(d)
-				if err == nil && !all[i].skos {
-					about, failed := d.link(all[i].types[0].typ)
-					of.About, err = &about, failed
-				}
-				return &page{Title: self.Title, Path: p.Trail(r, c), Of: of}, err
+				return (&hierarchy{d: d, by: all[i], at: self.URL}).page(r, self.Title, tree)
 			})
 		}
 	}
 	return web.Problemf(http.StatusNotFound, "%s shows no such hierarchy: the page of the map lists those that it has",
 		v.Name)
-}
-
-// treeOf returns the tree of a hierarchy.
-func (d *describer) treeOf(r *relation) (*typeTree, error) {
-	v := d.v
-	h := newHierarchy(v, *r)
-	found := map[fragment.Ref]bool{}
-	for a, err := range v.State().Associations() {
-		if err != nil {
-			return nil, err
-		}
-		what, _ := replaced(a)
-		h.replaced[what] = true
-		refs := []fragment.Ref{r.top(a)}
-		if above, below, ok := r.pair(a); ok {
-			h.put(above, below)
-			refs = []fragment.Ref{above, below}
-		}
-		for _, ref := range refs {
-			if ref != "" && !found[ref] {
-				found[ref] = true
-				h.order = append(h.order, ref)
-			}
-		}
-	}
-	return d.treeFrom(h, mostLines)
 }

@@ -3,7 +3,9 @@ package pages_test
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,4 +86,63 @@ skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-
 	}
 	publishTurtle(t, n, "tops", skosPrefixes+labels+":t skos:hasTopConcept :a .")
 	assert.Contains(t, n.Page("/topicmaps/tops.html").Text, "Hierarchy of concepts")
+}
+
+// Trees of any size are on pages of 64 kB at most, which lead to all of them: many topics at the top, many below one,
+// and many levels.
+func TestPagesOfTreesAreSmallAndLeadToAll(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	concepts, classes := bytes.NewBufferString(skosPrefixes), bytes.NewBufferString(skosPrefixes)
+	const all = 3000
+	for i := range all {
+		above := i - 1 // 25 levels
+		switch {
+		case i < 250:
+			above = -1
+		case i < 500:
+			above = 7
+		case i >= 525:
+			above = 250 + i%260
+		}
+		fmt.Fprintf(concepts, "<http://x/c/%d> a skos:Concept ; skos:prefLabel \"A concept of some length, number %[1]d\"@en ; skos:topConceptOf :scheme .\n", i)
+		fmt.Fprintf(classes, "<http://x/c/%d> a owl:Class ; rdfs:label \"A class of some length, number %[1]d\"@en .\n", i)
+		if above >= 0 {
+			fmt.Fprintf(concepts, "<http://x/c/%d> skos:broader <http://x/c/%d> .\n", i, above)
+			fmt.Fprintf(classes, "<http://x/c/%d> rdfs:subClassOf <http://x/c/%d> .\n", i, above)
+		}
+	}
+	publishTurtle(t, n, "concepts", concepts.String())
+	publishTurtle(t, n, "classes", classes.String())
+	assert.Len(t, wholeTree(t, n, "/topicmaps/concepts/hierarchies/"+fragment.Key("http://www.w3.org/2004/02/skos/core#broader")+pages.Ending), all)
+	assert.Len(t, wholeTree(t, n, "/topicmaps/classes/types.html"), all+1, "and what classes are")
+}
+
+// wholeTree returns the topics of all pages of a tree.
+func wholeTree(t *testing.T, n *served.Node, path string) map[string]bool {
+	t.Helper()
+	all, seen := map[string]bool{}, map[string]bool{}
+	for todo := []string{path}; len(todo) > 0; {
+		at := todo[0]
+		if todo = todo[1:]; seen[at] {
+			continue
+		}
+		seen[at] = true
+		a := n.MustGet(at, "Accept-Language", "en")
+		assert.LessOrEqual(t, len(a.Bytes), 64<<10, at)
+		_, main, _ := strings.Cut(string(a.Bytes), "<main")
+		main, _, _ = strings.Cut(main, "</main>")
+		for _, found := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(main, -1) {
+			switch to := html.UnescapeString(found[1]); {
+			case strings.Contains(to, "/topics/"):
+				all[to] = true
+			case strings.Contains(to, "below=") || strings.Contains(to, "page="):
+				if strings.HasPrefix(to, "?") {
+					to = path + to
+				}
+				todo = append(todo, strings.TrimPrefix(to, n.BaseURL))
+			}
+		}
+	}
+	return all
 }

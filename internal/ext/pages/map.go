@@ -23,19 +23,23 @@ type aboutMap struct {
 	New                                  string // form of a new topic; "": who asks may not fill it in
 	Links                                []feeds.Link
 	Origins                              []layout.Link
-	Replica                              bool      // they are the origin, else what the map is derived from
-	Schemes                              []scheme  // what the map says of itself
-	Hierarchies                          []link    // their pages
-	Tree                                 *typeTree // nil: the map is so large that its types have a page of their own only
-	Months                               []month   // with the newest commits
+	Replica                              bool     // they are the origin, else what the map is derived from
+	Schemes                              []scheme // what the map says of itself
+	Hierarchies                          []link   // their pages
+	Tree                                 *typeTree
+	Months                               []month // with the newest commits
 	Letters                              []choice
 	Languages                            []inLanguage
 	Snapshots                            []snapshot
 	Timelines                            timelines
 }
 
-// Counting the instances of types takes time in the size of a map. A page of one with more topics leads to its types.
-const showTypesUpTo = 50_000
+// What takes time in the size of a map is left out of the page of one with more topics: counting the instances of
+// types. One with more than the other number has no hierarchies.
+const (
+	fewTopicsOfMap   = 10_000
+	hierarchicalUpTo = 100_000
+)
 
 // Map answers with the page of a map.
 func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error {
@@ -90,10 +94,8 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		if of.Schemes, err = d.schemes(); err != nil {
 			return nil, err
 		}
-		if c.Topics <= showTypesUpTo {
-			if of.Tree, err = d.typeTree(mostOnMap); err != nil {
-				return nil, err
-			}
+		if of.Tree, err = d.typesOnMap(); err != nil {
+			return nil, err
 		}
 		return &page{Title: titleOf(c), Path: p.Trail(r, nil), Of: of}, nil
 	})

@@ -2,42 +2,62 @@ package pages
 
 import (
 	"cmp"
+	"html"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A page of types shows this many classes, those with most instances, with what is above and below them, this many
-// lines, and as deep.
+// A tree has this many bytes of HTML at most, about: as many levels as fit. What is below them has pages of its own.
 const (
-	mostClasses = 500
-	mostLines   = 2000
-	mostOnMap   = 150 // lines on the page of a map: as deep as they fit
-	deepest     = 20
+	mostOfTree = 56 << 10
+	mostOnMap  = 20 << 10 // on the page of a map, which has whole levels alone
+	deepest    = 20       // levels
+	mostSought = 100      // classes of a large ontology, from which its page goes up to the topmost ones
 )
 
-// typeNode is a topic in the tree of types. A type with several supertypes is below each.
+// The bytes of a line of a tree without what it names: by itself, and with lines below it or a link to them.
+const (
+	bytesOfLine  = 60
+	bytesOfBelow = 80
+)
+
+// typeNode is a topic in a tree. One that is below several is there below each.
 type typeNode struct {
 	link
 	Instances int // not counting those of its subtypes; less than 0: they are not counted
 	Below     []*typeNode
-	Here      bool // the page is about it
+	Hidden    int    // how many are below it that the page does not have
+	All       string // the page that has these
+	Here      bool   // the page is about it
 
-	ref fragment.Ref
+	ref   fragment.Ref
+	below []fragment.Ref
+	up    *typeNode // what it is below; nil: nothing
 }
 
-// typeTree is what a map has of types.
+// bytes returns how long a line is, about: with a number it is twice as long by itself.
+func (n *typeNode) bytes() int {
+	return bytesOfLine*min(n.Instances+2, 2) + len(n.URL) + len(html.EscapeString(n.Title+n.Notation))
+}
+
+// typeTree is what a map has of types, or of a hierarchy: all, or what is below a topic.
 type typeTree struct {
 	Classes []*typeNode // those of an ontology
 	Roots   []*typeNode // all others
-	More    bool        // there are more than the page shows
+	Pager   *pager      // of both
+	More    bool        // there are more of both, and no pager
+	Partly  bool        // the map is large: it has classes alone
+	Topic   *link       // the tree is what is below it; nil: it is all
+	About   *link       // what puts topics above others; nil: that is said elsewhere
 }
 
 // classes are the types of classes (OWL 2 and RDF Schema).
@@ -45,268 +65,288 @@ var classes = []fragment.Ref{"http://www.w3.org/2002/07/owl#Class", "http://www.
 
 // Types answers with the page of the types of a map: the tree of its classes, by their supertypes.
 func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	c := &v.Collection
-	return p.write(w, r, c, "types", func() (*page, error) {
-		tree, err := p.describer(v, r).typeTree(mostLines)
-		return &page{Title: Say(r, texts.Types), Path: p.Trail(r, c), Of: tree}, err
+	return p.write(w, r, &v.Collection, "types", func() (*page, error) {
+		d := p.describer(v, r)
+		h, err := d.types(true)
+		if err != nil {
+			return nil, err
+		}
+		return h.page(r, d.in.Say(texts.Types), &typeTree{})
 	})
 }
 
-// typeTree returns the tree of the types of a map, of so many lines at most.
-func (d *describer) typeTree(lines int) (*typeTree, error) {
-	v := d.v
-	tree := &typeTree{}
-	all, err := largestClasses(v, tree)
+// typesOnMap returns the tree of types for the page of a map. Of a large one it has the topmost classes above some.
+func (d *describer) typesOnMap() (*typeTree, error) {
+	tree := &typeTree{Partly: d.v.Topics > fewTopicsOfMap}
+	h, err := d.types(!tree.Partly)
 	if err != nil {
 		return nil, err
 	}
-	subtyping, err := subtypingOf(v)
+	find := h.roots
+	if tree.Partly {
+		find = h.topmost
+	}
+	roots, err := find()
 	if err != nil {
 		return nil, err
 	}
-	h := newHierarchy(v, subtyping)
-	h.instances = map[fragment.Ref]int{}
-	for _, c := range all {
-		h.instances[c.TopicSI] = c.Instances
+	nodes, err := h.d.lines(roots, h.instances)
+	if tree.More = len(nodes) > most; tree.More {
+		nodes = nodes[:most]
 	}
-	of := map[fragment.Ref]bool{}
+	if err != nil {
+		return nil, err
+	}
+	return tree, h.grow(tree, nodes, mostOnMap)
+}
+
+// types returns the hierarchy of the types of a map: with how many instances they have, or some classes alone.
+func (d *describer) types(all bool) (*hierarchy, error) {
+	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} // ISO 13250-2 §7.3
+	if err := d.expectMarked(slices.Concat(psis, classes)...); err != nil {
+		return nil, err
+	}
+	var refs [3]fragment.Ref
+	for i, psi := range psis {
+		ref, there, err := d.ref(psi)
+		if err != nil {
+			return nil, err
+		}
+		if refs[i] = ref; !there {
+			refs[i] = ""
+		}
+	}
+	h := &hierarchy{d: d, isClass: map[fragment.Ref]bool{}, at: d.URLs.Map(&d.v.Collection) + "/types" + Ending}
+	if refs[0] != "" {
+		h.by.types = []pairing{{refs[0], map[fragment.Ref]bool{refs[1]: true}, map[fragment.Ref]bool{refs[2]: true}}}
+	}
+	n := mostSought
+	if all {
+		n, h.instances = d.v.Topics, map[fragment.Ref]int{}
+		for c, err := range d.v.State().Classes() {
+			if err != nil {
+				return nil, err
+			}
+			h.instances[c.TopicSI] = c.Instances
+		}
+	}
 	for _, class := range classes {
-		some, err := d.instances(class, mostLines)
+		some, err := d.instances(class, n)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(of, some)
+		maps.Copy(h.isClass, some)
 	}
-	for _, ref := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, records.Class{TopicSI: ref})
-	}
-	if err := h.find(all); err != nil {
-		return nil, err
-	}
-	more := tree.More
-	tree, err = d.treeFrom(h, lines)
-	tree.Roots = slices.DeleteFunc(tree.Roots, func(n *typeNode) bool {
-		isClass := of[n.ref] || slices.ContainsFunc(n.Below, func(n *typeNode) bool { return of[n.ref] })
-		if isClass {
-			tree.Classes = append(tree.Classes, n)
-		}
-		return isClass
-	})
-	if err == nil {
-		tree.More = tree.More || more || len(h.order) == mostLines
-	}
-	return tree, err
-}
-
-// treeFrom makes the tree of a hierarchy, as deep as it has so many lines.
-func (d *describer) treeFrom(h *hierarchy, lines int) (*typeTree, error) {
-	tree := &typeTree{}
-	b := treeBuilder{hierarchy: h, d: d, left: lines, depth: h.depth(lines), shown: map[fragment.Ref]bool{}}
-	if err := h.v.State().ExpectNames(h.order); err != nil {
-		return nil, err
-	}
-	for _, ref := range h.order {
-		if len(h.above[ref]) == 0 {
-			if err := b.add(&tree.Roots, ref, nil); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, ref := range h.order { // what is above itself has no root
-		if !b.shown[ref] && !b.cut {
-			if err := b.add(&tree.Roots, ref, nil); err != nil {
-				return nil, err
-			}
-		}
-	}
-	tree.More = b.cut
-	sortTypes(tree.Roots, d.order)
-	return tree, nil
-}
-
-// depth returns how deep a tree of the hierarchy may be, so that it has a number of lines at most.
-func (h *hierarchy) depth(lines int) int {
-	var count func(ref fragment.Ref, deep int) int
-	count = func(ref fragment.Ref, deep int) int {
-		n := 1
-		for i := 0; deep > 1 && i < len(h.below[ref]) && n <= lines; i++ {
-			n += count(h.below[ref][i], deep-1)
-		}
-		return n
-	}
-	for deep := 2; deep <= deepest; deep++ {
-		n := 0
-		for i := 0; i < len(h.order) && n <= lines; i++ {
-			if len(h.above[h.order[i]]) == 0 {
-				n += count(h.order[i], deep)
-			}
-		}
-		if n > lines {
-			return deep - 1
-		}
-	}
-	return deepest
-}
-
-// largestClasses returns the topics that have instances, those with most of them first.
-func largestClasses(v *store.View, tree *typeTree) (all []records.Class, err error) {
-	largestFirst := func(a, b records.Class) int {
-		return cmp.Or(cmp.Compare(b.Instances, a.Instances), cmp.Compare(a.TopicSI, b.TopicSI))
-	}
-	for c, err := range v.State().Classes() {
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, c); len(all) == 2*mostClasses {
-			slices.SortFunc(all, largestFirst)
-			all, tree.More = all[:mostClasses], true
-		}
-	}
-	slices.SortFunc(all, largestFirst)
-	if len(all) > mostClasses {
-		all, tree.More = all[:mostClasses], true
-	}
-	return all, nil
+	return h, nil
 }
 
 // hierarchy is what is above what.
 type hierarchy struct {
-	v            *store.View
-	by           relation             // what says so
-	instances    map[fragment.Ref]int // nil: they are not counted
-	order        []fragment.Ref       // all that were found
-	above, below map[fragment.Ref][]fragment.Ref
-	known        map[[2]fragment.Ref]bool // pairs of them
-	replaced     map[fragment.Ref]bool    // what is no longer to be used
+	d         *describer
+	by        relation                        // what says so
+	at        string                          // its page
+	instances map[fragment.Ref]int            // nil: they are not counted
+	isClass   map[fragment.Ref]bool           // of types
+	known     map[fragment.Ref][]fragment.Ref // what is below what; nil: it is read for each
 }
 
-func newHierarchy(v *store.View, by relation) *hierarchy {
-	return &hierarchy{v: v, by: by, above: map[fragment.Ref][]fragment.Ref{}, below: map[fragment.Ref][]fragment.Ref{},
-		known: map[[2]fragment.Ref]bool{}, replaced: map[fragment.Ref]bool{}}
-}
-
-// put puts a topic above another. What has no name, such as a restriction of OWL, has no line of its own.
-func (h *hierarchy) put(above, below fragment.Ref) {
-	if words.IsOpaque(string(above)) || words.IsOpaque(string(below)) {
-		return
+// roots returns what nothing is above, and one of what is above itself. It reads all associations once.
+func (h *hierarchy) roots() (roots []fragment.Ref, err error) {
+	all, isBelow, pairs := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}, map[[2]fragment.Ref]bool{}
+	maps.Copy(all, h.isClass)
+	for ref := range h.instances {
+		all[ref] = true
 	}
-	if pair := [2]fragment.Ref{above, below}; !h.known[pair] {
-		h.known[pair] = true
-		h.below[above] = append(h.below[above], below)
-		h.above[below] = append(h.above[below], above)
-	}
-}
-
-// subtypingOf returns what says of a map who is a subtype of whom (ISO 13250-2 §7.3, The supertype-subtype
-// relationship).
-func subtypingOf(v *store.View) (relation, error) {
-	var refs [3]fragment.Ref
-	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype}
-	if err := v.State().ExpectNames(slices.Concat(psis, classes)); err != nil { // classes are read next
-		return relation{}, err
-	}
-	for i, psi := range psis {
-		t, err := v.Source().Topic(psi)
+	h.known = map[fragment.Ref][]fragment.Ref{}
+	for a, err := range h.d.v.State().AllOfTypes(h.by.refs()...) {
 		if err != nil {
-			return relation{}, err
+			return nil, err
 		}
-		if t != nil {
-			refs[i] = t.TopicSI()
+		above, below, ok := h.by.pair(a)
+		pair := [2]fragment.Ref{above, below}
+		if top := h.by.top(a); top != "" {
+			all[top] = true
+		} else if ok && !pairs[pair] && !words.IsOpaque(string(above)) && !words.IsOpaque(string(below)) {
+			pairs[pair], all[above], all[below], isBelow[below] = true, true, true, true
+			h.known[above] = append(h.known[above], below)
 		}
 	}
-	if refs[0] == "" {
-		return relation{}, nil
+	reached := map[fragment.Ref]bool{}
+	inOrder := slices.Sorted(maps.Keys(all))
+	for _, circles := range []bool{false, true} {
+		for _, root := range inOrder {
+			// What has no name, such as a restriction of OWL, has no line of its own.
+			if reached[root] || !circles && isBelow[root] || words.IsOpaque(string(root)) {
+				continue
+			}
+			roots = append(roots, root)
+			for todo := []fragment.Ref{root}; len(todo) > 0; {
+				ref := todo[len(todo)-1]
+				if todo = todo[:len(todo)-1]; !reached[ref] {
+					reached[ref] = true
+					todo = append(todo, h.known[ref]...)
+				}
+			}
+		}
 	}
-	return relation{types: []pairing{{refs[0], map[fragment.Ref]bool{refs[1]: true},
-		map[fragment.Ref]bool{refs[2]: true}}}}, nil
+	return roots, nil
 }
 
-// find looks for supertypes and subtypes of classes, and for theirs.
-func (h *hierarchy) find(classes []records.Class) error {
-	found := map[fragment.Ref]bool{}
-	meet := func(ref fragment.Ref) {
-		if !found[ref] && len(h.order) < mostLines && !words.IsOpaque(string(ref)) {
-			found[ref] = true
-			h.order = append(h.order, ref)
-		}
-	}
-	for _, c := range classes {
-		meet(c.TopicSI)
-	}
-	if len(h.by.types) == 0 {
-		return nil
-	}
-	if err := h.v.State().Expect(h.order, nil); err != nil {
-		return err
-	}
-	for i := 0; i < len(h.order); i++ {
-		if err := h.around(h.order[i], meet); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// around calls meet with the supertypes and subtypes of a topic. It reads a bounded number of associations.
-func (h *hierarchy) around(ref fragment.Ref, meet func(fragment.Ref)) error {
-	for a, err := range h.v.State().AssociationsOfTypes(ref, mostLines, h.by.refs()...) {
-		if err != nil {
-			return err
-		}
-		super, sub, ok := h.by.pair(a)
-		if !ok {
+// topmost returns what is above the classes that are known, and has nothing above it. All that it meets are classes.
+func (h *hierarchy) topmost() (roots []fragment.Ref, err error) {
+	seen := map[fragment.Ref]bool{}
+	for todo := slices.Sorted(maps.Keys(h.isClass)); len(todo) > 0; {
+		ref := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; seen[ref] || words.IsOpaque(string(ref)) {
 			continue
 		}
-		h.put(super, sub)
-		meet(super)
-		meet(sub)
+		seen[ref], h.isClass[ref] = true, true
+		above, _, err := h.d.beyond(&h.by, ref)
+		if err != nil {
+			return nil, err
+		}
+		if todo = append(todo, above...); len(above) == 0 {
+			roots = append(roots, ref)
+		}
 	}
-	return nil
+	return roots, nil
 }
 
-// treeBuilder makes a tree of a hierarchy.
-type treeBuilder struct {
-	*hierarchy
-	d     *describer
-	left  int // how many more lines the page may have
-	depth int
-	cut   bool // there is more
-	shown map[fragment.Ref]bool
+// below returns what is below a topic.
+func (h *hierarchy) below(ref fragment.Ref) (below []fragment.Ref, err error) {
+	if h.known != nil {
+		return h.known[ref], nil
+	}
+	_, below, err = h.d.beyond(&h.by, ref)
+	return below, err
 }
 
-// add adds a topic and what is below it to siblings. path is what is above it: nothing is below itself.
-func (b *treeBuilder) add(siblings *[]*typeNode, ref fragment.Ref, path []fragment.Ref) error {
-	if slices.Contains(path, ref) {
-		return nil
+// page makes a page of a hierarchy: of what is at its top, or below the topic with the key ?below=.
+func (h *hierarchy) page(r *http.Request, title string, tree *typeTree) (*page, error) {
+	d := h.d
+	made := &page{Title: title, Path: d.Trail(r, &d.v.Collection), Of: tree}
+	number, err := pageNumber(r)
+	if err != nil {
+		return nil, err
 	}
-	if b.left <= 0 || len(path) == b.depth {
-		b.cut = true
-		return nil
+	find := h.roots
+	if key := r.URL.Query().Get("below"); key != "" {
+		last, err := LastOf(d.v, key)
+		if err != nil {
+			return nil, err
+		}
+		topic, err := d.link(last.TopicSI)
+		if err != nil {
+			return nil, err
+		}
+		tree.Topic, made.Path = &topic, append(made.Path, link{Title: title, URL: h.at})
+		made.Title = d.in.Say(texts.BelowOf, topic.Title)
+		find = func() ([]fragment.Ref, error) { return h.below(last.TopicSI) }
 	}
-	b.left--
-	b.shown[ref] = true
-	l, err := b.d.link(ref)
+	refs, err := find()
+	if err != nil {
+		return nil, err
+	}
+	first := min((number-1)*most, max(len(refs)-1, 0)) / most * most
+	from := first / mostSorted * mostSorted
+	nodes, err := d.lines(refs[from:min(from+mostSorted, len(refs))], h.instances)
+	if err != nil {
+		return nil, err
+	}
+	tree.Pager = pagerOf(first/most+1, most, len(refs), func(n int) string {
+		return "?" + with(r, "page", strconv.Itoa(n))
+	})
+	return made, h.grow(tree, nodes[first-from:min(first-from+most, len(nodes))], mostOfTree)
+}
+
+// lines returns topics as lines of a tree. Those with most instances come first; nil: they are not counted.
+func (d *describer) lines(refs []fragment.Ref, instances map[fragment.Ref]int) ([]*typeNode, error) {
+	if err := d.v.State().ExpectNames(refs); err != nil {
+		return nil, err
+	}
+	all := make([]*typeNode, len(refs))
+	for i, ref := range refs {
+		l, err := d.link(ref)
+		if err != nil {
+			return nil, err
+		}
+		if all[i] = (&typeNode{link: l, Instances: -1, ref: ref}); instances != nil {
+			all[i].Instances = instances[ref]
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *typeNode) int {
+		return cmp.Or(cmp.Compare(b.Instances, a.Instances), d.order(a.link, b.link))
+	})
+	return all, nil
+}
+
+// grow makes a tree of what is at its top, with as many levels below as fit into so many bytes.
+func (h *hierarchy) grow(tree *typeTree, top []*typeNode, bytes int) error {
+	need, err := h.measure(top, nil)
 	if err != nil {
 		return err
 	}
-	l.Deprecated = l.Deprecated || b.replaced[ref]
-	node := &typeNode{link: l, Instances: -1, ref: ref}
-	if b.instances != nil {
-		node.Instances = b.instances[ref]
+	bytes -= need
+	shown := slices.Clone(top)
+	for level, depth := top, 1; len(level) > 0 && depth < deepest && bytes > 0; depth++ {
+		least := func(n *typeNode) int { return n.Hidden * (bytesOfLine + len(h.at)) }
+		all := 0
+		for _, n := range level {
+			all += least(n)
+		}
+		if all > bytes && tree.Pager == nil {
+			break
+		}
+		var next []*typeNode
+		for _, n := range level {
+			if n.Hidden == 0 || n.Hidden > most || least(n) > bytes {
+				continue
+			}
+			nodes, err := h.d.lines(n.below, h.instances)
+			if err != nil {
+				return err
+			}
+			if need, err = h.measure(nodes, n); err != nil {
+				return err
+			}
+			if need > bytes {
+				bytes = 0
+				break
+			}
+			bytes, n.Below, n.Hidden = bytes-need, nodes, 0
+			next = append(next, nodes...)
+		}
+		shown, level = append(shown, next...), next
 	}
-	*siblings = append(*siblings, node)
-	for _, sub := range b.below[ref] {
-		if err := b.add(&node.Below, sub, append(path, ref)); err != nil {
-			return err
+	for _, n := range top {
+		isClass := h.isClass[n.ref] || slices.ContainsFunc(n.Below, func(n *typeNode) bool { return h.isClass[n.ref] })
+		if isClass && tree.Topic == nil {
+			tree.Classes = append(tree.Classes, n)
+		} else {
+			tree.Roots = append(tree.Roots, n)
 		}
 	}
-	sortTypes(node.Below, b.d.order)
-	return nil
+	return h.d.mark(len(shown), func(i int) (fragment.Ref, *link) { return shown[i].ref, &shown[i].link })
 }
 
-// sortTypes puts those with most instances first.
-func sortTypes(nodes []*typeNode, o order) {
-	slices.SortStableFunc(nodes, func(a, b *typeNode) int {
-		return cmp.Or(cmp.Compare(b.Instances, a.Instances), o(a.link, b.link))
-	})
+// measure says of nodes below one how many are below them, and returns how many bytes they have.
+func (h *hierarchy) measure(nodes []*typeNode, up *typeNode) (bytes int, err error) {
+	for _, n := range nodes {
+		below, err := h.below(n.ref)
+		if err != nil {
+			return 0, err
+		}
+		n.up, bytes = up, bytes+n.bytes()
+		n.below = slices.DeleteFunc(slices.Clone(below), n.isBelow)
+		if n.Hidden = len(n.below); n.Hidden > 0 {
+			n.All = h.at + "?" + url.Values{"below": {fragment.Key(n.ref)}}.Encode()
+			bytes += bytesOfBelow + len(n.All)
+		}
+	}
+	return bytes, nil
+}
+
+// isBelow reports whether a topic is the one of a node, or above it.
+func (n *typeNode) isBelow(ref fragment.Ref) bool {
+	return n.ref == ref || n.up != nil && n.up.isBelow(ref)
 }

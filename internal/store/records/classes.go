@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"iter"
 	"slices"
 
@@ -69,13 +68,22 @@ func (s State) AssociationsOfTypes(player fragment.Ref, n int,
 			if err != nil {
 				return nil, err
 			}
-			if !slices.ContainsFunc(types, func(typ fragment.Ref) bool { return bytes.Contains(record, []byte(typ)) }) {
+			if !isOneOf(types, record) {
 				return nil, seq.ErrSkip
 			}
-			a, err := unmarshalAssociation(r.Key, record)
-			if err == nil && !slices.Contains(types, a.Type) {
-				err = seq.ErrSkip
-			}
-			return a, err
+			return unmarshalAssociation(r.Key, record)
 		})
+}
+
+// AllOfTypes iterates over the associations of some types, and decodes no others. Without types it looks at none.
+func (s State) AllOfTypes(types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
+	if len(types) == 0 {
+		return func(func(*fragment.Association, error) bool) {}
+	}
+	return s.associations(fragment.UnmarshalAssociation, types...)
+}
+
+func isOneOf(types []fragment.Ref, record []byte) bool {
+	typ := fragment.AssociationContent(fragment.AssociationContent(record)) // the content begins with the type
+	return slices.ContainsFunc(types, func(one fragment.Ref) bool { return string(one) == string(typ) })
 }

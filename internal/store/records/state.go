@@ -110,13 +110,17 @@ func (s State) Associations() iter.Seq2[*fragment.Association, error] {
 	return s.associations(fragment.UnmarshalAssociation)
 }
 
-func (s State) associations(decode decoding) iter.Seq2[*fragment.Association, error] {
+// associations decodes those of some types alone, where any are given.
+func (s State) associations(decode decoding, types ...fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	prefix := s.id.Key(keys.TableAssociation)
 	return seq.Map(s.tx.ScanInPlace(prefix, nil), func(r row) (*fragment.Association, error) {
 		if !isLeast(r, prefix) { // it comes with the least of its players
 			return nil, seq.ErrSkip
 		}
 		record, err := s.stored(r, fragment.AsPlayer)
+		if err == nil && len(types) > 0 && !isOneOf(types, record) {
+			err = seq.ErrSkip
+		}
 		if err != nil {
 			return nil, err
 		}

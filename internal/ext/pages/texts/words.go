@@ -20,6 +20,7 @@ const (
 	Node       Text = "Node"
 
 	Concepts Text = "Hierarchy of concepts"
+	BelowOf  Text = "Below %s"
 
 	// Kinds of maps that are written elsewhere.
 	Replica Text = "replica"
