@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/store"
 )
 
@@ -26,6 +27,7 @@ type records struct {
 	s        *store.Subscription
 	r        *Round
 	allowURL func(*url.URL) error
+	format   *formats.Format // of records; nil: XTM
 
 	mark       follow.Mark         // how far the source was followed
 	begun      json.RawMessage     // the mark to keep with each commit
@@ -51,6 +53,11 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 	p, err := c.protocolOf(s)
 	if err != nil {
 		return err
+	}
+	if p.Format != "" {
+		if h.format, err = c.Formats.Served().Named(p.Format); err != nil {
+			return fmt.Errorf("%s: its records are followed by %s: %w", s.Name, p.Name, err)
+		}
 	}
 	access := h.access()
 	if err := p.Use(access, func(source follow.Source) error { return h.sync(ctx, source) }); err != nil {
@@ -175,7 +182,9 @@ func (h *records) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow
 				return nil, err
 			}
 		}
-		again = append(again, p.Again(r))
+		if r = p.Again(r); r.Deleted || len(r.Representations) > 0 { // else it is as it was until the source says more
+			again = append(again, r)
+		}
 	}
 	return again, nil
 }

@@ -222,7 +222,7 @@ func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obta
 		}
 	}
 	if topic != "" {
-		if err := merge.Apply(a.State, o.Content.fragment); err != nil {
+		if err := h.say(a.State, o.Content.said); err != nil {
 			return err
 		}
 	}
@@ -252,8 +252,15 @@ func (h *records) drop(a *store.Applying, held *store.Held) error {
 	}
 	ref := held.TopicSI
 	held.TopicSI = ""
-	return merge.Apply(a.State, &fragment.Fragment{
-		TopicSI: ref, Deleted: true,
-		Topic: &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}}},
-	})
+	gone := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: []fragment.Ref{ref}},
+		Provisional: h.format != nil}
+	return h.say(a.State, []*fragment.Fragment{{TopicSI: ref, Deleted: true, Topic: gone}})
+}
+
+// say applies what was read of a record.
+func (h *records) say(s merge.State, said []*fragment.Fragment) error {
+	if h.format != nil {
+		return h.format.Apply(s, said)
+	}
+	return merge.Apply(s, said[0])
 }

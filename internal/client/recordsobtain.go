@@ -18,6 +18,7 @@ import (
 
 // obtained is what was fetched of a record.
 type obtained struct {
+	said     []*fragment.Fragment    // the fragment, and what the format has beside it
 	fragment *fragment.Fragment      // nil where the record is deleted, or available in no form of use
 	later    bool                    // it is of a later version than the record
 	from     string                  // the link that was tried last
@@ -38,8 +39,8 @@ func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obt
 		o.from = form.URL
 		var f taken
 		if f, err = h.take(ctx, r, form); err == nil {
-			f.Deleted = false // else an entry says so
-			o.fragment, o.later = f.Fragment, f.later
+			f.said[0].Deleted = false // else an entry says so
+			o.said, o.fragment, o.later = f.said, f.said[0], f.later
 			return o, f.size, nil
 		}
 		switch {
@@ -59,7 +60,7 @@ func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obt
 
 // taken is what was taken of a record.
 type taken struct {
-	*fragment.Fragment
+	said  []*fragment.Fragment
 	size  int64
 	later bool
 }
@@ -70,7 +71,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		body := &oneLarge{Body: content, Ctx: ctx, Slot: h.large}
 		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
-		t.Fragment, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)
+		t.said, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)
 		if t.size = body.N; form.Fixity.IsZero() {
 			return t, err
 		}
@@ -126,9 +127,13 @@ func (h *records) acceptOf(form follow.Representation) string {
 }
 
 func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options,
-	r *follow.Record) (*fragment.Fragment, error) {
-	if len(r.TopicSI)+len(r.TopicSL) == 0 {
-		return fragment.ReadRecord(ctx, body, o, named(r.ID), named(o.URI))
+	r *follow.Record) ([]*fragment.Fragment, error) {
+	switch {
+	case h.format != nil:
+		return h.format.ReadFragment(ctx, body, o, r.TopicSI)
+	case len(r.TopicSI)+len(r.TopicSL) == 0:
+		f, err := fragment.ReadRecord(ctx, body, o, named(r.ID), named(o.URI))
+		return []*fragment.Fragment{f}, err
 	}
 	f, err := fragment.ReadAs(ctx, body, o,
 		fragment.Named{Identity: fragment.Identity{SubjectIdentifiers: locators(r.TopicSI),
@@ -142,7 +147,7 @@ func (h *records) read(ctx context.Context, body io.Reader, o xtm.Options,
 	f.Associations = slices.DeleteFunc(f.Associations, func(a *fragment.Association) bool {
 		return a.Part(f.Topic.TopicSI()) == fragment.AsType
 	})
-	return f, nil
+	return []*fragment.Fragment{f}, nil
 }
 
 // named returns the locator that a URI is as an identifier of a topic.
@@ -156,6 +161,9 @@ func named(uri string) tmdm.Locator {
 // representations returns those of a record that may be XTM, the best first; of one format
 // alone where that was asked for.
 func (h *records) representations(r *follow.Record) []follow.Representation {
+	if h.format != nil {
+		return r.Representations
+	}
 	all := slices.DeleteFunc(slices.Clone(r.Representations), func(l follow.Representation) bool {
 		return h.links().Rank(l.Type) == 0 || h.links().Other(l.Type)
 	})

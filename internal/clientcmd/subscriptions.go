@@ -45,7 +45,10 @@ Other ways to follow a source:
                        resources are topics in XTM. It is recognised where the URL
                        has the word resourcesync in it; with the flag, URL is any
                        document of the Source, something that links to one, or the
-                       server's address. Lengths and hashes are verified.` + cli.Exits(cli.Unreachable),
+                       server's address. Lengths and hashes are verified.
+  --protocol ldes      an event stream (LDES, TREE) of any publisher. It is recognised
+                       where the URL has the word ldes in it; with the flag, URL is
+                       the root of a stream, or something that links to one.` + cli.Exits(cli.Unreachable),
 		Example: `  tmshare-client subscribe http://127.0.0.1:8080/topicmaps/egov
   tmshare-client subscribe --protocol resourcesync https://maps.example.org/
   tmshare-client subscribe --as members --token-file token https://maps.example.org/topicmaps/members`,

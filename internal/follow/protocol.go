@@ -25,6 +25,9 @@ type Protocol struct {
 	// Find finds what is followed, from any URL of its server. It is a [*ChoiceError] where there are several.
 	Find func(ctx context.Context, r *Access, url string) (*Found, error)
 
+	// Format is the name of the format in which records are read, if that is exchanged otherwise than XTM; "": XTM.
+	Format string
+
 	// Open returns what reads the source. If it is an [io.Closer], it is closed in the end.
 	Open func(*Access) (Source, error)
 }

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -195,6 +196,9 @@ type Mark struct {
 	ETag     string    `json:"etag,omitempty"`     // of the document to begin with
 	Document string    `json:"document,omitempty"` // which that is, where it is not always the same
 
+	// Documents is what the protocol knows of the documents of the source.
+	Documents json.RawMessage `json:"documents,omitempty"`
+
 	// What follows is of a [Log] only. Relied is the key of a later change, "" if none: if the feed has it
 	// the next time, it has those for whose sake earlier ones were passed over. Unsettled are the changes at
 	// Updated whose topics may have changed once more at that time, by a change that the feed shows as the
@@ -223,7 +227,7 @@ func (m Mark) Begin(n *Delta) Mark {
 		return m
 	}
 	begun := n.Mark
-	begun.ETag, begun.Begun, begun.Whole = "", nil, n.Whole
+	begun.ETag, begun.Documents, begun.Begun, begun.Whole = "", nil, nil, n.Whole
 	m.ETag, m.Begun = "", &begun
 	return m
 }

@@ -109,7 +109,7 @@ func NameFrom(ref string) string {
 	if strings.HasSuffix(at, ".xml") { // of a set of resources
 		at = strings.TrimSuffix(path.Dir(at), "/")
 	}
-	for _, feed := range []string{"/complete", "/fragments", "/records", "/resourcesync"} {
+	for _, feed := range []string{"/ldes/latest", "/ldes", "/complete", "/fragments", "/records", "/resourcesync"} {
 		at = strings.TrimSuffix(at, feed)
 	}
 	name := path.Base(at)

@@ -35,7 +35,7 @@ func ldesClient(t testing.TB, ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// emitted runs ldes-client to its end, and returns the members that it says, in its order, as [node.logged] has them.
+// emitted runs ldes-client to its end, and returns the members that it says, in its order, as [site.logged] has them.
 func emitted(t testing.TB, args ...string) (lines []string, says statements) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)

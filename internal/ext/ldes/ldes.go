@@ -1,17 +1,23 @@
 // Package ldes is an extension: a server offers each collection as a Linked Data Event Stream (LDES, over TREE), and
 // streams of others are followed. docs/ldes.md says how.
 //
-//	publish.go  the documents of a stream
-//	times.go    when members were published, in whole milliseconds
+//	publish.go   the documents of a stream of a collection
+//	times.go     when its members were published, in whole milliseconds
+//	protocol.go  finds a stream, to follow it
+//	source.go    a round of it
+//	document.go  a document of it
+//	terms.go     what it says of itself
+//	member.go    what a member says
 package ldes
 
 import (
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/follow"
 )
 
 // Extension returns it.
 func Extension() extension.Extension {
-	return extension.Extension{Name: "ldes", Serve: serve}
+	return extension.Extension{Name: "ldes", Protocols: []follow.Protocol{Protocol()}, Serve: serve}
 }
 
 // The vocabularies of streams.

@@ -1,0 +1,193 @@
+package ldes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/jsonld"
+	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+)
+
+// accept is the Accept header for a document of a stream: what costs least first.
+const accept = "application/n-quads, application/trig;q=0.9, application/n-triples;q=0.8, text/turtle;q=0.8, " +
+	"application/ld+json;q=0.6, application/rdf+xml;q=0.5, */*;q=0.1"
+
+// read is a document of a stream that was read.
+type read struct {
+	*fetch.Answer
+	said    []rdf.Quad
+	by      map[rdf.Term][]int // the statements of a subject in the default graph, by their places
+	named   map[string][]int   // those of a graph with the name of an IRI
+	pointed []string           // the views that a page in another format names
+}
+
+// documents fetches documents.
+type documents struct {
+	fetcher  *fetch.Fetcher
+	allowURL func(*url.URL) error
+	most     int64 // bytes of one
+}
+
+// fetch fetches a document. Where its ETag is still the given one, only the answer is there. One that is gone has no
+// statements: that is how a stream gives up a page.
+func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
+	r := fetch.Request{URL: at, Accept: accept, ETag: etag, Max: cmp.Or(d.most, 256<<20), AllowURL: d.allowURL,
+		Within: d.fetcher.MaxTime, Also: []int{http.StatusGone}}
+	got, a, err := fetch.Do(ctx, d.fetcher, r, func(a *fetch.Answer) (*read, error) {
+		doc := &read{by: map[rdf.Term][]int{}, named: map[string][]int{}}
+		if a.Status == http.StatusGone {
+			return doc, nil
+		}
+		err := parse(a.Body, a, doc.add)
+		if errors.Is(err, errOther) {
+			doc.pointed, err = viewsIn(a.Header), nil
+		}
+		if errors.As(err, new(*rdf.SyntaxError)) {
+			err = fetch.Permanent(err)
+		}
+		return doc, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got == nil {
+		got = &read{}
+	}
+	got.Answer = a
+	return got, nil
+}
+
+// errOther says that a document is in no notation of RDF.
+var errOther = errors.New("ldes: no notation of RDF")
+
+func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error) error {
+	base, _, _ := mime.ParseMediaType(a.ContentType)
+	o := turtle.Options{URI: a.URL}
+	switch base {
+	case "application/n-quads":
+		return turtle.Read(body, turtle.NQuads, o, add)
+	case "application/n-triples", "text/plain":
+		return turtle.Read(body, turtle.NTriples, o, add)
+	case "application/trig":
+		return turtle.Read(body, turtle.TriG, o, add)
+	case "text/turtle", "text/n3", "application/x-turtle":
+		return turtle.Read(body, turtle.Turtle, o, add)
+	case "application/ld+json", "application/json":
+		return jsonld.Read(body, jsonld.Options{URI: a.URL}, add)
+	case "application/rdf+xml":
+		return rdfxml.Read(body, rdfxml.Options{URI: a.URL, ContentType: a.ContentType}, add)
+	}
+	return errOther
+}
+
+// viewsIn returns the roots of streams to which a header leads.
+func viewsIn(h http.Header) (views []string) {
+	for link := range strings.SplitSeq(strings.Join(h.Values("Link"), ","), ",") {
+		target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
+		if strings.Contains(params, `rel="`+treeView+`"`) {
+			views = append(views, strings.TrimPrefix(target, "<"))
+		}
+	}
+	return views
+}
+
+func (d *read) add(q rdf.Quad) error {
+	switch at := len(d.said); q.Graph.Kind {
+	case rdf.None:
+		d.by[q.Subject] = append(d.by[q.Subject], at)
+	case rdf.IRI:
+		d.named[q.Graph.Value] = append(d.named[q.Graph.Value], at)
+	default:
+		return nil
+	}
+	d.said = append(d.said, q)
+	return nil
+}
+
+// objects returns what is said of a subject with a property.
+func (d *read) objects(s rdf.Term, property string) (found []rdf.Term) {
+	for _, at := range d.by[s] {
+		if d.said[at].Predicate.Value == property {
+			found = append(found, d.said[at].Object)
+		}
+	}
+	return found
+}
+
+// first returns the first of these, no term where there is none.
+func (d *read) first(s rdf.Term, property string) rdf.Term {
+	if found := d.objects(s, property); len(found) > 0 {
+		return found[0]
+	}
+	return rdf.Term{}
+}
+
+// path is a property path of SHACL: properties, one behind the other. An empty one is none.
+type path []string
+
+// pathAt returns the path that a term is. Paths of other kinds are none.
+func (d *read) pathAt(t rdf.Term) (p path) {
+	for depth := 0; t.Kind == rdf.Blank && depth < 100; depth++ {
+		step := d.first(t, rdf.First)
+		if step.Kind != rdf.IRI {
+			return nil
+		}
+		p, t = append(p, step.Value), d.first(t, rdf.Rest)
+	}
+	switch {
+	case t.Kind == rdf.IRI && t.Value != rdf.Nil && p == nil:
+		return path{t.Value}
+	case t.Value == rdf.Nil:
+		return p
+	}
+	return nil
+}
+
+// at returns what a path leads to.
+func (d *read) at(s rdf.Term, p path) (found []rdf.Term) {
+	if len(p) == 0 {
+		return nil
+	}
+	found = []rdf.Term{s}
+	for _, property := range p {
+		var next []rdf.Term
+		for _, t := range found {
+			next = append(next, d.objects(t, property)...)
+		}
+		found = next
+	}
+	return found
+}
+
+// subjects returns those that something is said of with a property, in their order.
+func (d *read) subjects(property string) (found []rdf.Term) {
+	for i := range d.said {
+		if q := &d.said[i]; q.Predicate.Value == property && q.Graph.Kind == rdf.None && !slices.Contains(found, q.Subject) {
+			found = append(found, q.Subject)
+		}
+	}
+	return found
+}
+
+// page returns the address of a document without what leads to a part of it.
+func page(address string) string {
+	at, _, _ := strings.Cut(address, "#")
+	return at
+}
+
+// noStream says what is at an address that has no stream.
+func (d *read) noStream() error {
+	return fmt.Errorf("%s: this is no event stream: there is no tree:view, no tree:relation and no tree:member in it (%s)",
+		d.URL, cmp.Or(d.ContentType, "of no media type"))
+}

@@ -1,0 +1,544 @@
+package ldes_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/follow/followtest"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testkit/node"
+	"github.com/tmshare/tmshare/internal/testkit/served"
+	"github.com/tmshare/tmshare/internal/testkit/stores"
+)
+
+// follower follows streams.
+type follower struct {
+	*client.Client
+	t  testing.TB
+	db *store.DB
+}
+
+func newFollower(t testing.TB, change ...func(*client.Config)) *follower {
+	t.Helper()
+	db := stores.Open(t, store.Options{Dir: t.TempDir(), Logger: node.Silent})
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	config := client.Config{Formats: ext.Formats(), Protocols: ext.Protocols(), Store: db, Logger: node.Silent,
+		ConfirmAfter: followtest.ConfirmAfter, Backoff: time.Millisecond, Tries: 2}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := client.New(config)
+	require.NoError(t, err)
+	return &follower{c, t, db}
+}
+
+func (f *follower) follow(url, as string, o client.SubscribeOptions) *store.Subscription {
+	f.t.Helper()
+	o.Name = as
+	s, err := f.Subscribe(f.t.Context(), url, o)
+	require.NoError(f.t, err)
+	return s
+}
+
+func (f *follower) sync(as string) *client.Round {
+	f.t.Helper()
+	r, err := f.Client.Sync(f.t.Context(), as)
+	require.NoError(f.t, err)
+	require.Zero(f.t, r.Quarantined)
+	return r
+}
+
+// doubts syncs, which ends in a doubt.
+func (f *follower) doubts(as string) *follow.Doubt {
+	f.t.Helper()
+	_, err := f.Client.Sync(f.t.Context(), as)
+	var doubt *follow.DoubtError
+	require.True(f.t, errors.As(err, &doubt), "%v", err)
+	return doubt.Doubt
+}
+
+// graph is what a subscription says.
+func (f *follower) graph(as string) (all statements) {
+	f.t.Helper()
+	var b bytes.Buffer
+	format, err := ext.Formats().All().Named("ntriples")
+	require.NoError(f.t, err)
+	_, err = merged.View{Store: f.db, Report: func(string) {}}.Export(f.t.Context(), &b, format, false, as)
+	require.NoError(f.t, err)
+	return graphOf(f.t, b.String())
+}
+
+func graphOf(t testing.TB, body string) (all statements) {
+	t.Helper()
+	require.NoError(t, turtle.Read(strings.NewReader(prefixes+body), turtle.Turtle, turtle.Options{}, func(q rdf.Quad) error {
+		all = append(all, q)
+		return nil
+	}), "%s", body)
+	return all
+}
+
+const prefixes = "@prefix : <" + e + "> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix as: <" + as + "> .\n" +
+	"@prefix ldes: <" + ldes + "> . @prefix tree: <" + tree + "> . @prefix dcterms: <http://purl.org/dc/terms/> .\n" +
+	"@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+
+// says requires that a subscription says a graph.
+func (f *follower) says(as, body string) {
+	f.t.Helper()
+	has := f.graph(as)
+	require.True(f.t, rdf.Isomorphic(graphOf(f.t, body), has), "it says %v", has)
+}
+
+// contents are the records of a subscription, without topics of which nothing is said: those that serve the mapping
+// alone are members of a stream, and need not be in a snapshot.
+func (f *follower) contents(as string) map[string]string {
+	f.t.Helper()
+	all := map[string]string{}
+	require.NoError(f.t, f.db.ReadParts(f.t.Context(), func(parts []store.Part) error {
+		for _, p := range parts {
+			if p.Name != as {
+				continue
+			}
+			all = followtest.Contents(f.t, p.Source)
+			for topic, err := range p.Source.Topics() {
+				require.NoError(f.t, err)
+				if len(topic.SubjectIdentifiers)+len(topic.SubjectLocators)+len(topic.Names)+len(topic.Occurrences) == 1 {
+					delete(all, "topic "+string(topic.TopicSI()))
+					delete(all, fmt.Sprintf("stub %s: %[1]s", topic.TopicSI()))
+				}
+			}
+		}
+		return nil
+	}))
+	return all
+}
+
+// A stream of ours that is followed gives the map that following the feed in RDF gives, whatever happens.
+func TestStreamsOfOursAreFollowed(t *testing.T) {
+	t.Parallel()
+	for _, ending := range []string{"/ldes", "/ldes/latest", "/ldes.ttl"} {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			n := start(t, served.DocumentSize(5))
+			n.put(concepts(6, "one") + ":c0 :parts [ :in :c1 ; :and ( 1 2 ) ] .")
+			f := newFollower(t)
+			s := f.follow(n.URL("/topicmaps/m"+ending), "stream", client.SubscribeOptions{Protocol: "ldes"})
+			require.Equal(t, store.Protocol("ldes"), s.Protocol)
+			require.Equal(t, n.SP("m"), s.SP)
+			f.follow(n.URL("/topicmaps/m/fragments"), "feed", client.SubscribeOptions{Format: "turtle"})
+			check := func() {
+				t.Helper()
+				f.sync("stream")
+				f.sync("feed")
+				current := n.parse("", n.MustGet("/topicmaps/m/snapshots/current.ttl"))
+				require.True(t, rdf.Isomorphic(current, f.graph("stream")), "%v", f.graph("stream"))
+				followtest.SameRecords(t, f.contents("feed"), f.contents("stream"), "stream")
+			}
+			check()
+			require.Zero(t, f.sync("stream").Applied, "nothing is new")
+			for _, body := range []string{
+				concepts(6, "two"), concepts(3, "two") + ":c0 :parts [ :in :c1 ] .", concepts(9, "three") + ":c0 :parts [ :in :c5 ] .",
+				":c1 skos:broader :c2 .", concepts(2, "four") + ":c1 skos:broader :gone .", concepts(4, "five"),
+			} {
+				n.put(body)
+				check()
+			}
+		})
+	}
+}
+
+// hosted is a stream on a server of its own.
+type hosted struct {
+	*httptest.Server
+	t testing.TB
+
+	mu    sync.Mutex
+	pages map[string]hostedPage
+	seen  []string
+}
+
+type hostedPage struct {
+	body, kind, cache string
+	status            int
+}
+
+func host(t testing.TB) *hosted {
+	h := &hosted{t: t, pages: map[string]hostedPage{}}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		p, ok := h.pages[r.URL.Path]
+		etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(p.body)))
+		w.Header().Set("ETag", etag)
+		if p.cache != "" {
+			w.Header().Set("Cache-Control", p.cache)
+		}
+		switch {
+		case !ok:
+			http.NotFound(w, r)
+		case p.status != 0:
+			w.WriteHeader(p.status)
+		case r.Header.Get("If-None-Match") == etag:
+			h.seen = append(h.seen, r.URL.Path+" 304")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		default:
+			w.Header().Set("Content-Type", p.kind)
+			_, _ = w.Write([]byte(p.body))
+		}
+		h.seen = append(h.seen, r.URL.Path)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// has puts a page in TriG on the server. Immutable pages begin with "!".
+func (h *hosted) has(path, body string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := hostedPage{kind: "application/trig"}
+	if rest, immutable := strings.CutPrefix(body, "!"); immutable {
+		body, p.cache = rest, "public, max-age=604800, immutable"
+	}
+	p.body = prefixes + "@base <" + h.URL + "/> .\n" + body
+	h.pages[path] = p
+}
+
+func (h *hosted) requests() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := h.seen
+	h.seen = nil
+	slices.Sort(seen)
+	return seen
+}
+
+// stream is what a root says of a stream that has versions and times.
+const stream = `<s> a ldes:EventStream ; tree:view <root> ; ldes:versionOfPath dcterms:isVersionOf ; ldes:timestampPath dcterms:modified .
+`
+
+// version is a member: the second n of a day, of a concept.
+func version(id string, n int, of, says string) string {
+	return fmt.Sprintf(`<s> tree:member <%s> . <%[1]s> dcterms:isVersionOf :%s ; dcterms:modified "2026-01-01T00:00:%02dZ"^^xsd:dateTime %s .
+`, id, of, n, says)
+}
+
+func leads(from string, to ...string) (all string) {
+	for _, page := range to {
+		all += fmt.Sprintf("<%s> tree:relation [ a tree:Relation ; tree:node <%s> ] .\n", from, page)
+	}
+	return all
+}
+
+// Pages are walked along all relations, in circles too. Immutable ones are read once; of the others those that have
+// changed, and the one with the newest member.
+func TestPagesAreWalked(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+leads("root", "a", "b"))
+	h.has("/a", "!"+version("m1", 1, "x", `; :n 1`)+leads("a", "b", "c", "root"))
+	h.has("/b", "!"+version("m3", 3, "y", `; :n 1`)+leads("b", "a"))
+	h.has("/c", version("m2", 2, "x", `; :n 2 , [ :n 3 ]`)+leads("c", "c#part"))
+	f := newFollower(t)
+	s := f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	require.Equal(t, h.URL+"/root", s.FragmentsFeed)
+	h.requests()
+	f.sync("s")
+	f.says("s", ":x :n 2 , [ :n 3 ] . :y :n 1 .")
+	require.Equal(t, []string{"/a", "/b", "/c", "/root"}, h.requests())
+	require.Zero(t, f.sync("s").Applied)
+	require.Equal(t, []string{"/b 304", "/c 304", "/root 304"}, h.requests())
+
+	h.has("/c", "!"+version("m2", 2, "x", `; :n 2 , [ :n 3 ]`)+version("m4", 4, "x", `; a as:Delete`)+leads("c", "c", "d"))
+	h.has("/d", version("m5", 5, "z", `; :n 5 ; :knows :x`))
+	f.sync("s")
+	f.says("s", ":z :n 5 ; :knows :x . :y :n 1 .")
+	require.Equal(t, []string{"/b 304", "/c", "/d", "/root 304"}, h.requests())
+	h.has("/d", version("m5", 5, "z", `; :n 5 ; :knows :x`)+version("m6", 6, "z", "; a as:Delete"))
+	f.sync("s")
+	f.says("s", ":y :n 1 .")
+	require.Equal(t, []string{"/d", "/root 304"}, h.requests())
+}
+
+// Members may come in any order: what is held gives way to later versions alone, and two of one time to the one that
+// came last.
+func TestMembersInAnyOrder(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+version("m9", 9, "x", ":n 9 .")[:0]+version("m9", 9, "x", "; :n 9")+version("m5", 5, "x", "; :n 5"))
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	f.says("s", ":x :n 9 .")
+	members := version("m9", 9, "x", "; :n 9") + version("m5", 5, "x", "; :n 5")
+	for _, next := range []struct{ more, says string }{
+		{version("m7", 7, "x", "; :n 7"), ":x :n 9 ."},
+		{version("m9b", 9, "x", "; :n 10"), ":x :n 10 ."},
+		{version("m3", 3, "y", "; :n 3"), ":x :n 10 . :y :n 3 ."},
+		{version("m2", 2, "y", "; a as:Delete"), ":x :n 10 . :y :n 3 ."},
+		{version("m4", 4, "y", "; a as:Delete"), ":x :n 10 ."},
+	} {
+		members += next.more
+		h.has("/root", stream+members)
+		f.sync("s")
+		f.says("s", next.says)
+	}
+}
+
+// The terms of streams: paths that are lists, sequences, classes and paths of deletions, transactions, graphs of
+// members, streams without versions, and without an order.
+func TestTermsOfStreams(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ stream, members, says string }{
+		"lists as paths": {
+			`<s> tree:view <root> ; ldes:versionOfPath ( :of :it ) ; ldes:timestampPath ( :at :time ) .`,
+			`<s> tree:member <a>, <b> . <b> :of [ :it :x ] ; :at [ :time "2026-01-01" ] ; :n 1 . <a> :of [ :it :x ] ; :at [ :time "2026-01-02" ] ; :n 2 .`,
+			":x :n 2 .",
+		},
+		"a sequence of versions": {
+			`<s> tree:view <root> ; ldes:versionOfPath :of ; ldes:timestampPath :at ; ldes:versionSequencePath :seq ; ldes:sequencePath :other .`,
+			`<s> tree:member <a>, <b> . <a> :of :x ; :at "2026-01-01T00:00:00Z" ; :seq 12 ; :n 1 . <b> :of :x ; :at "2026-01-01T00:00:00Z" ; :seq 9 ; :n 2 .`,
+			":x :n 1 .",
+		},
+		"a sequence alone": {
+			`<s> tree:view <root> ; ldes:versionOfPath :of ; ldes:sequencePath :seq .`,
+			`<s> tree:member <a>, <b> . <a> :of :x ; :seq 12 ; :n 1 . <b> :of :x ; :seq 9 ; :n 2 .`,
+			":x :n 1 .",
+		},
+		"times of versions": {
+			`<s> tree:view <root> ; ldes:versionOfPath :of ; ldes:timestampPath :at ; ldes:versionTimestampPath :when .`,
+			`<s> tree:member <a>, <b> . <a> :of :x ; :at "2026-01-01T00:00:00Z" ; :when "2026-05-01T00:00:00.5+02:00" ; :n 1 . <b> :of :x ; :at "2026-01-02T00:00:00Z" ; :when "2026-04-30T22:00:00Z" ; :n 2 .`,
+			`:x :n 1 ; :at "2026-01-01T00:00:00Z" .`,
+		},
+		"deletions by another path and class": {
+			`<s> tree:view <root> ; ldes:versionOfPath :of ; ldes:timestampPath :at ; ldes:versionDeletePath :state ; ldes:versionDeleteObject :Gone .`,
+			`<s> tree:member <a>, <b>, <c> . <a> :of :x ; :at "2026-01-01" ; :n 1 . <b> :of :x ; :at "2026-01-02" ; :state :Gone . <c> :of :y ; :at "2026-01-02" ; a as:Delete .`,
+			":y a as:Delete .",
+		},
+		"graphs of members": {
+			stream, version("a", 1, "x", "; :n 1") + `<a> { <a> :n 2 . :x :n 3 . :other :n 4 . } <b> { :x :n 5 . }`,
+			":x :n 1 , 2 , 3 .",
+		},
+		"a transaction that is whole": {
+			stream + `<s> ldes:transactionPath :in ; ldes:transactionFinalizedPath :last ; ldes:transactionFinalizedObject true .`,
+			version("a", 1, "x", `; :in "1" ; :n 1`) + version("b", 2, "y", `; :in "1" ; :last true ; :n 2`) + version("c", 3, "x", `; :in "2" ; :n 3`) + version("d", 4, "z", `; :n 4`),
+			":x :n 1 . :y :n 2 . :z :n 4 .",
+		},
+		"no versions": {
+			`<s> tree:view <root> ; ldes:timestampPath :at .`,
+			`<s> tree:member :a , :b . :a :at "2026-01-01" ; a as:Delete . :b :n 1 .`,
+			`:a :at "2026-01-01" ; a as:Delete . :b :n 1 .`,
+		},
+		"no order": {
+			`<s> tree:view <root> ; ldes:versionOfPath :of .`,
+			`<s> tree:member <a> . <a> :of :x ; :n 1 . <s> tree:member <b> . <b> :of :x ; :n 2 .`,
+			":x :n 2 .",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			h.has("/root", of.stream+"\n"+of.members)
+			f := newFollower(t)
+			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+			f.sync("s")
+			f.says("s", of.says)
+			require.Zero(t, f.sync("s").Applied)
+			f.says("s", of.says)
+		})
+	}
+}
+
+// A transaction that ends later is taken then, though its pages are immutable.
+func TestTransactionsEndLater(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	root := stream + `<s> ldes:transactionPath :in ; ldes:transactionFinalizedPath :last .` + "\n"
+	h.has("/root", root+leads("root", "a"))
+	h.has("/a", "!"+version("a", 1, "x", `; :in "1" ; :n 1`))
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	f.says("s", "")
+	h.has("/root", root+leads("root", "a", "b"))
+	h.has("/b", "!"+version("b", 2, "y", `; :in "1" ; :n 2 ; :last true`))
+	f.sync("s")
+	f.says("s", ":x :n 1 . :y :n 2 .")
+}
+
+// A reading that is short, empty, old, or of another stream takes nothing away at once. One that comes back is right
+// without a word, and a true loss is believed after three readings.
+func TestStreamsInDoubt(t *testing.T) {
+	t.Parallel()
+	first, second := version("m1", 1, "x", "; :n 1"), version("m2", 2, "y", "; :n 2")
+	whole := stream + leads("root", "a", "b")
+	for name, of := range map[string]struct {
+		loss  follow.Loss
+		spoil func(h *hosted)
+		says  string // once it is believed
+	}{
+		"empty":         {follow.LossEmpty, func(h *hosted) { h.has("/a", "!"); h.has("/b", "!") }, ""},
+		"older":         {follow.LossOlder, func(h *hosted) { h.has("/root", stream+leads("root", "a")); h.has("/b", "!") }, ":x :n 1 ."},
+		"page gone":     {follow.LossOlder, func(h *hosted) { h.has("/root", stream+leads("root", "a")); delete(h.pages, "/b") }, ":x :n 1 ."},
+		"other members": {follow.LossDiverged, func(h *hosted) { h.has("/b", "!"+version("m9", 3, "z", "; :n 3")) }, ":x :n 1 . :z :n 3 ."},
+		"other content": {follow.LossDiverged, func(h *hosted) { h.has("/b", "!"+version("m2", 2, "y", "; :n 5")) }, ":x :n 1 . :y :n 5 ."},
+		"another stream": {follow.LossFeed, func(h *hosted) {
+			h.has("/root", strings.ReplaceAll(whole, "<s>", "<t>"))
+			h.has("/a", "!"+strings.ReplaceAll(first, "<s>", "<t>"))
+			h.has("/b", "!")
+		}, ":x :n 1 ."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			right := func() {
+				h.has("/root", whole)
+				h.has("/a", "!"+first)
+				h.has("/b", "!"+second)
+			}
+			right()
+			now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+			f := newFollower(t, func(c *client.Config) { c.Now = func() time.Time { return now } })
+			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+			f.sync("s")
+			for range 2 {
+				of.spoil(h)
+				require.Equal(t, of.loss, f.doubts("s").Loss)
+				f.says("s", ":x :n 1 . :y :n 2 .")
+				right()
+				f.sync("s")
+				f.says("s", ":x :n 1 . :y :n 2 .")
+			}
+			of.spoil(h)
+			for range 2 {
+				f.doubts("s")
+				f.says("s", ":x :n 1 . :y :n 2 .")
+			}
+			now = now.Add(time.Second)
+			f.sync("s")
+			f.says("s", of.says)
+		})
+	}
+}
+
+// Absence deletes where the stream keeps the last version of what lives, in the terms of today and of before, and after
+// three readings alone. Where it may drop more, or promises nothing, nothing is deleted.
+func TestAbsence(t *testing.T) {
+	t.Parallel()
+	for policy, deletes := range map[string]bool{
+		`ldes:versionAmount 1`: true,
+		`ldes:versionAmount 1 ; ldes:fullLogDuration "P1D"^^xsd:duration`: true,
+		`a ldes:LatestVersionSubset ; ldes:amount 1`:                      true,
+		`ldes:versionAmount 1 ; ldes:versionDuration "P1D"`:               false,
+		`ldes:fullLogDuration "P1D"`:                                      false,
+		`a ldes:DurationAgoPolicy ; tree:value "P1D"`:                     false,
+		`ldes:startingFrom "2026-01-01T00:00:00Z"`:                        false,
+		`:none 1`: false,
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			root := stream + "<root> ldes:retentionPolicy [ " + policy + " ] .\n"
+			h.has("/root", root+version("m1", 1, "x", "; :n 1")+version("m2", 2, "y", "; :n 2"))
+			now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+			f := newFollower(t, func(c *client.Config) { c.Now = func() time.Time { return now } })
+			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+			f.sync("s")
+			h.has("/root", root+version("m2", 2, "y", "; :n 2"))
+			f.sync("s")
+			f.says("s", ":x :n 1 . :y :n 2 .")
+			now = now.Add(25 * time.Hour) // all is read once a day
+			for range 4 {
+				_, err := f.Client.Sync(t.Context(), "s")
+				if err != nil {
+					require.ErrorAs(t, err, new(*follow.DoubtError))
+				}
+				now = now.Add(time.Hour)
+			}
+			if deletes {
+				f.says("s", ":y :n 2 .")
+			} else {
+				f.says("s", ":x :n 1 . :y :n 2 .")
+			}
+		})
+	}
+}
+
+// What cannot be followed is refused with what is wrong.
+func TestWhatIsNoStream(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/nothing", ":a :b :c .")
+	h.has("/several", "<s> tree:view <root> . <t> tree:view <other> .")
+	h.has("/circle", "<s> tree:view <circle2> .")
+	h.has("/circle2", "<s> tree:view <circle> .")
+	h.has("/broken", "<s> tree:view")
+	h.pages["/text"] = hostedPage{body: "hello", kind: "text/html"}
+	f := newFollower(t)
+	for path, says := range map[string]string{
+		"/nothing": "this is no event stream", "/several": "offers 2 collections", "/circle": "this is no event stream",
+		"/text": "(text/html)", "/none": "404", "/broken": "/broken:",
+	} {
+		_, err := f.Subscribe(t.Context(), h.URL+path, client.SubscribeOptions{Protocol: "ldes"})
+		assert.ErrorContains(t, err, says, path)
+	}
+	_, err := f.Subscribe(t.Context(), h.URL+"/root", client.SubscribeOptions{Protocol: "ldes", Format: "turtle"})
+	require.Error(t, err)
+}
+
+// A stream is found from what describes it, and from a page whose header leads to it.
+func TestStreamsAreFound(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+version("m1", 1, "x", "; :n 1"))
+	h.has("/about", "<s> a ldes:EventStream ; tree:view <root> .")
+	h.has("/bare", `<s> tree:member :a . :a :n 1 .`)
+	f := newFollower(t)
+	require.Equal(t, h.URL+"/root", f.follow(h.URL+"/about", "a", client.SubscribeOptions{Protocol: "ldes"}).FragmentsFeed)
+	require.Equal(t, h.URL+"/bare", f.follow(h.URL+"/bare", "b", client.SubscribeOptions{Protocol: "ldes"}).FragmentsFeed)
+	n := start(t)
+	n.put(concepts(2, "one"))
+	s := f.follow(n.URL("/topicmaps/m"), "m", client.SubscribeOptions{Protocol: "ldes"})
+	require.Equal(t, n.URL("/topicmaps/m/ldes"), s.FragmentsFeed)
+	f.sync("m")
+}
+
+// A program that reads no RDF says so, and leaves the map as it is.
+func TestWithoutRDF(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+version("m1", 1, "x", "; :n 1"))
+	f := newFollower(t, func(c *client.Config) { c.Formats = nil })
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	_, err := f.Client.Sync(t.Context(), "s")
+	require.ErrorContains(t, err, "its records are followed by ldes")
+}
+
+// A member of 10 MB is taken like others.
+func TestLargeMembers(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	large := strings.Repeat("large ", 10<<20/6)
+	h.has("/root", stream+version("m1", 1, "x", `; :n "`+large+`"`)+version("m2", 2, "y", "; :n 2"))
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	f.says("s", `:x :n "`+large+`" . :y :n 2 .`)
+}

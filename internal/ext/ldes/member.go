@@ -1,0 +1,162 @@
+package ldes
+
+import (
+	"bufio"
+	"errors"
+	"hash/fnv"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
+)
+
+// member is a member of a stream: a version of a resource, or a resource.
+type member struct {
+	follow.Record
+	place       uint64 // of two members of one time the later place counts
+	sum         uint64 // of what it says
+	transaction string
+	final       bool // it is the last of its transaction
+}
+
+// member reads a member of a page.
+func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
+	t := w.after.Terms
+	m := &member{place: p.N<<32 | uint64(i)}
+	resource := id
+	for _, of := range d.at(id, t.Of) {
+		if of.Kind == rdf.IRI {
+			resource = of
+		}
+	}
+	m.ID, m.TopicSI = resource.Value, []string{resource.Value}
+	for _, at := range d.at(id, t.Time) {
+		m.Updated = timeOf(at.Value)
+	}
+	for _, at := range d.at(id, t.Sequence) {
+		if n, err := strconv.ParseInt(at.Value, 10, 64); err == nil {
+			if m.place = uint64(n) ^ 1<<63; m.Updated.IsZero() {
+				m.Updated = time.UnixMicro(n).UTC()
+			}
+		}
+	}
+	if m.Updated.IsZero() { // the order of arrival
+		m.Updated = p.Found.Add(time.Duration(p.N)*time.Millisecond + time.Duration(i)*time.Microsecond)
+	}
+	m.Deleted = resource != id && slices.ContainsFunc(d.at(id, t.Type), func(c rdf.Term) bool {
+		return slices.Contains(t.Deletes, c.Value)
+	})
+	for _, in := range d.at(id, t.Transaction) {
+		m.transaction = in.Value
+	}
+	for _, f := range d.at(id, t.Final) {
+		m.final = m.final || f.Value == t.Finals || t.Finals == "" && f.Value == "true"
+	}
+	text := d.textOf(id, resource, t)
+	h := fnv.New64a()
+	for _, part := range []string{id.Value, m.Updated.String(), strconv.FormatBool(m.Deleted), text} {
+		_, _ = io.WriteString(h, part+"\n") // it never fails
+	}
+	m.sum = h.Sum64()
+	if m.Deleted {
+		return m, nil
+	}
+	var err error
+	m.Pack, err = w.put(w.Temp, text)
+	m.Representations = []follow.Representation{{URL: id.Value, Type: "application/n-triples"}}
+	return m, err
+}
+
+// timeOf reads an xsd:dateTime or an xsd:date, which may lack a time zone. It is zero for anything else.
+func timeOf(text string) time.Time {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02Z07:00", time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC().Truncate(time.Microsecond)
+		}
+	}
+	return time.Time{}
+}
+
+// textOf returns what a member says of its resource, in N-Triples: its statements but for those of the stream, those of
+// the blank nodes that they lead to, and those of its own graph.
+func (d *read) textOf(id, resource rdf.Term, t *terms) string {
+	var b strings.Builder
+	version := resource != id
+	say := func(q rdf.Quad) {
+		if q.Subject == id {
+			q.Subject = resource
+		}
+		q.Graph = rdf.Term{}
+		b.WriteString(turtle.Line(q))
+	}
+	seen := map[rdf.Term]bool{id: true}
+	for queue := []rdf.Term{id}; len(queue) > 0; queue = queue[1:] {
+		for _, at := range d.by[queue[0]] {
+			q := d.said[at]
+			if version && q.Subject == id && t.spends(&q) {
+				continue
+			}
+			if say(q); q.Object.Kind == rdf.Blank && !seen[q.Object] {
+				seen[q.Object] = true
+				queue = append(queue, q.Object)
+			}
+		}
+	}
+	for _, at := range d.named[id.Value] {
+		say(d.said[at])
+	}
+	return b.String()
+}
+
+// contents is a file with what members say.
+type contents struct {
+	file *os.File
+	out  *bufio.Writer
+	ends []int64 // of what each says
+}
+
+// put adds what a member says, and returns its number, from 1.
+func (c *contents) put(folder, text string) (n uint32, err error) {
+	if c.file == nil {
+		if c.file, err = os.CreateTemp(folder, "members-*"+follow.TempSuffix); err != nil {
+			return 0, err
+		}
+		c.out, c.ends = bufio.NewWriterSize(c.file, 1<<16), []int64{0}
+	}
+	_, err = c.out.WriteString(text)
+	c.ends = append(c.ends, c.ends[len(c.ends)-1]+int64(len(text)))
+	return uint32(len(c.ends) - 1), err
+}
+
+func (c *contents) flush() error {
+	if c.out == nil {
+		return nil
+	}
+	return c.out.Flush()
+}
+
+// attach has the content of a record opened in the file.
+func (c *contents) attach(r *follow.Record) {
+	if r.Pack == 0 || len(r.Representations) == 0 {
+		return
+	}
+	from, to := c.ends[r.Pack-1], c.ends[r.Pack]
+	r.Representations[0].Open = func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(c.file, from, to-from)), nil
+	}
+}
+
+// Close removes the file.
+func (c *contents) Close() error {
+	if c.file == nil {
+		return nil
+	}
+	return errors.Join(c.file.Close(), os.Remove(c.file.Name()))
+}

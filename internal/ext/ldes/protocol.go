@@ -1,0 +1,79 @@
+package ldes
+
+import (
+	"context"
+	"os"
+
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// Protocol returns how a stream is followed: each resource is a record, of which the versions are members. So is each
+// member of a stream without versions.
+func Protocol() follow.Protocol {
+	return follow.Protocol{Name: "ldes", Segment: "ldes", Format: "ntriples", Find: find, Open: open}
+}
+
+// find finds the root of a stream, from the root, from what describes the stream, or from a page whose header leads
+// there.
+func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, error) {
+	allowURL, err := r.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	from := &documents{fetcher: r.Fetcher, allowURL: allowURL}
+	for at, hops := ref, 0; ; hops++ {
+		d, err := from.fetch(ctx, at, "")
+		if err != nil {
+			return nil, err
+		}
+		views := d.pointed
+		for _, s := range d.subjects(treeView) {
+			for _, v := range d.objects(s, treeView) {
+				if views = append(views, v.Value); page(v.Value) == at || page(v.Value) == d.URL {
+					c := d.termsOf(s)
+					return &follow.Found{URL: v.Value, Prefix: prefixOf(c)}, nil
+				}
+			}
+		}
+		switch s := d.streamAt(at); {
+		case len(views) > 1:
+			choice := &follow.ChoiceError{URL: ref}
+			for _, v := range views {
+				choice.Collections = append(choice.Collections, follow.Offer{URL: v})
+			}
+			return nil, choice
+		case len(views) == 1 && hops < 5 && page(views[0]) != at:
+			at = page(views[0])
+		case s.Kind != rdf.None && (len(d.subjects(treeRelation)) > 0 || len(d.subjects(treeMember)) > 0):
+			return &follow.Found{URL: at, Prefix: prefixOf(d.termsOf(s))}, nil
+		default:
+			return nil, d.noStream()
+		}
+	}
+}
+
+// prefixOf returns the source locator prefix that a stream of ours declares, "" for others.
+func prefixOf(c *terms) string {
+	if sp, err := iri.Normalize(iri.FromURI(c.Prefix)); err == nil && c.Prefix != "" {
+		return sp
+	}
+	return c.Prefix
+}
+
+func open(r *follow.Access) (follow.Source, error) {
+	if err := os.MkdirAll(r.Temp, 0o700); err != nil {
+		return nil, err
+	}
+	return &source{Access: r}, nil
+}
+
+// check compares the stream with the one that was subscribed to.
+func (s *source) check(c *terms, at string) error {
+	sp := prefixOf(c)
+	if iri.ToURI(sp) == iri.ToURI(s.Prefix) {
+		sp = s.Prefix
+	}
+	return s.Check(sp, at)
+}

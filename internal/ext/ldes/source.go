@@ -1,0 +1,411 @@
+package ldes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/internal/follow"
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// A stream is walked from its root along all relations. A page that is immutable is read once. A round asks for the
+// others, and for the one with the newest member, whatever it is: a history that was put back shows there. In doubt,
+// and once a day, all is read. What members say is kept in a file until it is applied.
+
+// source is a stream, for one round.
+type source struct {
+	*follow.Access
+	contents
+}
+
+// known is what is remembered of a stream between rounds.
+type known struct {
+	Terms *terms           `json:"terms"`
+	Pages map[string]*held `json:"pages"` // by a hash of the address
+	Next  uint64           `json:"next"`  // the number of the next page
+	Last  string           `json:"last"`  // the address of the page with the newest member
+}
+
+// held is a page that was read.
+type held struct {
+	N      uint64    `json:"n"`                // its number, in the order in which pages were found
+	URL    string    `json:"url,omitempty"`    // of one that is asked for again
+	ETag   string    `json:"etag,omitempty"`   // likewise
+	Closed bool      `json:"closed,omitempty"` // it is immutable
+	Sum    uint64    `json:"sum,omitempty"`    // of what it says of its members
+	Found  time.Time `json:"found,omitzero"`   // of a stream without an order: when it was read first
+}
+
+// loss is what a reading lacks.
+type loss struct {
+	kind follow.Loss
+	why  string
+}
+
+// Delta implements [follow.Source].
+func (s *source) Delta(ctx context.Context, ref string, look follow.Look, h follow.Inventory) (*follow.Delta, error) {
+	before := &known{Pages: map[string]*held{}}
+	if look.Mark.Documents != nil {
+		if err := json.Unmarshal(look.Mark.Documents, before); err != nil {
+			return nil, fmt.Errorf("%s: what is remembered of the stream is damaged: %w", ref, err)
+		}
+	}
+	whole := look.Whole && !look.IfChanged || look.Doubted() != nil || before.Terms == nil
+	var lost *loss
+	if d := look.Doubted(); d != nil {
+		lost = &loss{d.Loss, d.Reason}
+	}
+	for again := 0; ; again++ {
+		w, err := s.walk(ctx, ref, &look, h, before, walking{whole: whole, lost: lost != nil})
+		if err != nil {
+			return nil, err
+		}
+		found := w.loss()
+		switch {
+		case !whole && (found != nil || look.Whole && w.changed): // all is read, to know what is lost
+		case whole && (found != nil) != (lost != nil) && !w.complete() && again < 2: // older members count otherwise then
+		default:
+			return w.delta(found)
+		}
+		whole, lost = true, found
+		if err := w.stated.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// walking is how a stream is read.
+type walking struct {
+	whole bool // pages are read that were read before
+	lost  bool // to know what is lost
+}
+
+// walk is one reading of a stream.
+type walk struct {
+	*source
+	documents
+	walking
+	ref           string
+	look          *follow.Look
+	holder        follow.Inventory
+	before, after *known
+
+	stated  *follow.Statements
+	span    *follow.SpanRead
+	reading follow.Reading
+	asOf    time.Time
+	newest  follow.Instant
+	count   int             // of documents
+	changed bool            // a page is not as it was
+	broken  string          // an immutable page that has changed
+	missing map[string]bool // pages that were there
+	read    map[string]bool // pages, by address
+	atMark  map[string]bool // records with a member at the mark, or later
+	open    map[string][]part
+	finals  map[string]bool // transactions that are whole
+}
+
+// part is a member of a transaction.
+type part struct {
+	*member
+	of *held
+}
+
+func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h follow.Inventory, before *known,
+	how walking) (_ *walk, err error) {
+	allowURL, err := s.Fetcher.AllowURL(ref)
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{source: s, walking: how, ref: ref, look: look, holder: h, before: before,
+		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes},
+		after:     &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last},
+		stated:    follow.NewStatements(ref, &s.Scratch), missing: map[string]bool{}, read: map[string]bool{},
+		atMark: map[string]bool{}, open: map[string][]part{}, finals: map[string]bool{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.stated.Close())
+		}
+	}()
+	queue := []string{page(ref)}
+	for hash, p := range before.Pages {
+		if one := *p; !w.whole {
+			w.after.Pages[hash] = &one
+			if one.URL != "" {
+				queue = append(queue, one.URL)
+			}
+		}
+	}
+	slices.Sort(queue[1:])
+	for seen := map[string]bool{}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		next, err := w.visit(ctx, at)
+		if err != nil && !w.whole && w.count > 1 && follow.Gone(err) {
+			w.missing[at] = true
+			delete(w.after.Pages, follow.ShortHash(at))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, next...)
+	}
+	if err := w.settle(ctx); err != nil {
+		return nil, err
+	}
+	return w, w.flush()
+}
+
+// visit reads a page, unless it is as it was, and returns to where it leads.
+func (w *walk) visit(ctx context.Context, at string) (next []string, err error) {
+	if most := w.MaxDocs; most > 0 && w.count >= most {
+		return nil, fmt.Errorf("%s: the stream has more than %d documents: its server may make them up", w.ref, most)
+	}
+	w.count++
+	hash := follow.ShortHash(at)
+	was, etag := w.before.Pages[hash], ""
+	if was != nil && !w.whole && w.look.ETag != "" {
+		etag = was.ETag
+	}
+	d, err := w.fetch(ctx, at, etag)
+	if err != nil {
+		return nil, err
+	}
+	if w.note(d.Answer); d.NotModified {
+		return nil, nil
+	}
+	w.changed, w.read[at] = true, true
+	now := &held{N: w.after.Next, URL: at, ETag: d.ETag}
+	if was != nil {
+		now.N, now.Found = was.N, was.Found
+	} else {
+		w.after.Next++
+	}
+	w.after.Pages[hash] = now
+	if w.count == 1 {
+		if err := w.begin(d, at); err != nil {
+			return nil, err
+		}
+	}
+	if now.Closed = immutable(d, at); !w.after.Terms.ordered() && now.Found.IsZero() {
+		now.Found = w.asOf.Truncate(time.Second)
+	}
+	if err := w.take(ctx, d, now); err != nil {
+		return nil, err
+	}
+	if was != nil && was.Closed && was.Sum != now.Sum && !w.after.Terms.Latest && !w.after.Terms.Drops {
+		w.broken = at
+	}
+	for _, from := range d.subjects(treeRelation) {
+		for _, r := range d.objects(from, treeRelation) {
+			to := page(d.first(r, treeNode).Value)
+			if to != "" && (w.whole || w.before.Pages[follow.ShortHash(to)] == nil) {
+				next = append(next, to)
+			}
+		}
+	}
+	return next, nil
+}
+
+// note notes what an answer says of when the document was made.
+func (w *walk) note(a *fetch.Answer) {
+	if w.Documents != nil {
+		w.Documents(w.count)
+	}
+	if w.count > 1 {
+		w.reading.NoteNext(w.look.Memory, a)
+		return
+	}
+	w.reading.Note(a)
+	w.asOf, w.span = a.AsOf, follow.NewSpanRead(w.look.Memory.Remembered(), a.AsOf)
+}
+
+// begin reads what the root says of the stream.
+func (w *walk) begin(d *read, at string) error {
+	stream := d.streamAt(at)
+	if stream.Kind == rdf.None {
+		return d.noStream()
+	}
+	w.after.Terms = d.termsOf(stream)
+	return w.check(w.after.Terms, d.URL)
+}
+
+// immutable reports whether a page never changes, as its answer (RFC 8246) or the page itself says.
+func immutable(d *read, at string) bool {
+	if d.first(rdf.NewIRI(at), nsLDES+"immutable").Value == "true" || d.Status == http.StatusGone {
+		return true
+	}
+	for directive := range strings.SplitSeq(strings.Join(d.Header.Values("Cache-Control"), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes the members of a page.
+func (w *walk) take(ctx context.Context, d *read, p *held) error {
+	var all []*member
+	for i, id := range d.objects(rdf.NewIRI(w.after.Terms.Stream), treeMember) {
+		m, err := w.member(d, id, p, i)
+		if err != nil {
+			return err
+		}
+		p.Sum ^= m.sum
+		if m.Updated.After(w.newest.At) && !m.Updated.Before(w.look.Updated) {
+			w.after.Last = p.URL
+		}
+		w.newest.Latest(m.ID, m.Updated)
+		if !m.Updated.Before(w.look.Updated) {
+			w.atMark[m.ID] = true
+		}
+		key := follow.Key(id.Value, m.Updated)
+		m.Anew = w.look.Memory.Remembered().IsNew(key, m.Updated)
+		w.span.Add(key, m.ID, m.Updated)
+		if m.transaction == "" {
+			all = append(all, m)
+			continue
+		}
+		w.open[m.transaction] = append(w.open[m.transaction], part{m, p})
+		w.finals[m.transaction] = w.finals[m.transaction] || m.final
+	}
+	return w.state(ctx, all)
+}
+
+// settle states the members of transactions that are whole. The pages of others are read again.
+func (w *walk) settle(ctx context.Context) error {
+	for id, parts := range w.open {
+		var all []*member
+		for _, one := range parts {
+			all = append(all, one.member)
+			if !w.finals[id] {
+				one.of.Closed, one.of.ETag = false, ""
+			}
+		}
+		if !w.finals[id] {
+			continue
+		}
+		if err := w.state(ctx, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete reports whether what the stream lacks is gone, as far as it says itself.
+func (w *walk) complete() bool {
+	t := w.after.Terms
+	return w.whole && !t.Drops && t.Latest
+}
+
+// state adds what members say. Of a resource that is held in a later version nothing is added, unless all is compared:
+// members may come in any order.
+func (w *walk) state(ctx context.Context, all []*member) error {
+	ids, versions := make([]string, len(all)), map[string]time.Time{}
+	for i, m := range all {
+		ids[i] = m.ID
+	}
+	compared := w.complete() || w.whole && w.lost && !w.after.Terms.Drops
+	if !w.look.Updated.IsZero() && !compared {
+		var err error
+		if versions, err = w.holder.Versions(ctx, ids); err != nil {
+			return err
+		}
+	}
+	for _, m := range all {
+		if version, ok := versions[m.ID]; ok && m.Updated.Before(version) {
+			continue
+		}
+		one, err := follow.StatementOf(&m.Record, follow.KindChanged, m.place)
+		if err == nil {
+			err = w.stated.Add(&one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loss returns what the reading lacks, nil for nothing.
+func (w *walk) loss() *loss {
+	t, mark := w.after.Terms, w.look.Mark
+	switch {
+	case w.before.Terms == nil:
+		return nil
+	case w.before.Terms.id() != t.id():
+		return &loss{follow.LossFeed, "the stream is another one, or has another history"}
+	case t.Drops || !t.ordered() || mark.Updated.IsZero():
+		mark.At = nil
+	case !w.whole && !w.read[w.before.Last] && !w.missing[w.before.Last]:
+		mark.At = nil // the page with the newest member is as it was
+	case w.newest.At.IsZero():
+		return &loss{follow.LossEmpty, "the stream has no members any more"}
+	case w.newest.At.Before(mark.Updated):
+		return &loss{follow.LossOlder, "the newest member is older than the one that was handled last"}
+	}
+	for _, id := range mark.At {
+		if !w.atMark[id] {
+			return &loss{follow.LossDiverged, "the last members that were handled are not in the stream any more"}
+		}
+	}
+	if w.broken != "" {
+		return &loss{follow.LossDiverged, "a page has changed though it is immutable: " + w.broken}
+	}
+	return nil
+}
+
+// delta returns what the walk has brought.
+func (w *walk) delta(found *loss) (*follow.Delta, error) {
+	n, t, before := &follow.Delta{Reading: w.reading}, w.after.Terms, w.look.Mark
+	n.Documents, n.Feed, n.AsOf, n.ToEnd = w.count, t.id(), w.asOf, w.whole
+	defer func() { n.HoldsTime(w.look.Doubted()) }()
+	if found == nil && !w.whole && !w.changed && len(w.missing) == 0 {
+		n.Unchanged, n.Same, n.Mark, n.HeadAt = true, true, before, before.Updated
+		return n, w.stated.Close()
+	}
+	if found != nil {
+		n.Loss, n.Why, n.Reason = found.kind, found.why, found.why
+	}
+	n.Whole = w.complete() || w.whole && found != nil && !t.Drops
+	n.Anew = before.OfAnother(t.id()) || w.broken != ""
+	n.Stated, n.Scratch, n.Open = w.stated, &w.Scratch, w.attach
+	n.Mark = follow.Mark{Updated: before.Updated, At: before.At, AllAt: before.AllAt}
+	if w.whole || w.newest.At.After(before.Updated) {
+		w.newest.Move(&n.Mark)
+	}
+	if n.Mark.Feed, n.Mark.ETag = t.id(), w.reading.ETag; n.Mark.ETag == "" {
+		n.Mark.ETag = before.ETag
+	}
+	for _, p := range w.after.Pages {
+		if p.Closed && p.URL != w.after.Last {
+			p.URL, p.ETag = "", ""
+		}
+	}
+	var err error
+	if n.Mark.Documents, err = json.Marshal(w.after); err != nil {
+		return nil, errors.Join(err, w.stated.Close())
+	}
+	n.News, n.HeadAt = w.stated.Count() > 0, n.Mark.Updated
+	if !n.HeadAt.IsZero() {
+		n.Head = feeds.FormatTime(n.HeadAt)
+	}
+	if n.Mixed { // what comes of it counts, but it is read again
+		n.Mark = before
+		n.Mark.ETag = ""
+	}
+	n.Span = w.span.Span(n.ToEnd)
+	return n, nil
+}

@@ -1,0 +1,120 @@
+package ldes
+
+import (
+	"slices"
+
+	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/rdf"
+)
+
+// terms are what a stream says of itself.
+type terms struct {
+	Stream  string `json:"stream"`
+	History string `json:"history,omitempty"` // of the collection, as streams of ours have it
+	Prefix  string `json:"prefix,omitempty"`
+
+	Of       path     `json:"of,omitempty"` // from a member to what it is a version of; none: members are no versions
+	Time     path     `json:"time,omitempty"`
+	Sequence path     `json:"sequence,omitempty"`
+	Type     path     `json:"type"` // to what says that a version deletes
+	Deletes  []string `json:"deletes"`
+	Spent    []string `json:"spent,omitempty"` // the classes that say what has happened
+
+	Transaction, Final path   `json:",omitempty"`
+	Finals             string `json:",omitempty"` // what the last member of a transaction has there
+
+	// Latest says that the last version of each resource that lives is kept. Drops says that others than versions that
+	// are superseded may be dropped.
+	Latest, Drops bool `json:",omitempty"`
+}
+
+// id tells the stream from others, and its history from others.
+func (c *terms) id() string {
+	if c.History != "" {
+		return c.Stream + " " + c.History
+	}
+	return c.Stream
+}
+
+// streamAt returns the stream of which a view is at an address, or at that of what was read.
+func (d *read) streamAt(view string) rdf.Term {
+	for _, s := range d.subjects(treeView) {
+		if slices.ContainsFunc(d.objects(s, treeView), func(v rdf.Term) bool { return v.Value == view || v.Value == d.URL }) {
+			return s
+		}
+	}
+	for i := range d.said {
+		if q := &d.said[i]; q.Predicate.Value == treeMember ||
+			q.Predicate.Value == rdf.Type && q.Object.Value == eventStream {
+			return q.Subject
+		}
+	}
+	return rdf.Term{}
+}
+
+// termsOf reads what a document says of a stream.
+func (d *read) termsOf(stream rdf.Term) *terms {
+	to := func(properties ...string) path {
+		for _, p := range properties {
+			if found := d.pathAt(d.first(stream, nsLDES+p)); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	c := &terms{
+		Stream: stream.Value, History: d.first(stream, string(feeds.RelHistory)).Value,
+		Prefix: d.first(stream, string(feeds.RelPrefix)).Value,
+		Of:     to("versionOfPath"), Time: to("versionTimestampPath", "timestampPath"),
+		Sequence: to("versionSequencePath", "sequencePath"), Type: to("versionDeletePath"),
+		Transaction: to("transactionPath"), Final: to("transactionFinalizedPath"),
+		Finals: d.first(stream, nsLDES+"transactionFinalizedObject").Value,
+	}
+	if c.Type == nil {
+		c.Type = path{rdf.Type}
+	}
+	for _, o := range d.objects(stream, deleteObject) {
+		c.Deletes = append(c.Deletes, o.Value)
+	}
+	if c.Deletes == nil {
+		c.Deletes = []string{deleted}
+	}
+	c.Spent = slices.Clone(c.Deletes)
+	for _, property := range []string{createObject, updateObject} {
+		for _, o := range d.objects(stream, property) {
+			c.Spent = append(c.Spent, o.Value)
+		}
+	}
+	c.retains(d)
+	return c
+}
+
+// retains reads what is kept, in the terms of today and in those of before. It stands at the view, or at a description
+// of it.
+func (c *terms) retains(d *read) {
+	for _, view := range d.subjects(retention) {
+		for _, p := range d.objects(view, retention) {
+			amount := d.first(p, versionAmount).Value != "" || d.first(p, nsLDES+"amount").Value != "" ||
+				d.first(p, nsTREE+"amount").Value != ""
+			window := d.first(p, fullLog).Value != "" || slices.Contains(d.objects(p, rdf.Type),
+				rdf.NewIRI(nsLDES+"DurationAgoPolicy"))
+			c.Latest = c.Latest || amount
+			c.Drops = c.Drops || window && !amount || d.first(p, nsLDES+"versionDuration").Value != "" ||
+				d.first(p, nsLDES+"startingFrom").Value != "" ||
+				slices.Contains(d.objects(p, rdf.Type), rdf.NewIRI(nsLDES+"PointInTimePolicy"))
+		}
+	}
+}
+
+// ordered reports whether the stream says in which order its members are.
+func (c *terms) ordered() bool { return c.Time != nil || c.Sequence != nil }
+
+// spends reports whether a statement about a member is one of the stream, and none about the resource.
+func (c *terms) spends(q *rdf.Quad) bool {
+	if q.Predicate.Value == rdf.Type && slices.Contains(c.Spent, q.Object.Value) {
+		return true
+	}
+	return slices.ContainsFunc([]path{c.Of, c.Time, c.Sequence, c.Transaction, c.Final}, func(p path) bool {
+		return len(p) > 0 && p[0] == q.Predicate.Value
+	})
+}
