@@ -15,7 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/kv"
-	"github.com/tmshare/tmshare/internal/kv/badger"
+	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -174,13 +174,11 @@ func TestBlocksAnswerAsRowsOfEntriesDo(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	t.Parallel()
 	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	o := testOptions(t.TempDir())
-	db, err := openTuned(o.Dir, o.Logger, badger.Settings{Unsynced: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { db.Close() })
+	db := openOverEngine(t, t.TempDir(), memory.New())
+	db.run.Store(0) // entries of both collections can be compared
 	db.now = func() time.Time { return now }
 	histories, cut := 0, 0
-	testenv.Check(t, 6, 60, func(t *rapid.T) {
+	testenv.Check(t, testenv.Usual(4, 6), 60, func(t *rapid.T) {
 		histories++
 		names := []string{fmt.Sprint("blocks", histories), fmt.Sprint("rows", histories)}
 		topics := rapid.SampledFrom([]int{1, 7, 30, 255, 256, 257, 600}).Draw(t, "topics")
@@ -318,7 +316,8 @@ func (w *watchedWriter) Put(key, value []byte) error {
 func TestALoadStoppedInItsLog(t *testing.T) {
 	t.Parallel()
 	const topics = 300 // two blocks
-	db := openUnsynced(t, t.TempDir())
+	db := openOverEngine(t, t.TempDir(), memory.New())
+	db.run.Store(0) // entries of both collections can be compared
 	for stop := 0; ; stop++ {
 		written := 0
 		engine := db.rows.Engine
