@@ -75,7 +75,8 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 			if one.Updated, err = history.ParseTime(c.Updated); err != nil {
 				return err
 			}
-			if one.Differences, err = pages.InWords(layout.LanguageOf(r), c.Added, c.Removed, mostStatements, name); err != nil {
+			one.Differences, err = pages.InWords(layout.LanguageOf(r), t.self, c.Added, c.Removed, mostStatements, name)
+			if err != nil {
 				return err
 			}
 			one.Missing = c.Missing

@@ -43,7 +43,7 @@ func TestEditingATopic(t *testing.T) {
 	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near added", "tromsø, updated"} {
 		assert.Contains(t, words, said)
 	}
-	for _, said := range []string{"name “Christiania”", "of type homepage (psi.example.org)", "association of type near (psi.example.org) (part: Christiania, whole: Tromsø)"} {
+	for _, said := range []string{"name “Christiania”", "homepage (psi.example.org): “https://oslo.example.org/” (xsd:anyURI)", "association of type near (psi.example.org) (part: Christiania, whole: Tromsø)"} {
 		assert.Contains(t, words, said, "topics are called by their names, and what has none by a short identifier")
 	}
 	assert.Contains(t, string(preview.Bytes), `title="http://psi.example.org/near"`)

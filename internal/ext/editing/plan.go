@@ -150,7 +150,7 @@ func inWords(
 	if err != nil {
 		return said, err
 	}
-	said.Differences, err = pages.InWords(in, added, removed, len(added)+len(removed), name)
+	said.Differences, err = pages.InWords(in, self, added, removed, len(added)+len(removed), name)
 	said.More = was.more + is.more
 	return said, err
 }

@@ -131,7 +131,7 @@ func (d *describer) compared(c *history.Change, most int) (of compared, err erro
 		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
 	}
 	of.Kind = kinds[c.Kind]
-	of.Differences, err = InWords(d.in, c.Added, c.Removed, most, d.link)
+	of.Differences, err = InWords(d.in, ref, c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err
 }

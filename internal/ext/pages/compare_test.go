@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
@@ -143,4 +144,36 @@ func TestAComparisonIsNotLong(t *testing.T) {
 	one := n.MustGet(served.TopicPath("m", served.PSI+"t1") + "/compare.html")
 	assert.LessOrEqual(t, len(one.Bytes), 64<<10)
 	assert.Regexp(t, `And \d+ more statements`, string(one.Bytes))
+}
+
+// Comparisons call what is said as the pages of topics do: what another topic is to this one, the type of a name or an
+// occurrence, and themes.
+func TestComparisonsAreInWords(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	const doc = skosPrefixes + `@prefix dcterms: <http://purl.org/dc/terms/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . :anna rdfs:label "Anna" .
+:books skos:prefLabel "Early printed books"@en . :inc skos:prefLabel "Incunabula"@en, "%s"@de%s . :blocks skos:prefLabel "Block books"@en .
+:Print a owl:Class ; rdfs:label "Print"@en . :Woodcut a owl:Class ; rdfs:label "Woodcut"@en%s .
+`
+	publishTurtle(t, n, "m", fmt.Sprintf(doc, "Wiegendrucke", "", ""))
+	require.Equal(t, http.StatusOK, n.Put("m", fmt.Appendf(nil, doc, "Inkunabeln", ` ; skos:broader :books ; skos:narrower :blocks ; skos:scopeNote "Until 1500."@en ; dcterms:creator :anna ; dcterms:issued "1998-01-01"^^xsd:date`,
+		" ; rdfs:subClassOf :Print"), "Content-Type", "text/turtle").StatusCode)
+	says := func(local, language string) string {
+		at := "/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+local)) + "/compare.html?ui=" + language
+		return strings.Join(strings.Fields(served.TextOf(t, n.MustGet(at, "Accept-Language", language))), " ")
+	}
+	inc := says("inc", "en")
+	for _, said := range []string{"Changed: preferred label: was “Wiegendrucke” is “Inkunabeln” (German)", "New: Broader: Early printed books", "New: Narrower: Block books",
+		"New: creator: Anna", "New: scope note: “Until 1500.” (English)", "New: issued: “1998-01-01” (xsd:date)"} {
+		assert.Contains(t, inc, said)
+	}
+	for _, raw := range []string{"of type", "subject", "object", "occurrence", "in scope"} {
+		assert.NotContains(t, inc, raw)
+	}
+	assert.Contains(t, says("books", "en"), "New: Narrower: Incunabula")
+	assert.Contains(t, says("anna", "en"), "New: is creator of: Incunabula")
+	assert.Contains(t, says("Print", "en"), "New: Subtypes: Woodcut")
+	assert.Contains(t, says("inc", "de"), "Unterbegriffe: Block books")
+	whole := served.TextOf(t, n.MustGet("/topicmaps/m/compare.html", "Accept-Language", "en"))
+	assert.Contains(t, whole, "Broader: Early printed books")
 }

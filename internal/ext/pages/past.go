@@ -118,9 +118,9 @@ func (d *Differences) fit(bytes int) (full bool) {
 	return full
 }
 
-// InWords prepares what a change has changed for a page: so many statements of each kind. Topics are called as the
-// function says.
-func InWords(in *texts.Language, added, removed []mapdiff.Statement, most int,
+// InWords prepares what a change has changed of a topic for a page: so many statements of each kind. Topics are called
+// as the function says.
+func InWords(in *texts.Language, self fragment.Ref, added, removed []mapdiff.Statement, most int,
 	name func(fragment.Ref) (Link, error)) (d Differences, err error) {
 	pairs, added, removed := pair(added, removed)
 	cut := func(list []mapdiff.Statement) []mapdiff.Statement {
@@ -128,7 +128,7 @@ func InWords(in *texts.Language, added, removed []mapdiff.Statement, most int,
 		return list[:min(len(list), most)]
 	}
 	for _, p := range pairs[:min(len(pairs), most)] {
-		both, err := Statements(in, []mapdiff.Statement{p.is, p.was}, name)
+		both, err := Statements(in, self, []mapdiff.Statement{p.is, p.was}, name)
 		if err != nil {
 			return d, err
 		}
@@ -137,8 +137,8 @@ func InWords(in *texts.Language, added, removed []mapdiff.Statement, most int,
 		}
 	}
 	d.More += max(len(pairs)-most, 0)
-	if d.Added, err = Statements(in, cut(added), name); err == nil {
-		d.Removed, err = Statements(in, cut(removed), name)
+	if d.Added, err = Statements(in, self, cut(added), name); err == nil {
+		d.Removed, err = Statements(in, self, cut(removed), name)
 	}
 	return d, err
 }
@@ -206,7 +206,7 @@ func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of 
 	c := &list.Changes[0]
 	d := p.describer(v, r)
 	d.around = e.Seq
-	of, err = InWords(d.in, c.Added, c.Removed, most, d.link)
+	of, err = InWords(d.in, fragment.Ref(c.TopicSI), c.Added, c.Removed, most, d.link)
 	of.Missing = c.Missing
 	return of, err
 }

@@ -2,6 +2,8 @@ package pages
 
 import (
 	"html"
+	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
@@ -11,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
+	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Statement is what a change says of a topic, or no longer says, in words.
@@ -24,6 +27,7 @@ type piece struct {
 	Whole string // the locator that the text stands for; "": it stands for itself
 	URL   string // "": it leads nowhere
 	Lang  string // of the text; "": it is not known, or that of the page
+	Kind  bool   // it says what kind of statement follows
 }
 
 // bytes returns how much HTML a statement makes, about.
@@ -51,9 +55,9 @@ func (s Statement) since(was Statement) Statement {
 // themes.
 const mostPieces = 100
 
-// Statements prepares statements for a page. Topics are called as the function says; a link without a URL leads
-// nowhere.
-func Statements(in *texts.Language, list []mapdiff.Statement,
+// Statements prepares what is said of a topic for a page. Topics are called as the function says; a link without a URL
+// leads nowhere.
+func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 	name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
 	for _, s := range list {
 		if s.Kind == mapdiff.SubjectIdentifier && words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
@@ -98,9 +102,93 @@ func Statements(in *texts.Language, list []mapdiff.Statement,
 				said[i].Lang = lang
 			}
 		}
-		all = append(all, said)
+		all = append(all, kindFirst(in, self, &s, said))
 	}
 	return all, nil
+}
+
+// kindFirst puts the kind of a statement first, as the page of the topic does: the type of a name or an occurrence, and
+// what another topic is to this one. Themes come last, in brackets.
+func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, said Statement) (made Statement) {
+	parts, at := s.Parts[:min(len(s.Parts), mostPieces)], 2 // where what follows begins
+	switch other, isObject := otherOf(self, parts); {
+	case s.Kind == mapdiff.Name || s.Kind == mapdiff.Occurrence:
+		made = said[:2:2]
+		typed := slices.IndexFunc(parts, func(p mapdiff.Part) bool { return strings.HasSuffix(p.Text, texts.OfType) })
+		if typed < 0 || typed+1 == len(parts) {
+			break
+		}
+		made, at = slices.Concat(said[typed+1:typed+2], said[1:typed]), typed+2
+		made[0].Kind = true
+		if isText := typed > 3 && words.IsText(parts[3].Text); isText { // its language says that
+			made = made[:2]
+		} else if typed > 2 {
+			made = append(made, piece{Text: ")"}) // of the datatype
+		}
+	case s.Kind == mapdiff.Association && other > 0:
+		made, at = Statement{said[1], said[other]}, 10
+		if made[0].Kind = true; relationCalled(parts[1].Identifier, isObject) != "" {
+			made[0].Text, made[0].Lang = in.Say(relationCalled(parts[1].Identifier, isObject)), ""
+		} else if isObject {
+			made[0].Text, made[0].Lang = in.Say(texts.IsOf, made[0].Text), ""
+		}
+	default:
+		return said
+	}
+	themes := false
+	for i := at; i < len(said); i++ {
+		p, text := said[i], ""
+		if i < len(parts) && parts[i].Kind == mapdiff.Words {
+			text = strings.TrimPrefix(parts[i].Text, ")")
+			p.Text = in.Phrase(text)
+		}
+		switch {
+		case text == texts.InScope:
+			p.Text, themes = " (", true
+		case themes && text != "" && text != ", ":
+			p.Text, themes = ")"+p.Text, false
+		}
+		made = append(made, p)
+	}
+	if themes {
+		made = append(made, piece{Text: ")"})
+	}
+	return made
+}
+
+// otherOf returns which part of an association that leads from a subject to an object names what is not the topic, 0
+// for another one, and whether the topic is the object.
+func otherOf(self fragment.Ref, parts []mapdiff.Part) (at int, isObject bool) {
+	if len(parts) < 11 || parts[2].Text != " (" || parts[6].Text != ", " || !strings.HasPrefix(parts[10].Text, ")") {
+		return 0, false
+	}
+	for _, roles := range [][2]tmdm.Locator{rdfRoles, typeRoles} {
+		for _, places := range [][2]int{{3, 7}, {7, 3}} {
+			if parts[places[0]].Identifier != roles[0] || parts[places[1]].Identifier != roles[1] {
+				continue
+			}
+			switch self {
+			case parts[places[0]+2].Identifier:
+				return places[1] + 2, false
+			case parts[places[1]+2].Identifier:
+				return places[0] + 2, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// relationCalled returns what the table calls a property from the point of view of its subject, or its object; "" where
+// it has no words for it.
+func relationCalled(property fragment.Ref, isObject bool) texts.Text {
+	for _, i := range relationsOf()[string(property)] {
+		r := &texts.Relations[i]
+		if r.Of != "" && isObject != (r.Inverse == string(property)) {
+			return r.Of
+		}
+		return r.Title
+	}
+	return ""
 }
 
 // Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or

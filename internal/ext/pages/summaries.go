@@ -201,74 +201,30 @@ func alone(list []mapdiff.Statement) (all []turned) {
 	return all
 }
 
-// say puts a statement of a topic into words: its type, its values, and its scope.
-func (t teller) say(s *turned, self fragment.Ref) (text string, err error) {
-	parts := s.is.Parts
-	typ, themes := string(s.is.Kind), ""
-	var values, other strings.Builder
-	var named []fragment.Ref // in this order
-	for i, part := range parts {
-		said := part.Text
-		if part.Kind == mapdiff.Topic && part.Identifier != "" {
-			if said, err = t.Title(part.Identifier); err != nil {
-				return "", err
-			}
-			named = append(named, part.Identifier)
-		}
-		if part.Kind != mapdiff.Words {
-			said = titles.Closed(titles.Cut(said, longestSaid))
-		}
-		switch behind := i > 0 && parts[i-1].Kind == mapdiff.Words; {
-		case part.Kind == mapdiff.Value && i < len(s.was.Parts) && s.was.Parts[i].Text != part.Text:
-			was := titles.Closed(titles.Cut(s.was.Parts[i].Text, longestSaid))
-			said = fmt.Sprintf(texts.WasAndIs, was, said)
-			values.WriteString(" " + said)
-		case part.Kind == mapdiff.Value:
-			said = fmt.Sprintf(texts.Quoted, said)
-			values.WriteString(" " + said)
-		case behind && strings.HasSuffix(parts[i-1].Text, texts.OfType):
-			typ = said
-		case behind && (parts[i-1].Text == texts.InScope || themes != "" && parts[i-1].Text == ", "):
-			themes += ", " + said
-		}
-		other.WriteString(said)
-	}
-	if themes != "" {
-		themes = " (" + themes[len(", "):] + ")"
-	}
-	switch s.is.Kind {
-	case mapdiff.Name, mapdiff.Occurrence:
-		return typ + values.String() + themes, nil
-	case mapdiff.Association:
-		if len(named) >= 5 && slices.Contains(rdfRoles[:], named[1]) && slices.Contains(rdfRoles[:], named[3]) {
-			return t.relation(named, self, themes)
-		}
-	}
-	return other.String(), nil
-}
-
-// relation says how a topic is related to another one. named are the property, and the roles with their players.
-func (t teller) relation(named []fragment.Ref, self fragment.Ref, themes string) (string, error) {
-	player := map[fragment.Ref]fragment.Ref{named[1]: named[2], named[3]: named[4]}
-	isObject := player[fragment.RDFObject] == self && player[fragment.RDFSubject] != self
-	other := player[fragment.RDFObject]
-	if isObject {
-		other = player[fragment.RDFSubject]
-	}
-	property, err := t.Title(named[0])
+// say puts a statement of a topic into words.
+func (t teller) say(s *turned, self fragment.Ref) (string, error) {
+	both, err := Statements(texts.English, self, []mapdiff.Statement{s.is, s.was}, func(ref fragment.Ref) (Link, error) {
+		title, err := t.Title(ref)
+		return Link{Title: title}, err
+	})
 	if err != nil {
 		return "", err
 	}
-	title, err := t.Title(other)
-	if isObject {
-		property = fmt.Sprintf(string(texts.IsOf), property)
-	}
-	for _, i := range relationsOf()[string(named[0])] {
-		r := texts.Relations[i]
-		if property = string(r.Title); r.Of != "" && isObject != (r.Inverse == string(named[0])) {
-			property = string(r.Of)
+	var all strings.Builder
+	for _, p := range both[0].since(both[1]) {
+		text := titles.Closed(titles.Cut(p.Text, longestSaid))
+		switch {
+		case p.Was != "":
+			text = fmt.Sprintf(texts.WasAndIs, titles.Closed(titles.Cut(p.Was, longestSaid)), text)
+		case p.Value:
+			text = fmt.Sprintf(texts.Quoted, text)
+		case p.Kind:
+			if s.is.Kind == mapdiff.Association && relationCalled(s.is.Parts[1].Identifier, false) != "" {
+				text = strings.ToLower(text[:1]) + text[1:]
+			}
+			text += " "
 		}
-		property = strings.ToLower(property[:1]) + property[1:]
+		all.WriteString(text)
 	}
-	return property + " " + titles.Closed(titles.Cut(title, longestSaid)) + themes, err
+	return all.String(), nil
 }
