@@ -133,6 +133,17 @@ func proposalsWhileOneTypes(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{})
 	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
 	putTurtle(t, s, "rocks", []byte(rocks+":alias skos:altLabel \"gabbro\"@en ; skos:prefLabel \"gabbroic rock\"@en ."))
+	b.Visit(s.BaseURL + "/topicmaps/rocks/topics/" + fragment.Key("http://x/basalt") + "/edit.html")
+	theme := browser.Eval[string](b, `(() => {
+		const field = [...document.querySelectorAll("label")].find(e => e.textContent.trim() === "Scope").control
+		field.closest("details").open = true
+		field.focus()
+		return field.id
+	})()`)
+	b.Keys("gabb")
+	testenv.Eventually(t, func() bool {
+		return browser.Eval[bool](b, `[...document.getElementById("`+theme+`").list?.options ?? []].some(o => o.value === "gabbro")`)
+	})
 	for _, base := range []string{s.BaseURL, strings.Replace(s.BaseURL, "127.0.0.1", "localhost", 1)} {
 		b.Visit(base + "/topicmaps/rocks/topics/" + fragment.Key("http://x/basalt") + "/edit.html")
 		b.Audit(browser.Axe(t))

@@ -114,3 +114,29 @@ func TestTopicsAreNamedByLabelsInForms(t *testing.T) {
 	assert.Contains(t, string(a.Bytes), fragment.Key("http://x/capital"))
 	assert.NotContains(t, string(a.Bytes), fragment.Key("http://x/text"))
 }
+
+// Each theme of a scope has a field, and there is an empty one: what is wrong stands beside the one in which it is, and
+// a relation is called as the page of the topic calls it.
+func TestEachThemeHasAField(t *testing.T) {
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	f, _ := b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	name := f.Row(t, "name", "value", "Oslo")
+	require.True(t, f.Fields.Has(name+"scope"))
+	require.False(t, f.Fields.Has(name+"scope-1"), "it has no themes")
+	b.Publish(f.Set(name+"scope", "http://x/one\r\nhttp://x/two"))
+	f, _ = b.Open(served.TopicPath("m", served.Oslo) + "/edit.html")
+	name = f.Row(t, "name", "value", "Oslo")
+	assert.Equal(t, "", f.Fields.Get(name+"scope-2"), "the empty one")
+	require.True(t, f.Fields.Has(name+"scope-2"))
+	assert.Contains(t, f.Fields.Get(name+"scope")+f.Fields.Get(name+"scope-1"), "two")
+
+	a := b.Send(f.Set(name+"scope-2", "no such theme"), "preview")
+	assert.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
+	assert.Regexp(t, `(?s)<input id="`+name+`scope-2"[^>]*aria-invalid`, string(a.Bytes))
+	assert.NotRegexp(t, `<input id="`+name+`scope(-1)?"[^>]*aria-invalid`, string(a.Bytes))
+	b.Publish(f.Set(name+"scope-2", "http://x/three", name+"scope-1", ""))
+	page := served.TextOf(t, n.Get(served.TopicPath("m", served.Oslo)+".html"))
+	assert.Contains(t, page, "three")
+	assert.Equal(t, 2, strings.Count(page, "(x)"), "one has gone, and one has come")
+}

@@ -2,6 +2,8 @@ package editing
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/internal/titles"
 )
@@ -59,7 +61,30 @@ func (f input) From(list string) input {
 	return f
 }
 
-// OtherTopic does so for a field of another role.
+// Themes is for templates: it returns the fields of the themes of a scope, and an empty one, with a list of proposals.
+// The first one has a label of its own.
+func (r *row) Themes(kind string, i int, label, also, value string) (all []input) {
+	themes := append(strings.FieldsFunc(value, func(c rune) bool { return c == '\n' }), "")
+	wrong := max(slices.Index(themes, r.Wrong.Text), 0)
+	for j, theme := range themes {
+		f := r.Topics(kind, i, themeField(j), label, theme).From("known")
+		if f.Wrong = nil; r.Wrong.Kind != "" && r.Wrong.Field == themeField(0) && j == wrong {
+			f.Wrong = &r.Wrong
+		}
+		all, label = append(all, f), also
+	}
+	return all
+}
+
+// themeField is the name of the field of a theme.
+func themeField(j int) string {
+	if j == 0 {
+		return "scope"
+	}
+	return fmt.Sprint("scope-", j)
+}
+
+// OtherTopic is for templates: it returns a field of another role.
 func (r *row) OtherTopic(kind string, i, j int, name, label, value string) input {
 	return r.Topics(kind, i, otherRole(j)+name, label, value)
 }

@@ -75,6 +75,15 @@ func (p *pair) topics(field string) string {
 	return strings.Join(all, "\r\n")
 }
 
+// scope returns the identifiers of the themes that a row shows.
+func (p *pair) scope(row string) string {
+	all := p.topics(row + "scope")
+	for i := 1; p.get(fmt.Sprint(row, "scope-", i)) != ""; i++ {
+		all += "\r\n" + p.topics(fmt.Sprint(row, "scope-", i))
+	}
+	return all
+}
+
 func (p *pair) themes() (fields string, topics []*tmdm.Topic) {
 	var some []string
 	for _, theme := range []string{served.PSI + "de", served.PSI + "en", served.PSI + "new-theme-" + p.pick("1", "2")} {
@@ -104,7 +113,7 @@ func typeOf(t *tmdm.Topic) string {
 // nameOf returns the name that a row shows.
 func (p *pair) nameOf(row string) *tmdm.TopicName {
 	for _, n := range p.topic.Names() {
-		if n.Value() == p.get(row+"value") && typeOf(n.Type()) == p.topics(row+"type") && scoped(n.Scope().Themes()) == p.topics(row+"scope") {
+		if n.Value() == p.get(row+"value") && typeOf(n.Type()) == p.topics(row+"type") && scoped(n.Scope().Themes()) == p.scope(row) {
 			return n
 		}
 	}
@@ -114,7 +123,7 @@ func (p *pair) nameOf(row string) *tmdm.TopicName {
 
 func (p *pair) occurrenceOf(row string) *tmdm.Occurrence {
 	for _, o := range p.topic.Occurrences() {
-		if o.Value() == p.get(row+"value") && typeOf(o.Type()) == p.topics(row+"type") && scoped(o.Scope().Themes()) == p.topics(row+"scope") &&
+		if o.Value() == p.get(row+"value") && typeOf(o.Type()) == p.topics(row+"type") && scoped(o.Scope().Themes()) == p.scope(row) &&
 			cmp.Or(p.get(row+"datatype"), tmdm.XSDString) == o.Datatype() {
 			return o
 		}

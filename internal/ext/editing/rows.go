@@ -125,7 +125,7 @@ func read(f url.Values) *draft {
 	}
 	for of := range rowsOf(f, ofAssociation) {
 		made := associationRow{row: of.row(), Type: of.topics("type"), Role: of.topics("role"),
-			Scope: of.topics("scope")}
+			Scope: of.scope()}
 		for i := range mostRoles {
 			at := otherRole(i)
 			if !of.has(at + "type") {
@@ -165,7 +165,16 @@ func (f fields) line(name string) string { return strings.TrimSpace(f.values.Get
 // text returns a value with the ends of lines that XML has: browsers send others.
 func (f fields) text(name string) string { return lines(f.values.Get(f.prefix + name)) }
 
-func (f fields) themes() themes { return themes{f.topics("language"), f.topics("scope")} }
+func (f fields) themes() themes { return themes{f.topics("language"), f.scope()} }
+
+// scope returns the themes of all its fields, one on each line.
+func (f fields) scope() string {
+	all := f.topics(themeField(0))
+	for i := 1; f.has(themeField(i)); i++ {
+		all += "\n" + f.topics(themeField(i))
+	}
+	return strings.TrimSpace(all)
+}
 
 func (f fields) row() row {
 	return row{Is: f.line("is"), Remove: f.has("remove"), Long: f.has("long")}

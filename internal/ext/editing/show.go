@@ -223,7 +223,7 @@ type formPage struct {
 
 // show answers with a form.
 func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *store.View, t *target, s *shown) error {
-	d := decorator{name: e.Naming(v, r), v: v, t: t, known: map[fragment.Ref]string{}}
+	d := decorator{name: e.Naming(v, r), v: v, t: t, known: map[fragment.Ref]string{}, in: layout.LanguageOf(r)}
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
@@ -261,6 +261,7 @@ type decorator struct {
 	v     *store.View
 	t     *target
 	known map[fragment.Ref]string // titles of topics that rows name
+	in    *texts.Language
 }
 
 func (d *decorator) propose(ref fragment.Ref) error {
@@ -426,6 +427,10 @@ func (d *decorator) relation(r *associationRow, a *fragment.Association) error {
 		if err := d.propose(ref); err != nil {
 			return err
 		}
+	}
+	if as := of[1]; len(a.Roles) == 2 && (as == fragment.RDFSubject || as == fragment.RDFObject) {
+		l := &r.Names[0]
+		l.Title, l.Lang = pages.RelationCalled(d.in, a.Type, as == fragment.RDFObject, l.Title, l.Lang)
 	}
 	for i, other := range a.Roles[:min(len(a.Roles), mostRoles)] {
 		if i == own {

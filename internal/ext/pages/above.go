@@ -70,10 +70,10 @@ func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*t
 				return nil, nil, err
 			}
 		}
-		path, tree = append(path, first.link), []*typeNode{first}
 		if err := d.mark(1, func(int) (fragment.Ref, *link) { return first.ref, &first.link }); err != nil {
 			return nil, nil, err
 		}
+		path, tree = append(path, first.link), []*typeNode{first}
 	}
 	slices.Reverse(path)
 	if len(path)+len(own.Below) == 0 {

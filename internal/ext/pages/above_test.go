@@ -24,6 +24,8 @@ func TestThePathToAConceptHasTheBroaderOnes(t *testing.T) {
 :igneous a skos:Concept ; skos:prefLabel "igneous rock"@en .
 :basalt a skos:Concept ; skos:broader :igneous, :dark ; skos:prefLabel "basalt"@en .
 :gabbro a skos:Concept ; skos:broader :igneous ; skos:prefLabel "gabbro"@en .
+:old a skos:Concept ; skos:prefLabel "old"@en ; skos:narrower :under ; <http://www.w3.org/2002/07/owl#deprecated> true . :older a skos:Concept ; skos:prefLabel "older"@en ; skos:narrower :old ; <http://purl.org/dc/terms/isReplacedBy> :rock .
+:under a skos:Concept ; skos:prefLabel "under"@en .
 :a a skos:Concept ; skos:broader :b . :b a skos:Concept ; skos:broader :a .
 :thing skos:broader :rock .`), "Content-Type", "text/turtle").StatusCode)
 	path := func(local, language string) (all []string) {
@@ -41,4 +43,8 @@ func TestThePathToAConceptHasTheBroaderOnes(t *testing.T) {
 	assert.Equal(t, []string{"voc"}, path("rock", "en"))
 	assert.Equal(t, []string{"voc", "b (example.org)"}, path("a", "en"))
 	assert.Equal(t, []string{"voc"}, path("thing", "en"), "no concept")
+	assert.Equal(t, []string{"voc", "older", "old"}, path("under", "en"))
+	_, at, _ := strings.Cut(string(n.MustGet(served.TopicPath("voc", "http://example.org/under")+pages.Ending).Bytes), `<nav class="path"`)
+	at, _, _ = strings.Cut(at, "</nav>")
+	assert.Equal(t, 2, strings.Count(at, "(deprecated)"), "by themselves, and by what replaces them")
 }

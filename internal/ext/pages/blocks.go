@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	xl "github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -310,6 +311,9 @@ func (d *describer) blocks(of *topic, self fragment.Ref) error {
 			of.Deprecated, of.Instead = true, append(of.Instead, l)
 		}
 		subject, object, ok := s.pair(a)
+		if ok && d.labelled[object] && slices.Contains(xl.LabelProperties, a.Type) {
+			continue
+		}
 		if ok {
 			err = s.put(groups, a, self, subject, object)
 		} else {

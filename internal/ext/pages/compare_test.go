@@ -157,7 +157,7 @@ func TestComparisonsAreInWords(t *testing.T) {
 `
 	publishTurtle(t, n, "m", fmt.Sprintf(doc, "Wiegendrucke", "", ""))
 	require.Equal(t, http.StatusOK, n.Put("m", fmt.Appendf(nil, doc, "Inkunabeln", ` ; skos:broader :books ; skos:narrower :blocks ; skos:scopeNote "Until 1500."@en ; dcterms:creator :anna ; dcterms:issued "1998-01-01"^^xsd:date`,
-		" ; rdfs:subClassOf :Print"), "Content-Type", "text/turtle").StatusCode)
+		" ; rdfs:subClassOf :Print . :books skos:narrower :inc"), "Content-Type", "text/turtle").StatusCode)
 	says := func(local, language string) string {
 		at := "/topicmaps/m/topics/" + fragment.Key(fragment.Ref("http://x/"+local)) + "/compare.html?ui=" + language
 		return strings.Join(strings.Fields(served.TextOf(t, n.MustGet(at, "Accept-Language", language))), " ")
@@ -167,6 +167,7 @@ func TestComparisonsAreInWords(t *testing.T) {
 		"New: creator: Anna", "New: scope note: “Until 1500.” (English)", "New: issued: “1998-01-01” (xsd:date)"} {
 		assert.Contains(t, inc, said)
 	}
+	assert.Equal(t, 1, strings.Count(inc, "Early printed books"), "what two statements say is there once")
 	for _, raw := range []string{"of type", "subject", "object", "occurrence", "in scope"} {
 		assert.NotContains(t, inc, raw)
 	}

@@ -96,8 +96,12 @@ func TestLabelsStandByLanguage(t *testing.T) {
 	publishTurtle(t, n, "voc", skosPrefixes+`:dog a skos:Concept ; skos:prefLabel "Hund"@de, "dog"@en, "chien"@fr ; skos:altLabel "hound"@en, "cur"@en, "Köter"@de ;
 		skos:hiddenLabel "dgo"@en, "Canis" .
 	:plain skos:prefLabel "plain"@en . :other rdfs:label "other"@en .`)
+	publishTurtle(t, n, "resources", skosPrefixes+`@prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+	:ox a skos:Concept ; skos:prefLabel "ox"@en ; xl:prefLabel [ a xl:Label ; xl:literalForm "ox"@en ], :ochse ; xl:altLabel [ xl:literalForm "bull"@en ], [ xl:literalForm "oxen"@en ; rdfs:comment "of several" ] .
+	:ochse a xl:Label ; xl:literalForm "Ochse"@de .`)
+	voc := "voc"
 	table := func(local, language string) (rows []string) {
-		root, err := html.Parse(bytes.NewReader(n.MustGet(served.TopicPath("voc", "http://x/"+local)+pages.Ending, "Accept-Language", language).Bytes))
+		root, err := html.Parse(bytes.NewReader(n.MustGet(served.TopicPath(voc, "http://x/"+local)+pages.Ending, "Accept-Language", language).Bytes))
 		require.NoError(t, err)
 		for node := range root.Descendants() {
 			if node.Data == "tr" && node.Type == html.ElementNode {
@@ -122,6 +126,11 @@ func TestLabelsStandByLanguage(t *testing.T) {
 		"Deutsch|Hund|Köter|", "Englisch|dog|cur, hound|dgo", "Französisch|chien||", "ohne Sprache|||Canis"}, table("dog", "de"))
 	assert.Equal(t, []string{"Language|preferred label", "English|plain"}, table("plain", "en"), "only what there is")
 	assert.Empty(t, table("other", "en"))
+	voc = "resources"
+	assert.Equal(t, []string{"Language|preferred label|alternative label", "English|ox|bull, oxen", "German|Ochse|"}, table("ox", "en"), "labels that are resources, and a name that is one, too")
+	ox := lineOf(n, served.TopicPath(voc, "http://x/ox")+pages.Ending)
+	assert.Equal(t, 1, strings.Count(ox, "bull"), "one that says nothing more is there once")
+	assert.Contains(t, ox, "of several", "and what another one says stays")
 }
 
 // What is no longer to be used is marked by a word wherever it is listed, and leads to what replaces it.

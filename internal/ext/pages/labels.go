@@ -2,11 +2,14 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
+	xl "github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/titles"
+	"github.com/tmshare/tmshare/internal/words"
 )
 
 // labelTable has the labels of a concept, those of a language in each row.
@@ -40,20 +43,16 @@ func (d *describer) byLanguage(a, b *name) int {
 }
 
 // labels makes a table of the labels among names, which are in order, and returns the other names.
-func (d *describer) labels(names []name) (of labelTable, others []name, err error) {
-	var kinds []int
+func (d *describer) labels(names []name) (of labelTable, others []name) {
+	types := map[int]link{}
 	for _, n := range names {
-		if n.label > 0 && !slices.Contains(kinds, n.label) {
-			kinds = append(kinds, n.label)
+		if n.label > 0 {
+			types[n.label] = *n.Type
 		}
 	}
-	slices.Sort(kinds)
+	kinds := slices.Sorted(maps.Keys(types))
 	for _, kind := range kinds {
-		l, err := d.link(kindsOfLabels[kind-1])
-		if err != nil {
-			return of, nil, err
-		}
-		of.Kinds = append(of.Kinds, l)
+		of.Kinds = append(of.Kinds, types[kind])
 	}
 	last := "-"
 	for _, n := range names {
@@ -69,5 +68,44 @@ func (d *describer) labels(names []name) (of labelTable, others []name, err erro
 		cell := &of.Rows[len(of.Rows)-1].Cells[slices.Index(kinds, n.label)]
 		*cell = append(*cell, n)
 	}
-	return of, others, nil
+	return of, others
+}
+
+// resources returns the labels of a topic that are resources (SKOS-XL) and say something else than its names. Those
+// that say nothing more are left out of its associations.
+func (d *describer) resources(self fragment.Ref, names []name) (all []name, err error) {
+	if has, err := d.names.HaveLabels(); !has || err != nil || d.past != nil {
+		return nil, err
+	}
+	d.labelled = map[fragment.Ref]bool{}
+	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfOne, xl.LabelProperties...) {
+		if err != nil {
+			return nil, err
+		}
+		typ, err := d.link(a.Type)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range a.Roles {
+			if r.Type != fragment.RDFObject || r.Player == self {
+				continue
+			}
+			t, err := d.v.Source().Topic(r.Player)
+			if t == nil || err != nil {
+				return nil, err
+			}
+			for _, o := range t.Occurrences {
+				if o.Type != titles.LiteralForm {
+					continue
+				}
+				n := name{Value: valueOf(o.Value, o.Scope), By: d.by[associationKey(a)], Type: &typ,
+					label: slices.Index(xl.LabelProperties, a.Type) + 1}
+				d.labelled[r.Player] = words.IsOpaque(string(r.Player)) && len(t.Occurrences)+len(t.Names) == 1
+				if !slices.ContainsFunc(names, func(o name) bool { return o.Value == n.Value && o.label == n.label }) {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all, nil
 }

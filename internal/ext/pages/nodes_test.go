@@ -50,7 +50,7 @@ func TestNodesWithoutANameAreShownWhereTheyAreUsed(t *testing.T) {
 	for about, want := range map[string]string{
 		"Vehicle": "Supertypes has part some ( Wheel or Sail )",
 		"parts":   "Wheel a text Sail",
-		"dog":     "preferred label hound",
+		"dog":     "preferred label English hound",
 		"order":   "street (example.org) Kirkegata town (example.org) country (example.org) no (example.org)",
 	} {
 		a := n.MustGet(served.TopicPath("voc", "http://example.org/"+about) + pages.Ending)

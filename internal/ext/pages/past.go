@@ -124,6 +124,7 @@ func InWords(in *texts.Language, self fragment.Ref, added, removed []mapdiff.Sta
 	name func(fragment.Ref) (Link, error)) (d Differences, err error) {
 	pairs, added, removed := pair(added, removed)
 	cut := func(list []mapdiff.Statement) []mapdiff.Statement {
+		list = distinct(self, list)
 		d.More += max(len(list)-most, 0)
 		return list[:min(len(list), most)]
 	}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"html"
 	"slices"
 	"strings"
@@ -127,11 +128,8 @@ func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, said
 		}
 	case s.Kind == mapdiff.Association && other > 0:
 		made, at = Statement{said[1], said[other]}, 10
-		if made[0].Kind = true; relationCalled(parts[1].Identifier, isObject) != "" {
-			made[0].Text, made[0].Lang = in.Say(relationCalled(parts[1].Identifier, isObject)), ""
-		} else if isObject {
-			made[0].Text, made[0].Lang = in.Say(texts.IsOf, made[0].Text), ""
-		}
+		made[0].Kind = true
+		made[0].Text, made[0].Lang = RelationCalled(in, parts[1].Identifier, isObject, made[0].Text, made[0].Lang)
 	default:
 		return said
 	}
@@ -176,6 +174,34 @@ func otherOf(self fragment.Ref, parts []mapdiff.Part) (at int, isObject bool) {
 		}
 	}
 	return 0, false
+}
+
+// distinct leaves out what another one of some statements says, too: that one concept is broader than the other, and
+// the other narrower.
+func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(s mapdiff.Statement) bool {
+		other, isObject := otherOf(self, s.Parts)
+		if s.Kind != mapdiff.Association || other == 0 {
+			return false
+		}
+		called := relationCalled(s.Parts[1].Identifier, isObject)
+		key := fmt.Sprint(called, "\x00", s.Parts[other].Identifier, s.Parts[10:])
+		known := seen[key]
+		seen[key] = true
+		return known && called != ""
+	})
+}
+
+// RelationCalled returns what a property with a title is called from the point of view of its subject, or its object.
+func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text, of string) {
+	switch called := relationCalled(property, isObject); {
+	case called != "":
+		return in.Say(called), ""
+	case isObject:
+		return in.Say(texts.IsOf, title), ""
+	}
+	return title, lang
 }
 
 // relationCalled returns what the table calls a property from the point of view of its subject, or its object; "" where

@@ -250,8 +250,9 @@ type describer struct {
 	place             // what of the topic is on the page
 	self       string // URL of the page of the topic
 	order      order
-	properties *sides // nil: none was met
-	replaces   *bool  // some topics do others; nil: it is not known yet
+	properties *sides                // nil: none was met
+	labelled   map[fragment.Ref]bool // labels that are shown as names: true for those that say nothing more
+	replaces   *bool                 // some topics do others; nil: it is not known yet
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
@@ -349,13 +350,16 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		}
 		names = append(names, shown)
 	}
+	labels, err := d.resources(t.TopicSI(), names)
+	if err != nil {
+		return err
+	}
+	names = append(names, labels...)
 	slices.SortStableFunc(names, func(a, b name) int {
 		return cmp.Or(d.byLanguage(&a, &b), d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
 	names, of.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
-	if of.Labels, of.Names, err = d.labels(names); err != nil {
-		return err
-	}
+	of.Labels, of.Names = d.labels(names)
 	return d.occurrences(of, t)
 }
 
