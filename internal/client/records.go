@@ -93,6 +93,9 @@ func (h *records) sync(ctx context.Context, source follow.Source) error {
 			h.Client.Progress(Progress{h.s.Name, "applying changes", int64(done), int64(total), Fragments})
 		},
 	}
+	if h.s.Staging != nil { // nobody sees what is between
+		e.Batch *= 5
+	}
 	h.judged(&e.Judging, h.s)
 	return e.Run(ctx)
 }

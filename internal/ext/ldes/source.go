@@ -195,7 +195,7 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	}
 	w.after.Pages[hash] = now
 	if w.count == 1 {
-		if err := w.begin(d, at); err != nil {
+		if err := w.begin(ctx, d, at); err != nil {
 			return nil, err
 		}
 	}
@@ -232,14 +232,28 @@ func (w *walk) note(a *fetch.Answer) {
 	w.asOf, w.span = a.AsOf, follow.NewSpanRead(w.look.Memory.Remembered(), a.AsOf)
 }
 
-// begin reads what the root says of the stream.
-func (w *walk) begin(d *read, at string) error {
+// begin reads what the root says of the stream. One that says nothing of its members leaves that to the document of
+// the stream itself.
+func (w *walk) begin(ctx context.Context, d *read, at string) error {
 	stream := d.streamAt(at)
 	if stream.Kind == rdf.None {
 		return d.noStream()
 	}
-	w.after.Terms = d.termsOf(stream)
-	return w.check(w.after.Terms, d.URL)
+	t, about := d.termsOf(stream), page(stream.Value)
+	if t.Of == nil && !t.ordered() && about != at && about != d.URL {
+		w.count++
+		described, err := w.fetch(ctx, about, "")
+		if err != nil && !follow.Gone(err) {
+			return err
+		}
+		if err == nil {
+			latest, drops := t.Latest, t.Drops
+			t = described.termsOf(stream)
+			t.Latest, t.Drops = t.Latest || latest, t.Drops || drops
+		}
+	}
+	w.after.Terms = t
+	return w.check(t, d.URL)
 }
 
 // immutable reports whether a page never changes, as its answer (RFC 8246) or the page itself says.

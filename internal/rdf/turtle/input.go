@@ -21,7 +21,8 @@ type input struct {
 	emptyReads int
 }
 
-const bufferSize = 64 << 10
+// What is read at a time: little of a document at first, as many are small.
+const firstBuffer, bufferSize = 4 << 10, 64 << 10
 
 // errBroken ends parsing from any depth: the error is in input.failed, or a SyntaxError.
 type broken struct{ err error }
@@ -39,13 +40,15 @@ func (in *input) more() bool {
 	if in.ended {
 		return false
 	}
+	size := cap(in.buf)
+	grows := len(in.buf) == size && size < bufferSize
 	if in.pos > 0 {
 		in.before += int64(in.pos)
 		in.buf = in.buf[:copy(in.buf, in.buf[in.pos:])]
 		in.pos = 0
 	}
-	if len(in.buf) == cap(in.buf) {
-		in.buf = append(make([]byte, 0, max(bufferSize, 2*cap(in.buf))), in.buf...)
+	if grows || len(in.buf) == size {
+		in.buf = append(make([]byte, 0, max(min(firstBuffer+16*size, bufferSize), 2*size)), in.buf...)
 	}
 	for {
 		n, err := in.r.Read(in.buf[len(in.buf):cap(in.buf)])
