@@ -536,6 +536,30 @@ func TestWithoutRDF(t *testing.T) {
 	require.ErrorContains(t, err, "its records are followed by ldes")
 }
 
+// A member that cannot be taken waits in quarantine, and what is held of its resource stays. The others come, and its
+// next version puts it right.
+func TestMembersInQuarantine(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	first := version("m1", 1, "x", "; :n 1")
+	h.has("/root", stream+first)
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	const own = "@prefix t: <" + served.Own + "/> . @prefix r: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
+	bad := version("m2", 2, "x", "; :n 2") + own + `<m2> { :x :p "<b>" . _:s a t:Statement ; r:subject :x ; r:predicate :p ; r:object "<b>" ; t:datatype xsd:anyType . }` + "\n"
+	h.has("/root", stream+first+bad+version("m3", 3, "y", "; :n 3"))
+	for range 2 {
+		r, err := f.Client.Sync(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, 1, r.Quarantined)
+		f.says("s", ":x :n 1 . :y :n 3 .")
+	}
+	h.has("/root", stream+first+bad+version("m3", 3, "y", "; :n 3")+version("m4", 4, "x", "; :n 4"))
+	f.sync("s")
+	f.says("s", ":x :n 4 . :y :n 3 .")
+}
+
 // A member of 10 MB is taken like others.
 func TestLargeMembers(t *testing.T) {
 	t.Parallel()

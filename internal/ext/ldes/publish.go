@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"net/http"
 	"slices"
@@ -147,12 +148,32 @@ func (p *publisher) pageOf(w http.ResponseWriter, r *http.Request, v *store.View
 		return nil, err
 	}
 	d := &document{server.CacheShortly, server.StateOf(&v.Collection), func() (graph, error) { return p.page(v, s, n) }}
-	if first, _ := v.Document(n); n < v.OpenDocument() && !s.latest {
-		if d.cache, d.state = server.CacheForEver, "closed"; first <= v.Horizon {
-			d.state = strconv.FormatUint(v.Horizon, 10)
+	if n == v.OpenDocument() || s.latest {
+		return d, nil
+	}
+	kept := false
+	for e, err := range entriesOf(v, n) {
+		if kept = true; err != nil || v.ShowsNow(&e) || e.Seq <= v.Horizon { // members go once they are superseded
+			return d, err
+		}
+		if v.Replica == nil {
+			break
 		}
 	}
+	d.cache, d.state = server.CacheForEver, fmt.Sprint("closed", kept)
 	return d, nil
+}
+
+// entriesOf iterates over the entries of a document of the log that are kept.
+func entriesOf(v *store.View, n uint64) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		first, size := v.Document(n)
+		for e, err := range v.Kept(first) {
+			if err == nil && e.Seq >= first+size || !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // page has the members of a document of the log.
@@ -162,13 +183,12 @@ func (p *publisher) page(v *store.View, s stream, n uint64) (graph, error) {
 		return nil, err
 	}
 	g, at := s.head(), times.before[n-1]
-	first, size := v.Document(n)
-	for e, err := range v.Kept(first) {
-		if err != nil || e.Seq >= first+size {
-			return g, err
+	for e, err := range entriesOf(v, n) {
+		if err != nil {
+			return nil, err
 		}
 		at.add(e.Seq, e.Updated)
-		if s.latest {
+		if s.latest || v.ShowsNow(&e) { // what the entry said before a later one is not known any more
 			last, err := v.LastOf(e.TopicSI)
 			if err != nil {
 				return nil, err
@@ -177,7 +197,6 @@ func (p *publisher) page(v *store.View, s stream, n uint64) (graph, error) {
 				continue
 			}
 		}
-		// The topic that an entry shows as it is may be gone by now: a later member says so.
 		if err := g.member(p, v, s.name(), &e, at); err != nil && !errors.Is(err, store.ErrGone) {
 			return nil, err
 		}

@@ -206,8 +206,8 @@ func (n site) logged(latest bool) (all []string) {
 			case !e.Modified:
 				class = "Create"
 			}
-			if last, err := v.LastOf(e.TopicSI); latest && (err != nil || last.Seq != e.Seq) {
-				continue
+			if last, err := v.LastOf(e.TopicSI); (latest || v.ShowsNow(&e)) && (err != nil || last.Seq != e.Seq) {
+				continue // what it said is not known any more
 			}
 			if !strings.Contains(string(e.TopicSI), "/.well-known/genid/") {
 				all = append(all, fmt.Sprint(n.URLs.Fragment(&v.Collection, &e), " ", e.TopicSI, " ", class))
@@ -400,9 +400,30 @@ func TestPrunedStreams(t *testing.T) {
 	}
 	require.True(t, living[e+"c5"])
 	require.False(t, living[e+"c8"])
+	n.put(concepts(3, "five") + concepts(6, "four")) // what is kept is superseded
+	later, answers := n.walk("/topicmaps/m/ldes", ".nq")
+	require.Equal(t, n.logged(false), listed(later))
+	for _, m := range later {
+		if old, ok := kept[m.id]; ok {
+			require.ElementsMatch(t, old.says, m.says, "a member never says anything else")
+		}
+	}
+	require.NotContains(t, answers[pageOf(t, after[0].id, answers)].Header.Get("Cache-Control"), "immutable", "its members may go")
 	for page := range pages { // those that have nothing left are there still: readers would end without them
 		n.MustGet(page)
 	}
+}
+
+// pageOf returns the page that has a member.
+func pageOf(t testing.TB, id string, pages map[string]served.Answer) string {
+	t.Helper()
+	for page, a := range pages {
+		if bytes.Contains(a.Bytes, []byte(id)) {
+			return page
+		}
+	}
+	t.Fatalf("no page has %s", id)
+	return ""
 }
 
 // What a resource says with the terms of the stream is in a graph of the member, where the notation has graphs.

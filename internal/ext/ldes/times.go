@@ -76,7 +76,6 @@ func (all *timelines) of(v *store.View) (timeline, error) {
 // begin returns a timeline with what is known of the first entries without reading them.
 func begin(v *store.View) *timeline {
 	t := &timeline{horizon: v.Horizon}
-	t.lead.add(0, v.Created)
 	if b := v.Beginning; b != nil {
 		t.lead.add(1, b.From)
 		if v.Horizon == 0 {
