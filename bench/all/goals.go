@@ -60,6 +60,8 @@ var goals = []goal{
 	{row: "Waiting", unit: "KiB/waiting", atMost: 32},
 	{row: "Waiting", unit: "×p99-without", atMost: 1.5},
 	{row: "Pages", unit: "ms/p99", atMost: 20},
+	{row: "PageKinds", unit: "ms/p99", atMost: 20},
+	{row: "FirstPages", unit: "ms/page", atMost: 100},
 	{row: "LargeTopic", unit: "ms/page", atMost: 50},
 	{row: "LargeTopic", unit: "kB/page", atMost: 64},
 	{row: "HubFragment", unit: "×last-of-streamed-map", atMost: 4},

@@ -40,6 +40,8 @@ var runs = []run{
 	{in: "internal/server", name: "Waiting", flags: []string{"-test.benchtime", "5x"}},
 	{in: "bench", name: "Pages", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "HubFragment", flags: []string{"-test.benchtime", "1x"}},
+	{in: "bench", name: "PageKinds", flags: []string{"-test.benchtime", "1x"}},
+	{in: "bench", name: "FirstPages", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "LargeTopic", flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "Find", topics: true, flags: []string{"-test.benchtime", "1x"}},
 	{in: "bench", name: "Export", topics: true},

@@ -171,6 +171,13 @@ func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to M
 	if err != nil {
 		return c, err
 	}
+	for _, then := range []records.State{b.before, b.after} {
+		if t, err := topicOf(then, ref); err != nil {
+			return c, err
+		} else if t == nil { // all that is said of it has come, or gone
+			return b.change(ctx, ref, nil)
+		}
+	}
 	var rows [][]byte
 	seen := to.Seq + 1 // the commit that was looked at last, the newest first
 	for e, err := range entries(v, &Query{TopicSI: ref, Before: to.Seq + 1}) {

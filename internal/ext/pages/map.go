@@ -38,7 +38,7 @@ type aboutMap struct {
 // types. One with more than the other number has no hierarchies.
 const (
 	fewTopicsOfMap   = 10_000
-	hierarchicalUpTo = 100_000
+	hierarchicalUpTo = 200_000
 )
 
 // Map answers with the page of a map.
