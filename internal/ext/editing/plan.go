@@ -26,6 +26,8 @@ type topicChange struct {
 // How many topics a plan lists, and how many statements of each.
 const (
 	mostTopics     = 50
+	mostPlanned    = 48 << 10 // bytes of HTML, about
+	bytesOfTopic   = 250      // of these, for one without what changes of it
 	mostStatements = 100
 )
 
@@ -33,7 +35,7 @@ const (
 func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State,
 	c *fragment.Change) (p plan, err error) {
 	ctx := r.Context()
-	p.Empty, p.More = c.Empty(), max(len(c.Entries)-mostTopics, 0)
+	p.Empty = c.Empty()
 	put := map[fragment.Ref]*fragment.Topic{}
 	for _, t := range c.PutTopics {
 		put[t.TopicSI()] = t
@@ -41,16 +43,20 @@ func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State
 	listed := c.Entries[:min(len(c.Entries), mostTopics)]
 	name := e.naming(r, of, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
-	in := layout.LanguageOf(r)
+	in, left := layout.LanguageOf(r), mostPlanned
 	for _, entry := range listed {
 		said, err := inWords(ctx, in, of.SP, prior, name, &entry, put[entry.TopicSI],
 			removed[entry.TopicSI], added[entry.TopicSI])
 		if err != nil {
 			return p, err
 		}
-		p.Changes = append(p.Changes, said)
+		full := said.Fit(left)
+		if p.Changes = append(p.Changes, said); full {
+			break
+		}
+		left -= said.Bytes() + bytesOfTopic
 	}
-	p.tag = tagOf(c)
+	p.More, p.tag = len(c.Entries)-len(p.Changes), tagOf(c)
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package editing_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -150,4 +151,31 @@ func TestTakingBackNeedsTheRight(t *testing.T) {
 	text := string(stranger.Do(page, nil).Bytes)
 	assert.NotContains(t, text, "/undo")
 	assert.NotContains(t, text, "/restore")
+}
+
+// The page that shows what will be published has 64 kB at most, and says how much more there is. All of it is published.
+func TestPlansAreSmallPages(t *testing.T) {
+	t.Parallel()
+	doc := func(value string) []byte {
+		var b strings.Builder
+		b.WriteString(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1">`)
+		for i := range 45 {
+			fmt.Fprintf(&b, `<topic id="t%d"><subjectIdentifier href="http://x/%[1]d"/><name><value>Topic %[1]d</value></name>`, i)
+			for j := range 20 {
+				fmt.Fprintf(&b, `<name><value>%s %d of %d, %s</value></name>`, value, j, i, strings.Repeat("long ", 30))
+			}
+			b.WriteString(`</topic>`)
+		}
+		return []byte(b.String() + `</topicMap>`)
+	}
+	n, b := served.Editor(t, doc("was"))
+	before := n.Current("m")
+	served.Published(t, n.Put("m", doc("is"), "Authorization", "Bearer "+served.Token))
+	f, a := b.Open(linkTo(t, b, changePage(t, n, "Topic"), "Undo the whole commit"))
+	assert.LessOrEqual(t, len(a.Bytes), 64<<10)
+	text := served.TextOf(t, a)
+	assert.Regexp(t, `And \d+ more statements?\.`, text)
+	assert.Regexp(t, `And \d+ more topics?\.`, text)
+	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
+	assert.Equal(t, before, n.Current("m"))
 }

@@ -95,14 +95,14 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 			if err != nil {
 				return nil, err
 			}
-			full := one.fit(left)
+			full := one.Fit(left)
 			if len(of.Changes) == mostCompared || full && len(of.Changes) > 0 {
 				q := r.URL.Query()
 				q.Set("behind", last)
 				of.Next = "?" + q.Encode()
 				break
 			}
-			last, left = change.TopicSI, left-one.bytes()
+			last, left = change.TopicSI, left-one.Bytes()
 			one.URL = p.URLs.Topic(c, fragment.Ref(change.TopicSI)) + "/compare" + Ending + "?" + of.query()
 			of.Changes = append(of.Changes, one)
 		}
@@ -164,7 +164,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 			if err != nil {
 				return nil, err
 			}
-			one.fit(mostBytes)
+			one.Fit(mostBytes)
 			title = cmp.Or(one.Title, title)
 			of.Changes = append(of.Changes, one)
 		}

@@ -95,16 +95,16 @@ type Differences struct {
 	Missing        string // why the differences are not known
 }
 
-// bytes returns how much HTML the differences make, about.
-func (d *Differences) bytes() (n int) {
+// Bytes returns how much HTML the differences make, about.
+func (d *Differences) Bytes() (n int) {
 	for _, s := range slices.Concat(d.Turned, d.Added, d.Removed) {
 		n += s.bytes()
 	}
 	return n
 }
 
-// fit leaves statements out behind those that make so much HTML, and reports whether it has.
-func (d *Differences) fit(bytes int) (full bool) {
+// Fit leaves statements out behind those that make so much HTML, and reports whether it has.
+func (d *Differences) Fit(bytes int) (full bool) {
 	for _, list := range []*[]Statement{&d.Turned, &d.Added, &d.Removed} {
 		kept := 0
 		for kept < len(*list) && bytes >= (*list)[kept].bytes() {
