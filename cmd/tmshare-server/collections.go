@@ -300,6 +300,7 @@ collection of the name is made anew.`,
 		if err != nil {
 			return err
 		}
+		r.warn(args[0], p)
 		return r.print(p, fmt.Sprintf("%s: deleted, with %d topics", p.Collection, p.Deleted))
 	})
 }

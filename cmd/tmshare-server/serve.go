@@ -29,7 +29,6 @@ import (
 type serveFlags struct {
 	app              *extension.App
 	prefixes, titles []string
-	root             string
 	lenient, strict  bool
 	trustedProxies   []string
 	config           server.Config
@@ -137,8 +136,6 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 		"`time` between the first and the last reading that confirm a loss of a subscription")
 	fl.StringArrayVar(&f.hosts, "host", nil,
 		"let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
-	fl.StringVar(&f.root, "root", "",
-		"`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
 	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
 	fl.BoolVar(&f.lenient, "lenient", true, "read such XTM as it is meant, and log a warning (default)")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30,
@@ -290,7 +287,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	for _, name := range sortedKeys(maps) {
 		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)),
 			Settings: store.Settings{Title: titles[name]}}
-		w := publish.Watched{Collection: name, File: maps[name], Root: f.root}
+		w := publish.Watched{Collection: name, File: maps[name], Root: f.run.Root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
 			return err // nothing is served: whoever has named the map would think that it is

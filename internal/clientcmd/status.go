@@ -30,6 +30,8 @@ func (a *app) status() *cobra.Command {
 most (its lag); how many topics are in quarantine, because their last change could not be applied; and
 what it is in doubt about, or why its last round failed.
 
+Targets, and what else is kept in step with them elsewhere, have a line if somebody must look after them.
+
 With --verbose, show all that is known of them: where the source is, the server's time up to which each
 is applied, which topics are in quarantine, and why. --json has all that, too.
 
@@ -95,6 +97,7 @@ command: it is in the output.` + cli.Exits(cli.Quarantined, cli.Differs),
 			if len(list) > 0 && !a.JSON && !a.Verbose && !node && !history {
 				a.printLines(list)
 			}
+			a.printDependents(n.Dependents, names)
 			if err != nil {
 				return err
 			}
@@ -152,6 +155,23 @@ func (a *app) printLines(list []status.Status) {
 	}
 	table.Flush()
 	a.Printf("%s", b.String())
+}
+
+// printDependents prints a line for each that somebody must look after, or, with --verbose, all that is known: of those of
+// some sources, where these are named.
+func (a *app) printDependents(all []store.Dependent, of []string) {
+	for _, d := range all {
+		switch {
+		case a.JSON, len(of) > 0 && !slices.Contains(of, d.Of):
+		case a.Verbose:
+			a.Printf("%s, of %s\n  state        %s\n", d.Name, cmp.Or(d.Of, "the node"), cmp.Or(d.Wrong, d.State))
+			for _, fact := range d.Facts {
+				a.Printf("  %s\n", fact)
+			}
+		case d.Wrong != "" || d.State != string(status.InStep):
+			a.Printf("%s, of %s: %s\n", d.Name, cmp.Or(d.Of, "the node"), cmp.Or(d.Wrong, d.State))
+		}
+	}
 }
 
 func (a *app) printPublished(all []status.Published) {

@@ -170,8 +170,15 @@ waited for, one of "watch" is ended.`,
 			if w := a.Held.Watcher.Load(); w != nil {
 				w.Yield(args[0]) // a round of a dead source may take minutes
 			}
-			if err := a.client.Unsubscribe(ctx, args[0]); err != nil {
+			kept, err := a.DB.Dependents(ctx, args[0])
+			if err == nil {
+				err = a.client.Unsubscribe(ctx, args[0])
+			}
+			if err != nil {
 				return err
+			}
+			for _, d := range kept {
+				a.Display.Line(d.Orphaned())
 			}
 			return a.Tell(map[string]string{"name": s.Name, "feed": s.FragmentsFeed}, "%s: unsubscribed from %s", s.Name,
 				s.FragmentsFeed)

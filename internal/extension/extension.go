@@ -39,6 +39,9 @@ type Extension struct {
 	// is called. It makes its part of what the watcher says; nil: none.
 	Hold func(*Holding) *watch.Part
 
+	// Dependents returns what it keeps in step with collections and subscriptions of a store, and how that is.
+	Dependents func(context.Context, *store.DB) ([]store.Dependent, error)
+
 	// Followed does what comes after a command has done rounds of some subscriptions, by their names.
 	Followed func(ctx context.Context, a *App, subscriptions map[string]bool) error
 
@@ -93,6 +96,9 @@ func Settings(all []Extension) []store.Setting {
 // Stores returns o with what a store keeps for extensions.
 func Stores(all []Extension, o store.Options) store.Options {
 	o.Indexes, o.Settings, o.Protocols = Indexes(all), Settings(all), []string{}
+	o.Dependents = collect(all, func(e *Extension) []func(context.Context, *store.DB) ([]store.Dependent, error) {
+		return some(e.Dependents, e.Dependents != nil)
+	})
 	for _, p := range Protocols(all) {
 		o.Protocols = append(o.Protocols, p.Name)
 	}

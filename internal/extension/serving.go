@@ -9,6 +9,7 @@ type Serving struct {
 	ReadTokenFiles           []string // NAME=FILE
 	Cert, Key                string
 	Maps                     []string // NAME=FILE
+	Root                     string   // a folder below which the files are that they merge in
 	Watch                    bool     // these files are followed
 }
 
@@ -16,6 +17,8 @@ type Serving struct {
 func (s *Serving) AddFiles(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&s.Maps, "map", nil,
 		"`NAME=FILE`: publish the file as collection NAME, if there is none yet (repeatable)")
+	fl.StringVar(&s.Root, "root", "",
+		"`folder` below which the files are that a mergeMap of a --map names (default: that of the map)")
 	fl.BoolVar(&s.Watch, "watch", false, "follow the files of --map: publish them whenever they change")
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/jsontext"
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/server/inputs"
@@ -294,17 +295,24 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	topics := 0
+	deleted := publish.Published{Collection: name}
+	kept, err := s.Store.Dependents(r.Context(), name)
+	if err != nil {
+		return err
+	}
 	err = s.Store.DeleteCollection(r.Context(), name, note, func(c *store.Collection) error {
-		topics = c.Topics
+		deleted.Deleted = c.Topics
 		return s.ifMatch(r, c)
 	})
 	if err != nil {
 		return err
 	}
-	s.Logger.Info("deleted", "collection", name, "topics", topics)
+	s.Logger.Info("deleted", "collection", name, "topics", deleted.Deleted)
+	for _, d := range kept {
+		deleted.Warnings = append(deleted.Warnings, formats.Warning{Rule: "kept-in-step", Times: 1, Text: d.Orphaned()})
+	}
 	if err := s.keeper.SweepTasks(context.WithoutCancel(r.Context())); err != nil {
 		s.Logger.Error("files of a deleted collection not removed; it is tried again", "collection", name, "error", err)
 	}
-	return web.WriteJSON(w, http.StatusOK, publish.Published{Collection: name, Deleted: topics})
+	return web.WriteJSON(w, http.StatusOK, deleted)
 }

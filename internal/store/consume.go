@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/consumers"
@@ -19,6 +20,33 @@ import (
 
 // Consumer reads the changes of a collection or a subscription, outside of the store: see package consumers.
 type Consumer = consumers.Consumer
+
+// Dependent is what an extension keeps in step with a collection or a subscription, or what it tells of their changes.
+type Dependent struct {
+	Name   string   `json:"name"`             // as "target skos"
+	Of     string   `json:"of,omitempty"`     // its source; "": the node
+	State  string   `json:"state"`            // in a few words: "in step", if it is
+	Wrong  string   `json:"wrong,omitempty"`  // what somebody must look after
+	Mends  string   `json:"mends,omitempty"`  // the command that mends that, without its program
+	Advice string   `json:"advice,omitempty"` // what does where no command does
+	Ends   string   `json:"ends,omitempty"`   // the command that ends it
+	Facts  []string `json:"facts,omitempty"`  // what else is known
+}
+
+// Orphaned says that its source is gone.
+func (d *Dependent) Orphaned() string {
+	return fmt.Sprintf("%s gets no more changes of %s: \"%s\" ends it", d.Name, d.Of, d.Ends)
+}
+
+// Dependents returns what extensions keep in step with collections and subscriptions: with those of some names, or with
+// all where none is given.
+func (db *DB) Dependents(ctx context.Context, of ...string) (all []Dependent, err error) {
+	for _, list := range db.dependents {
+		some, failed := list(ctx, db)
+		all, err = append(all, some...), errors.Join(err, failed)
+	}
+	return slices.DeleteFunc(all, func(d Dependent) bool { return len(of) > 0 && !slices.Contains(of, d.Of) }), err
+}
 
 // ErrNotLoaded says that a subscription has no state yet.
 var ErrNotLoaded = errors.New("not loaded yet")

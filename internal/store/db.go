@@ -49,6 +49,7 @@ type DB struct {
 
 	settings       []Setting
 	protocols      []string // nil: any
+	dependents     []func(context.Context, *DB) ([]Dependent, error)
 	maxPublication int64
 	batch          int      // of what one commit prunes, or publishes again
 	unknown        sync.Map // ways of writing fragments that origins of replicas have, of which the log has told

@@ -99,6 +99,8 @@ type Options struct {
 	Settings []Setting
 	// Protocols are those, beside the own one, by which the program follows sources; nil: any.
 	Protocols []string
+	// Dependents return what extensions keep in step.
+	Dependents []func(context.Context, *DB) ([]Dependent, error)
 
 	// Badger is how the engine in Dir is set. Only tests set it, as [badger.Small].
 	Badger badger.Settings
@@ -287,8 +289,8 @@ func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB 
 }
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
-	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols, files: files,
-		log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: cmp.Or(o.Batch, 1000)}
+	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols,
+		dependents: o.Dependents, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: cmp.Or(o.Batch, 1000)}
 	now := func() time.Time { return db.now() }
 	db.condition = &condition{found: o.Damage, log: o.Logger, now: now, compared: make(chan struct{}),
 		Again: make(chan struct{})}

@@ -12,6 +12,8 @@ type Node struct {
 	Publishes []Published `json:"publishes"`
 	Follows   []Status    `json:"follows"`
 	Size      Size        `json:"size"`
+
+	Dependents []store.Dependent `json:"dependents,omitempty"` // all
 }
 
 // Published is a collection that the node publishes.
@@ -77,6 +79,9 @@ func OfNode(ctx context.Context, db *store.DB, now time.Time) (*Node, error) {
 		n.Publishes = append(n.Publishes, p)
 	}
 	if n.Follows, err = Named(ctx, db, now); err != nil {
+		return nil, err
+	}
+	if n.Dependents, err = db.Dependents(ctx); err != nil {
 		return nil, err
 	}
 	size, err := db.Sizes()

@@ -71,6 +71,8 @@ type Status struct {
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
 
+	Dependents []store.Dependent `json:"dependents,omitempty"`
+
 	// Refused says that the last round failed because the signed log of the source does not go on from what was
 	// accepted of it.
 	Refused bool `json:"checkpointRefused,omitempty"`
@@ -188,6 +190,10 @@ func Named(ctx context.Context, db *store.DB, now time.Time, names ...string) ([
 	if err != nil {
 		return nil, err
 	}
+	dependents, err := db.Dependents(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := []Status{}
 	for i := range all {
 		if len(names) > 0 && !slices.Contains(names, all[i].Name) {
@@ -210,6 +216,11 @@ func Named(ctx context.Context, db *store.DB, now time.Time, names ...string) ([
 			return nil, err
 		}
 		st.Rejected = len(rejected)
+		for _, d := range dependents {
+			if d.Of == st.Name {
+				st.Dependents = append(st.Dependents, d)
+			}
+		}
 		for i := range rejected {
 			if !rejected[i].Stated {
 				st.RejectedUnstated++

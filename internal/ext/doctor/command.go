@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/extension"
+	"github.com/tmshare/tmshare/internal/formats"
 )
 
 // Extension returns the command that looks at a node as a whole, of both programs.
@@ -29,6 +30,7 @@ func command(a *extension.App) *cobra.Command {
 		n.Serving = &extension.Serving{}
 		long, example = aboutServer, exampleOfServer
 	}
+	var checkFormats formats.Check
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what is not as it should be, and what mends it", Example: example,
 		Long: long + `
@@ -44,6 +46,15 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 				return cli.ErrNoData
 			}
 			n.Data, n.Formats = a.Data, a.Formats()
+			if n.Serving != nil {
+				maps, err := cli.Pairs("map", n.Serving.Maps)
+				if err == nil {
+					_, err = checkFormats(maps)
+				}
+				if err != nil {
+					return cli.UsageError(err)
+				}
+			}
 			n.Run = func(ctx context.Context, args ...string) control.Outcome {
 				return a.Captured(ctx, append(args, "--data", a.Data)...)
 			}
@@ -69,6 +80,7 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 	if n.Serving != nil {
 		n.Serving.AddFlags(fl)
 		n.Serving.AddFiles(fl)
+		checkFormats = a.FormatFlags(fl, formats.Use{Reads: true, Several: true})
 	}
 	return cmd
 }
@@ -77,13 +89,14 @@ const (
 	aboutClient = `Look at the data folder and at what it follows: whether the folder is whole, of this
 format, closed to others and on a disk with space; whether each subscription is in
 step, proven, without quarantine, and not old; whether its server answers, and its
-clock agrees with the one here.`
+clock agrees with the one here; whether targets are in step.`
 	exampleOfClient = `  tmshare-client doctor
   tmshare-client doctor --json | jq -r '.findings[] | [.where, .remedy] | @tsv'`
 	aboutServer = `Look at a server: whether its data folder is whole, of this format, closed to others
 and on a disk with space; whether it runs, and answers under its own address; whether
 its settings let others read tokens or write; whether collections lack inputs, or files
-that they follow (--watch) are missing or broken; how what it follows is, as "tmshare-client doctor" says.
+that they follow (--watch) are missing or broken; whether targets are in step, and WebSub hubs take what they are told;
+how what it follows is, as "tmshare-client doctor" says.
 
 Give it the flags and the environment that "serve" has.`
 	exampleOfServer = `  tmshare-server doctor --listen :8080 \

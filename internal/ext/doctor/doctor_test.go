@@ -178,6 +178,17 @@ func TestFindingsOfFollowedFiles(t *testing.T) {
 	assert.Equal(t, "collection c", r.Findings[1].Where)
 	assert.Contains(t, r.Findings[1].What, "no such file")
 
+	merging := filepath.Join(dir, "below", "merging.xtm")
+	require.NoError(t, os.Mkdir(filepath.Dir(merging), 0o700))
+	require.NoError(t, os.WriteFile(merging, []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"><mergeMap href="../good.xtm"/></topicMap>`), 0o600))
+	s.Maps = []string{"d=" + merging}
+	for root, findings := range map[string]int{"": 1, dir: 0} {
+		s.Root = root
+		r = &Report{}
+		r.watched(t.Context(), n)
+		assert.Len(t, r.Findings, findings, "--root %s: %v", root, remedies(r))
+	}
+
 	s.Watch = false
 	r = &Report{}
 	r.watched(t.Context(), n)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,11 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	}
 	r.fact("publishes", "%d collections", len(node.Publishes))
 	r.fact("follows", "%d subscriptions", len(node.Follows))
+	for _, d := range node.Dependents {
+		if d.Wrong != "" {
+			r.found(d.Name, d.Wrong, cmp.Or(d.Advice, quotedCommand(n.own(d.Mends))))
+		}
+	}
 	r.fact("on disk", "%d MB of records, %d MB of snapshots", node.Size.Records>>20, node.Size.Snapshots>>20)
 	if n.Serving != nil && !strings.Contains(holder, "serve") {
 		r.found("server", "it does not run: nobody serves the data folder", "\"systemctl start tmshare-server\", or "+

@@ -138,7 +138,8 @@ func addresses(list []net.IP) (texts []string) {
 func (r *Report) watched(ctx context.Context, n *Node) {
 	for i := 0; n.Serving.Watch && i < len(n.Serving.Maps); i++ {
 		name, file, _ := strings.Cut(n.Serving.Maps[i], "=")
-		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true}).Read(ctx); err != nil {
+		if _, err := (formats.Source{Path: file, Formats: n.Formats, Lenient: true, ForXTM: true,
+			Root: n.Serving.Root, Collection: name}).Read(ctx); err != nil {
 			r.found("collection "+name, "the file that it follows is not published: "+err.Error(),
 				"mend it; "+quotedCommand("tmshare-client validate "+quoted(file))+" lists all that is wrong")
 		}

@@ -30,7 +30,7 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name:     "sparql",
 		Commands: func(a *extension.App) []*cobra.Command { return cli.In(cli.Everyday, command(a)) },
-		Followed: followed,
+		Followed: followed, Dependents: dependents,
 		Hold: func(h *extension.Holding) *watch.Part {
 			held = h
 			run := func(ctx context.Context, log *slog.Logger) {
@@ -187,6 +187,7 @@ With exit code 4 one of them is not in step.` + cli.Exits(cli.Differs),
 type view struct {
 	*Target
 	State string `json:"state"`
+	gone  bool   // its source is
 }
 
 // The states of targets.
@@ -197,7 +198,7 @@ const (
 )
 
 func viewOf(ctx context.Context, db *store.DB, t *Target) view {
-	v := view{t, behind}
+	v := view{Target: t, State: behind}
 	err := db.Consume(ctx, prefix+t.Name, func(c *store.Consumed) error {
 		if m := t.Mark; t.Next == nil && m != nil && m.History == c.History && m.Commit == c.Head.Commit {
 			v.State = inStep
@@ -206,11 +207,47 @@ func viewOf(ctx context.Context, db *store.DB, t *Target) view {
 	})
 	if t.Error != "" || err != nil {
 		v.State, t.Error = failing, cmp.Or(t.Error, fmt.Sprint(err))
-		if errors.Is(err, store.ErrNotFound) {
+		if v.gone = errors.Is(err, store.ErrNotFound); v.gone {
 			t.Error = fmt.Sprintf("%v: \"target remove %s\" ends the target", err, t.Name)
 		}
 	}
 	return v
+}
+
+// dependents says how all targets of a store are.
+func dependents(ctx context.Context, db *store.DB) (found []store.Dependent, err error) {
+	all, err := targets(ctx, db)
+	for _, t := range all {
+		v := viewOf(ctx, db, t)
+		d := store.Dependent{Name: "target " + t.Name, Of: t.Source, State: v.State, Wrong: t.Error,
+			Ends: "target remove " + t.Name, Facts: append([]string{
+				fmt.Sprintf("store        %s <%s>", t.Update, t.Graph),
+				"in step      " + timeOf(t.InStep),
+				"compared     " + timeOf(t.Verified)}, v.notes()...)}
+		switch {
+		case v.gone:
+			d.Mends = d.Ends
+		case t.Error != "" && t.HeldBack > 0:
+			d.Mends = "target rebuild " + t.Name
+		case t.Error != "":
+			d.Mends = "target sync " + t.Name
+		case len(t.Refused) > 0:
+			d.Wrong, d.Advice = v.notes()[0], "correct them in the source; \"target status --json\" lists them"
+		}
+		found = append(found, d)
+	}
+	return found, err
+}
+
+// notes says what the store does not keep as it was sent.
+func (v *view) notes() (all []string) {
+	if n := len(v.Refused); n > 0 {
+		all = append(all, fmt.Sprintf("the store refuses %d statements, such as %s", n, strings.TrimSpace(v.Refused[0])))
+	}
+	if v.Changed > 0 {
+		all = append(all, fmt.Sprintf("the store keeps %d values as others (docs/targets.md)", v.Changed))
+	}
+	return all
 }
 
 func timeOf(t time.Time) string {
@@ -236,11 +273,8 @@ func writeViews(w io.Writer, all []view) {
 		if v.Error != "" {
 			fmt.Fprintf(w, "%s: %s\n", v.Name, v.Error)
 		}
-		if n := len(v.Refused); n > 0 {
-			fmt.Fprintf(w, "%s: the store refuses %d statements, such as %s\n", v.Name, n, strings.TrimSpace(v.Refused[0]))
-		}
-		if v.Changed > 0 {
-			fmt.Fprintf(w, "%s: the store keeps %d values as others (docs/targets.md)\n", v.Name, v.Changed)
+		for _, note := range v.notes() {
+			fmt.Fprintf(w, "%s: %s\n", v.Name, note)
 		}
 	}
 }

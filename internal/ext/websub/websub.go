@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,24 +30,39 @@ import (
 // Extension returns it, with the flag --hub.
 func Extension() extension.Extension {
 	var hubs []string
+	var p *Publisher // in the process that serves
 	return extension.Extension{
 		Name: "websub",
 		Flags: func(fl *pflag.FlagSet) {
 			fl.StringArrayVar(&hubs, "hub", nil,
 				"`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
 		},
-		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, hubs) },
+		Serve: func(s *server.Server) (part *server.Part, err error) {
+			p, part, err = serve(s, hubs)
+			return part, err
+		},
+		Dependents: func(context.Context, *store.DB) ([]store.Dependent, error) {
+			if p == nil {
+				return nil, nil
+			}
+			return p.dependents(), nil
+		},
 	}
 }
 
 // Serve makes the part of a server that tells hubs.
 func Serve(s *server.Server, hubs []string) (*server.Part, error) {
+	_, part, err := serve(s, hubs)
+	return part, err
+}
+
+func serve(s *server.Server, hubs []string) (*Publisher, *server.Part, error) {
 	if err := Validate(hubs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := New(Publisher{Store: s.Store, Hubs: hubs, Topics: s.Followed, Logger: s.Logger})
 	links := Links(hubs)
-	return &server.Part{
+	return p, &server.Part{
 		FollowLinks: func(*store.Collection) []feeds.Link { return links },
 		Jobs:        []server.Job{{Name: "hubs", Run: p.Run}},
 		Metrics:     []prometheus.Collector{p.Collector()},
@@ -118,6 +134,9 @@ type Publisher struct {
 
 	fetcher *fetch.Fetcher
 	pings   *prometheus.CounterVec
+
+	mu    *sync.Mutex
+	wrong map[string]map[string]string // hub → topic → why it was not told of the last change
 }
 
 // New returns p with its defaults.
@@ -125,6 +144,7 @@ func New(p Publisher) *Publisher {
 	p.Every, p.Backoff, p.Within = cmp.Or(p.Every, time.Second), cmp.Or(p.Backoff, time.Second),
 		cmp.Or(p.Within, 10*time.Second)
 	p.fetcher = fetch.Fetcher{Program: "tmshare-server", Tries: 5, Backoff: p.Backoff, Logger: p.Logger}.WithDefaults()
+	p.mu, p.wrong = &sync.Mutex{}, map[string]map[string]string{}
 	p.pings = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tmshare_hub_pings_total",
 		Help: "Changes of topics that hubs of WebSub were to be told of."}, []string{"hub", "result"})
 	for _, hub := range p.Hubs {
@@ -165,10 +185,12 @@ func (p *Publisher) tell(ctx context.Context, hub string) {
 	for last := (store.Version{}); ; {
 		version, err := p.Store.Await(ctx, last, p.Every) // before the state: what is later is seen the next time
 		var topics []string
+		known := map[string]bool{}
 		if err == nil {
-			topics, err = p.changed(ctx, told)
+			topics, err = p.changed(ctx, told, known)
 		}
 		if err == nil {
+			p.forget(hub, known)
 			p.pingAll(ctx, hub, topics)
 			last = version
 		} else if ctx.Err() == nil {
@@ -183,8 +205,9 @@ func (p *Publisher) tell(ctx context.Context, hub string) {
 }
 
 // changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes
-// that.
-func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics []string, err error) {
+// that. known gets all topics.
+func (p *Publisher) changed(ctx context.Context, told map[string]state, known map[string]bool) (topics []string,
+	err error) {
 	all, err := p.Store.Collections(ctx)
 	if err != nil {
 		return nil, err
@@ -193,6 +216,9 @@ func (p *Publisher) changed(ctx context.Context, told map[string]state) (topics 
 	for i := range all {
 		c := &all[i]
 		some := p.Topics(c)
+		for _, topic := range some {
+			known[topic] = true
+		}
 		if len(some) == 0 {
 			continue
 		}
@@ -217,6 +243,7 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 		if ctx.Err() != nil {
 			return
 		}
+		p.note(hub, topic, err)
 		if err == nil {
 			p.pings.WithLabelValues(hub, sent).Inc()
 			p.Logger.Debug("hub told", "hub", hub, "topic", topic)
@@ -236,6 +263,42 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 			return
 		}
 	}
+}
+
+// note notes how a hub has answered.
+func (p *Publisher) note(hub, topic string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wrong[hub] == nil {
+		p.wrong[hub] = map[string]string{}
+	}
+	delete(p.wrong[hub], topic)
+	if err != nil {
+		p.wrong[hub][topic] = err.Error()
+	}
+}
+
+// forget forgets topics that are gone.
+func (p *Publisher) forget(hub string, known map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.wrong[hub], func(topic, _ string) bool { return !known[topic] })
+}
+
+// dependents says how the hubs are.
+func (p *Publisher) dependents() (all []store.Dependent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, hub := range p.Hubs {
+		d := store.Dependent{Name: "hub " + hub, State: "in step"}
+		for _, topic := range slices.Sorted(maps.Keys(p.wrong[hub])) {
+			why := p.wrong[hub][topic]
+			d.Wrong, d.Facts = cmp.Or(d.Wrong, "it was not told of the last change: "+why), append(d.Facts, topic+": "+why)
+			d.Advice = "look that the hub runs, that --hub is its address, and that it takes the topic"
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of

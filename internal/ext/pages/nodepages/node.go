@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // published is a collection of the node.
@@ -66,10 +67,12 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 		Publishes []published
 		Follows   []followed
 		Size      status.Size
-		Find      string
-		Programs  []layout.Link
-		Now       time.Time
-	}{Size: n.Size, Find: s.Find, Programs: s.Programs, Now: s.Now()}
+		// Dependents are what extensions keep in step.
+		Dependents []store.Dependent
+		Find       string
+		Programs   []layout.Link
+		Now        time.Time
+	}{Size: n.Size, Dependents: n.Dependents, Find: s.Find, Programs: s.Programs, Now: s.Now()}
 	pages := s.pagesOf(n)
 	for i := range n.Publishes {
 		of.Publishes = append(of.Publishes, s.published(&n.Publishes[i], pages))
