@@ -290,7 +290,8 @@ func dbOf(f *datafolder.Folder, o Options, engine kv.Engine, readOnly bool) *DB 
 
 func newDB(o Options, engine kv.Engine, files files.Store) *DB {
 	db := &DB{dir: o.Dir, settings: append(collections.Core(), o.Settings...), protocols: o.Protocols,
-		dependents: o.Dependents, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication, batch: cmp.Or(o.Batch, 1000)}
+		dependents: o.Dependents, files: files, log: o.Logger, now: o.Now, maxPublication: o.MaxPublication,
+		batch: cmp.Or(o.Batch, 1000)}
 	now := func() time.Time { return db.now() }
 	db.condition = &condition{found: o.Damage, log: o.Logger, now: now, compared: make(chan struct{}),
 		Again: make(chan struct{})}
