@@ -216,7 +216,9 @@ func Named(ctx context.Context, db *store.DB, now time.Time, names ...string) ([
 			return nil, err
 		}
 		st.Rejected = len(rejected)
-		st.Dependents = slices.DeleteFunc(slices.Clone(dependents), func(d store.Dependent) bool { return d.Of != st.Name })
+		st.Dependents = slices.DeleteFunc(slices.Clone(dependents), func(d store.Dependent) bool {
+			return d.Of != st.Name
+		})
 		for i := range rejected {
 			if !rejected[i].Stated {
 				st.RejectedUnstated++
