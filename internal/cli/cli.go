@@ -66,7 +66,6 @@ func Run(root *cobra.Command, getenv func(string) string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	is := about()
 	root.Version = is.Version + " " + is.Go
-	root.AddCommand(manCommand(root))
 	addGroups(root)
 	out := &output{Writer: root.OutOrStdout()}
 	root.SetOut(out)

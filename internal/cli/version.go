@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 )
 
 // version is that of a release, set by the linker: "" in what was built otherwise.
@@ -94,37 +88,5 @@ func VersionCommand(program string, formats ...Format) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// manCommand writes the pages of the manual. Packages have them.
-func manCommand(root *cobra.Command) *cobra.Command {
-	var markdown bool
-	cmd := &cobra.Command{
-		Use:    "man FOLDER",
-		Short:  "Write the pages of the manual into a folder",
-		Hidden: true,
-		Args:   Args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			if markdown {
-				var all bytes.Buffer
-				if err := writeReference(&all, root); err != nil {
-					return err
-				}
-				return os.WriteFile(filepath.Join(args[0], root.Name()+".md"), all.Bytes(), 0o644)
-			}
-			date := time.Now()
-			if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-				date = time.Unix(n, 0).UTC()
-			}
-			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "TMShare " + about().Version, Manual: "TMShare",
-				Date: &date}, args[0])
-		},
-	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "write all commands as one document in Markdown")
 	return cmd
 }

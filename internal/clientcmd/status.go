@@ -157,8 +157,8 @@ func (a *app) printLines(list []status.Status) {
 	a.Printf("%s", b.String())
 }
 
-// printDependents prints a line for each that somebody must look after, or, with --verbose, all that is known: of those of
-// some sources, where these are named.
+// printDependents prints a line for each that somebody must look after, or, with --verbose, all that is known. Where
+// sources are named, it is of those of these.
 func (a *app) printDependents(all []store.Dependent, of []string) {
 	for _, d := range all {
 		switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/folder"
 	"github.com/tmshare/tmshare/internal/ext/key"
 	"github.com/tmshare/tmshare/internal/ext/ldes"
+	"github.com/tmshare/tmshare/internal/ext/manual"
 	"github.com/tmshare/tmshare/internal/ext/pages"
 	"github.com/tmshare/tmshare/internal/ext/postgres"
 	"github.com/tmshare/tmshare/internal/ext/rdf"
@@ -33,7 +34,8 @@ func All() []extension.Extension {
 	return []extension.Extension{
 		atompmh.Extension(), backup.Extension(), changes.Extension(), demo.Extension(), doctor.Extension(), shown,
 		editing.Extension(site),
-		files.Extension(), folder.Extension(), key.Extension(), ldes.Extension(), postgres.Extension(), rdf.Extension(),
+		files.Extension(), folder.Extension(), key.Extension(), manual.Extension(),
+		ldes.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), sparql.Extension(), websub.Extension(),
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/plot"
-	"github.com/tmshare/tmshare/internal/store"
 )
 
 // published is a collection of the node.
@@ -64,15 +63,13 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	of := struct {
+		*status.Node
 		Publishes []published
 		Follows   []followed
-		Size      status.Size
-		// Dependents are what extensions keep in step.
-		Dependents []store.Dependent
-		Find       string
-		Programs   []layout.Link
-		Now        time.Time
-	}{Size: n.Size, Dependents: n.Dependents, Find: s.Find, Programs: s.Programs, Now: s.Now()}
+		Find      string
+		Programs  []layout.Link
+		Now       time.Time
+	}{Node: n, Find: s.Find, Programs: s.Programs, Now: s.Now()}
 	pages := s.pagesOf(n)
 	for i := range n.Publishes {
 		of.Publishes = append(of.Publishes, s.published(&n.Publishes[i], pages))
