@@ -113,6 +113,7 @@ func (r *remote) printSettings(a *extension.App, name, etag string, s server.Col
 	var filter server.CollectionSettings
 	if _ = json.Unmarshal(s["filter"], &filter); len(filter) > 0 { // there is none
 		row("types", strings.Join(listIn(filter["types"]), ", "))
+		row("within", strings.Join(listIn(filter["within"]), ", "))
 		row("association-types", strings.Join(listIn(filter["associationTypes"]), ", "))
 		row("scope", strings.Join(listIn(filter["scope"]), ", "))
 	}

@@ -15,16 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/clientcmd"
 )
 
-func deriveCommand() *cobra.Command {
-	var r remote
-	var from []string
-	var title, data string
-	var expand bool
-	var types, associationTypes, scope []string
-	cmd := &cobra.Command{
-		Use:   "derive NAME --from A,B,...",
-		Short: "Publish what several sources say together as a collection of its own",
-		Long: `Publish what collections and subscriptions of a running server say together, as the
+const aboutDerive = `Publish what collections and subscriptions of a running server say together, as the
 collection NAME. It has feeds and snapshots as all collections have. A change of
 an input is published within a second or two: the topics that it changes, and
 no others. What the owner of the node rejects is not in it.
@@ -35,8 +26,13 @@ With --type it has the instances of these types and of their subtypes, with thei
 associations. Of other topics it has what these refer to: the identifiers and the names
 in the unconstrained scope. With --association-type it has no associations of other
 types. With --scope it has no statements whose scope is other themes only: to take the
-names of one language, give the topic of that language. All three name topics by subject
-identifiers, which are those of the merged topics: any of them will do.
+names of one language, give the topic of that language; with --scoped-names, no names in the
+unconstrained scope either. With --within it has, of SKOS, these concepts with all that is
+narrower, and the concepts of these schemes. All four name topics by subject identifiers,
+which are those of the merged topics: any of them will do.
+
+Run it again with other filters to change them: what passes is published, and what does not
+any more is deleted. Without filters they stay; --unfiltered ends them.
 
 It cannot be written. An input must not be derived itself: derive from what that is
 derived from. With --expand, a subscription whose source is derived stands for that: what
@@ -46,14 +42,31 @@ When an input is removed, what was derived stays, and nothing more is derived: "
 says so. Run the command again to take in another source that has the name, or without the
 name to go on without it.
 
-"collections delete" removes it; the inputs stay.`,
+"collections delete" removes it; the inputs stay.`
+
+func deriveCommand() *cobra.Command {
+	var r remote
+	var from []string
+	var title, data string
+	var expand bool
+	var types, within, associationTypes, scope []string
+	var scopedNames, unfiltered bool
+	cmd := &cobra.Command{
+		Use:   "derive NAME --from A,B,...",
+		Short: "Publish what several sources say together as a collection of its own",
+		Long:  aboutDerive,
 		Example: `  tmshare-server derive all --from egov,libraries
   tmshare-server derive cities --from egov,libraries --type http://psi.example.org/city
+  tmshare-server derive dogs --from pets --within http://example.org/pets/dog
   tmshare-server derive all --from egov,neighbours --expand --data /var/lib/tmshare`,
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "`names` of collections and subscriptions of the server")
 	cmd.Flags().StringSliceVar(&types, "type", nil, "only instances of these `topics`")
+	cmd.Flags().StringSliceVar(&within, "within", nil,
+		"only these concepts, with all below them, and the concepts of these schemes (`topics`)")
+	cmd.Flags().BoolVar(&scopedNames, "scoped-names", false, "no names in the unconstrained scope")
+	cmd.Flags().BoolVar(&unfiltered, "unfiltered", false, "end all filters")
 	cmd.Flags().StringSliceVar(&associationTypes, "association-type", nil,
 		"only associations of these types (`topics`); the types of topics are always there")
 	cmd.Flags().StringSliceVar(&scope, "scope", nil,
@@ -78,7 +91,8 @@ name to go on without it.
 		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
 			return cli.UsageError(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))
 		}
-		for name, given := range map[string][]string{"type": types, "association-type": associationTypes, "scope": scope} {
+		for name, given := range map[string][]string{"type": types, "within": within,
+			"association-type": associationTypes, "scope": scope} {
 			if cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
 				return cli.UsageError(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
 			}
@@ -90,8 +104,14 @@ name to go on without it.
 			}
 		}
 		change := admin.Change{"derivedFrom": from}
-		if len(types)+len(associationTypes)+len(scope) > 0 {
-			change["filter"] = map[string][]string{"types": types, "associationTypes": associationTypes, "scope": scope}
+		filter := map[string]any{"types": types, "within": within, "associationTypes": associationTypes, "scope": scope,
+			"scopedNames": scopedNames}
+		some := len(types)+len(within)+len(associationTypes)+len(scope) > 0 || scopedNames
+		if some && unfiltered {
+			return cli.UsageError(errors.New("--unfiltered ends all filters: leave the others out"))
+		}
+		if some || unfiltered {
+			change["filter"] = filter
 		}
 		if title != "" {
 			change["title"] = title

@@ -1,6 +1,9 @@
 package derive
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -14,8 +17,9 @@ import (
 // Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they
 // tell which topics are the same.
 //
-//   - A topic passes if it is an instance of one of the types. Of a topic that does not, only the names of the
-//     default type in the unconstrained scope pass. It is published while something that passes refers to it.
+//   - A topic passes if it is an instance of one of the types, and one of the topics within, or below these. Of a topic
+//     that does not, only the names of the default type in the unconstrained scope pass. It is published while
+//     something that passes refers to it.
 //   - An association passes if it has one of the association types, and if one of its players passes. A
 //     type-instance one passes with the instance.
 //   - A statement passes if its scope is unconstrained or has one of the themes.
@@ -26,12 +30,29 @@ type Filter struct {
 	view   *merge.View
 	passed map[fragment.Ref]bool // topics that were looked at
 
-	types, associationTypes, scope *meant
-	names                          *meant // the default name type
-	typing                         *meant // what says who is an instance of what
+	types, within, associationTypes, scope *meant
 
-	subtyping, supertype, subtype fragment.Ref // what says who is a subtype of whom
+	scopedNames bool // names in the unconstrained scope do not pass
+
+	names  *meant // the default name type
+	typing *meant // what says who is an instance of what
 }
+
+// pair is the types of the roles of two topics, one of which is above the other.
+type pair struct{ above, below tmdm.Locator }
+
+// subtyping and narrowing are the types of associations by which topics are below others: types, and concepts
+// (SKOS Reference, sections 4, Concept Schemes, and 8, Semantic Relations).
+var (
+	subtyping = map[tmdm.Locator]pair{tmdm.PSISupertypeSubtype: {tmdm.PSISupertype, tmdm.PSISubtype}}
+	narrowing = map[tmdm.Locator]pair{skos + "broader": ofObject, skos + "narrower": ofSubject,
+		skos + "inScheme": ofObject, skos + "topConceptOf": ofObject, skos + "hasTopConcept": ofSubject}
+
+	ofObject  = pair{fragment.RDFObject, fragment.RDFSubject}
+	ofSubject = pair{fragment.RDFSubject, fragment.RDFObject}
+)
+
+const skos = "http://www.w3.org/2004/02/skos/core#"
 
 // meant are the topics of a view that one part of a filter names.
 type meant struct {
@@ -44,19 +65,22 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	if given.Empty() {
 		return nil, nil
 	}
-	f = &Filter{view: view, passed: map[fragment.Ref]bool{}}
-	for psi, ref := range map[tmdm.Locator]*fragment.Ref{tmdm.PSISupertypeSubtype: &f.subtyping,
-		tmdm.PSISupertype: &f.supertype, tmdm.PSISubtype: &f.subtype} {
-		id, err := f.identity(psi)
-		if err != nil {
-			return nil, err
-		}
-		*ref = id.TopicSI()
-	}
-	if f.types, err = f.find(given.Types, f.subtypes); err != nil {
+	f = &Filter{view: view, passed: map[fragment.Ref]bool{}, scopedNames: given.ScopedNames}
+	subtypes, err := f.under(subtyping)
+	if err != nil {
 		return nil, err
 	}
-	if f.associationTypes, err = f.find(given.AssociationTypes, f.subtypes); err != nil {
+	narrower, err := f.under(narrowing)
+	if err != nil {
+		return nil, err
+	}
+	if f.types, err = f.find(given.Types, subtypes); err != nil {
+		return nil, err
+	}
+	if f.within, err = f.find(given.Within, narrower); err != nil {
+		return nil, err
+	}
+	if f.associationTypes, err = f.find(given.AssociationTypes, subtypes); err != nil {
 		return nil, err
 	}
 	if f.scope, err = f.find(given.Scope, nil); err != nil {
@@ -80,6 +104,13 @@ func (f *Filter) Meant() (all [][]fragment.Ref) {
 			m = &meant{}
 		}
 		all = append(all, m.all)
+	}
+	if f.within != nil { // there may be many
+		h := sha256.New()
+		for _, si := range f.within.all {
+			fmt.Fprintln(h, si)
+		}
+		all = append(all, []fragment.Ref{fragment.Ref(hex.EncodeToString(h.Sum(nil)))})
 	}
 	return all
 }
@@ -126,28 +157,45 @@ func (f *Filter) find(given []fragment.Ref, next func(fragment.Ref) ([]fragment.
 	return m, nil
 }
 
-// subtypes returns the topics that are said to be subtypes of one, not counting theirs.
-func (f *Filter) subtypes(of fragment.Ref) (all []fragment.Ref, err error) {
-	for a, err := range f.view.AssociationsOf(of, fragment.AsPlayer) {
-		if err != nil {
-			return nil, err
+// under returns what finds the topics that associations put directly below one.
+func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment.Ref, error), error) {
+	type roles struct{ above, below fragment.Ref }
+	types := map[fragment.Ref]roles{}
+	for typ, p := range by {
+		var refs [3]fragment.Ref
+		for i, psi := range []tmdm.Locator{typ, p.above, p.below} {
+			id, err := f.identity(psi)
+			if err != nil {
+				return nil, err
+			}
+			refs[i] = id.TopicSI()
 		}
-		isSupertype := func(r fragment.Role) bool { return r.Type == f.supertype && r.Player == of }
-		if a.Type != f.subtyping || len(a.Roles) != 2 || !slices.ContainsFunc(a.Roles, isSupertype) {
-			continue
-		}
-		for i := range a.Roles {
-			if a.Roles[i].Type == f.subtype {
-				all = append(all, a.Roles[i].Player)
+		types[refs[0]] = roles{refs[1], refs[2]}
+	}
+	return func(of fragment.Ref) (all []fragment.Ref, err error) {
+		for a, err := range f.view.AssociationsOf(of, fragment.AsPlayer) {
+			if err != nil {
+				return nil, err
+			}
+			p, ok := types[a.Type]
+			for i := 0; ok && len(a.Roles) == 2 && i < 2; i++ {
+				if one, other := a.Roles[i], a.Roles[1-i]; one.Type == p.above && one.Player == of && other.Type == p.below {
+					all = append(all, other.Player)
+				}
 			}
 		}
-	}
-	return all, nil
+		return all, nil
+	}, nil
 }
 
 // passes reports whether the topic with a TopicSI of the view passes.
 func (f *Filter) passes(ref fragment.Ref) (bool, error) {
-	if f == nil || f.types == nil {
+	switch {
+	case f == nil:
+		return true, nil
+	case f.within != nil && !f.within.refs[ref]:
+		return false, nil
+	case f.types == nil:
 		return true, nil
 	}
 	if passed, known := f.passed[ref]; known {
@@ -188,7 +236,7 @@ func (f *Filter) topic(t *fragment.Topic) (*fragment.Topic, bool, error) {
 		switch {
 		case !passes && f.names.refs[n.Type] && len(n.Scope) == 0 && n.Type != t.TopicSI():
 			n.Variants, n.Reifier = nil, ""
-		case !passes || !f.valid(n.Scope):
+		case !passes || !f.valid(n.Scope) || f.scopedNames && len(n.Scope) == 0:
 			continue
 		}
 		n.Variants = slices.DeleteFunc(slices.Clone(n.Variants), func(v fragment.Variant) bool { return !f.valid(v.Scope) })

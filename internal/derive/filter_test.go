@@ -24,7 +24,11 @@ func anyFilter(rng *rand.Rand) *store.Filter {
 		}
 		return refs
 	}
-	return &store.Filter{Types: some(), AssociationTypes: some(), Scope: some()}
+	f := &store.Filter{Types: some(), AssociationTypes: some(), Scope: some()}
+	if rng.IntN(4) == 0 {
+		f.Within, f.ScopedNames = some(), rng.IntN(2) == 0
+	}
+	return f
 }
 
 // meant returns the topics with some subject identifiers, with all their subtypes.
@@ -56,6 +60,7 @@ func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) 
 	valid := func(s tmdm.Scoped) bool {
 		return len(f.Scope) == 0 || len(s.Scope().Themes()) == 0 || slices.ContainsFunc(s.Scope().Themes(), func(theme *tmdm.Topic) bool { return themes[theme] })
 	}
+	within := meant(tm, f.Within, false) // nothing is narrower in these maps
 	types, passes := meant(tm, f.Types, true), map[*tmdm.Topic]bool{}
 	for a := range tm.Associations() {
 		if class, instance, ok := a.TypeInstance(); ok && types[class] {
@@ -63,7 +68,7 @@ func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) 
 		}
 	}
 	for topic := range tm.Topics() {
-		passes[topic] = passes[topic] || len(f.Types) == 0
+		passes[topic] = (passes[topic] || len(f.Types) == 0) && (len(f.Within) == 0 || within[topic])
 	}
 	associationTypes := meant(tm, f.AssociationTypes, true)
 	for _, a := range slices.Collect(tm.Associations()) {
@@ -79,7 +84,8 @@ func keep(t *testing.T, tm *tmdm.TopicMap, f *store.Filter, parts []merge.Part) 
 	nameType := tm.TopicBySubjectIdentifier(tmdm.PSIDefaultNameType)
 	for topic := range tm.Topics() {
 		for _, n := range slices.Clone(topic.Names()) {
-			if !passes[topic] && (n.Type() != nameType || len(n.Scope().Themes()) > 0 || topic == nameType) || !valid(n) {
+			if !passes[topic] && (n.Type() != nameType || len(n.Scope().Themes()) > 0 || topic == nameType) || !valid(n) ||
+				passes[topic] && f.ScopedNames && len(n.Scope().Themes()) == 0 {
 				n.Remove()
 				continue
 			}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { kill.Main(m, kill.Tasks{"fill": fill}) }
 
 // deriveAgain binds a collection to those of its inputs that are named.
 func deriveAgain(t *testing.T, db *store.DB, name string, from ...string) {
-	_, err := db.DeriveAgain(t.Context(), name, from, func(*store.Settings) error { return nil })
+	_, err := db.DeriveAgain(t.Context(), name, from, nil, func(*store.Settings) error { return nil })
 	require.NoError(t, err)
 }
 
@@ -134,10 +134,10 @@ func TestAnInputThatGoes(t *testing.T) {
 
 	follow(t, db, "two", "urn:uuid:00000000-0000-0000-0000-00000000beef", "Someone else")
 	unchanged("another has its name")
-	_, err := db.DeriveAgain(t.Context(), "all", []string{"two"}, func(*store.Settings) error { return nil })
+	_, err := db.DeriveAgain(t.Context(), "all", []string{"two"}, nil, func(*store.Settings) error { return nil })
 	var decided *store.DecidedError
 	require.ErrorAs(t, err, &decided, "one is there, and cannot be left out")
-	_, err = db.DeriveAgain(t.Context(), "all", []string{"one", "two", "three"}, func(*store.Settings) error { return nil })
+	_, err = db.DeriveAgain(t.Context(), "all", []string{"one", "two", "three"}, nil, func(*store.Settings) error { return nil })
 	require.ErrorAs(t, err, &decided)
 	unchanged("another has its name")
 

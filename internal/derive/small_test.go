@@ -1,6 +1,7 @@
 package derive_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,55 @@ func TestWhomAFilterMeans(t *testing.T) {
 	put(t, &one, "names", tmdm.PSIDefaultNameType, "http://type")
 	_, meant := published(types)
 	require.NotEqual(t, before, meant, "what the default name type is decides what passes")
+}
+
+// Concepts are within another by any way up of broader and narrower, and within a scheme by any way that SKOS has for
+// it. Ways in a circle end.
+func TestWhatIsWithinAConcept(t *testing.T) {
+	const skos = "http://www.w3.org/2004/02/skos/core#"
+	var one merge.Memory
+	all := []string{"animal", "dog", "terrier", "cat", "plant", "other", "scheme", "top", "in"}
+	for _, name := range all {
+		put(t, &one, name, fragment.Ref("http://c/"+name))
+	}
+	says := func(subject, property, object string) {
+		a := fragment.NewAssociation(2)
+		a.Type = fragment.Ref(skos + property)
+		a.Roles = []fragment.Role{{Type: fragment.RDFSubject, Player: fragment.Ref("http://c/" + subject)},
+			{Type: fragment.RDFObject, Player: fragment.Ref("http://c/" + object)}}
+		require.NoError(t, one.PutAssociation(a))
+	}
+	passes := func(f store.Filter) (names []string, meant [][]fragment.Ref) {
+		view := merge.NewView(t.Context(), merge.Part{SP: "http://1/", Source: &one})
+		filter, err := derive.Resolve(view, &f)
+		require.NoError(t, err)
+		u, err := derive.Between(t.Context(), &merge.Memory{}, view, filter, 100, nil, "http://c/animal", "http://c/dog", "http://c/terrier",
+			"http://c/cat", "http://c/plant", "http://c/other", "http://c/scheme", "http://c/top", "http://c/in")
+		require.NoError(t, err)
+		for _, topic := range u.Change.PutTopics {
+			for _, n := range topic.Names {
+				names = append(names, n.Value)
+			}
+		}
+		slices.Sort(names)
+		return names, filter.Meant()
+	}
+	says("dog", "broader", "animal")
+	says("animal", "narrower", "cat")
+	says("animal", "related", "plant")
+	says("top", "topConceptOf", "scheme")
+	says("scheme", "hasTopConcept", "plant")
+	says("in", "inScheme", "scheme")
+	animals := store.Filter{Within: []fragment.Ref{"http://c/animal"}}
+	names, before := passes(animals)
+	require.Equal(t, []string{"animal", "cat", "dog"}, names)
+	says("terrier", "broader", "dog")
+	says("animal", "broader", "terrier")
+	names, after := passes(animals)
+	require.Equal(t, []string{"animal", "cat", "dog", "terrier"}, names)
+	require.NotEqual(t, before, after, "another topic is within")
+	names, _ = passes(store.Filter{Within: []fragment.Ref{"http://c/scheme"}})
+	require.Equal(t, []string{"in", "plant", "scheme", "top"}, names)
+	names, _ = passes(store.Filter{Within: []fragment.Ref{"http://c/animal", "http://c/scheme"}, ScopedNames: true})
+	require.Empty(t, names)
 }

@@ -304,7 +304,7 @@ func feedEachOther(t *testing.T, hidden *regexp.Regexp, unnoticed bool) {
 	}
 	for i, v := range nodes {
 		require.NoError(t, v.Unsubscribe(t.Context(), "other"))
-		_, err := v.DB.DeriveAgain(t.Context(), "all", []string{"own"}, func(*store.Settings) error { return nil })
+		_, err := v.DB.DeriveAgain(t.Context(), "all", []string{"own"}, nil, func(*store.Settings) error { return nil })
 		require.NoError(t, err)
 		v.derive(t)
 		v.says(t, []string{"Northern", "South"}[i])

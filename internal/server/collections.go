@@ -199,8 +199,12 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	}
 	change := func() (*store.Collection, error) {
 		allowed := func(c *store.Collection) error { return s.mayChange(r, c, given) }
-		if given.DerivedFrom != nil {
-			return s.Store.DeriveAgain(r.Context(), name, *given.DerivedFrom, given.apply, allowed)
+		if given.DerivedFrom != nil || given.Filter != nil {
+			var names []string // nil: they stay
+			if given.DerivedFrom != nil {
+				names = append([]string{}, *given.DerivedFrom...)
+			}
+			return s.Store.DeriveAgain(r.Context(), name, names, given.Filter, given.apply, allowed)
 		}
 		return s.Store.ChangeSettings(r.Context(), name, given.apply, allowed)
 	}
@@ -219,7 +223,7 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.keeper.Changed(c) // by the new settings a snapshot may be due, or records are to be published again
 	var warnings []string
-	if status == http.StatusCreated {
+	if status == http.StatusCreated || given.Filter != nil {
 		if warnings, err = inputs.Warnings(r.Context(), s.Store, c); err != nil {
 			return err
 		}
@@ -235,10 +239,6 @@ func (s *Server) mayChange(r *http.Request, c *store.Collection, given *given) e
 	if given.SP != nil && *given.SP != c.SP {
 		return web.Problemf(http.StatusConflict,
 			"the source locator prefix of %s is %s for ever; create another collection, or delete this one", c.Name, c.SP)
-	}
-	if (given.Filter != nil || given.DerivedFrom != nil) && !given.Filter.Equal(c.Filter) {
-		return web.Problemf(http.StatusConflict, "the filter of %s is decided for ever; delete it first, or derive another",
-			c.Name)
 	}
 	_, tag, err := s.settingsTag(c)
 	if err != nil {

@@ -54,7 +54,7 @@ type Store interface {
 	Extend(ctx context.Context, name string, f func(*store.View) error) error
 	Touch(ctx context.Context) error
 
-	DeriveAgain(ctx context.Context, name string, names []string, change func(*store.Settings) error,
+	DeriveAgain(ctx context.Context, name string, names []string, filter *store.Filter, change func(*store.Settings) error,
 		checks ...func(*store.Collection) error) (*store.Collection, error)
 	ChangeSettings(ctx context.Context, name string, change func(*store.Settings) error,
 		checks ...func(*store.Collection) error) (*store.Collection, error)

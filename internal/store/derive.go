@@ -108,12 +108,37 @@ func (d *Deriving) done(c *Collection) error {
 
 // DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs
 // now. Missing ones that are not among names are inputs no more. Where nothing is missing and names are those of the
-// inputs they stay as they are.
-func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, change func(*Settings) error,
-	checks ...func(*Collection) error) (*Collection, error) {
+// inputs they stay as they are; so they do where names is nil. By another filter all is derived again; nil: it stays.
+func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, filter *Filter,
+	change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
 	return db.changeSettings(ctx, name, change, checks, func(t *txn.Tx, c *Collection) error {
+		if filter != nil && !filter.Equal(c.Filter) {
+			if err := filterAgain(t, c, filter); err != nil {
+				return err
+			}
+		}
+		if names == nil {
+			return nil
+		}
 		return inputs.Again(t, c, names)
 	})
+}
+
+// filterAgain gives a derived collection another filter.
+func filterAgain(t *txn.Tx, c *Collection, filter *Filter) error {
+	if len(c.DerivedFrom) == 0 {
+		return &DecidedError{Name: c.Name, Other: true}
+	}
+	if c.Filter = filter; filter.Empty() {
+		c.Filter = nil
+	}
+	all, err := parts(t)
+	for _, p := range all {
+		if err == nil && p.InputOf(c) {
+			err = derived.Walk(t, c.Number, p.input.ID)
+		}
+	}
+	return err
 }
 
 // Later has topics derived in a later update.

@@ -101,11 +101,8 @@ func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string
 	}
 	err = db.ReadParts(ctx, func(parts []store.Part) error {
 		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
-		for _, kind := range []struct {
-			what string
-			refs []fragment.Ref
-		}{{"type", c.Filter.Types}, {"association type", c.Filter.AssociationTypes}, {"theme", c.Filter.Scope}} {
-			for _, ref := range kind.refs {
+		for _, list := range c.Filter.Lists() {
+			for _, ref := range *list.Refs {
 				has, err := anyHas(parts, ref)
 				if err != nil {
 					return err
@@ -114,7 +111,7 @@ func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string
 					all = append(all,
 						fmt.Sprintf(
 							"no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those "+
-								"that there are)", kind.what, ref))
+								"that there are)", list.Means, ref))
 				}
 			}
 		}

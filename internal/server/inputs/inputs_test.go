@@ -37,7 +37,7 @@ func TestLinksLeadToTheInputs(t *testing.T) {
 	require.Equal(t, []string{"http://x.example.org/egov", "http://y.example.org/fragments"}, linked(t, db, all, states), "what it has said is kept")
 	subscribe("http://z.example.org/fragments")
 	require.Equal(t, []string{"http://x.example.org/egov", "http://y.example.org/fragments"}, linked(t, db, all, states), "it is not an input")
-	all, err = db.DeriveAgain(t.Context(), "all", []string{"egov", "libraries"}, func(*store.Settings) error { return nil })
+	all, err = db.DeriveAgain(t.Context(), "all", []string{"egov", "libraries"}, nil, func(*store.Settings) error { return nil })
 	require.NoError(t, err)
 	require.Equal(t, []string{"http://x.example.org/egov", "http://z.example.org/fragments"}, linked(t, db, all, states))
 	require.NoError(t, db.UpdateSubscription(context.Background(), "libraries", func(s *store.Subscription) { s.DerivedFrom = []string{"http://w.example.org/"} }))

@@ -13,13 +13,29 @@ import (
 // all pass.
 type Filter struct {
 	Types            []fragment.Ref `json:"types,omitempty"`            // of topics
+	Within           []fragment.Ref `json:"within,omitempty"`           // concepts and schemes: topics are below one
 	AssociationTypes []fragment.Ref `json:"associationTypes,omitempty"` // besides type-instance, which always passes
 	Scope            []fragment.Ref `json:"scope,omitempty"`            // themes, such as languages
+	// ScopedNames keeps back names in the unconstrained scope.
+	ScopedNames bool `json:"scopedNames,omitempty"`
+}
+
+// FilterList is one of the lists of a filter.
+type FilterList struct {
+	Flag, Means string
+	Refs        *[]fragment.Ref
+}
+
+// Lists returns the lists of a filter, in order.
+func (f *Filter) Lists() []FilterList {
+	return []FilterList{{"type", "type", &f.Types}, {"within", "concept or scheme", &f.Within},
+		{"association-type", "association type", &f.AssociationTypes}, {"scope", "theme", &f.Scope}}
 }
 
 // Empty reports whether all passes.
 func (f *Filter) Empty() bool {
-	return f == nil || len(f.Types)+len(f.AssociationTypes)+len(f.Scope) == 0
+	some := func(l FilterList) bool { return len(*l.Refs) > 0 }
+	return f == nil || !f.ScopedNames && !slices.ContainsFunc(f.Lists(), some)
 }
 
 // Equal reports whether two filters are the same.
@@ -27,26 +43,26 @@ func (f *Filter) Equal(g *Filter) bool {
 	if f.Empty() || g.Empty() {
 		return f.Empty() == g.Empty()
 	}
-	return slices.Equal(f.Types, g.Types) && slices.Equal(f.AssociationTypes, g.AssociationTypes) &&
-		slices.Equal(f.Scope, g.Scope)
+	return f.ScopedNames == g.ScopedNames &&
+		slices.EqualFunc(f.Lists(), g.Lists(), func(a, b FilterList) bool { return slices.Equal(*a.Refs, *b.Refs) })
 }
 
 // Normalize puts the identifiers in order, as IRIs are in RDF: those in normal form stay so. Nothing else may be given.
 func (f *Filter) Normalize() error {
-	for _, refs := range []*[]fragment.Ref{&f.Types, &f.AssociationTypes, &f.Scope} {
-		*refs = slices.Clone(*refs)
-		for i, ref := range *refs {
+	for _, l := range f.Lists() {
+		*l.Refs = slices.Clone(*l.Refs)
+		for i, ref := range *l.Refs {
 			meant, err := tmdm.Named(string(ref))
 			if err != nil {
 				return fmt.Errorf(
 					"the filter has %q, which is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", ref, err)
 			}
 			if iri.Shown(string(ref)) == string(ref) {
-				(*refs)[i] = meant[0]
+				(*l.Refs)[i] = meant[0]
 			}
 		}
-		slices.Sort(*refs)
-		*refs = slices.Compact(*refs)
+		slices.Sort(*l.Refs)
+		*l.Refs = slices.Compact(*l.Refs)
 	}
 	return nil
 }

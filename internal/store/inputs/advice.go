@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
 )
 
@@ -47,13 +46,13 @@ func Advice(c *collections.Collection, all []State) string {
 func again(c *collections.Collection, names []string) string {
 	command := "tmshare-server derive " + c.Name + " --from " + strings.Join(names, ",")
 	if f := c.Filter; !f.Empty() {
-		for _, option := range []struct {
-			flag string
-			refs []fragment.Ref
-		}{{"type", f.Types}, {"association-type", f.AssociationTypes}, {"scope", f.Scope}} {
-			for _, ref := range option.refs {
-				command += fmt.Sprintf(" --%s %s", option.flag, ref)
+		for _, l := range f.Lists() {
+			for _, ref := range *l.Refs {
+				command += fmt.Sprintf(" --%s %s", l.Flag, ref)
 			}
+		}
+		if f.ScopedNames {
+			command += " --scoped-names"
 		}
 	}
 	return command
