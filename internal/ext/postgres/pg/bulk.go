@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -92,7 +93,7 @@ func (b *bulk) write(put columns, copied bool) error {
 		return err
 	}
 	var batch pgx.Batch
-	batch.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	b.engine.begin(&batch)
 	b.queue(&batch)
 	batch.Queue("COMMIT")
 	return conn.SendBatch(ctx, &batch).Close()
@@ -145,7 +146,14 @@ func (e *Engine) deleteSome(ctx context.Context, b bounds) (deleted int64, err e
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	tag, err := e.writers.Exec(ctx, "DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, hash FROM tm_rows WHERE "+
-		condition+" LIMIT $3)", args...)
-	return tag.RowsAffected(), err
+	var batch pgx.Batch
+	e.begin(&batch)
+	batch.Queue("DELETE FROM tm_rows WHERE (head, hash) IN (SELECT head, hash FROM tm_rows WHERE "+
+		condition+" LIMIT $3)", args...).Exec(func(tag pgconn.CommandTag) error {
+		deleted = tag.RowsAffected()
+		return nil
+	})
+	batch.Queue("COMMIT")
+	err = e.writers.SendBatch(ctx, &batch).Close()
+	return deleted, err
 }

@@ -20,6 +20,7 @@ type Engine struct {
 	closed           atomic.Bool
 	retries          atomic.Int64
 	isStandby        atomic.Bool // when a state was read last
+	pooler           pooler
 	size             sizes
 	origins          origins
 }
@@ -30,15 +31,29 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{Options: o}
-	var err error
-	if e.readers, err = o.pool(&e.origins, o.MaxReaders, byIndex...); err != nil {
+	err := e.try(ctx, func(ctx context.Context) (err error) {
+		e.pooler, err = o.findPooler(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if e.writers, err = o.pool(&e.origins, o.MaxWriters, append(byIndex, noStandstill)...); err != nil {
+	if e.readers, err = o.pool(&e.origins, e.pooler, 0, o.MaxReaders, byIndex...); err != nil {
+		return nil, err
+	}
+	if e.writers, err = o.pool(&e.origins, e.pooler, 1, o.MaxWriters, writing...); err != nil {
 		e.readers.Close()
 		return nil, err
 	}
-	if err := e.try(ctx, func(ctx context.Context) error { return checkLayout(ctx, e.readers) }); err != nil {
+	err = e.try(ctx, func(ctx context.Context) error {
+		if e.pooler != none {
+			if err := e.checkSchema(ctx); err != nil {
+				return err
+			}
+		}
+		return checkLayout(ctx, e.readers)
+	})
+	if err != nil {
 		e.Close()
 		return nil, err
 	}

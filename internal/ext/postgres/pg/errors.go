@@ -32,6 +32,8 @@ const (
 	undefinedSchema      = "3F000"
 	duplicateTable       = "42P07"
 	tooManyConnections   = "53300"
+	readOnly             = "25006"
+	statementCancelled   = "57014"
 	idleInTransaction    = "25P03"
 	invalidPassword      = "28P01"
 	invalidAuthorization = "28000"
@@ -62,7 +64,7 @@ func away(err error) bool {
 	if errors.As(err, &failed) {
 		class := failed.Code[:2]
 		return class == "08" || class == "57" || failed.Code == tooManyConnections || failed.Code == idleInTransaction ||
-			failed.Code == "25006" // read only: a standby
+			failed.Code == readOnly
 	}
 	var network net.Error
 	var refused *pgconn.ConnectError
@@ -132,6 +134,19 @@ func (o *Options) explain(ctx context.Context, err error) error {
 		return fmt.Errorf(
 			"%w (%s): it stands still, as there is no answer in time (%w). Look at its machine and the network, and try again",
 			kv.ErrUnavailable, Redacted(o.URL), err)
+	case hasCode(err, readOnly):
+		return fmt.Errorf(
+			"%w for changes, as the database (%s) is only read: %w. It is a standby, or has default_transaction_read_only. "+
+				"Name the server that takes changes, or all servers with target_session_attrs=read-write", kv.ErrUnavailable,
+			Redacted(o.URL), err)
+	case hasCode(err, statementCancelled):
+		return fmt.Errorf(
+			"%w (%s): a statement was cancelled: %w. Where it is the statement_timeout of this user, set that to 0: this "+
+				"program does not wait for longer than %v", kv.ErrUnavailable, Redacted(o.URL), err, commitTimeout)
+	case hasCode(err, tooManyConnections):
+		return fmt.Errorf(
+			"%w (%s): it has no connection left: %w. Raise its max_connections, or lower %s in the address of each process "+
+				"that uses it (now %d)", kv.ErrUnavailable, Redacted(o.URL), err, maxConnections, o.MaxReaders+o.MaxWriters)
 	case away(err) && strings.Contains(err.Error(), "server refused TLS"):
 		return fmt.Errorf(
 			"the database (%s) has no TLS: %w. Set it up there, or say sslmode=disable in the address where nobody "+

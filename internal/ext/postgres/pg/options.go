@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,8 +27,9 @@ type Options struct {
 	Password string // where it is in neither the URL nor PGPASSWORD nor a password file of libpq
 	Schema   string // of the store; default: tmshare
 
-	// MaxReaders is how many states can be read at the same time; default: 32. MaxWriters is how
-	// many commits and loads can be under way; default: 8. Others wait for their turn.
+	// MaxReaders is how many states can be read at the same time. MaxWriters is how many commits and loads can be under
+	// way. Others wait for their turn. Default: together as many as pool_max_conns in the URL says, or 40; each fifth
+	// writes.
 	MaxReaders, MaxWriters int32
 
 	// AnswerTimeout bounds how long a question waits for its answer, and for a connection: a database that stands still
@@ -35,6 +38,9 @@ type Options struct {
 
 	Logger *slog.Logger // default: slog.Default()
 }
+
+// maxConnections is the option of an address that bounds connections, as pgx calls it.
+const maxConnections = "pool_max_conns"
 
 // connectTimeout bounds how long a connection waits for a server that does not answer.
 const connectTimeout = 10 * time.Second
@@ -52,11 +58,19 @@ func (o *Options) complete() error {
 		return fmt.Errorf(
 			"%q cannot be the name of a schema: use up to 63 small letters, digits and underscores, a letter first", o.Schema)
 	}
-	if o.MaxReaders <= 0 {
-		o.MaxReaders = 32
+	most := int32(40)
+	if u, err := url.Parse(o.URL); err == nil && u.Query().Has(maxConnections) {
+		n, err := strconv.ParseInt(u.Query().Get(maxConnections), 10, 31)
+		if err != nil || n < 2 {
+			return fmt.Errorf("%s in the address of the database is the number of connections, 2 or more", maxConnections)
+		}
+		most = int32(n)
 	}
 	if o.MaxWriters <= 0 {
-		o.MaxWriters = 8
+		o.MaxWriters = max(1, most/5)
+	}
+	if o.MaxReaders <= 0 {
+		o.MaxReaders = max(1, most-o.MaxWriters)
 	}
 	if o.AnswerTimeout <= 0 {
 		o.AnswerTimeout = 20 * time.Second
@@ -81,9 +95,8 @@ func Redacted(address string) string {
 	return u.Redacted()
 }
 
-// pool returns connections to the database, at most so many, with settings. It makes the first when
-// it is needed.
-func (o *Options) pool(from *origins, most int32, settings ...string) (*pgxpool.Pool, error) {
+// config returns how connections to the database are made.
+func (o *Options) config() (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf(
@@ -96,12 +109,29 @@ func (o *Options) pool(from *origins, most int32, settings ...string) (*pgxpool.
 	if err := verifyTLS(o.URL, c); err != nil {
 		return nil, err
 	}
-	c.MaxConns = most
 	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.AnswerTimeout)
 	c.ConnConfig.RuntimeParams["search_path"] = o.Schema
 	c.ConnConfig.RuntimeParams["application_name"] = "tmshare"
+	return c, nil
+}
+
+// idle is how long a connection is kept that nobody uses.
+const idle = 30 * time.Second
+
+// pool returns connections to the database, at least and at most so many, with settings. It makes the first when it is
+// needed.
+func (o *Options) pool(from *origins, by pooler, least, most int32, settings ...setting) (*pgxpool.Pool, error) {
+	c, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	by.adapt(c)
+	c.MinConns, c.MaxConns, c.MaxConnIdleTime, c.HealthCheckPeriod = least, most, idle, idle/3
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerByteas(conn.TypeMap())
+		if by != none {
+			return nil
+		}
 		return settle(ctx, conn, settings)
 	}
 	from.watch(c)
@@ -131,17 +161,22 @@ func verifyTLS(address string, c *pgxpool.Config) error {
 // Rows are always found by the index. The planner does not know that before it has statistics, and
 // a plan for all values of a parameter is often a bad one for each. To compile a plan takes longer
 // than to carry it out.
-var byIndex = []string{"SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off",
-	"SET enable_mergejoin = off",
-	"SET plan_cache_mode = force_custom_plan", "SET jit = off"}
+var byIndex = []setting{{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_hashjoin", "off"},
+	{"enable_mergejoin", "off"}, {"plan_cache_mode", "force_custom_plan"}, {"jit", "off"}}
 
 // A process that stands still in the middle of a commit holds up the others.
-const noStandstill = "SET idle_in_transaction_session_timeout = '60s'"
+var noStandstill = setting{"idle_in_transaction_session_timeout", "60s"}
+
+// writing are the settings of a commit.
+var writing = append(slices.Clone(byIndex), noStandstill)
+
+// setting is one of a session, or of a transaction.
+type setting struct{ name, value string }
 
 // settle makes settings that help, where the database knows them.
-func settle(ctx context.Context, conn *pgx.Conn, settings []string) error {
-	for _, set := range settings {
-		if _, err := conn.Exec(ctx, set); err != nil && conn.IsClosed() {
+func settle(ctx context.Context, conn *pgx.Conn, settings []setting) error {
+	for _, s := range settings {
+		if _, err := conn.Exec(ctx, fmt.Sprintf("SET %s = '%s'", s.name, s.value)); err != nil && conn.IsClosed() {
 			return err
 		}
 	}

@@ -28,7 +28,9 @@ type reader struct {
 	conn *pgxpool.Conn
 }
 
-var beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT " + versionColumns +
+const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
+
+var askState = "SELECT " + versionColumns +
 	", (extract(epoch FROM now()) * 1000000)::bigint, pg_is_in_recovery()::int, encode(" + eraColumn +
 	", 'hex') FROM tm_spaces"
 
@@ -71,16 +73,19 @@ func (r *reader) beginAt(ctx context.Context, before bool) (isStandby bool, err 
 	}
 	var results []*pgconn.Result
 	if err == nil {
-		results, err = r.conn.Conn().PgConn().Exec(ctx, beginReading).ReadAll()
+		results, err = r.conn.Conn().PgConn().Exec(ctx, beginReading+r.engine.pooler.local(byIndex...)+askState).ReadAll()
 	}
-	if err == nil && (len(results) != 2 || len(results[1].Rows) != 1) {
-		err = errNoStore
+	var state *pgconn.Result
+	if err == nil {
+		if state = results[len(results)-1]; len(state.Rows) != 1 {
+			err = errNoStore
+		}
 	}
 	if err == nil {
 		var era []byte
-		if _, err = fmt.Sscan(string(bytes.Join(results[1].Rows[0][:4], []byte(" "))), &r.version.Number, &r.version.ID, &now,
+		if _, err = fmt.Sscan(string(bytes.Join(state.Rows[0][:4], []byte(" "))), &r.version.Number, &r.version.ID, &now,
 			&standby); err == nil {
-			era, err = hex.DecodeString(string(results[1].Rows[0][4]))
+			era, err = hex.DecodeString(string(state.Rows[0][4]))
 		}
 		r.version.Era = kv.EraOf(era)
 	}

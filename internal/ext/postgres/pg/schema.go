@@ -36,7 +36,11 @@ func Migrate(ctx context.Context, o Options) (made bool, err error) {
 	if err := o.complete(); err != nil {
 		return false, err
 	}
-	pool, err := o.pool(&origins{}, 1)
+	by, err := o.findPooler(ctx)
+	if err != nil {
+		return false, o.explain(ctx, err)
+	}
+	pool, err := o.pool(&origins{}, by, 0, 1)
 	if err != nil {
 		return false, err
 	}
@@ -52,6 +56,9 @@ func Migrate(ctx context.Context, o Options) (made bool, err error) {
 func migrate(ctx context.Context, pool beginner, schema string) (made bool, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
 		var there bool
+		if _, err := tx.Exec(ctx, "SET LOCAL search_path = "+schema); err != nil { // a pooler does not pass it on
+			return err
+		}
 		err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM information_schema.schemata WHERE schema_name = $1",
 			schema).Scan(&there)
 		if err == nil && !there {

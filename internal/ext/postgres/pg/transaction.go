@@ -191,7 +191,7 @@ func (t *transaction) spill() error {
 			return t.engine.explain(t.ctx, err)
 		}
 		t.conn = conn
-		batch.Queue(beginWriting)
+		t.engine.begin(&batch)
 	}
 	t.queue(&batch)
 	ctx, cancel := context.WithTimeout(t.ctx, commitTimeout)
@@ -203,6 +203,14 @@ func (t *transaction) spill() error {
 	t.engine.size.grow(t.size)
 	t.clear()
 	return nil
+}
+
+// begin has a transaction begin in which something is written.
+func (e *Engine) begin(batch *pgx.Batch) {
+	batch.Queue(beginWriting)
+	if set := e.pooler.local(writing...); set != "" {
+		batch.Queue(set)
+	}
 }
 
 func (e *Engine) acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -278,7 +286,7 @@ func (t *transaction) commit() error {
 			return err
 		}
 		t.conn = conn
-		batch.Queue(beginWriting)
+		t.engine.begin(&batch)
 	}
 	defer func() {
 		release(t.conn)

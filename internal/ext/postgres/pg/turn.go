@@ -28,7 +28,7 @@ func (e *Engine) Turn(ctx context.Context, reads, changes []uint32, most time.Du
 		return nil, e.explain(ctx, err)
 	}
 	var batch pgx.Batch
-	batch.Queue(beginWriting)
+	e.begin(&batch)
 	batch.Queue(fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", most.Milliseconds()))
 	if len(changes) == 0 {
 		batch.Queue(lockAll)
