@@ -40,6 +40,9 @@ var packages = map[string]string{"xmllint": "libxml2-utils", "promtool": "promet
 func Command(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
+	if err != nil { // servers are in a folder that is in the path of few
+		path, err = exec.LookPath("/usr/sbin/" + name)
+	}
 	if err != nil {
 		t.Skipf("NOT CHECKED: %s is not installed (Debian: %s)", name, cmp.Or(packages[name], name))
 	}
