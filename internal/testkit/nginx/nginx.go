@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -68,7 +67,7 @@ func (f *Front) Use(edge string) {
 // Start starts edges before a server, and returns their addresses. Without nginx the test is skipped.
 func Start(t testing.TB, server string, edges ...Edge) (addresses []string) {
 	t.Helper()
-	path := program(t)
+	path := testenv.Command(t, "nginx")
 	dir := t.TempDir()
 	var config strings.Builder
 	fmt.Fprintf(&config,
@@ -120,17 +119,4 @@ server { listen %[3]s; location / {
 		}, "nginx does not listen")
 	}
 	return addresses
-}
-
-// program returns the path of nginx, which is not in the PATH of everybody.
-func program(t testing.TB) string {
-	t.Helper()
-	const usual = "/usr/sbin/nginx"
-	if path, err := exec.LookPath("nginx"); err == nil {
-		return path
-	}
-	if _, err := os.Stat(usual); err != nil {
-		t.Skip("NOT CHECKED: nginx is not installed (Debian: nginx-light); what caches do to followers is not tested with it")
-	}
-	return usual
 }
