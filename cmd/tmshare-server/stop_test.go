@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
@@ -181,4 +182,62 @@ func TestALostConnectionLeavesAllOrNothing(t *testing.T) {
 	res.Body.Close()
 	assert.Equal(t, http.StatusOK, res.StatusCode, "it serves on")
 	assert.NotContains(t, p.logged(), "level=ERROR", "a client that is gone is no failure of the server")
+}
+
+// A server that is killed while it renames a collection has renamed it or has not: one name has it, with all that was
+// published, and the former one leads there. What is derived from it goes on.
+func TestRenamesOfServersThatAreKilled(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	dir, address, rng := t.TempDir(), freeAddress(t), testenv.Rand(39)
+	s := startAt(t, dir, address).answers()
+	for _, body := range []string{"{}", topicMap("one", "two")} {
+		status, answer := s.ask("PUT", "/topicmaps/n0", body)
+		require.Less(t, status, 300, answer)
+	}
+	code, output := run(t, "tmshare-server", "derive", "all", "--from", "n0", "--server", s.url(""))
+	require.Zero(t, code, output)
+	name, renamed := "n0", 0
+	for i := range testenv.Rounds(testenv.Usual(2, 30), 300) {
+		to := fmt.Sprintf("n%d", i+1)
+		c, err := admin.New(s.url(""), "")
+		require.NoError(t, err)
+		answered := make(chan error)
+		go func() {
+			_, err := c.Rename(t.Context(), name, to, "")
+			answered <- err
+		}()
+		if i%3 > 0 {
+			time.Sleep(time.Duration(rng.IntN(20_000)) * time.Microsecond)
+		} else {
+			require.NoError(t, <-answered)
+		}
+		_ = s.end(syscall.SIGKILL)
+		done := i%3 == 0
+		if !done {
+			done = <-answered == nil
+		}
+		s = startAt(t, dir, address).answers()
+		status, answer := s.ask("GET", "/topicmaps/"+to+"/settings", "")
+		require.Contains(t, []int{200, 404}, status, answer)
+		if done {
+			require.Equal(t, 200, status, "the rename was answered: %s", answer)
+		}
+		if status == 200 {
+			former := name
+			name, renamed = to, renamed+1
+			status, answer = s.ask("GET", "/topicmaps/"+former+"/settings", "") // redirects are followed
+			require.Equal(t, 200, status, answer)
+		}
+		text := fmt.Sprintf("change %d", i)
+		status, answer = s.ask("PUT", "/topicmaps/"+name, topicMap("one", "two", text))
+		require.Equal(t, 200, status, answer)
+		testenv.Eventually(t, func() bool {
+			_, answer, err := s.try("GET", "/topicmaps/all/fragments", "")
+			return err == nil && strings.Contains(answer, text)
+		})
+	}
+	require.NotZero(t, renamed)
+	_ = s.end(syscall.SIGTERM)
+	code, output = run(t, "tmshare-server", "check", "--data", dir)
+	require.Zero(t, code, output)
 }
