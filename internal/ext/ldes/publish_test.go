@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -442,4 +443,33 @@ func TestStatementsWithTheTermsOfTheStream(t *testing.T) {
 		}
 		require.Len(t, all[i].says, want, "%s: %v", ending, all[i].says)
 	}
+}
+
+// A stream is read by many while it grows.
+func TestStreamsAreReadWhileTheyGrow(t *testing.T) {
+	t.Parallel()
+	n := start(t, served.DocumentSize(5))
+	n.put(concepts(2, "one"))
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					a := n.Get("/topicmaps/m/ldes.nq")
+					assert.Equal(t, http.StatusOK, a.StatusCode)
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		n.put(concepts(3+i%2, fmt.Sprint("name ", i)))
+	}
+	close(done)
+	readers.Wait()
+	all, _ := n.walk("/topicmaps/m/ldes", ".nq")
+	require.Equal(t, n.logged(false), listed(all))
 }

@@ -1,6 +1,7 @@
 package ldes
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -70,7 +71,9 @@ func (all *timelines) of(v *store.View) (timeline, error) {
 		all.known = map[uuid.UUID]*timeline{}
 	}
 	all.known[v.Epoch] = t
-	return *t, nil
+	now := *t
+	now.has = slices.Clone(t.has) // the last one may change
+	return now, nil
 }
 
 // begin returns a timeline with what is known of the first entries without reading them.
