@@ -145,22 +145,22 @@ func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, erro
 	if err != nil {
 		return nil, wrong{Kind: "refused", Text: err.Error(), Field: "value"}, nil
 	}
-	said, err := fragment.NewMap(tm, a.sp)
+	stated, err := fragment.NewMap(tm, a.sp)
 	if err != nil {
 		return nil, wrong{Kind: "refused", Text: err.Error(), Field: "value"}, nil
 	}
-	return said, wrong{}, nil
+	return stated, wrong{}, nil
 }
 
 // statement returns the topic with nothing but one statement, as it is read.
 func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) {
 	t.Identity = fragment.Identity{SubjectIdentifiers: []tmdm.Locator{a.self}}
 	t.Canonical()
-	said, w, err := a.stated(t)
+	stated, w, err := a.stated(t)
 	if w.Kind != "" || err != nil {
 		return nil, w, err
 	}
-	is, err := said.Topic(a.self)
+	is, err := stated.Topic(a.self)
 	if err != nil {
 		return nil, wrong{}, err
 	}

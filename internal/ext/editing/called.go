@@ -166,29 +166,29 @@ func refOf(t *fragment.Topic) fragment.Ref {
 // themes are the scope of a statement as a form has it: its language, and the other themes, one on each line.
 type themes struct{ Language, Scope string }
 
-func themesOf(scope []fragment.Ref) (of themes) {
+func themesOf(scope []fragment.Ref) (list themes) {
 	var others []fragment.Ref
 	for _, theme := range scope {
-		if _, ok := titles.LanguageOf(theme); ok && of.Language == "" {
-			of.Language = theme.String()
+		if _, ok := titles.LanguageOf(theme); ok && list.Language == "" {
+			list.Language = theme.String()
 			continue
 		}
 		others = append(others, theme)
 	}
-	of.Scope = linesOf(others)
-	return of
+	list.Scope = linesOf(others)
+	return list
 }
 
 // scope returns the themes that a person has named.
-func (a *applying) scope(of themes) (scope []fragment.Ref, w wrong, err error) {
-	if of.Language != "" {
-		theme, w, err := a.language(of.Language)
+func (a *applying) scope(list themes) (scope []fragment.Ref, w wrong, err error) {
+	if list.Language != "" {
+		theme, w, err := a.language(list.Language)
 		if w.Kind != "" || err != nil {
 			return nil, w.at("language"), err
 		}
 		scope = append(scope, theme)
 	}
-	for line := range strings.FieldsFuncSeq(of.Scope, func(r rune) bool { return r == '\n' }) {
+	for line := range strings.FieldsFuncSeq(list.Scope, func(r rune) bool { return r == '\n' }) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}

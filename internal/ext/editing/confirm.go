@@ -123,9 +123,9 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 			d.Note = pages.Say(r, q.says, q.at(t))
 		}
 	}
-	of := &confirmation{Forced: r.URL.Query().Get("force") == "1"}
+	page := &confirmation{Forced: r.URL.Query().Get("force") == "1"}
 	other := errors.Is(err, errOther)
-	switch refused := of.refused(err); {
+	switch refused := page.refused(err); {
 	case refused:
 	case errors.Is(err, errGone):
 		return e.SeeOther(w, r, e.page(t)) // which says so
@@ -134,43 +134,43 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	case sent && !other && t.state == d.State:
 		return e.SeeOther(w, r, e.page(t))
 	}
-	of.resent, of.plan, of.Author, of.Note, of.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
-	of.Topic = pages.Link{Title: t.title, URL: e.page(t)}
+	page.resent, page.plan, page.Author, page.Note, page.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
+	page.Topic = pages.Link{Title: t.title, URL: e.page(t)}
 	if name := e.NameOf(r); name != "" {
-		of.AuthorKnow, of.Author = true, name
+		page.AuthorKnow, page.Author = true, name
 	}
 	status := http.StatusOK
 	switch {
-	case of.Users != nil || of.Kept != nil || of.Moved != "":
+	case page.Users != nil || page.Kept != nil || page.Moved != "":
 		if sent {
 			status = http.StatusConflict
 		}
-	case of.Other:
+	case page.Other:
 		status = http.StatusPreconditionFailed
 	}
-	title := of.Topic.Title
+	title := page.Topic.Title
 	if q.title != "" {
 		title = pages.Say(r, texts.About, pages.Say(r, q.title), title) + ", " + q.at(t)
 	}
-	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), of)
+	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), page)
 }
 
 // mostKept is how much of what cannot be taken back a page lists.
 const mostKept = 100
 
 // refused reports whether an error says that a change cannot be made, and keeps why.
-func (of *confirmation) refused(err error) bool {
+func (c *confirmation) refused(err error) bool {
 	var inUse *fragment.InUseError
 	var conflict *history.ConflictError
 	var moved *history.MovedError
 	switch {
 	case errors.As(err, &inUse):
-		of.Users = inUse.Users
+		c.Users = inUse.Users
 	case errors.As(err, &conflict):
-		of.Kept = conflict.Kept[:min(len(conflict.Kept), mostKept)]
-		of.MoreKept = len(conflict.Kept) - len(of.Kept)
+		c.Kept = conflict.Kept[:min(len(conflict.Kept), mostKept)]
+		c.MoreKept = len(conflict.Kept) - len(c.Kept)
 	case errors.As(err, &moved):
-		of.Moved = moved.Topic.String()
+		c.Moved = moved.Topic.String()
 	default:
 		return false
 	}

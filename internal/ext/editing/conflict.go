@@ -52,14 +52,14 @@ const mostTheirs = 20
 
 // conflict answers with what has changed since the form was made. Nothing is published.
 func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
-	of := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note,
+	page := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note,
 		Doubles: d.doubles}
 	if p == nil {
-		of.plan, of.Gone = &plan{}, true
+		page.plan, page.Gone = &plan{}, true
 	}
 	if err := e.View(r, func(v *store.View) error {
 		base := baseOf(v, d.State)
-		if err := e.mine(r, v, t, base, d, of); err != nil {
+		if err := e.mine(r, v, t, base, d, page); err != nil {
 			return err
 		}
 		list, err := history.Changes(r.Context(), v, history.Query{TopicSI: t.self, Words: true, Limit: mostTheirs})
@@ -80,13 +80,13 @@ func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *
 				return err
 			}
 			one.Missing = c.Missing
-			of.Theirs = append(of.Theirs, one)
+			page.Theirs = append(page.Theirs, one)
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	return e.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", pages.Say(r, texts.Conflict), e.trail(r, t), of)
+	return e.WriteForm(w, r, http.StatusPreconditionFailed, "conflict", pages.Say(r, texts.Conflict), e.trail(r, t), page)
 }
 
 // baseOf returns the sequence of the entry that a form was made of, 0 where it is not one of this history.
@@ -100,9 +100,9 @@ func baseOf(v *store.View, state string) uint64 {
 }
 
 // mine adds what the draft changes in the state that its form was made of.
-func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, of *conflictPage) error {
+func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, page *conflictPage) error {
 	self := t.self
-	of.Unknown = true
+	page.Unknown = true
 	if base <= v.Horizon {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	if err != nil || !entry.Lives() || entry.TopicSI != self {
 		return err
 	}
-	said, err := history.Read(r.Context(), v, entry)
+	sent, err := history.Read(r.Context(), v, entry)
 	if errors.Is(err, store.ErrGone) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 		return err
 	}
 	was := &pastTopic{State: v.State(), self: self}
-	if err := merge.Apply(&was.then, said); err != nil {
+	if err := merge.Apply(&was.then, sent); err != nil {
 		return err
 	}
 	a, err := e.begin(r, &v.Collection, was, self)
@@ -133,13 +133,13 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 	if err != nil {
 		return err
 	}
-	of.Mine, of.Unknown = p.Changes, false
+	page.Mine, page.Unknown = p.Changes, false
 	then, err := was.Topic(self)
 	if then == nil || t.topic == nil || err != nil {
 		return err
 	}
-	for i := range of.Doubles {
-		two := &of.Doubles[i]
+	for i := range page.Doubles {
+		two := &page.Doubles[i]
 		if two.Kind == ofName {
 			two.Theirs = since(then.Names, t.topic.Names, func(n *fragment.Name) (string, string) {
 				return nameIs(self, n), n.Value
@@ -154,14 +154,14 @@ func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d 
 }
 
 // since returns the values of statements that were not there before.
-func since[T any](before, now []T, of func(*T) (is, value string)) (values []string) {
+func since[T any](before, now []T, describe func(*T) (is, value string)) (values []string) {
 	known := map[string]bool{}
 	for i := range before {
-		is, _ := of(&before[i])
+		is, _ := describe(&before[i])
 		known[is] = true
 	}
 	for i := range now {
-		if is, value := of(&now[i]); !known[is] && len(values) < mostStatements {
+		if is, value := describe(&now[i]); !known[is] && len(values) < mostStatements {
 			values = append(values, layout.Cut(value))
 		}
 	}

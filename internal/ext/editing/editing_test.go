@@ -40,11 +40,11 @@ func TestEditingATopic(t *testing.T) {
 	f.Set(as+"type", "http://psi.example.org/near", as+"role", "http://psi.example.org/role-1", as+"other-0-type", "http://psi.example.org/role-2", as+"other-0-player", "http://psi.example.org/tromsø")
 	preview := b.Publish(f)
 	words := served.TextOf(t, preview)
-	for _, said := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near added", "tromsø, updated"} {
-		assert.Contains(t, words, said)
+	for _, text := range []string{"Christiania", "Oslove", "https://oslo.example.org/", "Ada", "Two names & a <type>", "http://psi.example.org/near added", "tromsø, updated"} {
+		assert.Contains(t, words, text)
 	}
-	for _, said := range []string{"name “Christiania”", "homepage (psi.example.org): “https://oslo.example.org/” (xsd:anyURI)", "association of type near (psi.example.org) (part: Christiania, whole: Tromsø)"} {
-		assert.Contains(t, words, said, "topics are called by their names, and what has none by a short identifier")
+	for _, text := range []string{"name “Christiania”", "homepage (psi.example.org): “https://oslo.example.org/” (xsd:anyURI)", "association of type near (psi.example.org) (part: Christiania, whole: Tromsø)"} {
+		assert.Contains(t, words, text, "topics are called by their names, and what has none by a short identifier")
 	}
 	assert.Contains(t, string(preview.Bytes), `title="http://psi.example.org/near"`)
 	entries := n.Feed("/topicmaps/m/fragments").Entries
@@ -62,8 +62,8 @@ func TestEditingATopic(t *testing.T) {
 	}
 	assert.True(t, found)
 	topic := served.TextOf(t, b.Do(served.TopicPath("m", served.Oslo)+pages.Ending, nil))
-	for _, said := range []string{"Christiania", "Oslove", "City", "Tromsø"} {
-		assert.Contains(t, topic, said)
+	for _, text := range []string{"Christiania", "Oslove", "City", "Tromsø"} {
+		assert.Contains(t, topic, text)
 	}
 }
 
@@ -78,13 +78,13 @@ func statementsOf(t *testing.T, a served.Answer) map[string][]string {
 		case node.Data == "small" && node.Parent.Data == "h3":
 			about = node.FirstChild.Data
 		case node.Data == "li" && (served.Attr(node, "class") == "come" || served.Attr(node, "class") == "gone"):
-			var said strings.Builder
+			var lines strings.Builder
 			for inner := range node.Descendants() {
 				if inner.Type == html.TextNode {
-					said.WriteString(inner.Data)
+					lines.WriteString(inner.Data)
 				}
 			}
-			all[about] = append(all[about], said.String())
+			all[about] = append(all[about], lines.String())
 		}
 	}
 	return all
@@ -143,8 +143,8 @@ func TestConflictsAreShown(t *testing.T) {
 		a = b.Send(sent, do)
 		assert.Equal(t, http.StatusPreconditionFailed, a.StatusCode, do)
 		text := served.TextOf(t, a)
-		for _, said := range []string{"What you wanted", "Christiania", "What others have changed since", "Kristiania", "Grace", "with a K", "the capital"} {
-			assert.Contains(t, text, said)
+		for _, words := range []string{"What you wanted", "Christiania", "What others have changed since", "Kristiania", "Grace", "with a K", "the capital"} {
+			assert.Contains(t, text, words)
 		}
 	}
 	assert.Contains(t, served.TextOf(t, a), "Both would stay: yours, “Christiania”, and what others have written since, “Kristiania”")

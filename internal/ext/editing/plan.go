@@ -32,7 +32,7 @@ const (
 )
 
 // planOf puts a change of a state of a collection into words.
-func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State,
+func (e *editor) planOf(r *http.Request, col *store.Collection, prior merge.State,
 	c *fragment.Change) (p plan, err error) {
 	ctx := r.Context()
 	p.Empty = c.Empty()
@@ -41,20 +41,20 @@ func (e *editor) planOf(r *http.Request, of *store.Collection, prior merge.State
 		put[t.TopicSI()] = t
 	}
 	listed := c.Entries[:min(len(c.Entries), mostTopics)]
-	name := e.naming(r, of, prior, put)
+	name := e.naming(r, col, prior, put)
 	removed, added := played(listed, c.DeleteAssociations), played(listed, c.PutAssociations)
 	in, left := layout.LanguageOf(r), mostPlanned
 	for _, entry := range listed {
-		said, err := inWords(ctx, in, of.SP, prior, name, &entry, put[entry.TopicSI],
+		change, err := inWords(ctx, in, col.SP, prior, name, &entry, put[entry.TopicSI],
 			removed[entry.TopicSI], added[entry.TopicSI])
 		if err != nil {
 			return p, err
 		}
-		full := said.Fit(left)
-		if p.Changes = append(p.Changes, said); full {
+		full := change.Fit(left)
+		if p.Changes = append(p.Changes, change); full {
 			break
 		}
-		left -= said.Bytes() + bytesOfTopic
+		left -= change.Bytes() + bytesOfTopic
 	}
 	p.More, p.tag = len(c.Entries)-len(p.Changes), tagOf(c)
 	return p, nil
@@ -89,18 +89,18 @@ func (e *editor) naming(r *http.Request, c *store.Collection, prior merge.State,
 
 // played returns the associations that change their players, for the players that are listed.
 func played(listed []fragment.Entry, associations []*fragment.Association) map[fragment.Ref][]*fragment.Association {
-	of := map[fragment.Ref][]*fragment.Association{}
+	byPlayer := map[fragment.Ref][]*fragment.Association{}
 	for i := range listed {
-		of[listed[i].TopicSI] = nil
+		byPlayer[listed[i].TopicSI] = nil
 	}
 	for _, a := range associations {
 		for _, player := range a.Players() {
-			if all, ok := of[player]; ok && a.Part(player) != fragment.AsType {
-				of[player] = append(all, a)
+			if all, ok := byPlayer[player]; ok && a.Part(player) != fragment.AsType {
+				byPlayer[player] = append(all, a)
 			}
 		}
 	}
-	return of
+	return byPlayer
 }
 
 // tagOf tells a change from all others.
@@ -128,37 +128,37 @@ func inWords(
 	entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
 ) (topicChange, error) {
 	self := entry.TopicSI
-	said := topicChange{Title: layout.Cut(iri.Shown(entry.Title)), SI: self.String(), Kind: history.Updated}
+	change := topicChange{Title: layout.Cut(iri.Shown(entry.Title)), SI: self.String(), Kind: history.Updated}
 	called, err := name(self)
 	if err != nil {
-		return said, err
+		return change, err
 	}
 	if short, _ := layout.Short(in, string(self)); called.Title != short { // it has a name, in the language of who reads
-		said.Title = called.Title
+		change.Title = called.Title
 	}
 	before, err := prior.Topic(self)
 	if err != nil {
-		return said, err
+		return change, err
 	}
 	if before != nil && before.TopicSI() != self {
 		before = nil
 	}
 	switch {
 	case entry.Deleted:
-		said.Kind, after = history.Deleted, nil
+		change.Kind, after = history.Deleted, nil
 	case before == nil:
-		said.Kind = history.Added
+		change.Kind = history.Added
 	case after == nil:
 		after = before
 	}
 	was, is := sideOf(before, after, removes, self), sideOf(after, before, adds, self)
 	removed, added, err := history.InWords(ctx, sp, self, was.fragment, is.fragment)
 	if err != nil {
-		return said, err
+		return change, err
 	}
-	said.Differences, err = pages.InWords(in, self, added, removed, len(added)+len(removed), name)
-	said.More = was.more + is.more
-	return said, err
+	change.Differences, err = pages.InWords(in, self, added, removed, len(added)+len(removed), name)
+	change.More = was.more + is.more
+	return change, err
 }
 
 // side is what only one of two versions says of a topic.
@@ -169,21 +169,21 @@ type side struct {
 
 // sideOf returns what a version of a topic says, and the other does not, with those of the associations that the topic
 // plays in.
-func sideOf(of, other *fragment.Topic, associations []*fragment.Association, self fragment.Ref) side {
-	if of == nil {
+func sideOf(topic, other *fragment.Topic, associations []*fragment.Association, self fragment.Ref) side {
+	if topic == nil {
 		return side{}
 	}
 	if other == nil {
 		other = &fragment.Topic{}
 	}
-	s := side{fragment: &fragment.Fragment{TopicSI: self, Topic: &fragment.Topic{Identity: of.Identity}}}
+	s := side{fragment: &fragment.Fragment{TopicSI: self, Topic: &fragment.Topic{Identity: topic.Identity}}}
 	left := mostStatements
-	s.fragment.Topic.Names = only(&s, &left, of.Names, other.Names, func(n fragment.Name) *fragment.Topic {
-		return &fragment.Topic{Identity: of.Identity, Names: []fragment.Name{n}}
+	s.fragment.Topic.Names = only(&s, &left, topic.Names, other.Names, func(n fragment.Name) *fragment.Topic {
+		return &fragment.Topic{Identity: topic.Identity, Names: []fragment.Name{n}}
 	})
-	s.fragment.Topic.Occurrences = only(&s, &left, of.Occurrences, other.Occurrences,
+	s.fragment.Topic.Occurrences = only(&s, &left, topic.Occurrences, other.Occurrences,
 		func(o fragment.Occurrence) *fragment.Topic {
-			return &fragment.Topic{Identity: of.Identity, Occurrences: []fragment.Occurrence{o}}
+			return &fragment.Topic{Identity: topic.Identity, Occurrences: []fragment.Occurrence{o}}
 		})
 	shown := min(len(associations), left)
 	s.fragment.Associations = associations[:shown]

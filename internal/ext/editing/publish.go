@@ -165,11 +165,11 @@ type resent struct {
 }
 
 func (e *editor) resent(r *http.Request, t *target, p *plan) resent {
-	of := resent{Fields: pages.Fields(r.PostForm, "", "do", "state", "plan"), Code: e.Code(r), State: t.state}
+	form := resent{Fields: pages.Fields(r.PostForm, "", "do", "state", "plan"), Code: e.Code(r), State: t.state}
 	if p != nil {
-		of.Plan = p.tag
+		form.Plan = p.tag
 	}
-	return of
+	return form
 }
 
 // previewPage shows what would be published.
@@ -212,13 +212,13 @@ type publication struct {
 }
 
 // begin returns the publication of a form, and whether it is the first one.
-func (p *publications) begin(form string) (of *publication, first bool) {
+func (p *publications) begin(form string) (running *publication, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if of = p.byForm[form]; of != nil {
-		return of, false
+	if running = p.byForm[form]; running != nil {
+		return running, false
 	}
-	of = &publication{done: make(chan struct{})}
+	running = &publication{done: make(chan struct{})}
 	if p.byForm == nil {
 		p.byForm = map[string]*publication{}
 	}
@@ -226,35 +226,35 @@ func (p *publications) begin(form string) (of *publication, first bool) {
 		delete(p.byForm, p.order[0])
 		p.order = p.order[1:]
 	}
-	p.byForm[form] = of
-	return of, true
+	p.byForm[form] = running
+	return running, true
 }
 
 // end says what came of a publication.
-func (p *publications) end(form string, of *publication, page string) {
+func (p *publications) end(form string, running *publication, page string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if of.page = page; page == "" && p.byForm[form] == of {
+	if running.page = page; page == "" && p.byForm[form] == running {
 		delete(p.byForm, form) // it may be sent again
 	}
-	close(of.done)
+	close(running.done)
 }
 
 // once publishes what a form says, if the same form was not published before.
 func (e *editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
 	form := web.Digest([]byte(r.URL.Path + "\x00" + r.PostForm.Encode())) // with the code of the session
-	of, first := e.published.begin(form)
+	running, first := e.published.begin(form)
 	if first {
-		defer func() { e.published.end(form, of, d.published) }()
+		defer func() { e.published.end(form, running, d.published) }()
 		return e.carryOut(w, r, d, false)
 	}
 	select {
-	case <-of.done:
+	case <-running.done:
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
-	if of.page != "" {
-		return e.SeeOther(w, r, of.page)
+	if running.page != "" {
+		return e.SeeOther(w, r, running.page)
 	}
 	return e.carryOut(w, r, d, false)
 }

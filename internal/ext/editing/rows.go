@@ -112,26 +112,26 @@ func read(f url.Values) *draft {
 		State: f.Get("state"), Identifier: strings.TrimSpace(f.Get("identifier")),
 		Author: strings.TrimSpace(f.Get("author")), Note: strings.TrimSpace(f.Get("note")),
 	}
-	for of := range rowsOf(f, ofName) {
-		d.Names = append(d.Names, nameRow{row: of.row(), Value: of.text("value"), Type: of.topics("type"),
-			themes: of.themes()})
+	for one := range rowsOf(f, ofName) {
+		d.Names = append(d.Names, nameRow{row: one.row(), Value: one.text("value"), Type: one.topics("type"),
+			themes: one.themes()})
 	}
-	for of := range rowsOf(f, ofOccurrence) {
-		d.Occurrences = append(d.Occurrences, occurrenceRow{row: of.row(), Value: of.text("value"), Type: of.topics("type"),
-			Datatype: of.line("datatype"), themes: of.themes()})
+	for one := range rowsOf(f, ofOccurrence) {
+		d.Occurrences = append(d.Occurrences, occurrenceRow{row: one.row(), Value: one.text("value"), Type: one.topics("type"),
+			Datatype: one.line("datatype"), themes: one.themes()})
 	}
-	for of := range rowsOf(f, ofType) {
-		d.Types = append(d.Types, typeRow{row: of.row(), Type: of.topics("type")})
+	for one := range rowsOf(f, ofType) {
+		d.Types = append(d.Types, typeRow{row: one.row(), Type: one.topics("type")})
 	}
-	for of := range rowsOf(f, ofAssociation) {
-		made := associationRow{row: of.row(), Type: of.topics("type"), Role: of.topics("role"),
-			Scope: of.scope()}
+	for one := range rowsOf(f, ofAssociation) {
+		made := associationRow{row: one.row(), Type: one.topics("type"), Role: one.topics("role"),
+			Scope: one.scope()}
 		for i := range mostRoles {
 			at := otherRole(i)
-			if !of.has(at + "type") {
+			if !one.has(at + "type") {
 				break
 			}
-			made.Others = append(made.Others, roleRow{of.topics(at + "type"), of.topics(at + "player")})
+			made.Others = append(made.Others, roleRow{one.topics(at + "type"), one.topics(at + "player")})
 		}
 		d.Associations = append(d.Associations, made)
 	}
@@ -150,8 +150,8 @@ type fields struct {
 func rowsOf(f url.Values, kind string) func(yield func(fields) bool) {
 	return func(yield func(fields) bool) {
 		for i := range mostRows {
-			of := fields{f, fmt.Sprint(kind, "-", i, "-")}
-			if !of.has("is") || !yield(of) {
+			one := fields{f, fmt.Sprint(kind, "-", i, "-")}
+			if !one.has("is") || !yield(one) {
 				return
 			}
 		}

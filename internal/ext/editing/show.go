@@ -227,32 +227,32 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
-	of := &formPage{draft: s.draft, Code: e.Code(r), More: s.more, Problems: s.draft.problems()}
+	page := &formPage{draft: s.draft, Code: e.Code(r), More: s.more, Problems: s.draft.problems()}
 	if name := e.NameOf(r); name != "" {
-		of.AuthorKnow, of.Author = true, name
+		page.AuthorKnow, page.Author = true, name
 	}
-	of.Identify = inputOf("identifier", pages.Say(r, texts.Identifier), of.Identifier, 0, &s.draft.WrongName)
-	of.By = inputOf("author", pages.Say(r, texts.Author), of.Author, publish.MaxAuthor, &s.draft.WrongLine)
-	of.Why = inputOf("note", pages.Say(r, texts.Note), of.Note, publish.MaxNote, &s.draft.WrongLine)
+	page.Identify = inputOf("identifier", pages.Say(r, texts.Identifier), page.Identifier, 0, &s.draft.WrongName)
+	page.By = inputOf("author", pages.Say(r, texts.Author), page.Author, publish.MaxAuthor, &s.draft.WrongLine)
+	page.Why = inputOf("note", pages.Say(r, texts.Note), page.Note, publish.MaxNote, &s.draft.WrongLine)
 	c, title := &t.collection, pages.Say(r, texts.NewTopic)
 	path := e.Trail(r, c)
 	if t.topic != nil {
 		title = t.title
-		of.Topic, of.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
-		of.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
-		path = e.Trail(r, c, *of.Topic)
+		page.Topic, page.SI = &pages.Link{Title: title, URL: e.page(t)}, t.self
+		page.Delete = e.URLs.Topic(c, t.self) + "/delete" + pages.Ending
+		path = e.Trail(r, c, *page.Topic)
 	} else if s.draft.WrongName.Kind == "taken" {
 		l, err := d.name(fragment.Ref(s.draft.Identifier))
 		if err != nil {
 			return err
 		}
-		of.Taken = &l
+		page.Taken = &l
 	}
 	for si, title := range d.known {
-		of.Known = append(of.Known, known{si, title})
+		page.Known = append(page.Known, known{si, title})
 	}
-	slices.SortFunc(of.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
-	return e.WriteForm(w, r, status, "edit", title, path, of)
+	slices.SortFunc(page.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
+	return e.WriteForm(w, r, status, "edit", title, path, page)
 }
 
 // decorator adds to rows what is shown of their statements beside the fields.
@@ -311,7 +311,7 @@ func (d *decorator) reifier(r *row, ref fragment.Ref) error {
 	return err
 }
 
-func (d *decorator) decorate(of *draft) error {
+func (d *decorator) decorate(form *draft) error {
 	names, occurrences := map[string]*fragment.Name{}, map[string]*fragment.Occurrence{}
 	if d.t.topic != nil {
 		for i := range d.t.topic.Names {
@@ -325,11 +325,11 @@ func (d *decorator) decorate(of *draft) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range of.rows() {
+	for _, r := range form.rows() {
 		r.Open = r.Remove || r.Wrong.Kind != "" || r.Is == "" && !r.blank
 	}
-	for i := range of.Names {
-		r := &of.Names[i]
+	for i := range form.Names {
+		r := &form.Names[i]
 		if n := names[r.Is]; n != nil {
 			is := rowOfName(d.t.self, usual, n)
 			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.themes != is.themes)
@@ -345,8 +345,8 @@ func (d *decorator) decorate(of *draft) error {
 			return err
 		}
 	}
-	for i := range of.Occurrences {
-		r := &of.Occurrences[i]
+	for i := range form.Occurrences {
+		r := &form.Occurrences[i]
 		if o := occurrences[r.Is]; o != nil {
 			is := rowOfOccurrence(d.t.self, o)
 			r.Open = r.Open || !r.Long && (r.Value != lines(is.Value) || r.Type != is.Type || r.Datatype != is.Datatype ||
@@ -360,8 +360,8 @@ func (d *decorator) decorate(of *draft) error {
 			return err
 		}
 	}
-	for i := range of.Types {
-		r := &of.Types[i]
+	for i := range form.Types {
+		r := &form.Types[i]
 		a, err := d.association(&r.row, fragment.AsInstance)
 		if err != nil {
 			return err
@@ -381,8 +381,8 @@ func (d *decorator) decorate(of *draft) error {
 			r.Names = append(r.Names, l)
 		}
 	}
-	for i := range of.Associations {
-		r := &of.Associations[i]
+	for i := range form.Associations {
+		r := &form.Associations[i]
 		a, err := d.association(&r.row, fragment.AsPlayer)
 		if err == nil && a != nil {
 			err = d.relation(r, a)
@@ -399,8 +399,8 @@ func (d *decorator) decorate(of *draft) error {
 			return err
 		}
 	}
-	if len(of.Names) > 0 && d.t.topic == nil {
-		of.Names[0].Open = true // a new topic begins with its name
+	if len(form.Names) > 0 && d.t.topic == nil {
+		form.Names[0].Open = true // a new topic begins with its name
 	}
 	return nil
 }
@@ -417,8 +417,8 @@ func (d *decorator) association(r *row, as fragment.Part) (*fragment.Association
 // relation shows an association that is there.
 func (d *decorator) relation(r *associationRow, a *fragment.Association) error {
 	own := slices.IndexFunc(a.Roles, func(role fragment.Role) bool { return role.Player == d.t.self })
-	of := []fragment.Ref{a.Type, a.Roles[max(own, 0)].Type}
-	for _, ref := range append(of, a.Scope[:min(len(a.Scope), mostRoles)]...) {
+	key := []fragment.Ref{a.Type, a.Roles[max(own, 0)].Type}
+	for _, ref := range append(key, a.Scope[:min(len(a.Scope), mostRoles)]...) {
 		l, err := d.name(ref)
 		if err != nil {
 			return err
@@ -428,7 +428,7 @@ func (d *decorator) relation(r *associationRow, a *fragment.Association) error {
 			return err
 		}
 	}
-	if as := of[1]; len(a.Roles) == 2 && (as == fragment.RDFSubject || as == fragment.RDFObject) {
+	if as := key[1]; len(a.Roles) == 2 && (as == fragment.RDFSubject || as == fragment.RDFObject) {
 		l := &r.Names[0]
 		l.Title, l.Lang = pages.RelationCalled(d.in, a.Type, as == fragment.RDFObject, l.Title, l.Lang)
 	}

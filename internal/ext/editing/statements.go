@@ -46,7 +46,7 @@ type kindOf[T any] struct {
 
 // applyRows returns the statements of one kind after the rows: all are those before.
 func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) ([]T, error) {
-	goes, said := map[string]bool{}, map[*row]T{}
+	goes, stays := map[string]bool{}, map[*row]T{}
 	for i, r := range rows {
 		if r.Remove {
 			goes[r.Is] = true
@@ -68,7 +68,7 @@ func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) 
 			return nil, err
 		}
 		if r.Wrong = w; w.Kind == "" {
-			said[r], goes[r.Is] = *k.only(is), true
+			stays[r], goes[r.Is] = *k.only(is), true
 		}
 	}
 	if len(goes) == 0 {
@@ -76,7 +76,7 @@ func applyRows[T any](a *applying, d *draft, k kindOf[T], rows []*row, all []T) 
 	}
 	div := divide(all, k.key, goes)
 	for _, r := range rows {
-		says, there := said[r]
+		says, there := stays[r]
 		if !there {
 			continue
 		}
@@ -126,10 +126,10 @@ func (a *applying) names(d *draft) (err error) {
 
 // variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false
 // where one would have no theme of its own any more, or be the same as another.
-func variants(of *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
-	for _, v := range of.Variants {
+func variants(name *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
+	for _, v := range name.Variants {
 		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool {
-			return slices.Contains(of.Scope, theme)
+			return slices.Contains(name.Scope, theme)
 		})
 		both := append(slices.Clone(scope), own...)
 		slices.Sort(both)

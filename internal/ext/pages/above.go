@@ -19,18 +19,18 @@ const (
 )
 
 // is reports whether a topic has one of some types.
-func (of *topic) is(types ...fragment.Ref) bool {
-	return slices.ContainsFunc(of.Types, func(t typed) bool { return slices.Contains(types, t.ref) })
+func (t *topic) is(types ...fragment.Ref) bool {
+	return slices.ContainsFunc(t.Types, func(t typed) bool { return slices.Contains(types, t.ref) })
 }
 
 // isConcept reports whether a topic is a concept of SKOS.
-func (of *topic) isConcept() bool { return of.is(skos + "Concept") }
+func (t *topic) isConcept() bool { return t.is(skos + "Concept") }
 
 // stands finds where a concept or a class stands: the path of what is above it, from the top, and a tree of that path,
 // of what is beside it, and of what is below it. Of several at a step the path takes the first in the reader's order.
 // There is no tree where it stands alone.
-func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
-	if !of.isConcept() && !of.is(classes...) {
+func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
+	if !described.isConcept() && !described.is(classes...) {
 		return nil, nil, nil
 	}
 	above, siblings, err := d.beyond(&stated, self)
@@ -84,8 +84,8 @@ func (d *describer) stands(of *topic, self fragment.Ref) (path []link, tree []*t
 
 // beside returns what is below a topic, the first [most] in the reader's order, with own among them, whose link leads
 // to the page of the topic, which has the others.
-func (d *describer) beside(refs []fragment.Ref, of fragment.Ref, to link, own *typeNode) (all []*typeNode, err error) {
-	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == of })
+func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own *typeNode) (all []*typeNode, err error) {
+	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == self })
 	if all, err = d.lines(refs, nil); err != nil {
 		return nil, err
 	}
@@ -164,20 +164,20 @@ func (d *describer) replace() (bool, error) {
 }
 
 // mark marks links of a list to topics that others replace. of returns one of n.
-func (d *describer) mark(n int, of func(i int) (fragment.Ref, *link)) error {
+func (d *describer) mark(n int, nth func(i int) (fragment.Ref, *link)) error {
 	if some, err := d.replace(); !some || err != nil {
 		return err
 	}
 	refs := make([]fragment.Ref, n)
 	for i := range refs {
-		refs[i], _ = of(i)
+		refs[i], _ = nth(i)
 	}
 	if err := d.expectMarked(refs...); err != nil {
 		return err
 	}
 	properties := slices.Collect(maps.Keys(replacing))
 	for i, ref := range refs {
-		_, l := of(i)
+		_, l := nth(i)
 		for a, err := range d.v.State().AssociationsOfTypes(ref, mostOfListed, properties...) {
 			if err != nil {
 				return err

@@ -153,16 +153,16 @@ func (s *sides) property(ref fragment.Ref) (*property, error) {
 		return p, nil
 	}
 	turned := map[fragment.Ref]bool{ref: false}
-	of := &property{}
+	made := &property{}
 	for found := []fragment.Ref{ref}; len(found) > 0; found = found[1:] {
 		at := found[0]
-		inverses, err := s.inverses(of, at, turned[at])
+		inverses, err := s.inverses(made, at, turned[at])
 		if err != nil {
 			return nil, err
 		}
 		for _, inverse := range inverses {
 			if was, ok := turned[inverse]; ok {
-				of.both = of.both || was == turned[at]
+				made.both = made.both || was == turned[at]
 			} else if len(turned) < most {
 				turned[inverse] = !turned[at]
 				found = append(found, inverse)
@@ -174,15 +174,15 @@ func (s *sides) property(ref fragment.Ref) (*property, error) {
 		all = append(all, ref)
 	}
 	slices.Sort(all)
-	if err := s.title(of, all, turned); err != nil {
+	if err := s.title(made, all, turned); err != nil {
 		return nil, err
 	}
 	for _, ref := range all { // seen from the first one
-		p := *of
+		p := *made
 		p.first, p.turned = all[0], turned[ref] != turned[all[0]]
 		if turned[all[0]] {
-			p.titles[0], p.titles[1] = of.titles[1], of.titles[0]
-			p.byWords[0], p.byWords[1] = of.byWords[1], of.byWords[0]
+			p.titles[0], p.titles[1] = made.titles[1], made.titles[0]
+			p.byWords[0], p.byWords[1] = made.byWords[1], made.byWords[0]
 		}
 		s.known[ref] = &p
 	}
@@ -190,7 +190,7 @@ func (s *sides) property(ref fragment.Ref) (*property, error) {
 }
 
 // inverses returns the properties that the table or the map calls inverses of one. It notes the words of the table.
-func (s *sides) inverses(of *property, ref fragment.Ref, turned bool) (all []fragment.Ref, err error) {
+func (s *sides) inverses(p *property, ref fragment.Ref, turned bool) (all []fragment.Ref, err error) {
 	ids := []tmdm.Locator{ref}
 	if t, err := s.d.v.Source().Topic(ref); err != nil {
 		return nil, err
@@ -207,8 +207,8 @@ func (s *sides) inverses(of *property, ref fragment.Ref, turned bool) (all []fra
 			if (string(id) != r.Property) != turned {
 				words[0], words[1] = words[1], words[0]
 			}
-			if of.byWords[0] == "" {
-				of.byWords = words
+			if p.byWords[0] == "" {
+				p.byWords = words
 			}
 			if other == "" {
 				continue
@@ -220,13 +220,13 @@ func (s *sides) inverses(of *property, ref fragment.Ref, turned bool) (all []fra
 			all = append(all, inverse)
 		}
 	}
-	stated, err := s.stated(of, ref)
+	stated, err := s.stated(p, ref)
 	return append(all, stated...), err
 }
 
 // stated returns the properties that the map calls inverses of one, and notes that it is its own. It looks at
 // [mostSorted] associations of the property.
-func (s *sides) stated(of *property, ref fragment.Ref) (all []fragment.Ref, err error) {
+func (s *sides) stated(p *property, ref fragment.Ref) (all []fragment.Ref, err error) {
 	look := func(part fragment.Part, with func(*fragment.Association)) {
 		n := 0
 		for a, failed := range s.d.v.State().AssociationsOf(ref, part) {
@@ -250,14 +250,14 @@ func (s *sides) stated(of *property, ref fragment.Ref) (all []fragment.Ref, err 
 	if s.symmetric != "" {
 		look(fragment.AsInstance, func(a *fragment.Association) {
 			class, _, _ := a.TypeInstance()
-			of.both = of.both || class == s.symmetric
+			p.both = p.both || class == s.symmetric
 		})
 	}
 	return all, err
 }
 
 // title finds what pages call properties that say the same: by the words of the table, or by their names.
-func (s *sides) title(of *property, all []fragment.Ref, turned map[fragment.Ref]bool) error {
+func (s *sides) title(p *property, all []fragment.Ref, turned map[fragment.Ref]bool) error {
 	for _, ref := range all {
 		if _, there, err := s.d.ref(ref); err != nil || !there && len(all) > 1 { // the table alone names it
 			if err != nil {
@@ -270,36 +270,36 @@ func (s *sides) title(of *property, all []fragment.Ref, turned map[fragment.Ref]
 			return err
 		}
 		side := 0
-		if turned[ref] && !of.both {
+		if turned[ref] && !p.both {
 			side = 1
 		}
-		if of.titles[side].URL == "" {
-			of.titles[side] = l
+		if p.titles[side].URL == "" {
+			p.titles[side] = l
 		}
 	}
-	for side := range of.titles {
-		if of.titles[side].URL == "" {
-			of.titles[side] = of.titles[1-side]
-			if !of.both {
-				of.titles[side].Lang = ""
-				of.titles[side].Title = s.d.in.Say(texts.IsOf, of.titles[side].Title)
+	for side := range p.titles {
+		if p.titles[side].URL == "" {
+			p.titles[side] = p.titles[1-side]
+			if !p.both {
+				p.titles[side].Lang = ""
+				p.titles[side].Title = s.d.in.Say(texts.IsOf, p.titles[side].Title)
 			}
 		}
-		if words := of.byWords[side]; words != "" {
-			of.titles[side].Title, of.titles[side].Lang = s.d.in.Say(words), ""
+		if words := p.byWords[side]; words != "" {
+			p.titles[side].Title, p.titles[side].Lang = s.d.in.Say(words), ""
 		}
 	}
 	return nil
 }
 
 // blocks adds the associations of a topic.
-func (d *describer) blocks(of *topic, self fragment.Ref) error {
+func (d *describer) blocks(described *topic, self fragment.Ref) error {
 	s, err := d.sides()
 	if err != nil {
 		return err
 	}
 	groups := map[string]*associations{}
-	for a, err := range d.window(of, fragment.AsPlayer, self) {
+	for a, err := range d.window(described, fragment.AsPlayer, self) {
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (d *describer) blocks(of *topic, self fragment.Ref) error {
 			if err != nil {
 				return err
 			}
-			of.Deprecated, of.Instead = true, append(of.Instead, l)
+			described.Deprecated, described.Instead = true, append(described.Instead, l)
 		}
 		subject, object, ok := s.pair(a)
 		if ok && d.labelled[object] && slices.Contains(xl.LabelProperties, a.Type) {
@@ -317,18 +317,18 @@ func (d *describer) blocks(of *topic, self fragment.Ref) error {
 		if ok {
 			err = s.put(groups, a, self, subject, object)
 		} else {
-			err = d.put(groups, of, a, self)
+			err = d.put(groups, described, a, self)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, group := range groups {
-		if err := d.shown(of, group); err != nil {
+		if err := d.shown(described, group); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(of.Associations, func(a, b associations) int {
+	slices.SortFunc(described.Associations, func(a, b associations) int {
 		role := func(g *associations) link {
 			if g.Role == nil {
 				return link{}
@@ -342,7 +342,7 @@ func (d *describer) blocks(of *topic, self fragment.Ref) error {
 }
 
 // shown adds a page of a block.
-func (d *describer) shown(of *topic, group *associations) (err error) {
+func (d *describer) shown(described *topic, group *associations) (err error) {
 	if !d.shows(group.list()) {
 		return nil
 	}
@@ -364,7 +364,7 @@ func (d *describer) shown(of *topic, group *associations) (err error) {
 			players = append(players, r)
 		}
 	}
-	of.Associations = append(of.Associations, *group)
+	described.Associations = append(described.Associations, *group)
 	return d.mark(len(players), func(i int) (fragment.Ref, *link) { return players[i].ref, &players[i].Player })
 }
 
@@ -385,7 +385,7 @@ func (s *sides) put(groups map[string]*associations, a *fragment.Association, se
 	if err != nil {
 		return err
 	}
-	said, err := s.d.saying(a)
+	sentence, err := s.d.saying(a)
 	if err != nil {
 		return err
 	}
@@ -420,32 +420,32 @@ func (s *sides) put(groups map[string]*associations, a *fragment.Association, se
 			group.others[other] = at
 			group.Items = append(group.Items, association{Others: []role{{Player: l, ref: other}}})
 		}
-		group.Items[at].add(said)
+		group.Items[at].add(sentence)
 	}
 	return nil
 }
 
 // add adds a statement that says the same. One of the same scope that is about nothing is no other one.
-func (a *association) add(said saying) {
+func (a *association) add(sentence saying) {
 	for i := range a.Said {
-		if was := &a.Said[i]; was.reifier == "" && said.reifier == "" && slices.Equal(was.scope, said.scope) {
-			was.By = slices.Compact(slices.Sorted(slices.Values(slices.Concat(was.By, said.By))))
+		if was := &a.Said[i]; was.reifier == "" && sentence.reifier == "" && slices.Equal(was.scope, sentence.scope) {
+			was.By = slices.Compact(slices.Sorted(slices.Values(slices.Concat(was.By, sentence.By))))
 			return
 		}
 	}
-	a.Said = append(a.Said, said)
+	a.Said = append(a.Said, sentence)
 }
 
-func (d *describer) saying(a *fragment.Association) (said saying, err error) {
-	said = saying{By: d.by[associationKey(a)], scope: a.Scope, reifier: a.Reifier}
-	if said.Scope, err = d.links(a.Scope); err == nil {
-		said.About, err = d.reifier(a.Reifier)
+func (d *describer) saying(a *fragment.Association) (sentence saying, err error) {
+	sentence = saying{By: d.by[associationKey(a)], scope: a.Scope, reifier: a.Reifier}
+	if sentence.Scope, err = d.links(a.Scope); err == nil {
+		sentence.About, err = d.reifier(a.Reifier)
 	}
-	return said, err
+	return sentence, err
 }
 
 // put adds an association to those of its type in which self plays the same role.
-func (d *describer) put(groups map[string]*associations, of *topic, a *fragment.Association, self fragment.Ref) error {
+func (d *describer) put(groups map[string]*associations, described *topic, a *fragment.Association, self fragment.Ref) error {
 	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
 	as := a.Roles[max(own, 0)].Type
 	key := string(a.Type) + " " + string(as)
@@ -462,12 +462,12 @@ func (d *describer) put(groups map[string]*associations, of *topic, a *fragment.
 		group = &associations{Type: typ, Role: &role, key: key, rank: len(texts.FirstRelations)}
 		groups[key] = group
 	}
-	said, err := d.saying(a)
+	sentence, err := d.saying(a)
 	if err != nil {
 		return err
 	}
-	shown := association{Said: []saying{said}}
-	for i, other := range atMost(of, texts.MoreRoles, a.Roles) {
+	shown := association{Said: []saying{sentence}}
+	for i, other := range atMost(described, texts.MoreRoles, a.Roles) {
 		if i == own {
 			continue
 		}

@@ -41,9 +41,9 @@ func forTurtle(t testing.TB) *served.Node {
 func blocksOf(t testing.TB, n *served.Node, name, si string) (titles []string, items map[string][]string) {
 	root, err := html.Parse(bytes.NewReader(n.MustGet(served.TopicPath(name, si) + pages.Ending).Bytes))
 	require.NoError(t, err)
-	text := func(of *html.Node) string {
+	text := func(element *html.Node) string {
 		var b strings.Builder
-		for node := range of.Descendants() {
+		for node := range element.Descendants() {
 			if node.Type == html.TextNode {
 				b.WriteString(node.Data)
 			}

@@ -266,7 +266,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		if err != nil {
 			return nil, err
 		}
-		of := struct {
+		data := struct {
 			change
 			Differences
 			Commit, TakeBack, Undo string // pages of all that has changed with it, and what takes it back; "": there is none
@@ -275,16 +275,16 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		if err == nil {
 			var after history.Moment
 			after, err = history.AfterCommit(v, e.Seq)
-			of.Commit = p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query()
-			of.Undo = p.toEdit(r, c, p.URLs.Fragment(c, e)+"/undo")
-			if of.TakeBack = p.toRestore(r, c, e.TopicSI, before); before.Seq == 0 {
-				of.TakeBack = "" // there was no map yet
+			data.Commit = p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query()
+			data.Undo = p.toEdit(r, c, p.URLs.Fragment(c, e)+"/undo")
+			if data.TakeBack = p.toRestore(r, c, e.TopicSI, before); before.Seq == 0 {
+				data.TakeBack = "" // there was no map yet
 			}
 		}
 		if errors.Is(err, store.ErrGone) {
 			err = nil
 		}
 		all := link{Title: Say(r, texts.Changes), URL: p.URLs.Fragments(c) + Ending}
-		return &page{Title: made.Title, Path: p.Trail(r, c, all), Of: of}, err
+		return &page{Title: made.Title, Path: p.Trail(r, c, all), Of: data}, err
 	})
 }

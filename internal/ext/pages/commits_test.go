@@ -103,22 +103,22 @@ func TestChangesAreNarrowedToAKind(t *testing.T) {
 		}
 		return kinds, pages
 	}
-	of := func(name string) string { return "/topicmaps/m/fragments.html?kind=" + name }
+	ofKind := func(name string) string { return "/topicmaps/m/fragments.html?kind=" + name }
 	all, _ := walk("/topicmaps/m/fragments.html")
 	assert.Equal(t, map[string]int{"added": 151, "changed": 150, "deleted": 5}, all)
 	for kind, want := range map[string][2]int{"added": {151, 2}, "changed": {150, 2}, "deleted": {5, 1}} {
-		kinds, pages := walk(of(kind))
+		kinds, pages := walk(ofKind(kind))
 		assert.Equal(t, map[string]int{kind: want[0]}, kinds)
 		assert.Equal(t, want[1], pages, kind)
 	}
-	page := n.Page(of("added"))
-	for _, to := range []string{"/topicmaps/m/fragments.html", of("changed"), of("deleted")} {
+	page := n.Page(ofKind("added"))
+	for _, to := range []string{"/topicmaps/m/fragments.html", ofKind("changed"), ofKind("deleted")} {
 		assert.Contains(t, page.Links, n.URL(to))
 	}
 	assert.NotContains(t, page.Text, "Newest changes", "these are the newest")
-	older := n.Page(of("added") + "&before=200")
-	assert.Contains(t, older.Links, n.URL(of("added")), "back to the newest of this kind")
-	assert.Equal(t, http.StatusBadRequest, n.Get(of("nothing")).StatusCode)
+	older := n.Page(ofKind("added") + "&before=200")
+	assert.Contains(t, older.Links, n.URL(ofKind("added")), "back to the newest of this kind")
+	assert.Equal(t, http.StatusBadRequest, n.Get(ofKind("nothing")).StatusCode)
 	n.Publish("quiet", served.Small())
 	assert.Contains(t, lineOf(n, "/topicmaps/quiet/fragments.html?kind=deleted"), "No change is of this kind.")
 }

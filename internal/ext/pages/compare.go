@@ -72,21 +72,21 @@ func span(r *http.Request, v *store.View, earlier func() (history.Moment, error)
 // Compare answers with what differs in a map between two times, topic by topic in the order of the store, each page
 // sorted in itself. Without times it is what the last commit has changed.
 func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	of, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, v.Head) })
+	interval, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, v.Head) })
 	if err != nil {
 		return err
 	}
 	c := &v.Collection
 	return p.write(w, r, c, "compare", func() (*page, error) {
 		d := p.describer(v, r)
-		d.around = of.To.Seq
-		made := &page{Title: Say(r, texts.Compared, titleOf(c)), Path: p.Trail(r, c), Of: of}
-		if of.TooMany = of.Entries > mostEntries; of.TooMany {
+		d.around = interval.To.Seq
+		made := &page{Title: Say(r, texts.Compared, titleOf(c)), Path: p.Trail(r, c), Of: interval}
+		if interval.TooMany = interval.Entries > mostEntries; interval.TooMany {
 			return made, nil
 		}
 		last, left := "", mostBytes
 		behind := fragment.Ref(r.URL.Query().Get("behind"))
-		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), of.From, of.To, behind,
+		for change, err := range history.Differences(r.Context(), v, p.Store.Scratch(), interval.From, interval.To, behind,
 			d.languages...) {
 			if err != nil {
 				return nil, err
@@ -96,17 +96,17 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 				return nil, err
 			}
 			full := one.Fit(left)
-			if len(of.Changes) == mostCompared || full && len(of.Changes) > 0 {
+			if len(interval.Changes) == mostCompared || full && len(interval.Changes) > 0 {
 				q := r.URL.Query()
 				q.Set("behind", last)
-				of.Next = "?" + q.Encode()
+				interval.Next = "?" + q.Encode()
 				break
 			}
 			last, left = change.TopicSI, left-one.Bytes()
-			one.URL = p.URLs.Topic(c, fragment.Ref(change.TopicSI)) + "/compare" + Ending + "?" + of.query()
-			of.Changes = append(of.Changes, one)
+			one.URL = p.URLs.Topic(c, fragment.Ref(change.TopicSI)) + "/compare" + Ending + "?" + interval.query()
+			interval.Changes = append(interval.Changes, one)
 		}
-		slices.SortStableFunc(of.Changes, func(a, b compared) int { return d.order.text(a.Title, b.Title) })
+		slices.SortStableFunc(interval.Changes, func(a, b compared) int { return d.order.text(a.Title, b.Title) })
 		return made, nil
 	})
 }
@@ -118,22 +118,22 @@ func (c *comparison) query() string {
 
 // compared puts how a topic differs into words: so many statements of each kind. A topic that is gone is called what it
 // was called.
-func (d *describer) compared(c *history.Change, most int) (of compared, err error) {
+func (d *describer) compared(c *history.Change, most int) (made compared, err error) {
 	ref := fragment.Ref(c.TopicSI)
-	if of.link, err = d.link(ref); err != nil {
-		return of, err
+	if made.link, err = d.link(ref); err != nil {
+		return made, err
 	}
 	is, err := d.v.Source().Topic(ref)
 	if err != nil {
-		return of, err
+		return made, err
 	}
 	if is == nil && c.Title != "" || c.Kind == history.Deleted || c.Kind == history.Moved {
-		of.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
+		made.Title = (&store.Entry{Title: c.Title, TopicSI: ref}).Label()
 	}
-	of.Kind = kinds[c.Kind]
-	of.Differences, err = InWords(d.in, ref, c.Added, c.Removed, most, d.link)
-	of.Missing = c.Missing
-	return of, err
+	made.Kind = kinds[c.Kind]
+	made.Differences, err = InWords(d.in, ref, c.Added, c.Removed, most, d.link)
+	made.Missing = c.Missing
+	return made, err
 }
 
 // CompareTopic answers with what differs of a topic between two times. Without times it is what its last change has
@@ -143,22 +143,22 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 	if err != nil {
 		return err
 	}
-	of, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, last.Seq) })
+	interval, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, last.Seq) })
 	if err != nil {
 		return err
 	}
 	c, ref := &v.Collection, last.TopicSI
 	return p.write(w, r, c, "compare", func() (*page, error) {
 		d := p.describer(v, r)
-		d.around = of.To.Seq
-		if of.Topic, err = d.link(ref); err != nil {
+		d.around = interval.To.Seq
+		if interval.Topic, err = d.link(ref); err != nil {
 			return nil, err
 		}
-		change, err := history.Difference(r.Context(), v, ref, of.From, of.To, d.languages...)
+		change, err := history.Difference(r.Context(), v, ref, interval.From, interval.To, d.languages...)
 		if err != nil {
 			return nil, err
 		}
-		title := of.Topic.Title
+		title := interval.Topic.Title
 		if change.Kind != "" {
 			one, err := d.compared(&change, most)
 			if err != nil {
@@ -166,21 +166,21 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 			}
 			one.Fit(mostBytes)
 			title = cmp.Or(one.Title, title)
-			of.Changes = append(of.Changes, one)
+			interval.Changes = append(interval.Changes, one)
 		}
 		at := func(m history.Moment) string {
 			was, failed := history.Has(v, ref, m)
 			if err = cmp.Or(err, failed); !was {
 				return ""
 			}
-			return of.Topic.URL + "?" + url.Values{"at": {feeds.FormatTime(m.Updated)}}.Encode()
+			return interval.Topic.URL + "?" + url.Values{"at": {feeds.FormatTime(m.Updated)}}.Encode()
 		}
-		of.Before, of.After = at(of.From), at(of.To)
+		interval.Before, interval.After = at(interval.From), at(interval.To)
 		if err != nil {
 			return nil, err
 		}
-		of.Restore = p.toRestore(r, c, ref, of.From)
-		return &page{Title: Say(r, texts.Compared, title), Path: p.Trail(r, c, of.Topic), Of: of}, nil
+		interval.Restore = p.toRestore(r, c, ref, interval.From)
+		return &page{Title: Say(r, texts.Compared, title), Path: p.Trail(r, c, interval.Topic), Of: interval}, nil
 	})
 }
 

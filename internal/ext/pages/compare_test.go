@@ -163,9 +163,9 @@ func TestComparisonsAreInWords(t *testing.T) {
 		return strings.Join(strings.Fields(served.TextOf(t, n.MustGet(at, "Accept-Language", language))), " ")
 	}
 	inc := says("inc", "en")
-	for _, said := range []string{"Changed: preferred label: was “Wiegendrucke” is “Inkunabeln” (German)", "New: Broader: Early printed books", "New: Narrower: Block books",
+	for _, text := range []string{"Changed: preferred label: was “Wiegendrucke” is “Inkunabeln” (German)", "New: Broader: Early printed books", "New: Narrower: Block books",
 		"New: creator: Anna", "New: scope note: “Until 1500.” (English)", "New: issued: “1998-01-01” (xsd:date)"} {
-		assert.Contains(t, inc, said)
+		assert.Contains(t, inc, text)
 	}
 	assert.Equal(t, 1, strings.Count(inc, "Early printed books"), "what two statements say is there once")
 	for _, raw := range []string{"of type", "subject", "object", "occurrence", "in scope"} {

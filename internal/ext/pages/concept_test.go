@@ -51,8 +51,8 @@ func TestATopicShowsWhereItStands(t *testing.T) {
 	t.Parallel()
 	n := forTurtle(t)
 	doc := skosPrefixes
-	concept := func(local, said string) {
-		doc += fmt.Sprintf(":%s a skos:Concept ; skos:prefLabel %q@en %s .\n", local, local, said)
+	concept := func(local, statements string) {
+		doc += fmt.Sprintf(":%s a skos:Concept ; skos:prefLabel %q@en %s .\n", local, local, statements)
 	}
 	concept("rock", "; skos:narrower :igneous")
 	concept("igneous", "")

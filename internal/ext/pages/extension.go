@@ -57,7 +57,7 @@ func (p *Pages) part() *server.Part {
 			p.nodeRoutes(handle)
 		},
 		About:        func(document string) string { return document + Ending },
-		InWords:      p.summaries.of,
+		InWords:      p.summaries.entries,
 		Beside:       func(_ server.Document, h web.Handler) web.Handler { return p.beside(h) },
 		Authenticate: p.Sessions.Of, Challenge: p.Sessions.Leads, Problem: p.Problem,
 	}
@@ -71,31 +71,31 @@ func (p *Pages) routes(get func(path string, h web.Handler)) {
 	get("/favicon.ico", noIcon)
 	get("/topicmaps"+Ending, p.Alone(p.Overview))
 
-	of := func(path string, h func(http.ResponseWriter, *http.Request, *store.View) error) {
+	handle := func(path string, h func(http.ResponseWriter, *http.Request, *store.View) error) {
 		get("/topicmaps/{map}"+path, p.Viewed(h))
 	}
 	get("/topicmaps/{map}"+Ending, p.Alone(p.Viewed(p.Map)))
-	of("/about", p.About)
-	of("/types"+Ending, p.Types)
-	of("/hierarchies/{key:[a-z2-7]{26}}"+Ending, p.Hierarchy)
+	handle("/about", p.About)
+	handle("/types"+Ending, p.Types)
+	handle("/hierarchies/{key:[a-z2-7]{26}}"+Ending, p.Hierarchy)
 	get("/topicmaps/{map}/fragments"+Ending, p.Alone(p.Viewed(p.Changes)))
-	of("/fragments/{id:[0-9a-f-]{36}}"+Ending, p.Change)
-	of("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+Ending, p.Document)
-	of("/history"+Ending, p.History)
-	of("/snapshots/{id:[0-9a-f-]{36}}"+Ending, p.Snapshot)
+	handle("/fragments/{id:[0-9a-f-]{36}}"+Ending, p.Change)
+	handle("/fragments/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+Ending, p.Document)
+	handle("/history"+Ending, p.History)
+	handle("/snapshots/{id:[0-9a-f-]{36}}"+Ending, p.Snapshot)
 	get("/topicmaps/{map}/snapshots"+Ending, p.Alone(p.Viewed(p.Snapshots)))
 	get("/topicmaps/{map}"+searchPath, p.beside(p.Viewed(p.Search)))
-	of(searchPath+Ending, p.SearchPage)
-	of(descriptionPath, p.Description)
-	of(suggestPath, p.Suggest)
+	handle(searchPath+Ending, p.SearchPage)
+	handle(descriptionPath, p.Description)
+	handle(suggestPath, p.Suggest)
 	get(searchPath, p.beside(p.SearchAll))
 	get(searchPath+Ending, p.SearchAllPage)
 	get(descriptionPath, p.DescriptionOfAll)
 	get(suggestPath, p.SuggestOfAll)
-	of("/topics"+Ending, p.Find)
-	of("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
-	of("/index"+Ending, p.Listing)
-	of("/api"+Ending, p.API)
-	of("/compare"+Ending, p.Compare)
-	of("/topics/{key:[a-z2-7]{26}}/compare"+Ending, p.CompareTopic)
+	handle("/topics"+Ending, p.Find)
+	handle("/topics/{key:[a-z2-7]{26}}"+Ending, p.Topic)
+	handle("/index"+Ending, p.Listing)
+	handle("/api"+Ending, p.API)
+	handle("/compare"+Ending, p.Compare)
+	handle("/topics/{key:[a-z2-7]{26}}/compare"+Ending, p.CompareTopic)
 }

@@ -16,12 +16,12 @@ type Link = link
 
 // WriteForm answers with a page for one person, which no cache keeps: a form, or what comes of one. Path leads to it.
 func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link,
-	of any) error {
+	data any) error {
 	var b bytes.Buffer
 	if path == nil {
 		path = p.Trail(r, nil)
 	}
-	made := &page{Title: title, Path: path, Of: of}
+	made := &page{Title: title, Path: path, Of: data}
 	if name == "edit" {
 		made.Script = p.fileURL(layout.ScriptName)
 	}

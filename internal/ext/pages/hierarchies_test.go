@@ -62,13 +62,13 @@ func TestConceptsHaveOneTree(t *testing.T) {
 	const marks = `@prefix h: <http://www.techquila.com/psi/hierarchy/#> . @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
 skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-type . rdf:subject a h:subordinate-role-type .
 `
-	for name, said := range map[string]string{
+	for name, statements := range map[string]string{
 		"broader":  ":m skos:broader :a . :o skos:broader :m . :d skos:broader :a . :t skos:hasTopConcept :a, :s .",
 		"narrower": ":a skos:narrower :m, :d . :m skos:narrower :o . :a skos:topConceptOf :t . :s skos:topConceptOf :t .",
 		"both":     ":a skos:narrower :m, :d . :m skos:broader :a . :o skos:broader :m . :t skos:hasTopConcept :a, :s . :a skos:topConceptOf :t .",
 		"marked":   marks + ":a skos:narrower :m . :m skos:broader :a . :o skos:broader :m . :d skos:broader :a . :t skos:hasTopConcept :s .",
 	} {
-		publishTurtle(t, n, name, skosPrefixes+labels+said)
+		publishTurtle(t, n, name, skosPrefixes+labels+statements)
 		var trees []string
 		for _, l := range n.Page("/topicmaps/" + name + ".html").Links {
 			if strings.Contains(l, "/hierarchies/") {
@@ -78,7 +78,7 @@ skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-
 		require.Len(t, trees, 1, name)
 		assert.Equal(t, []string{"Arts", " Dance", " Music", "  Opera", "Sport"}, lists(t, bytes.NewReader(n.MustGet(trees[0]).Bytes)), name)
 		for _, property := range []string{"broader", "narrower", "hasTopConcept", "topConceptOf"} {
-			if strings.Contains(said, "skos:"+property) {
+			if strings.Contains(statements, "skos:"+property) {
 				at := "/topicmaps/" + name + "/hierarchies/" + fragment.Key(fragment.Ref("http://www.w3.org/2004/02/skos/core#"+property)) + pages.Ending
 				assert.Equal(t, shown(n.MustGet(trees[0])), shown(n.MustGet(at)), property)
 			}

@@ -43,7 +43,7 @@ func (d *describer) byLanguage(a, b *name) int {
 }
 
 // labels makes a table of the labels among names, which are in order, and returns the other names.
-func (d *describer) labels(names []name) (of labelTable, others []name) {
+func (d *describer) labels(names []name) (table labelTable, others []name) {
 	types := map[int]link{}
 	for _, n := range names {
 		if n.label > 0 {
@@ -52,7 +52,7 @@ func (d *describer) labels(names []name) (of labelTable, others []name) {
 	}
 	kinds := slices.Sorted(maps.Keys(types))
 	for _, kind := range kinds {
-		of.Kinds = append(of.Kinds, types[kind])
+		table.Kinds = append(table.Kinds, types[kind])
 	}
 	last := "-"
 	for _, n := range names {
@@ -62,13 +62,13 @@ func (d *describer) labels(names []name) (of labelTable, others []name) {
 		}
 		if n.Value.Lang != last {
 			last = n.Value.Lang
-			of.Rows = append(of.Rows, labelRow{cmp.Or(d.titleOfLanguage(last), d.in.Say(texts.NoLanguage)),
+			table.Rows = append(table.Rows, labelRow{cmp.Or(d.titleOfLanguage(last), d.in.Say(texts.NoLanguage)),
 				make([][]name, len(kinds))})
 		}
-		cell := &of.Rows[len(of.Rows)-1].Cells[slices.Index(kinds, n.label)]
+		cell := &table.Rows[len(table.Rows)-1].Cells[slices.Index(kinds, n.label)]
 		*cell = append(*cell, n)
 	}
-	return of, others
+	return table, others
 }
 
 // resources returns the labels of a topic that are resources (SKOS-XL) and say something else than its names. Those

@@ -55,7 +55,7 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 		"hidden": "hidden (example.org)", "cat-en": "cat", "cat-fi": "kissa"}
 	assert.Equal(t, want, concepts(t, n), "in the language of most labels")
 
-	of := func(local string) string { return served.TopicPath("voc", "http://example.org/"+local) + pages.Ending }
+	pageAt := func(local string) string { return served.TopicPath("voc", "http://example.org/"+local) + pages.Ending }
 	heading := func(path, language string) string {
 		text := string(n.MustGet(path, "Accept-Language", language).Bytes)
 		_, text, _ = strings.Cut(text, "<h1")
@@ -73,12 +73,12 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 		"la": {"dog": "Canis", "cat": "cat"},
 	} {
 		for local, title := range want {
-			assert.Equal(t, title, heading(of(local), language), "%s in %s", local, language)
+			assert.Equal(t, title, heading(pageAt(local), language), "%s in %s", local, language)
 		}
 	}
 	assert.Equal(t, []string{"animal", " cat", " dog", " hidden (example.org)", " said twice", " stray"}, lines("en"))
 	assert.Equal(t, []string{"eläin", " hidden (example.org)", " kissa", " koira", " said twice", " stray"}, lines("fi"))
-	dog := shown(n.MustGet(of("dog"), "Accept-Language", "fi"))
+	dog := shown(n.MustGet(pageAt("dog"), "Accept-Language", "fi"))
 	assert.Contains(t, dog, "koira", "its label")
 	assert.Contains(t, dog, "as Darwin says", "and what else that says")
 	assert.Contains(t, dog, "eläin")
@@ -96,9 +96,9 @@ func TestConceptsAreCalledByLabelsThatAreResources(t *testing.T) {
 		assert.Equal(t, []string{"hidden (example.org)"}, search("secret"+narrowed, "fi"), "once, by its label and not by its definition: %s", narrowed)
 	}
 
-	before := n.URL(of("cat"))
+	before := n.URL(pageAt("cat"))
 	put(strings.Replace(thesaurus, `"cat"@en`, `"house cat"@en`, 1))
-	assert.Equal(t, "house cat", heading(of("cat"), "en"), "after a change of the label alone")
+	assert.Equal(t, "house cat", heading(pageAt("cat"), "en"), "after a change of the label alone")
 	assert.Contains(t, lines("en"), " house cat")
 	want["cat-en"] = "house cat"
 	assert.Equal(t, want, concepts(t, n), "the entry of the concept is of its time")

@@ -64,13 +64,13 @@ func walkInGerman(t *testing.T, n *served.Node, b *served.Browser, first string,
 		at, _, _ := strings.Cut(todo[0], "#")
 		path, query, _ := strings.Cut(at, "?")
 		todo = todo[1:]
-		of := kind.ReplaceAllString(strings.TrimPrefix(at, n.BaseURL), "…")
+		kindOf := kind.ReplaceAllString(strings.TrimPrefix(at, n.BaseURL), "…")
 		if seen[at] || !strings.HasPrefix(at, n.BaseURL) || !strings.HasSuffix(path, pages.Ending) ||
-			strings.Contains(query, "ui=en") || kinds[of] == most {
+			strings.Contains(query, "ui=en") || kinds[kindOf] == most {
 			continue
 		}
 		seen[at] = true
-		kinds[of]++
+		kinds[kindOf]++
 		a := b.Do(strings.TrimPrefix(at, n.BaseURL), nil)
 		require.Equal(t, http.StatusOK, a.StatusCode, at)
 		todo = append(todo, isGerman(t, n, at, a).Links...)

@@ -47,13 +47,13 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 	}
 	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
 		d := p.describer(v, r)
-		of := &listing{All: "?" + with(r, "type", "", "without", "", "page", ""),
+		list := &listing{All: "?" + with(r, "type", "", "without", "", "page", ""),
 			Without: d.titleOfLanguage(r.URL.Query().Get("without"))}
 		tags, err := words.Languages(v.State())
 		if err != nil {
 			return nil, listingProblem(err)
 		}
-		in := d.listedIn(r, of, tags)
+		in := d.listedIn(r, list, tags)
 		letters, err := words.Letters(v.State(), in)
 		if err != nil {
 			return nil, err
@@ -63,9 +63,9 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 			letter = cmp.Or(r.URL.Query().Get("letter"), letters[0])
 		}
 		for _, l := range letters {
-			of.Letters = append(of.Letters, choice{l, "?" + with(r, "letter", l, "page", ""), l == letter})
+			list.Letters = append(list.Letters, choice{l, "?" + with(r, "letter", l, "page", ""), l == letter})
 		}
-		instances, err := d.instancesOf(r, of)
+		instances, err := d.instancesOf(r, list)
 		if err != nil {
 			return nil, err
 		}
@@ -74,17 +74,17 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 			return nil, err
 		}
 		chosen := func(ref fragment.Ref) bool { return (instances == nil || instances[ref]) && !named[ref] }
-		if err := d.under(of, in, letter, chosen, number); err != nil {
+		if err := d.under(list, in, letter, chosen, number); err != nil {
 			return nil, err
 		}
-		of.Pager = pagerOf(number, most, of.Count, func(n int) string {
+		list.Pager = pagerOf(number, most, list.Count, func(n int) string {
 			return "?" + with(r, "page", strconv.Itoa(n))
 		})
 		title := d.in.Say(texts.Listing)
-		if of.Type != nil {
-			title = d.in.Say(texts.ListedOf, of.Type.Title)
+		if list.Type != nil {
+			title = d.in.Say(texts.ListedOf, list.Type.Title)
 		}
-		return &page{Title: title, Path: p.Trail(r, &v.Collection), Of: of}, nil
+		return &page{Title: title, Path: p.Trail(r, &v.Collection), Of: list}, nil
 	})
 }
 
@@ -119,7 +119,7 @@ func (d *describer) letters(r *http.Request, listing string, tags []string) (all
 
 // listedIn returns in which of some languages topics are to be listed. A listing is told which ones there are; nil:
 // there is none.
-func (d *describer) listedIn(r *http.Request, of *listing, all []string) (in string) {
+func (d *describer) listedIn(r *http.Request, list *listing, all []string) (in string) {
 	if len(all) == 0 {
 		return ""
 	}
@@ -132,10 +132,10 @@ func (d *describer) listedIn(r *http.Request, of *listing, all []string) (in str
 		in = all[0] // names without a language, where there are any
 	}
 	for _, tag := range all {
-		if of == nil {
+		if list == nil {
 			break
 		}
-		of.Languages = append(of.Languages, choice{cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
+		list.Languages = append(list.Languages, choice{cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
 			"?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
 	}
 	return in
@@ -177,14 +177,14 @@ func (l *labels) listed(ref fragment.Ref, tag string) (topic fragment.Ref, ok bo
 		return ref, true, err
 	}
 	for i, property := range words.LabelProperties {
-		of, err := words.Labelled(l.v.State(), t, property)
+		found, err := words.Labelled(l.v.State(), t, property)
 		if err != nil {
 			return ref, false, err
 		}
-		if len(of) == 0 {
+		if len(found) == 0 {
 			continue
 		}
-		labelled, err := l.v.State().Topic(of[0])
+		labelled, err := l.v.State().Topic(found[0])
 		if labelled == nil || err != nil {
 			return ref, true, err
 		}
@@ -195,7 +195,7 @@ func (l *labels) listed(ref fragment.Ref, tag string) (topic fragment.Ref, ok bo
 }
 
 // instancesOf returns the instances of the type that is asked for; nil: all topics are.
-func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]bool, error) {
+func (d *describer) instancesOf(r *http.Request, list *listing) (map[fragment.Ref]bool, error) {
 	key := r.URL.Query().Get("type")
 	if key == "" {
 		return nil, nil
@@ -208,7 +208,7 @@ func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]
 	if err != nil {
 		return nil, err
 	}
-	of.Type = &typ
+	list.Type = &typ
 	instances := map[fragment.Ref]bool{}
 	for a, err := range d.v.Source().AssociationsOf(last.TopicSI, fragment.AsType) {
 		if err != nil {
@@ -226,7 +226,7 @@ func (d *describer) instancesOf(r *http.Request, of *listing) (map[fragment.Ref]
 }
 
 // under adds the topics of a page of those under a letter, and counts all of these.
-func (d *describer) under(of *listing, in, letter string, chosen func(fragment.Ref) bool, number int) error {
+func (d *describer) under(list *listing, in, letter string, chosen func(fragment.Ref) bool, number int) error {
 	var refs, by []fragment.Ref // the topics, and by which topics they are listed
 	labels := labels{d.v, fragment.Names{In: d.v.State()}}
 	for listed, err := range words.UnderLetter(d.v.State(), in, letter) {
@@ -240,10 +240,10 @@ func (d *describer) under(of *listing, in, letter string, chosen func(fragment.R
 		if !ok || !chosen(ref) {
 			continue
 		}
-		if of.Count >= (number-1)*most && len(refs) < most {
+		if list.Count >= (number-1)*most && len(refs) < most {
 			refs, by = append(refs, ref), append(by, listed)
 		}
-		of.Count++
+		list.Count++
 	}
 	if err := d.v.State().ExpectNames(slices.Concat(refs, by)); err != nil {
 		return err
@@ -260,9 +260,9 @@ func (d *describer) under(of *listing, in, letter string, chosen func(fragment.R
 		if name, ok := words.NameIn(t, in); ok {
 			l.Title, l.Lang = name, in
 		}
-		of.Topics = append(of.Topics, l)
+		list.Topics = append(list.Topics, l)
 	}
-	return d.mark(len(refs), func(i int) (fragment.Ref, *link) { return refs[i], &of.Topics[i] })
+	return d.mark(len(refs), func(i int) (fragment.Ref, *link) { return refs[i], &list.Topics[i] })
 }
 
 // inLanguage says how many topics have names in a language.
@@ -291,7 +291,7 @@ func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 		return nil, err
 	}
 	for _, tag := range tags {
-		of := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
+		facet := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
 			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + tag}
 		for ref, err := range words.Listed(d.v.State(), tag) {
 			ok := false
@@ -302,13 +302,13 @@ func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 				return nil, err
 			}
 			if ok {
-				of.Count++
+				facet.Count++
 			}
 		}
-		if of.Count > most && tag != "" {
-			most, mostIn = of.Count, tag
+		if facet.Count > most && tag != "" {
+			most, mostIn = facet.Count, tag
 		}
-		all = append(all, of)
+		all = append(all, facet)
 	}
 	for i := range all {
 		if all[i].Fewer = most - all[i].Count; tags[i] != "" && all[i].Fewer > 0 {

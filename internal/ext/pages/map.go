@@ -57,7 +57,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		tag += s.Files[0].URL
 	}
 	return p.writeTagged(w, r, c, web.Digest([]byte(tag)), "map", func() (*page, error) {
-		of := aboutMap{
+		about := aboutMap{
 			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
 			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c),
 			Types: p.URLs.Map(c) + "/types" + Ending, Changes: p.URLs.Fragments(c) + Ending,
@@ -68,36 +68,36 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 			Links: p.Links(c), Origins: origins, Replica: c.Replica != nil, Snapshots: taken[:min(len(taken), 5)],
 		}
 		if c.Head > 0 {
-			of.Permalink = p.URLs.Current(c) + "?at=" + feeds.FormatTime(c.Updated)
+			about.Permalink = p.URLs.Current(c) + "?at=" + feeds.FormatTime(c.Updated)
 		}
 		d := p.describer(v, r)
 		var err error
-		if of.Months, err = p.months(r, v); err != nil {
+		if about.Months, err = p.months(r, v); err != nil {
 			return nil, err
 		}
 		tags, err := words.Languages(v.State())
 		if err != nil && !errors.Is(err, words.ErrLeftBehind) {
 			return nil, err
 		}
-		if of.Languages, err = d.languagesOf(tags); err != nil {
+		if about.Languages, err = d.languagesOf(tags); err != nil {
 			return nil, err
 		}
-		if of.Letters, err = d.letters(r, of.Listing, tags); err != nil {
+		if about.Letters, err = d.letters(r, about.Listing, tags); err != nil {
 			return nil, err
 		}
-		if of.Timelines, err = timelinesOf(v); err != nil {
+		if about.Timelines, err = timelinesOf(v); err != nil {
 			return nil, err
 		}
-		if of.Hierarchies, err = p.hierarchies(d); err != nil {
+		if about.Hierarchies, err = p.hierarchies(d); err != nil {
 			return nil, err
 		}
-		if of.Schemes, err = d.schemes(); err != nil {
+		if about.Schemes, err = d.schemes(); err != nil {
 			return nil, err
 		}
-		if of.Tree, err = d.typesOnMap(); err != nil {
+		if about.Tree, err = d.typesOnMap(); err != nil {
 			return nil, err
 		}
-		return &page{Title: titleOf(c), Path: p.Trail(r, nil), Of: of}, nil
+		return &page{Title: titleOf(c), Path: p.Trail(r, nil), Of: about}, nil
 	})
 }
 

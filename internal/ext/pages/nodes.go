@@ -88,10 +88,10 @@ func (d *describer) shownNode(n *nodes.Node) (shown *node, err error) {
 	return shown, nil
 }
 
-func (d *describer) values(of []nodes.Value) (all []nodeValue, err error) {
-	for i, v := range of {
+func (d *describer) values(values []nodes.Value) (all []nodeValue, err error) {
+	for i, v := range values {
 		if i == most {
-			all = append(all, nodeValue{Text: d.in.Say(texts.AndMore, d.in.Count(len(of)-most))})
+			all = append(all, nodeValue{Text: d.in.Say(texts.AndMore, d.in.Count(len(values)-most))})
 			break
 		}
 		shown := nodeValue{Text: layout.Cut(v.Text)}

@@ -84,8 +84,8 @@ func TestNoPageShowsTheLabelOfANode(t *testing.T) {
 		text := tags.ReplaceAllString(string(a.Bytes), " ")
 		assert.NotRegexp(t, opaque, text, path)
 		assert.NotRegexp(t, `title="[^"]*genid`, string(a.Bytes), path)
-		for _, said := range []string{"has part some (Wheel or Sail)", "has part only (Wheel or Wheel)", "hound", "something without a name"} {
-			pagesWith[said] = pagesWith[said] || strings.Contains(text, said)
+		for _, words := range []string{"has part some (Wheel or Sail)", "has part only (Wheel or Wheel)", "hound", "something without a name"} {
+			pagesWith[words] = pagesWith[words] || strings.Contains(text, words)
 		}
 	}
 	check(changes, "changes")

@@ -111,11 +111,11 @@ func (p *Pages) suggest(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		return err
 	}
-	names, of, urls := []string{}, []string{}, []string{}
+	names, maps, urls := []string{}, []string{}, []string{}
 	for _, s := range all.hits {
-		names, of, urls = append(names, s.name), append(of, s.of), append(urls, s.url)
+		names, maps, urls = append(names, s.name), append(maps, s.of), append(urls, s.url)
 	}
 	return p.Answers.WriteSmall(w, r, suggestions, "no-cache", func(w io.Writer) error {
-		return json.NewEncoder(w).Encode([]any{a.query.Text, names, of, urls})
+		return json.NewEncoder(w).Encode([]any{a.query.Text, names, maps, urls})
 	})
 }

@@ -87,19 +87,19 @@ const Policy = layout.Policy
 
 // write answers with a page that is made of a state of a collection, if the client does not have it.
 func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string,
-	of func() (*page, error)) error {
-	return p.writeTagged(w, r, c, p.tag(r, c), name, of)
+	build func() (*page, error)) error {
+	return p.writeTagged(w, r, c, p.tag(r, c), name, build)
 }
 
 // writeTagged answers with a page of a collection, if the client does not have the one with the tag.
 func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string,
-	of func() (*page, error)) error {
+	build func() (*page, error)) error {
 	head(w)
 	if p.edits(r) {
 		tag += "-edit" // there are links to forms on it
 	}
 	return p.Answers.WriteBytes(w, r, tag, "no-cache", func() ([]byte, error) {
-		made, err := of()
+		made, err := build()
 		if err != nil {
 			return nil, err
 		}

@@ -59,12 +59,12 @@ func TestAllPagesAreLinked(t *testing.T) {
 			}
 			assert.Equal(t, http.StatusOK, a.StatusCode, at)
 			if a.MediaType() == feeds.MediaTypeAtom { // a reader of feeds opens the page of an entry
-				of, err := feeds.Decode(bytes.NewReader(a.Bytes), at, feeds.Limits{})
+				feed, err := feeds.Decode(bytes.NewReader(a.Bytes), at, feeds.Limits{})
 				if err != nil { // an entry alone
 					continue
 				}
-				for i := range of.Entries {
-					if page := pageOf(&of.Entries[i]); page != "" {
+				for i := range feed.Entries {
+					if page := pageOf(&feed.Entries[i]); page != "" {
 						todo, entries = append(todo, page), entries+1
 					}
 				}

@@ -42,8 +42,8 @@ type pager struct {
 }
 
 // pagerOf returns the links from a page of a list of so many items: to returns the address of the page with a number.
-func pagerOf(number, size, of int, to func(number int) string) *pager {
-	p := &pager{Number: number, Pages: (of + size - 1) / size, From: (number-1)*size + 1, To: min(number*size, of), Of: of}
+func pagerOf(number, size, total int, to func(number int) string) *pager {
+	p := &pager{Number: number, Pages: (total + size - 1) / size, From: (number-1)*size + 1, To: min(number*size, total), Of: total}
 	if number > 1 {
 		p.First, p.Previous = to(1), to(number-1)
 	}
@@ -183,7 +183,7 @@ func (p *place) missing() error {
 
 // window iterates over the associations in which a topic takes part in a way, [mostSorted] at most. What is left has
 // an address of its own.
-func (d *describer) window(of *topic, part fragment.Part,
+func (d *describer) window(described *topic, part fragment.Part,
 	self fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
 		if !d.reads(part) {
@@ -192,7 +192,7 @@ func (d *describer) window(of *topic, part fragment.Part,
 		n, last := 0, fragment.AssociationKey{}
 		for a, err := range d.expected(d.associations(self, part, d.after)) {
 			if n == mostSorted {
-				of.Next = append(of.Next, link{Title: d.in.Say(partTitles[part]),
+				described.Next = append(described.Next, link{Title: d.in.Say(partTitles[part]),
 					URL: d.self + d.with(url.Values{parts[part]: {hex.EncodeToString(last[:])}})})
 				return
 			}
@@ -215,7 +215,7 @@ var partTitles = [...]texts.Text{
 var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
 
 // history returns the changes of a topic up to an entry, the newest first, as far as they are kept: a page of them.
-func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
+func (d *describer) history(described *topic, e *store.Entry) ([]change, error) {
 	if !d.shows(historyList) {
 		return nil, nil
 	}
@@ -228,7 +228,7 @@ func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
 			break
 		}
 		if len(all) == mostSorted {
-			of.Next = append(of.Next, link{Title: d.in.Say(texts.MoreHistory),
+			described.Next = append(described.Next, link{Title: d.in.Say(texts.MoreHistory),
 				URL: d.self + d.with(url.Values{historyList: {strconv.FormatUint(e.Seq, 10)}})})
 			break
 		}
@@ -238,7 +238,7 @@ func (d *describer) history(of *topic, e *store.Entry) ([]change, error) {
 		}
 	}
 	shown, pages := pageOf(d, historyList, d.in.Say(texts.MoreHistory), newest, all)
-	of.Pages[historyList] = pages
+	described.Pages[historyList] = pages
 	var made []change
 	for _, e := range shown {
 		c, err := d.changeOf(d.in, d.v, e)

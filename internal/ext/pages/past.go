@@ -63,7 +63,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		return err
 	}
 	return p.write(w, r, c, "topic", func() (*page, error) {
-		of, err := d.topic(was.Topic)
+		earlier, err := d.topic(was.Topic)
 		if err != nil {
 			return nil, err
 		}
@@ -71,12 +71,12 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		if err := d.call(&self, last.TopicSI, was.Topic, &names); err != nil {
 			return nil, err
 		}
-		of.At, of.Now, of.Picture, of.When = &t, now, pictureOf(self, of), forField(t)
-		if of.History, err = d.history(of, last); err != nil {
+		earlier.At, earlier.Now, earlier.Picture, earlier.When = &t, now, pictureOf(self, earlier), forField(t)
+		if earlier.History, err = d.history(earlier, last); err != nil {
 			return nil, err
 		}
-		markShown(of.History, t)
-		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c, self), Of: of}, d.missing()
+		markShown(earlier.History, t)
+		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c, self), Of: earlier}, d.missing()
 	})
 }
 
@@ -198,16 +198,16 @@ func withoutValues(s *mapdiff.Statement) string {
 }
 
 // whatChanged compares what a topic was before an entry with what it was after it.
-func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (of Differences, err error) {
+func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (made Differences, err error) {
 	list, err := history.Changes(r.Context(), v,
 		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true, Languages: LanguagesOf(r, &v.Collection)})
 	if err != nil || len(list.Changes) == 0 {
-		return of, err
+		return made, err
 	}
 	c := &list.Changes[0]
 	d := p.describer(v, r)
 	d.around = e.Seq
-	of, err = InWords(d.in, fragment.Ref(c.TopicSI), c.Added, c.Removed, most, d.link)
-	of.Missing = c.Missing
-	return of, err
+	made, err = InWords(d.in, fragment.Ref(c.TopicSI), c.Added, c.Removed, most, d.link)
+	made.Missing = c.Missing
+	return made, err
 }

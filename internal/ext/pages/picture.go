@@ -42,9 +42,9 @@ const (
 
 // pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
 // and of its instances, so that all kinds are there. It is nil where there are none.
-func pictureOf(self link, of *topic) *picture {
-	p := &picture{More: len(of.Next) > 0 || of.Pages[typesList] != nil || of.Pages[instancesList] != nil}
-	kinds := make([][]neighbour, 0, len(of.Associations)+2)
+func pictureOf(self link, described *topic) *picture {
+	p := &picture{More: len(described.Next) > 0 || described.Pages[typesList] != nil || described.Pages[instancesList] != nil}
+	kinds := make([][]neighbour, 0, len(described.Associations)+2)
 	known := map[string]bool{}
 	add := func(kind int, n neighbour, to link) {
 		if !known[to.URL] {
@@ -54,10 +54,10 @@ func pictureOf(self link, of *topic) *picture {
 		}
 	}
 	kinds = append(kinds, nil)
-	for _, typ := range of.Types {
+	for _, typ := range described.Types {
 		add(0, neighbour{IsType: true}, typ.link)
 	}
-	for i, group := range of.Associations {
+	for i, group := range described.Associations {
 		kinds = append(kinds, nil)
 		p.More = p.More || group.Pager != nil
 		for _, a := range group.Items {
@@ -67,10 +67,10 @@ func pictureOf(self link, of *topic) *picture {
 		}
 	}
 	kinds = append(kinds, nil)
-	for _, instance := range of.Instances {
+	for _, instance := range described.Instances {
 		add(len(kinds)-1, neighbour{IsInstance: true}, instance.link)
 	}
-	if len(known) == 0 || !of.Whole {
+	if len(known) == 0 || !described.Whole {
 		return nil
 	}
 	p.More = p.More || len(known) > mostAround

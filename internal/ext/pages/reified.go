@@ -16,45 +16,45 @@ type reified struct {
 }
 
 // reifies adds the statements that a topic reifies.
-func (d *describer) reifies(of *topic, self fragment.Ref) error {
+func (d *describer) reifies(described *topic, self fragment.Ref) error {
 	for record, err := range d.v.State().ReifiedBy(self) {
-		if err == nil && len(of.Reifies) >= mostSorted {
-			of.more(texts.MoreReified)
+		if err == nil && len(described.Reifies) >= mostSorted {
+			described.more(texts.MoreReified)
 			break
 		}
 		switch {
 		case err != nil:
 		case record.Topic != nil:
-			err = d.reifiedOf(of, record.Topic, self)
+			err = d.reifiedOf(described, record.Topic, self)
 		default:
-			err = d.reifiedAssociation(of, record.Association, self)
+			err = d.reifiedAssociation(described, record.Association, self)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	of.Reifies, of.Pages[reifiesList] = pageOf(d, reifiesList, d.in.Say(texts.MoreReified), most, of.Reifies)
+	described.Reifies, described.Pages[reifiesList] = pageOf(d, reifiesList, d.in.Say(texts.MoreReified), most, described.Reifies)
 	return nil
 }
 
 // reifiedOf adds those of a topic.
-func (d *describer) reifiedOf(of *topic, t *fragment.Topic, self fragment.Ref) (err error) {
+func (d *describer) reifiedOf(described *topic, t *fragment.Topic, self fragment.Ref) (err error) {
 	about, err := d.link(t.TopicSI())
 	if err != nil {
 		return err
 	}
 	add := func(kind texts.Text, text string, typ fragment.Ref, scope []fragment.Ref) {
 		v := valueOf(text, scope)
-		said := reified{Kind: kind, Value: &v, Of: &about}
+		what := reified{Kind: kind, Value: &v, Of: &about}
 		if err == nil && typ != "" {
 			var l link
 			l, err = d.link(typ)
-			said.Type = &l
+			what.Type = &l
 		}
 		if err == nil {
-			said.Scope, err = d.links(scope)
+			what.Scope, err = d.links(scope)
 		}
-		of.Reifies = append(of.Reifies, said)
+		described.Reifies = append(described.Reifies, what)
 	}
 	for i := range t.Names {
 		n := &t.Names[i]
@@ -76,17 +76,17 @@ func (d *describer) reifiedOf(of *topic, t *fragment.Topic, self fragment.Ref) (
 }
 
 // reifiedAssociation adds an association, or a role of it that is reified, with all its roles.
-func (d *describer) reifiedAssociation(of *topic, a *fragment.Association, self fragment.Ref) error {
-	said := reified{Kind: texts.Association}
+func (d *describer) reifiedAssociation(described *topic, a *fragment.Association, self fragment.Ref) error {
+	what := reified{Kind: texts.Association}
 	if a.Reifier != self {
-		said.Kind = texts.RoleIn
+		what.Kind = texts.RoleIn
 	}
 	typ, err := d.link(a.Type)
 	if err != nil {
 		return err
 	}
-	said.Type = &typ
-	for _, r := range atMost(of, texts.MoreRoles, a.Roles) {
+	what.Type = &typ
+	for _, r := range atMost(described, texts.MoreRoles, a.Roles) {
 		if a.Reifier != self && r.Reifier != self {
 			continue
 		}
@@ -97,9 +97,9 @@ func (d *describer) reifiedAssociation(of *topic, a *fragment.Association, self 
 		if shown.Player, err = d.link(r.Player); err != nil {
 			return err
 		}
-		said.Roles = append(said.Roles, shown)
+		what.Roles = append(what.Roles, shown)
 	}
-	said.Scope, err = d.links(a.Scope)
-	of.Reifies = append(of.Reifies, said)
+	what.Scope, err = d.links(a.Scope)
+	described.Reifies = append(described.Reifies, what)
 	return err
 }

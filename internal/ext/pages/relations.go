@@ -16,9 +16,9 @@ import (
 )
 
 // relations adds types, instances and associations.
-func (d *describer) relations(of *topic, self fragment.Ref) error {
+func (d *describer) relations(described *topic, self fragment.Ref) error {
 	var types []typed
-	for a, err := range d.window(of, fragment.AsInstance, self) {
+	for a, err := range d.window(described, fragment.AsInstance, self) {
 		if err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 		types = append(types, typed{l, d.by[associationKey(a)], class})
 	}
 	var instances []typed
-	for a, err := range d.window(of, fragment.AsType, self) {
+	for a, err := range d.window(described, fragment.AsType, self) {
 		if err != nil {
 			return err
 		}
@@ -44,14 +44,14 @@ func (d *describer) relations(of *topic, self fragment.Ref) error {
 	inOrder := func(a, b typed) int { return d.order(a.link, b.link) }
 	slices.SortFunc(types, inOrder)
 	slices.SortFunc(instances, inOrder)
-	of.Types, of.Pages[typesList] = pageOf(d, typesList, d.in.Say(texts.MoreTypes), most, types)
-	of.Instances, of.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most, instances)
-	if err := d.mark(len(of.Instances), func(i int) (fragment.Ref, *link) {
-		return of.Instances[i].ref, &of.Instances[i].link
+	described.Types, described.Pages[typesList] = pageOf(d, typesList, d.in.Say(texts.MoreTypes), most, types)
+	described.Instances, described.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most, instances)
+	if err := d.mark(len(described.Instances), func(i int) (fragment.Ref, *link) {
+		return described.Instances[i].ref, &described.Instances[i].link
 	}); err != nil {
 		return err
 	}
-	return d.blocks(of, self)
+	return d.blocks(described, self)
 }
 
 // order compares links, and text compares texts, as who reads the page expects it.

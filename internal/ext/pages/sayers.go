@@ -21,16 +21,16 @@ type claims struct {
 // claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
 // names.
 func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref,
-	as ...fragment.Part) (of claims, err error) {
+	as ...fragment.Part) (made claims, err error) {
 	claims, from, err := derive.ClaimsOf(r.Context(), p.Store, c, topic, as...)
-	of.Claims = claims
+	made.Claims = claims
 	for _, in := range from {
 		if in.Own && !p.MayRead(r, in.Name) {
 			in.Name = ""
 		}
-		of.inputs = append(of.inputs, in.Name)
+		made.inputs = append(made.inputs, in.Name)
 	}
-	return of, err
+	return made, err
 }
 
 // sayers are the inputs that say each statement of a topic, by what the statement says.
@@ -58,36 +58,36 @@ func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error)
 			parts = append(parts, part)
 		}
 	}
-	said, err := d.claims(r, c, t.TopicSI(), parts...)
-	if err != nil || said.Claims == nil {
+	claimed, err := d.claims(r, c, t.TopicSI(), parts...)
+	if err != nil || claimed.Claims == nil {
 		return nil, err
 	}
 	by := sayers{}
-	for _, l := range said.SubjectIdentifiers {
-		by.add(keyOf("si", string(l.Value), "", "", nil), said.names(l.By))
+	for _, l := range claimed.SubjectIdentifiers {
+		by.add(keyOf("si", string(l.Value), "", "", nil), claimed.names(l.By))
 	}
-	for _, l := range said.SubjectLocators {
-		by.add(keyOf("sl", string(l.Value), "", "", nil), said.names(l.By))
+	for _, l := range claimed.SubjectLocators {
+		by.add(keyOf("sl", string(l.Value), "", "", nil), claimed.names(l.By))
 	}
 	as := published{d: d, known: map[fragment.Ref]fragment.Ref{}}
-	for _, n := range said.Names {
+	for _, n := range claimed.Names {
 		key := keyOf("name", n.Value.Value, "", as.ref(n.Value.Type), as.refs(n.Value.Scope))
-		by.add(key, said.names(n.By))
+		by.add(key, claimed.names(n.By))
 		for _, v := range n.Variants {
-			by.add(key+keyOf("variant", v.Value.Value, v.Value.Datatype, "", as.refs(v.Value.Scope)), said.names(v.By))
+			by.add(key+keyOf("variant", v.Value.Value, v.Value.Datatype, "", as.refs(v.Value.Scope)), claimed.names(v.By))
 		}
 	}
-	for _, o := range said.Occurrences {
+	for _, o := range claimed.Occurrences {
 		by.add(keyOf("occurrence", o.Value.Value, o.Value.Datatype, as.ref(o.Value.Type), as.refs(o.Value.Scope)),
-			said.names(o.By))
+			claimed.names(o.By))
 	}
-	for _, a := range said.Associations {
+	for _, a := range claimed.Associations {
 		made := fragment.Association{Type: as.ref(a.Value.Type), Scope: as.refs(a.Value.Scope)}
 		for _, role := range a.Value.Roles {
 			made.Roles = append(made.Roles, fragment.Role{Type: as.ref(role.Type), Player: as.ref(role.Player)})
 		}
 		made.Canonical()
-		by.add(associationKey(&made), said.names(a.By))
+		by.add(associationKey(&made), claimed.names(a.By))
 	}
 	return by, as.err
 }
@@ -163,9 +163,9 @@ func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
 // writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said
 // does not, and depends on who asks: so the page has no tag of the state.
 func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection,
-	of func() (*page, error)) error {
+	build func() (*page, error)) error {
 	web.RecorderOf(r).Private = true
-	made, err := of()
+	made, err := build()
 	if err != nil {
 		return err
 	}

@@ -218,11 +218,11 @@ type looked struct {
 
 // look looks for topics of a map, from the first on or from a position. The error is one for who asks.
 func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
-	of := &looked{types: map[fragment.Ref]Facet{}, found: &words.Found{}, name: v.Name}
+	found := &looked{types: map[fragment.Ref]Facet{}, found: &words.Found{}, name: v.Name}
 	q, ok, err := a.typed(v)
-	of.query = q
+	found.query = q
 	if !ok || err != nil {
-		return of, err
+		return found, err
 	}
 	enough := a.limit
 	if a.after == "" {
@@ -233,15 +233,15 @@ func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
 		return found, searchProblem(err)
 	}
 	if a.suggests {
-		of.found, err = find(q, "", enough)
-		return of, err
+		found.found, err = find(q, "", enough)
+		return found, err
 	}
 	all, err := find(q.Whole(), "", max(words.MostCounted, enough))
 	if err != nil {
 		return nil, err
 	}
-	if of.found = all.First(enough); a.after != "" || q.Type != "" || q.Language != nil {
-		if of.found, err = find(q, a.after, enough); err != nil {
+	if found.found = all.First(enough); a.after != "" || q.Type != "" || q.Language != nil {
+		if found.found, err = find(q, a.after, enough); err != nil {
 			return nil, err
 		}
 	}
@@ -249,19 +249,19 @@ func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
 	if err != nil {
 		return nil, err
 	}
-	of.counts = *counts
-	hits := of.found.Hits
-	if exact := len(hits) > 0 && hits[0].Match.Exact(); of.counts.Topics < fewHits && !of.counts.AtLeast && !exact {
-		if of.near, err = words.Near(v.State(), q, fewHits); err != nil {
+	found.counts = *counts
+	hits := found.found.Hits
+	if exact := len(hits) > 0 && hits[0].Match.Exact(); found.counts.Topics < fewHits && !found.counts.AtLeast && !exact {
+		if found.near, err = words.Near(v.State(), q, fewHits); err != nil {
 			return nil, err
 		}
 	}
-	return of, of.describe(d)
+	return found, found.describe(d)
 }
 
 // describe says what the types are called that most topics have.
-func (of *looked) describe(d *describer) error {
-	types := mostOf(of.counts.Types)
+func (found *looked) describe(d *describer) error {
+	types := mostOf(found.counts.Types)
 	if err := d.v.State().ExpectNames(types); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (of *looked) describe(d *describer) error {
 		if err != nil {
 			return err
 		}
-		of.types[typ] = Facet{Value: string(typ), Title: l.Title, lang: l.Lang}
+		found.types[typ] = Facet{Value: string(typ), Title: l.Title, lang: l.Lang}
 	}
 	return nil
 }
@@ -310,16 +310,16 @@ type searched[T any] struct {
 }
 
 // say adds how many topics were found in a map.
-func (s *searched[T]) say(of *looked, types map[fragment.Ref]int, languages map[string]int) {
-	s.total += of.counts.Topics
-	s.more = s.more || of.counts.AtLeast
-	for typ := range of.types {
-		types[typ] += of.counts.Types[typ]
+func (s *searched[T]) say(found *looked, types map[fragment.Ref]int, languages map[string]int) {
+	s.total += found.counts.Topics
+	s.more = s.more || found.counts.AtLeast
+	for typ := range found.types {
+		types[typ] += found.counts.Types[typ]
 	}
-	for tag, n := range of.counts.Languages {
+	for tag, n := range found.counts.Languages {
 		languages[tag] += n
 	}
-	for _, text := range of.near {
+	for _, text := range found.near {
 		if len(s.near) < fewHits && !slices.Contains(s.near, text) {
 			s.near = append(s.near, text)
 		}
@@ -353,25 +353,25 @@ func (a asking) nextOf(r *http.Request, after string) string {
 func searchMap[T any](p *Pages, r *http.Request, v *store.View, a asking,
 	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (*searched[T], error) {
 	d := p.describer(v, r)
-	of, err := p.look(v, a, d)
+	found, err := p.look(v, a, d)
 	if err != nil {
 		return nil, err
 	}
 	all := &searched[T]{}
 	if a.after == "" {
-		of.found.Hits = of.found.Hits[min(a.start, len(of.found.Hits)):]
+		found.found.Hits = found.found.Hits[min(a.start, len(found.found.Hits)):]
 	}
-	if all.hits, err = saidOf(d, of.found.Hits, of.query, say); err != nil {
+	if all.hits, err = saidOf(d, found.found.Hits, found.query, say); err != nil {
 		return nil, err
 	}
 	types, languages := map[fragment.Ref]int{}, map[string]int{}
-	all.say(of, types, languages)
-	all.sum(a.in, types, of.types, languages)
-	if of.found.Ended {
+	all.say(found, types, languages)
+	all.sum(a.in, types, found.types, languages)
+	if found.found.Ended {
 		all.ended = true
 	}
-	if of.found.Next != "" {
-		all.next = a.nextOf(r, of.found.Next)
+	if found.found.Next != "" {
+		all.next = a.nextOf(r, found.found.Next)
 	}
 	return all, nil
 }
@@ -418,16 +418,16 @@ func searchAll[T any](p *Pages, r *http.Request, a asking,
 			break
 		}
 		err := p.Store.View(r.Context(), c.Name, func(v *store.View) error {
-			of, err := p.look(v, a, p.describer(v, r))
+			found, err := p.look(v, a, p.describer(v, r))
 			if err != nil {
 				return err
 			}
-			in = append(in, of)
-			all.say(of, types, languages)
-			for typ, f := range of.types {
+			in = append(in, found)
+			all.say(found, types, languages)
+			for typ, f := range found.types {
 				called[typ] = f
 			}
-			if n := of.counts.Topics; n > 0 {
+			if n := found.counts.Topics; n > 0 {
 				all.facets.Collections = append(all.facets.Collections, Facet{Value: c.Name, Title: titleOf(c), Count: n})
 			}
 			return nil
@@ -446,19 +446,19 @@ func searchAll[T any](p *Pages, r *http.Request, a asking,
 		all.next = a.nextOf(r, "")
 	}
 	all.hits = make([]T, len(chosen))
-	for _, of := range in {
+	for _, one := range in {
 		var hits []words.Hit
 		var at []int
 		for i, c := range chosen {
-			if c.in == of {
+			if c.in == one {
 				hits, at = append(hits, c.hit), append(at, i)
 			}
 		}
 		if len(hits) == 0 {
 			continue
 		}
-		err := p.Store.View(r.Context(), of.name, func(v *store.View) error {
-			some, err := saidOf(p.describer(v, r), hits, of.query, say)
+		err := p.Store.View(r.Context(), one.name, func(v *store.View) error {
+			some, err := saidOf(p.describer(v, r), hits, one.query, say)
 			for i := range some {
 				all.hits[at[i]] = some[i]
 			}
@@ -483,9 +483,9 @@ func bestOf(in []*looked, a asking) (all []chosen, more bool) {
 	at := make([]int, len(in))
 	for n := 0; n < a.start+a.limit; n++ {
 		best := -1
-		for i, of := range in {
-			if at[i] < len(of.found.Hits) && (best < 0 ||
-				of.found.Hits[at[i]].Match.Compare(in[best].found.Hits[at[best]].Match) < 0) {
+		for i, one := range in {
+			if at[i] < len(one.found.Hits) && (best < 0 ||
+				one.found.Hits[at[i]].Match.Compare(in[best].found.Hits[at[best]].Match) < 0) {
 				best = i
 			}
 		}
@@ -497,8 +497,8 @@ func bestOf(in []*looked, a asking) (all []chosen, more bool) {
 		}
 		at[best]++
 	}
-	for i, of := range in {
-		more = more || at[i] < len(of.found.Hits) || of.found.Next != ""
+	for i, one := range in {
+		more = more || at[i] < len(one.found.Hits) || one.found.Next != ""
 	}
 	return all, more
 }
@@ -557,22 +557,22 @@ type narrowing struct {
 }
 
 // narrowed returns links to what is found with other values of a parameter.
-func narrowed(r *http.Request, what, name string, facets []Facet) (of narrowings) {
-	of.What = what
+func narrowed(r *http.Request, what, name string, facets []Facet) (list narrowings) {
+	list.What = what
 	asked := r.URL.Query()
 	if asked.Get(name) != "" || name == "in" && asked.Has(name) {
-		of.All = filtered(r, name)
+		list.All = filtered(r, name)
 	}
 	for _, f := range facets {
-		here := of.All != "" && asked.Get(name) == f.Value
-		of.Links = append(of.Links, narrowing{choice{f.Title, filtered(r, name, f.Value), here}, f.lang, f.Count})
+		here := list.All != "" && asked.Get(name) == f.Value
+		list.Links = append(list.Links, narrowing{choice{f.Title, filtered(r, name, f.Value), here}, f.lang, f.Count})
 	}
-	return of
+	return list
 }
 
 // foundPage makes the page of what was found in a map, or in all where that is nil.
 func (p *Pages) foundPage(r *http.Request, c *store.Collection, a asking, all *searched[hit]) *page {
-	of := struct {
+	data := struct {
 		Query       string
 		Hits        []hit
 		Total       int
@@ -590,25 +590,25 @@ func (p *Pages) foundPage(r *http.Request, c *store.Collection, a asking, all *s
 		Narrow: []narrowings{narrowed(r, a.in.Say(texts.Types), "type", all.facets.Types),
 			narrowed(r, a.in.Say(texts.ByLanguage), "in", all.facets.Languages)}}
 	if c != nil {
-		of.Overview = p.URLs.Map(c) + "/types" + Ending
+		data.Overview = p.URLs.Map(c) + "/types" + Ending
 	}
 	in := narrowings{What: a.in.Say(texts.Maps)}
 	for _, f := range all.facets.Collections {
 		in.Links = append(in.Links, narrowing{choice: choice{Title: f.Title,
 			URL: p.search(&store.Collection{Name: f.Value}) + Ending + filtered(r, "after")}, Count: f.Count})
 	}
-	of.Narrow = append(of.Narrow, in)
+	data.Narrow = append(data.Narrow, in)
 	for _, text := range all.near {
-		of.Near = append(of.Near, choice{Title: text, URL: filtered(r, "q", text)})
+		data.Near = append(data.Near, choice{Title: text, URL: filtered(r, "q", text)})
 	}
 	title := a.in.Say(texts.Search)
 	if a.query.Text != "" {
 		title = a.in.Say(texts.Found, layout.Cut(a.query.Text))
 	}
 	if all.ended {
-		of.Ended = a.in.Say(texts.SearchEnded, p.searchWithin())
+		data.Ended = a.in.Say(texts.SearchEnded, p.searchWithin())
 	}
-	return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: of}
+	return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: data}
 }
 
 // filtered returns the query of a request with a value of a parameter, or without the parameter, on the first page.

@@ -57,7 +57,7 @@ func TestWhatFitsIsShown(t *testing.T) {
 	t.Parallel()
 	n := served.Start(t)
 	n.Publish("m", metals)
-	for _, each := range []struct{ query, title, kind, label, language, marked, said string }{
+	for _, each := range []struct{ query, title, kind, label, language, marked, shown string }{
 		{"iron", "Iron", "name", "preferred", "en", "<mark>Iron</mark>", ""},
 		{"eisenerz", "Iron ore", "name", "preferred", "de", "<mark>Eisenerz</mark>", "also called: Eisenerz German"},
 		{"ferr", "Iron", "name", "alternative", "la", "<mark>Ferr</mark>um", "also called: Ferr um Latin"},
@@ -73,7 +73,7 @@ func TestWhatFitsIsShown(t *testing.T) {
 		assert.Equal(t, []string{each.title, each.kind, each.label, each.language}, []string{r.Title, r.Match.Kind, r.Match.Label, r.Match.Language}, each.query)
 		a := n.MustGet("/topicmaps/m/search.html?lang=en&q=" + url.QueryEscape(each.query))
 		assert.Contains(t, string(a.Bytes), each.marked, each.query)
-		assert.Contains(t, strings.Join(strings.Fields(shown(a)), " "), each.said, each.query)
+		assert.Contains(t, strings.Join(strings.Fields(shown(a)), " "), each.shown, each.query)
 	}
 	assert.Equal(t, []string{"Iron", "Steel"}, titles(searched(n, "/topicmaps/m/search?lang=en&q=26.1")), "notations by their beginnings")
 	assert.Equal(t, []string{"Iron", "Iron ore", "Steel"}, titles(searched(n, "/topicmaps/m/search?lang=en&q=iron")), "notes come last")
@@ -242,10 +242,10 @@ func TestSearchesAreDescribed(t *testing.T) {
 		assert.Contains(t, n.Page(kinds["text/html"]).Text, "Iron ore")
 		a := n.MustGet(kinds["application/x-suggestions+json"])
 		assert.Equal(t, "application/x-suggestions+json", a.MediaType())
-		var said []any
-		require.NoError(t, json.Unmarshal(a.Bytes, &said))
-		require.Len(t, said, 4)
-		assert.Equal(t, []any{"iron", []any{"Iron", "Iron ore", "Steel"}}, said[:2])
+		var answer []any
+		require.NoError(t, json.Unmarshal(a.Bytes, &answer))
+		require.Len(t, answer, 4)
+		assert.Equal(t, []any{"iron", []any{"Iron", "Iron ore", "Steel"}}, answer[:2])
 	}
 	assert.Equal(t, http.StatusBadRequest, n.Get("/search?q=iron&startIndex=1001").StatusCode)
 }

@@ -118,14 +118,14 @@ type form struct {
 	Again, AgainCode string  // where that can be sent to now, and the code that it needs; "": not yet
 }
 
-func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, of form) error {
+func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, f form) error {
 	if t := s.Of(r); t != nil {
-		of.Signed, of.Name = true, t.Name
+		f.Signed, f.Name = true, t.Name
 	}
-	of.Address = string(s.URLs) + Address
-	of.Code, of.Back, of.NoTokens = s.Code(r), s.backTo(of.To), len(s.byID) == 0
-	of.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.URLs), "http://"))
-	return s.WriteForm(w, r, status, "signin", Say(r, texts.SignIn), nil, &of)
+	f.Address = string(s.URLs) + Address
+	f.Code, f.Back, f.NoTokens = s.Code(r), s.backTo(f.To), len(s.byID) == 0
+	f.Unencrypted = !s.secure && !web.IsLoopback(strings.TrimPrefix(string(s.URLs), "http://"))
+	return s.WriteForm(w, r, status, "signin", Say(r, texts.SignIn), nil, &f)
 }
 
 func (s *Sessions) page(w http.ResponseWriter, r *http.Request) error {
@@ -143,22 +143,22 @@ func (s *Sessions) sent(w http.ResponseWriter, r *http.Request) error {
 	if r.PostForm.Has("out") {
 		return s.signOut(w, r)
 	}
-	t, of := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))),
+	t, f := s.Known.Find(strings.TrimSpace(r.PostForm.Get("token"))),
 		form{To: r.PostForm.Get("to"), Kept: Fields(r.PostForm, keptPrefix)}
 	if t == nil {
 		if err := s.Guesses.Wrong(r); err != nil {
 			return err
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
-		of.Wrong = true
-		return s.show(w, r, http.StatusUnauthorized, of)
+		f.Wrong = true
+		return s.show(w, r, http.StatusUnauthorized, f)
 	}
 	cookie, code := s.begin(t)
 	http.SetCookie(w, cookie)
-	if len(of.Kept) > 0 {
-		return s.again(w, r, of, code)
+	if len(f.Kept) > 0 {
+		return s.again(w, r, f, code)
 	}
-	return s.SeeOther(w, r, s.backTo(of.To))
+	return s.SeeOther(w, r, s.backTo(f.To))
 }
 
 func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
@@ -225,12 +225,12 @@ func Fields(sent url.Values, prefix string, but ...string) (all []Field) {
 
 // again answers who has signed in anew with the form that was kept, to be sent by a button. What was to be published is
 // shown once more before it is.
-func (s *Sessions) again(w http.ResponseWriter, r *http.Request, of form, code string) error {
-	for i := range of.Kept {
-		if f := &of.Kept[i]; f.Name == "do" && f.Value == "publish" {
+func (s *Sessions) again(w http.ResponseWriter, r *http.Request, f form, code string) error {
+	for i := range f.Kept {
+		if f := &f.Kept[i]; f.Name == "do" && f.Value == "publish" {
 			f.Value = "preview"
 		}
 	}
-	of.Again, of.AgainCode = s.backTo(of.To), code
-	return s.show(w, r, http.StatusOK, of)
+	f.Again, f.AgainCode = s.backTo(f.To), code
+	return s.show(w, r, http.StatusOK, f)
 }

@@ -64,11 +64,11 @@ func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 		if s.Kind == mapdiff.SubjectIdentifier && words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {
 			continue
 		}
-		var said Statement
+		var shown Statement
 		lang := "" // that a theme says
 		for i, part := range s.Parts {
 			if i == mostPieces {
-				said = append(said, piece{Text: "…"})
+				shown = append(shown, piece{Text: "…"})
 				break
 			}
 			p := piece{Text: layout.Cut(iri.Shown(part.Text))}
@@ -96,30 +96,30 @@ func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 			if l, ok := titles.LanguageOf(part.Identifier); ok && part.Kind == mapdiff.Topic {
 				lang = l.String()
 			}
-			said = append(said, p)
+			shown = append(shown, p)
 		}
-		for i := range said {
-			if said[i].Value {
-				said[i].Lang = lang
+		for i := range shown {
+			if shown[i].Value {
+				shown[i].Lang = lang
 			}
 		}
-		all = append(all, kindFirst(in, self, &s, said))
+		all = append(all, kindFirst(in, self, &s, shown))
 	}
 	return all, nil
 }
 
 // kindFirst puts the kind of a statement first, as the page of the topic does: the type of a name or an occurrence, and
 // what another topic is to this one. Themes come last, in brackets.
-func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, said Statement) (made Statement) {
+func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, plain Statement) (made Statement) {
 	parts, at := s.Parts[:min(len(s.Parts), mostPieces)], 2 // where what follows begins
 	switch other, isObject := otherOf(self, parts); {
 	case s.Kind == mapdiff.Name || s.Kind == mapdiff.Occurrence:
-		made = said[:2:2]
+		made = plain[:2:2]
 		typed := slices.IndexFunc(parts, func(p mapdiff.Part) bool { return strings.HasSuffix(p.Text, texts.OfType) })
 		if typed < 0 || typed+1 == len(parts) {
 			break
 		}
-		made, at = slices.Concat(said[typed+1:typed+2], said[1:typed]), typed+2
+		made, at = slices.Concat(plain[typed+1:typed+2], plain[1:typed]), typed+2
 		made[0].Kind = true
 		if isText := typed > 3 && words.IsText(parts[3].Text); isText { // its language says that
 			made = made[:2]
@@ -127,15 +127,15 @@ func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, said
 			made = append(made, piece{Text: ")"}) // of the datatype
 		}
 	case s.Kind == mapdiff.Association && other > 0:
-		made, at = Statement{said[1], said[other]}, 10
+		made, at = Statement{plain[1], plain[other]}, 10
 		made[0].Kind = true
 		made[0].Text, made[0].Lang = RelationCalled(in, parts[1].Identifier, isObject, made[0].Text, made[0].Lang)
 	default:
-		return said
+		return plain
 	}
 	themes := false
-	for i := at; i < len(said); i++ {
-		p, text := said[i], ""
+	for i := at; i < len(plain); i++ {
+		p, text := plain[i], ""
 		if i < len(parts) && parts[i].Kind == mapdiff.Words {
 			text = strings.TrimPrefix(parts[i].Text, ")")
 			p.Text = in.Phrase(text)
@@ -194,7 +194,7 @@ func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
 }
 
 // RelationCalled returns what a property with a title is called from the point of view of its subject, or its object.
-func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text, of string) {
+func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text, called string) {
 	switch called := relationCalled(property, isObject); {
 	case called != "":
 		return in.Say(called), ""

@@ -44,7 +44,7 @@ const (
 )
 
 // of returns what some entries, the newest first, have changed.
-func (s *summaries) of(v *store.View, entries []store.Entry) ([]string, error) {
+func (s *summaries) entries(v *store.View, entries []store.Entry) ([]string, error) {
 	all := make([]string, len(entries))
 	if v.Replica != nil { // it may not have had the state before: nothing is said that the origin would say otherwise
 		return all, nil
@@ -165,20 +165,20 @@ func (t teller) summary(c *history.Change) (string, error) {
 		what  string
 		pairs []turned
 	}{{texts.HasChanged, pairs}, {isNew, alone(added)}, {texts.IsGone, alone(removed)}} {
-		var said []string
+		var sentences []string
 		for i, p := range kind.pairs {
 			if i == mostInSummary {
-				said = append(said, fmt.Sprintf(texts.AndMoreChanges, texts.English.Count(len(kind.pairs)-i)))
+				sentences = append(sentences, fmt.Sprintf(texts.AndMoreChanges, texts.English.Count(len(kind.pairs)-i)))
 				break
 			}
 			one, err := t.say(&p, fragment.Ref(c.TopicSI))
 			if err != nil {
 				return "", err
 			}
-			said = append(said, one)
+			sentences = append(sentences, one)
 		}
-		if len(said) > 0 {
-			all = append(all, kind.what+": "+strings.Join(said, "; ")+".")
+		if len(sentences) > 0 {
+			all = append(all, kind.what+": "+strings.Join(sentences, "; ")+".")
 		}
 	}
 	return strings.Join(all, " "), nil

@@ -38,10 +38,10 @@ func TestEntriesLeadToTheirPages(t *testing.T) {
 	n.MustPut("m", served.Small("Oslo", "Christiania"))
 	require.Equal(t, http.StatusCreated, n.Do(http.MethodPost, "/topicmaps/m/snapshots", nil).StatusCode)
 	for _, feed := range []string{"/topicmaps/m/fragments", "/topicmaps/m/snapshots"} {
-		of := n.Decoded(feed)
-		require.NotEmpty(t, of.Entries)
-		for i := range of.Entries {
-			e := &of.Entries[i]
+		decoded := n.Decoded(feed)
+		require.NotEmpty(t, decoded.Entries)
+		for i := range decoded.Entries {
+			e := &decoded.Entries[i]
 			page := pageOf(e)
 			require.NotEmpty(t, page, e.Title)
 			assert.Equal(t, page, e.Find("alternate")[0].Href, "readers open the first")

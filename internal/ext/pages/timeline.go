@@ -18,10 +18,10 @@ type timelines struct {
 
 // timelines draws what has changed since the first publication. It reads a bounded number of entries, however many
 // there are.
-func timelinesOf(v *store.View) (of timelines, err error) {
+func timelinesOf(v *store.View) (lines timelines, err error) {
 	first, err := history.First(v)
 	if err != nil || first.Seq >= v.Head {
-		return of, err
+		return lines, err
 	}
 	changes := &plot.Bars{ID: "changes", From: first.Updated, To: v.Updated,
 		Period: periodOf(v.Updated.Sub(first.Updated))}
@@ -29,17 +29,17 @@ func timelinesOf(v *store.View) (of timelines, err error) {
 	for from, last := changes.From, first.Seq; !from.After(v.Updated); from = from.Add(changes.Period) {
 		until, err := history.At(v, later(first.Updated, from.Add(changes.Period-1)))
 		if err != nil {
-			return of, err
+			return lines, err
 		}
 		changes.Points = append(changes.Points, plot.Point{Time: from, Value: float64(until.Seq - last)})
 		last = until.Seq
 	}
 	changes.To = changes.From.Add(changes.Period * time.Duration(len(changes.Points)))
-	of.Changes = changes
+	lines.Changes = changes
 	size := &plot.Line{ID: "size", From: changes.From, To: changes.To}
 	snapshots, err := v.Snapshots()
 	if err != nil {
-		return of, err
+		return lines, err
 	}
 	for _, s := range slices.Backward(snapshots) {
 		if !s.Updated.Before(changes.From) {
@@ -48,9 +48,9 @@ func timelinesOf(v *store.View) (of timelines, err error) {
 	}
 	size.Points = append(size.Points, plot.Point{Time: v.Updated, Value: float64(v.Topics)})
 	if len(size.Points) > 1 {
-		of.Size = size
+		lines.Size = size
 	}
-	return of, err
+	return lines, err
 }
 
 // periods are those of which a plot has bars, and mostBars is how many it has at most, where a longer one would do.

@@ -176,30 +176,30 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	}
 	if t == nil {
 		return p.write(w, r, c, "gone", func() (*page, error) {
-			of := &topic{Pages: map[string]*pager{}}
-			if of.History, err = d.history(of, last); err != nil {
+			described := &topic{Pages: map[string]*pager{}}
+			if described.History, err = d.history(described, last); err != nil {
 				return nil, err
 			}
 			named, err := p.linkTo(d.in, v, last)
 			return &page{Title: named.Title, Path: p.Trail(r, c), Of: struct {
 				SI address
 				*topic
-			}{addressOf(string(last.TopicSI)), of}}, cmp.Or(err, d.missing())
+			}{addressOf(string(last.TopicSI)), described}}, cmp.Or(err, d.missing())
 		})
 	}
 	reject := ""
 	if kindOf(c) == texts.Derived {
 		reject = p.sayersAt(r, string(t.TopicSI()))
 	}
-	write := func(of func() (*page, error)) error { return p.write(w, r, c, "topic", of) }
+	write := func(build func() (*page, error)) error { return p.write(w, r, c, "topic", build) }
 	if kindOf(c) == texts.Derived {
-		write = func(of func() (*page, error)) error { return p.writeDerived(w, r, c, of) }
+		write = func(build func() (*page, error)) error { return p.writeDerived(w, r, c, build) }
 	}
 	return write(func() (*page, error) {
 		if d.by, err = d.sayersOf(r, t); err != nil {
 			return nil, err
 		}
-		of, err := d.topic(t)
+		described, err := d.topic(t)
 		if err != nil {
 			return nil, err
 		}
@@ -207,25 +207,25 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		if err != nil {
 			return nil, err
 		}
-		of.Picture, of.When = pictureOf(self, of), forField(v.Updated)
-		of.Reject, of.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
-		of.Add = d.toAdd(r, of)
-		if of.History, err = d.history(of, last); err != nil {
+		described.Picture, described.When = pictureOf(self, described), forField(v.Updated)
+		described.Reject, described.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
+		described.Add = d.toAdd(r, described)
+		if described.History, err = d.history(described, last); err != nil {
 			return nil, err
 		}
 		var above []link
-		if above, of.Stands, err = d.stands(of, last.TopicSI); err != nil {
+		if above, described.Stands, err = d.stands(described, last.TopicSI); err != nil {
 			return nil, err
 		}
-		return &page{Title: self.Title, Self: self, Path: append(p.Trail(r, c), above...), Of: of}, d.missing()
+		return &page{Title: self.Title, Self: self, Path: append(p.Trail(r, c), above...), Of: described}, d.missing()
 	})
 }
 
 // toAdd returns the address of the form of a narrower concept; "" where a topic is none, or who asks may not.
-func (d *describer) toAdd(r *http.Request, of *topic) string {
+func (d *describer) toAdd(r *http.Request, described *topic) string {
 	c := &d.v.Collection
 	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")
-	if form == "" || !of.isConcept() {
+	if form == "" || !described.isConcept() {
 		return ""
 	}
 	return form + "?under=" + web.Var(r, "key")
@@ -256,9 +256,9 @@ type describer struct {
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
-	of := LanguagesOf(r, &v.Collection)
-	return &describer{Pages: p, v: v, languages: of, in: layout.LanguageOf(r),
-		names:  fragment.Names{In: v.State(), Languages: of},
+	languages := LanguagesOf(r, &v.Collection)
+	return &describer{Pages: p, v: v, languages: languages, in: layout.LanguageOf(r),
+		names:  fragment.Names{In: v.State(), Languages: languages},
 		titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
@@ -269,17 +269,17 @@ func LanguagesOf(r *http.Request, c *store.Collection) titles.Languages {
 }
 
 func (d *describer) topic(t *fragment.Topic) (*topic, error) {
-	of := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending, Pages: map[string]*pager{},
+	described := &topic{Now: d.URLs.Topic(&d.v.Collection, t.TopicSI()) + Ending, Pages: map[string]*pager{},
 		Whole: d.first(), Self: d.self + d.with(url.Values{})}
 	for _, l := range t.SubjectIdentifiers {
 		if words.IsOpaque(string(l)) {
 			continue
 		}
-		of.SubjectIdentifiers = append(of.SubjectIdentifiers,
+		described.SubjectIdentifiers = append(described.SubjectIdentifiers,
 			identifying{addressOf(string(l)), d.by[keyOf("si", string(l), "", "", nil)]})
 	}
 	for _, l := range t.SubjectLocators {
-		of.SubjectLocators = append(of.SubjectLocators,
+		described.SubjectLocators = append(described.SubjectLocators,
 			identifying{addressOf(string(l)), d.by[keyOf("sl", string(l), "", "", nil)]})
 	}
 	topic, query := d.URLs.Topic(&d.v.Collection, t.TopicSI()), ""
@@ -287,32 +287,32 @@ func (d *describer) topic(t *fragment.Topic) (*topic, error) {
 		query = "?at=" + url.QueryEscape(d.at)
 	}
 	inRDF := d.past == nil && d.v.InRDF()
-	if of.Forms = d.data(topic, query, inRDF); inRDF {
-		of.Graphs = d.graphs(topic)
+	if described.Forms = d.data(topic, query, inRDF); inRDF {
+		described.Graphs = d.graphs(topic)
 	}
 	if d.past == nil {
 		changes := d.URLs.Map(&d.v.Collection) + "/history?" + url.Values{"si": {string(t.TopicSI())}}.Encode()
-		of.Forms = append(of.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
+		described.Forms = append(described.Forms, link{Title: texts.Atom, URL: topic + ".atom"},
 			link{Title: d.in.Say(texts.JSONChanges), URL: layout.ToData(changes)})
 	}
 	if d.after == nil && d.before == 0 {
 		if err := d.expect(t.Mentions); err != nil {
 			return nil, err
 		}
-		if err := d.statements(of, t); err != nil {
+		if err := d.statements(described, t); err != nil {
 			return nil, err
 		}
 		if d.past == nil {
-			if err := d.reifies(of, t.TopicSI()); err != nil {
+			if err := d.reifies(described, t.TopicSI()); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return of, d.relations(of, t.TopicSI())
+	return described, d.relations(described, t.TopicSI())
 }
 
 // statements adds names and occurrences.
-func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
+func (d *describer) statements(described *topic, t *fragment.Topic) (err error) {
 	var names []name
 	for i := range t.Names {
 		n := &t.Names[i]
@@ -337,7 +337,7 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 		if shown.Scope, err = d.links(themes); err != nil {
 			return err
 		}
-		for _, variantOf := range atMost(of, texts.MoreVariants, n.Variants) {
+		for _, variantOf := range atMost(described, texts.MoreVariants, n.Variants) {
 			added := slices.DeleteFunc(slices.Clone(variantOf.Scope), func(theme fragment.Ref) bool {
 				return slices.Contains(n.Scope, theme)
 			})
@@ -358,24 +358,24 @@ func (d *describer) statements(of *topic, t *fragment.Topic) (err error) {
 	slices.SortStableFunc(names, func(a, b name) int {
 		return cmp.Or(d.byLanguage(&a, &b), d.order.text(a.kind(), b.kind()), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	names, of.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
-	of.Labels, of.Names = d.labels(names)
-	return d.occurrences(of, t)
+	names, described.Pages[namesList] = pageOf(d, namesList, d.in.Say(texts.MoreNames), most, names)
+	described.Labels, described.Names = d.labels(names)
+	return d.occurrences(described, t)
 }
 
 // occurrences adds those of one type after the other.
-func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
+func (d *describer) occurrences(described *topic, t *fragment.Topic) error {
 	type ofType struct {
 		typ link
 		occurrence
 	}
 	var all []ofType
 	lead := d.lead(t)
-	of.Deprecated = isDeprecated(t)
+	described.Deprecated = isDeprecated(t)
 	for i, o := range t.Occurrences {
 		if i == lead && d.list == "" {
-			of.Lead = new(value)
-			*of.Lead = valueOf(o.Value, o.Scope)
+			described.Lead = new(value)
+			*described.Lead = valueOf(o.Value, o.Scope)
 			continue
 		}
 		typ, err := d.link(o.Type)
@@ -400,12 +400,12 @@ func (d *describer) occurrences(of *topic, t *fragment.Topic) error {
 	slices.SortStableFunc(all, func(a, b ofType) int {
 		return cmp.Or(d.order(a.typ, b.typ), d.order.text(a.Value.Text, b.Value.Text))
 	})
-	all, of.Pages[occurrencesList] = pageOf(d, occurrencesList, d.in.Say(texts.MoreOccurrences), most, all)
+	all, described.Pages[occurrencesList] = pageOf(d, occurrencesList, d.in.Say(texts.MoreOccurrences), most, all)
 	for i, o := range all {
 		if i == 0 || all[i-1].typ != o.typ {
-			of.Occurrences = append(of.Occurrences, occurrences{Type: o.typ})
+			described.Occurrences = append(described.Occurrences, occurrences{Type: o.typ})
 		}
-		group := &of.Occurrences[len(of.Occurrences)-1]
+		group := &described.Occurrences[len(described.Occurrences)-1]
 		group.Items = append(group.Items, o.occurrence)
 	}
 	return nil
@@ -453,17 +453,17 @@ func shownType(typ fragment.Ref) fragment.Ref {
 }
 
 // atMost returns the first [most] items of a list.
-func atMost[T any](of *topic, what texts.Text, list []T) []T {
+func atMost[T any](described *topic, what texts.Text, list []T) []T {
 	if len(list) <= most {
 		return list
 	}
-	of.more(what)
+	described.more(what)
 	return list[:most]
 }
 
-func (of *topic) more(what texts.Text) {
-	if !slices.Contains(of.More, what) {
-		of.More = append(of.More, what)
+func (t *topic) more(what texts.Text) {
+	if !slices.Contains(t.More, what) {
+		t.More = append(t.More, what)
 	}
 }
 

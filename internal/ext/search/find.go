@@ -202,9 +202,9 @@ func resultOf(
 // sayersOf returns the sources that say a text of a topic.
 func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []string) {
 	var by []int
-	is := func(kind words.Kind, value string, scope []fragment.Ref, of []int) {
+	is := func(kind words.Kind, value string, scope []fragment.Ref, subscriptions []int) {
 		if by == nil && kind == text.Kind && value == text.Value && slices.Equal(scope, text.Scope) {
-			by = of
+			by = subscriptions
 		}
 	}
 	for _, n := range c.Names {
@@ -265,10 +265,10 @@ func findAt(ctx context.Context, f *fetch.Fetcher, mapURL string, a asking) (*fo
 			return nil, fmt.Errorf("the answer of %s cannot be read: %w", at, err)
 		}
 		all := &found{Results: []result{}, More: answer.Next != "", DidYouMean: answer.DidYouMean}
-		for _, of := range answer.Results {
-			r := result{TopicSI: of.TopicSI, Title: of.Title, Kind: of.Match.Kind, Label: of.Match.Label,
-				Value: of.Match.Value}
-			for _, theme := range of.Match.Scope {
+		for _, hit := range answer.Results {
+			r := result{TopicSI: hit.TopicSI, Title: hit.Title, Kind: hit.Match.Kind, Label: hit.Match.Label,
+				Value: hit.Match.Value}
+			for _, theme := range hit.Match.Scope {
 				r.Scope = append(r.Scope, theme.TopicSI)
 			}
 			all.Results = append(all.Results, r)

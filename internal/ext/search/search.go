@@ -116,9 +116,9 @@ const mostFound = 100
 func (all *found) print(printf func(format string, args ...any)) {
 	for i := range all.Results {
 		r := &all.Results[i]
-		said := ""
+		label := ""
 		if len(r.By) > 0 { // it is known who says it
-			said = merged.Sayers(r.By)
+			label = merged.Sayers(r.By)
 		}
 		printf("%s\n", merged.OneLine(r.Title))
 		if !terms.IsOpaque(string(r.TopicSI)) {
@@ -127,9 +127,9 @@ func (all *found) print(printf func(format string, args ...any)) {
 		switch {
 		case terms.IsOpaque(r.Value):
 		case r.Value != r.Title || len(r.Scope) > 0:
-			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(iri.Shown(r.Value)), merged.Themes(r.Scope, terms.Short), said)
-		case said != "":
-			printf("  %s\n", strings.TrimSpace(said))
+			printf("  %-12s %s%s%s\n", r.Kind, merged.OneLine(iri.Shown(r.Value)), merged.Themes(r.Scope, terms.Short), label)
+		case label != "":
+			printf("  %s\n", strings.TrimSpace(label))
 		}
 	}
 	switch {

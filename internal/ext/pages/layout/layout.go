@@ -112,7 +112,7 @@ func funcs(l *texts.Language) template.FuncMap {
 		"number":   func(i int) int { return i + 1 },
 		"language": func() string { return l.Tag },
 		"say":      func(t texts.Text) string { return l.Say(t) },
-		"word":     func(of any) string { return l.Say(texts.Text(fmt.Sprint(of))) },
+		"word":     func(v any) string { return l.Say(texts.Text(fmt.Sprint(v))) },
 		"form":     l.Form, "time": l.Time, "day": l.Day, "count": l.Count, "cut": Cut, "message": Message,
 		"dir": direction,
 		"short": func(iri string) string {
@@ -121,13 +121,13 @@ func funcs(l *texts.Language) template.FuncMap {
 		},
 		"seconds": func(v float64) string { return plot.Seconds.Text(l, v) },
 		"bytes":   func(n int64) string { return plot.Bytes.Text(l, float64(n)) },
-		"line": func(of plot.Line, title string) (template.HTML, error) {
-			of.Title = title
-			return of.HTML(l)
+		"line": func(line plot.Line, title string) (template.HTML, error) {
+			line.Title = title
+			return line.HTML(l)
 		},
-		"bars": func(of plot.Bars, title string) (template.HTML, error) {
-			of.Title = title
-			return of.HTML(l)
+		"bars": func(bars plot.Bars, title string) (template.HTML, error) {
+			bars.Title = title
+			return bars.HTML(l)
 		},
 	}
 }

@@ -91,16 +91,16 @@ func commandsOn(a *extension.App) Run {
 // nil: it opens one.
 func printed(ctx context.Context, r *control.Request, held *extension.Holding,
 	execute extension.Execute) ([]byte, error) {
-	of := r.Capture(func() int { return execute(ctx, r, held) })
+	outcome := r.Capture(func() int { return execute(ctx, r, held) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if slices.Contains([]int{cli.OK, cli.Quarantined, cli.Differs}, of.Code) {
-		return []byte(of.Out), nil
+	if slices.Contains([]int{cli.OK, cli.Quarantined, cli.Differs}, outcome.Code) {
+		return []byte(outcome.Out), nil
 	}
 	const program = "tmshare-client"
-	said := strings.TrimSpace(strings.ReplaceAll(of.Err, "\n"+program+": ", "\n"))
-	return nil, &CommandError{Text: strings.TrimPrefix(said, program+": ")}
+	message := strings.TrimSpace(strings.ReplaceAll(outcome.Err, "\n"+program+": ", "\n"))
+	return nil, &CommandError{Text: strings.TrimPrefix(message, program+": ")}
 }
 
 // folderFlags are those of this command line that others need, too.

@@ -62,7 +62,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	of := struct {
+	data := struct {
 		*status.Node
 		Publishes []published
 		Follows   []followed
@@ -72,13 +72,13 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 	}{Node: n, Find: s.Find, Programs: s.Programs, Now: s.Now()}
 	pages := s.pagesOf(n)
 	for i := range n.Publishes {
-		of.Publishes = append(of.Publishes, s.published(&n.Publishes[i], pages))
+		data.Publishes = append(data.Publishes, s.published(&n.Publishes[i], pages))
 	}
 	for i := range n.Follows {
-		of.Follows = append(of.Follows, s.followed(&n.Follows[i]))
+		data.Follows = append(data.Follows, s.followed(&n.Follows[i]))
 	}
-	slices.SortFunc(of.Follows, worse)
-	return s.Write(w, r, http.StatusOK, nodeTemplate, s.toNode(r).Title, s.path(r), of)
+	slices.SortFunc(data.Follows, worse)
+	return s.Write(w, r, http.StatusOK, nodeTemplate, s.toNode(r).Title, s.path(r), data)
 }
 
 // pagesOf returns the addresses of the pages of what is published and followed, by name.
@@ -96,18 +96,18 @@ func (s *Site) pagesOf(n *status.Node) map[string]string {
 }
 
 func (s *Site) published(p *status.Published, pages map[string]string) published {
-	of := published{Published: *p, Filling: p.BeingFilled, Link: layout.Link{Title: p.Name}}
+	row := published{Published: *p, Filling: p.BeingFilled, Link: layout.Link{Title: p.Name}}
 	if s.Maps {
-		of.URL = pages[p.Name]
+		row.URL = pages[p.Name]
 	}
 	if p.Origin != "" {
 		origin := layout.LinkTo(p.Origin)
-		of.Origin = &origin
+		row.Origin = &origin
 	}
 	for _, name := range p.DerivedFrom {
-		of.Inputs = append(of.Inputs, layout.Link{Title: name, URL: pages[name]})
+		row.Inputs = append(row.Inputs, layout.Link{Title: name, URL: pages[name]})
 	}
-	return of
+	return row
 }
 
 func (s *Site) followed(st *status.Status) followed {

@@ -168,12 +168,12 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 		p = &Problem{Status: http.StatusServiceUnavailable, Text: texts.FolderUnread}
 	}
 	in := layout.LanguageOf(r)
-	said := struct{ Text, Lang string }{Text: layout.Sentence(layout.Cut(in.Say(p.Text, p.Values...)), "")}
+	sentence := struct{ Text, Lang string }{Text: layout.Sentence(layout.Cut(in.Say(p.Text, p.Values...)), "")}
 	if !in.Has(p.Text) {
-		said.Lang = texts.English.Tag
+		sentence.Lang = texts.English.Tag
 	}
 	if err := s.Write(w, r, p.Status, problemTemplate, in.Say(texts.Text(http.StatusText(p.Status))), s.path(r),
-		said); err != nil {
+		sentence); err != nil {
 		s.Logger.Error("a page cannot be made", "path", r.URL.Path, "error", err)
 		http.Error(w, p.Error(), p.Status)
 	}
@@ -181,10 +181,10 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 
 // Write answers with a page that is as of now, and for who has asked alone.
 func (s *Site) Write(w http.ResponseWriter, r *http.Request, status int, t *layout.Template, title string,
-	path []layout.Link, of any) error {
+	path []layout.Link, data any) error {
 	var b bytes.Buffer
 	if err := t.Execute(&b, layout.LanguageOf(r), &layout.Page{Title: layout.Cut(title), Path: path,
-		Style: s.Root + StylePath(), Node: s.Called, Of: of, Switch: layout.Switch(r)}); err != nil {
+		Style: s.Root + StylePath(), Node: s.Called, Of: data, Switch: layout.Switch(r)}); err != nil {
 		return err
 	}
 	layout.SetHeaders(w.Header())

@@ -131,8 +131,8 @@ func TestStates(t *testing.T) {
 	n.quarantine("ill", store.Quarantined{TopicSI: "http://x/t", Title: "A topic", Error: "no XTM: line 3", Document: "http://origin.example.org/ill/fragments?key=hidden", Updated: n.now.Add(-30 * time.Minute)})
 	n.round("ill", func(*store.Subscription) {})
 
-	of := n.page("/node.html")
-	assert.NotContains(t, of.Text, "secret-of-a-reader")
+	states := n.page("/node.html")
+	assert.NotContains(t, states.Text, "secret-of-a-reader")
 	for name, says := range map[string][]string{
 		"new":      {"not loaded yet", "tmshare-client sync new"},
 		"good":     {"in step", "states the same digest"},
@@ -143,17 +143,17 @@ func TestStates(t *testing.T) {
 		"ill":      {"in step, but for what is in quarantine", "1 change could not be applied", "30 min at most"},
 	} {
 		page := n.url + nodepages.SubscriptionPath(name)
-		assert.Contains(t, of.Links, page)
+		assert.Contains(t, states.Links, page)
 		own := n.page(strings.TrimPrefix(page, n.url))
 		assert.Equal(t, name, own.Title)
-		assert.Contains(t, of.Text, says[0], name)
+		assert.Contains(t, states.Text, says[0], name)
 		for _, part := range says {
 			assert.Contains(t, own.Text, part, name)
 		}
 		assert.NotContains(t, own.Text, "secret-of-a-reader")
 		assert.Empty(t, own.Forms, "nobody may act here")
 	}
-	text := of.Text[strings.Index(of.Text, "Last check"):]
+	text := states.Text[strings.Index(states.Text, "Last check"):]
 	last := 0
 	for _, name := range []string{"forked", "behind", "gone", "ill", "unproven", "new", "good"} {
 		at := strings.Index(text[last:], name)

@@ -73,19 +73,19 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	of := subscription{
+	row := subscription{
 		followed: s.followed(st), Find: s.Find, Now: s.Now(),
 		Retried: r.URL.Query().Get("done") == "retry", Forgotten: r.URL.Query().Get("done") == "forget",
 	}
 	if s.Actions != nil {
-		of.Acts, of.Token = true, s.Token(r)
+		row.Acts, row.Token = true, s.Token(r)
 	}
-	of.Signer, _, _ = strings.Cut(st.Key, "+")
+	row.Signer, _, _ = strings.Cut(st.Key, "+")
 	for _, a := range st.Addresses {
-		of.Addresses = append(of.Addresses, layout.LinkTo(a))
+		row.Addresses = append(row.Addresses, layout.LinkTo(a))
 	}
 	for _, a := range st.DerivedFrom {
-		of.Derived = append(of.Derived, layout.LinkTo(a))
+		row.Derived = append(row.Derived, layout.LinkTo(a))
 	}
 	for i := range st.Quarantine[:min(len(st.Quarantine), most)] {
 		q := quarantined{Quarantined: st.Quarantine[i], Why: layout.Message(st.Quarantine[i].Error)}
@@ -93,12 +93,12 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 			a := layout.LinkTo(q.Quarantined.Document)
 			q.Document = &a
 		}
-		of.Quarantine = append(of.Quarantine, q)
+		row.Quarantine = append(row.Quarantine, q)
 	}
-	of.More = len(st.Quarantine) - len(of.Quarantine)
-	of.Rounds = slices.Clone(st.History[max(0, len(st.History)-mostRounds):])
-	slices.Reverse(of.Rounds)
-	of.Lag, of.Proof, of.Applied = s.lag(st, "lag"), s.proof(st, "proof"), s.applied(st, "applied")
+	row.More = len(st.Quarantine) - len(row.Quarantine)
+	row.Rounds = slices.Clone(st.History[max(0, len(st.History)-mostRounds):])
+	slices.Reverse(row.Rounds)
+	row.Lag, row.Proof, row.Applied = s.lag(st, "lag"), s.proof(st, "proof"), s.applied(st, "applied")
 	log, err := s.Log(r.Context(), st.Name, mostActivities)
 	if err != nil {
 		return err
@@ -107,18 +107,18 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 		d := done{Activity: a, More: len(a.Entries) - min(len(a.Entries), mostEntries)}
 		d.Entries = a.Entries[:len(a.Entries)-d.More]
 		d.Note = layout.Message(a.Note)
-		of.Activity = append(of.Activity, d)
+		row.Activity = append(row.Activity, d)
 		switch a.Kind {
 		case store.ActivityRepaired, store.ActivityMended:
-			of.Repairs = append(of.Repairs, d)
+			row.Repairs = append(row.Repairs, d)
 		case store.ActivityReplaced:
 			first := !slices.ContainsFunc(log[i+1:], func(a store.Activity) bool { return a.Kind != store.ActivitySubscribed })
 			if !first || len(log) == mostActivities { // else the copy was loaded, not repaired
-				of.Repairs = append(of.Repairs, d)
+				row.Repairs = append(row.Repairs, d)
 			}
 		}
 	}
-	return s.Write(w, r, http.StatusOK, subscriptionTemplate, st.Name, s.path(r, s.toNode(r)), of)
+	return s.Write(w, r, http.StatusOK, subscriptionTemplate, st.Name, s.path(r, s.toNode(r)), row)
 }
 
 // act does what a form asks for, and leads back to the page.

@@ -98,13 +98,13 @@ func (p *Topics) page(w http.ResponseWriter, r *http.Request) error {
 	d := describer{func(name string) bool {
 		return !slices.Contains(names, name)
 	}, p.site.Find, t, p.site.Token(r)}
-	of := d.topic()
-	of.Find, of.Done, of.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
+	page := d.topic()
+	page.Find, page.Done, page.Undone = p.site.Find, q.Get("done") == "reject", q.Get("done") == "unreject"
 	if !instances {
-		of.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
+		page.Instances = p.site.Find + "?" + url.Values{"si": {t.TopicSI}, "instances": {"yes"}}.Encode()
 	}
 	return p.site.Write(w, r, http.StatusOK, topicTemplate, cmp.Or(t.Title, t.TopicSI),
-		p.site.path(r, p.site.toNode(r)), of)
+		p.site.path(r, p.site.toNode(r)), page)
 }
 
 // describer makes pages of topics. own reports whether a source is not followed, but written here.
@@ -116,30 +116,30 @@ type describer struct {
 }
 
 func (d describer) topic() *topic {
-	of, t := &topic{}, d.about
+	page, t := &topic{}, d.about
 	about := func(kind rejections.Kind, value string) claim {
 		return claim{Kind: kind, Topic: t.TopicSI, Value: value}
 	}
-	for _, l := range first(of, texts.MoreIdentifiers, t.SubjectIdentifiers) {
-		of.Identifiers = append(of.Identifiers, d.stated(about(rejections.Identifier, l.Locator), l.By))
+	for _, l := range first(page, texts.MoreIdentifiers, t.SubjectIdentifiers) {
+		page.Identifiers = append(page.Identifiers, d.stated(about(rejections.Identifier, l.Locator), l.By))
 	}
-	for _, l := range first(of, texts.MoreLocators, t.SubjectLocators) {
-		of.Locators = append(of.Locators, d.stated(about(rejections.Locator, l.Locator), l.By))
+	for _, l := range first(page, texts.MoreLocators, t.SubjectLocators) {
+		page.Locators = append(page.Locators, d.stated(about(rejections.Locator, l.Locator), l.By))
 	}
-	for i := range first(of, texts.MoreNames, t.Names) {
+	for i := range first(page, texts.MoreNames, t.Names) {
 		n := &t.Names[i]
-		of.Names = append(of.Names, d.value(about(rejections.Name, n.Value), &n.ClaimedValue))
-		for _, v := range first(of, texts.MoreVariants, n.Variants) {
+		page.Names = append(page.Names, d.value(about(rejections.Name, n.Value), &n.ClaimedValue))
+		for _, v := range first(page, texts.MoreVariants, n.Variants) {
 			c := about(rejections.Variant, v.Value)
 			c.Of = n.Value
-			of.Names = append(of.Names, d.value(c, &v))
+			page.Names = append(page.Names, d.value(c, &v))
 		}
 	}
-	for i := range first(of, texts.MoreOccurrences, t.Occurrences) {
-		of.Occurrences = append(of.Occurrences,
+	for i := range first(page, texts.MoreOccurrences, t.Occurrences) {
+		page.Occurrences = append(page.Occurrences,
 			d.value(about(rejections.Occurrence, t.Occurrences[i].Value), &t.Occurrences[i]))
 	}
-	for i := range first(of, texts.MoreAssociations, t.Associations) {
+	for i := range first(page, texts.MoreAssociations, t.Associations) {
 		a := &t.Associations[i]
 		c := claim{Kind: rejections.Association, Type: a.Type, Scope: a.Scope}
 		for _, r := range a.Roles {
@@ -149,15 +149,15 @@ func (d describer) topic() *topic {
 		if isType(&c, t) {
 			s.Roles = slices.DeleteFunc(s.Roles, func(r role) bool { return r.Type != d.topicLink(string(tmdm.PSIType)) })
 			s.Type = nil // the heading says it
-			of.Types = append(of.Types, s)
+			page.Types = append(page.Types, s)
 		} else {
-			of.Associations = append(of.Associations, s)
+			page.Associations = append(page.Associations, s)
 		}
 	}
-	for i := range first(of, texts.MoreRejections, t.Rejected) {
-		of.Rejected = append(of.Rejected, d.rejected(&t.Rejected[i]))
+	for i := range first(page, texts.MoreRejections, t.Rejected) {
+		page.Rejected = append(page.Rejected, d.rejected(&t.Rejected[i]))
 	}
-	return of
+	return page
 }
 
 // isType reports whether an association says what a topic is an instance of.
@@ -172,12 +172,12 @@ func isType(c *claim, t *merged.Topic) bool {
 }
 
 // first returns the first [most] items of a list.
-func first[T any](of *topic, what texts.Text, list []T) []T {
+func first[T any](page *topic, what texts.Text, list []T) []T {
 	if len(list) <= most {
 		return list
 	}
-	if !slices.Contains(of.More, what) {
-		of.More = append(of.More, what)
+	if !slices.Contains(page.More, what) {
+		page.More = append(page.More, what)
 	}
 	return list[:most]
 }

@@ -134,10 +134,10 @@ func message(inner string, forms []string, say func(string) string) (string, err
 			return "", err
 		}
 	}
-	said := say(blank.ReplaceAllString(key.String(), " "))
-	texts := strings.Split(said, "|")
+	text := say(blank.ReplaceAllString(key.String(), " "))
+	texts := strings.Split(text, "|")
 	if len(texts) == 1 {
-		return filled(said, holes), nil
+		return filled(text, holes), nil
 	}
 	number := counted.FindStringSubmatch(inner)
 	if number == nil {

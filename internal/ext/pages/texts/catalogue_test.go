@@ -104,12 +104,12 @@ func TestEachLanguageHasAllTexts(t *testing.T) {
 		}
 		forms := len(strings.Fields(says[string(texts.FormsOfNumbers)]))
 		for _, key := range used {
-			said := says[key]
-			if !assert.NotEmpty(t, said, "%s has nothing for %q. \"go test ./internal/ext/pages/texts -update\" writes what is missing", file, key) {
+			translation := says[key]
+			if !assert.NotEmpty(t, translation, "%s has nothing for %q. \"go test ./internal/ext/pages/texts -update\" writes what is missing", file, key) {
 				continue
 			}
-			assert.Equal(t, said, strings.TrimSpace(said), "%s: %q", file, key)
-			some, want := strings.Split(said, "|"), strings.Split(key, "|")
+			assert.Equal(t, translation, strings.TrimSpace(translation), "%s: %q", file, key)
+			some, want := strings.Split(translation, "|"), strings.Split(key, "|")
 			if len(want) > 1 {
 				assert.Len(t, some, forms, "%s: %q needs a text for each form of a number", file, key)
 			}

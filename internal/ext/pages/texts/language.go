@@ -94,14 +94,14 @@ func For(tag string, accepted titles.Languages) *Language {
 
 // Say returns a text in the language, with values in the place of its verbs.
 func (l *Language) Say(t Text, values ...any) string {
-	said, ok := l.says[string(t)]
-	if !ok || said == "" {
-		said = string(t)
+	text, ok := l.says[string(t)]
+	if !ok || text == "" {
+		text = string(t)
 	}
 	if len(values) > 0 {
-		return fmt.Sprintf(said, values...)
+		return fmt.Sprintf(text, values...)
 	}
-	return said
+	return text
 }
 
 // Phrase returns words of which a statement is made (see [Phrases]).
@@ -150,10 +150,10 @@ func (l *Language) Form(n any) string {
 // Date returns a time in a form, which is a text as [time.Time.Format] has it.
 func (l *Language) Date(form Text, t time.Time) string {
 	t = t.UTC()
-	written, said := t.Format(l.Say(form)), l.Say(form)
-	if month := t.Month().String(); strings.Contains(said, "January") {
+	written, layout := t.Format(l.Say(form)), l.Say(form)
+	if month := t.Month().String(); strings.Contains(layout, "January") {
 		return strings.Replace(written, month, l.Say(Text(month)), 1)
-	} else if strings.Contains(said, "Jan") {
+	} else if strings.Contains(layout, "Jan") {
 		return strings.Replace(written, month[:3], l.Say(Text(month[:3])), 1)
 	}
 	return written

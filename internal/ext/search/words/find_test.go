@@ -316,12 +316,12 @@ func (c *counted) Snapshot(ctx context.Context) (kv.Reader, error) {
 
 type countedReader struct {
 	kv.Reader
-	of *counted
+	engine *counted
 }
 
 func (r countedReader) Get(key []byte) ([]byte, error) {
 	if keys.Table(key) == keys.TableTopic {
-		r.of.reads++
+		r.engine.reads++
 	}
 	return r.Reader.Get(key)
 }

@@ -66,17 +66,17 @@ func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err erro
 		topics, label = []fragment.Ref{label}, ""
 	}
 	for i := 0; i < len(topics) && err == nil; i++ {
-		var of *fragment.Topic
-		if of, err = l.Topic(topics[i]); of == nil {
+		var topic *fragment.Topic
+		if topic, err = l.Topic(topics[i]); topic == nil {
 			continue
 		}
-		own, fits := q.Match(of)
+		own, fits := q.Match(topic)
 		better := label != "" && fits && own.Compare(m) <= 0
 		if !better {
 			better, err = l.betterLabel(q, topics[i], label, m)
 		}
 		if !better {
-			all = append(all, Hit{Topic: of, Match: m, Label: label})
+			all = append(all, Hit{Topic: topic, Match: m, Label: label})
 		}
 	}
 	return all, err
