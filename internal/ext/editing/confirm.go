@@ -134,7 +134,8 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	case sent && !other && t.state == d.State:
 		return e.SeeOther(w, r, e.page(t))
 	}
-	page.resent, page.plan, page.Author, page.Note, page.Other = e.resent(r, t, p), p, d.Author, d.Note, other || t.state != d.State
+	page.resent, page.plan, page.Author, page.Note = e.resent(r, t, p), p, d.Author, d.Note
+	page.Other = other || t.state != d.State
 	page.Topic = pages.Link{Title: t.title, URL: e.page(t)}
 	if name := e.NameOf(r); name != "" {
 		page.AuthorKnow, page.Author = true, name

@@ -117,8 +117,8 @@ func read(f url.Values) *draft {
 			themes: one.themes()})
 	}
 	for one := range rowsOf(f, ofOccurrence) {
-		d.Occurrences = append(d.Occurrences, occurrenceRow{row: one.row(), Value: one.text("value"), Type: one.topics("type"),
-			Datatype: one.line("datatype"), themes: one.themes()})
+		d.Occurrences = append(d.Occurrences, occurrenceRow{row: one.row(), Value: one.text("value"),
+			Type: one.topics("type"), Datatype: one.line("datatype"), themes: one.themes()})
 	}
 	for one := range rowsOf(f, ofType) {
 		d.Types = append(d.Types, typeRow{row: one.row(), Type: one.topics("type")})

@@ -84,7 +84,8 @@ func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tr
 
 // beside returns what is below a topic, the first [most] in the reader's order, with own among them, whose link leads
 // to the page of the topic, which has the others.
-func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own *typeNode) (all []*typeNode, err error) {
+func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own *typeNode) (all []*typeNode,
+	err error) {
 	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == self })
 	if all, err = d.lines(refs, nil); err != nil {
 		return nil, err

@@ -445,7 +445,8 @@ func (d *describer) saying(a *fragment.Association) (sentence saying, err error)
 }
 
 // put adds an association to those of its type in which self plays the same role.
-func (d *describer) put(groups map[string]*associations, described *topic, a *fragment.Association, self fragment.Ref) error {
+func (d *describer) put(groups map[string]*associations, described *topic, a *fragment.Association,
+	self fragment.Ref) error {
 	own := slices.IndexFunc(a.Roles, func(r fragment.Role) bool { return r.Player == self })
 	as := a.Roles[max(own, 0)].Type
 	key := string(a.Type) + " " + string(as)

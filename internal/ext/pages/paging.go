@@ -43,7 +43,8 @@ type pager struct {
 
 // pagerOf returns the links from a page of a list of so many items: to returns the address of the page with a number.
 func pagerOf(number, size, total int, to func(number int) string) *pager {
-	p := &pager{Number: number, Pages: (total + size - 1) / size, From: (number-1)*size + 1, To: min(number*size, total), Of: total}
+	p := &pager{Number: number, Pages: (total + size - 1) / size, From: (number-1)*size + 1, To: min(number*size, total),
+		Of: total}
 	if number > 1 {
 		p.First, p.Previous = to(1), to(number-1)
 	}

@@ -43,7 +43,8 @@ const (
 // pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
 // and of its instances, so that all kinds are there. It is nil where there are none.
 func pictureOf(self link, described *topic) *picture {
-	p := &picture{More: len(described.Next) > 0 || described.Pages[typesList] != nil || described.Pages[instancesList] != nil}
+	p := &picture{More: len(described.Next) > 0 || described.Pages[typesList] != nil ||
+		described.Pages[instancesList] != nil}
 	kinds := make([][]neighbour, 0, len(described.Associations)+2)
 	known := map[string]bool{}
 	add := func(kind int, n neighbour, to link) {

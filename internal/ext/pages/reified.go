@@ -33,7 +33,8 @@ func (d *describer) reifies(described *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	described.Reifies, described.Pages[reifiesList] = pageOf(d, reifiesList, d.in.Say(texts.MoreReified), most, described.Reifies)
+	described.Reifies, described.Pages[reifiesList] = pageOf(d, reifiesList, d.in.Say(texts.MoreReified), most,
+		described.Reifies)
 	return nil
 }
 

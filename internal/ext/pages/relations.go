@@ -45,7 +45,8 @@ func (d *describer) relations(described *topic, self fragment.Ref) error {
 	slices.SortFunc(types, inOrder)
 	slices.SortFunc(instances, inOrder)
 	described.Types, described.Pages[typesList] = pageOf(d, typesList, d.in.Say(texts.MoreTypes), most, types)
-	described.Instances, described.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most, instances)
+	described.Instances, described.Pages[instancesList] = pageOf(d, instancesList, d.in.Say(texts.MoreInstances), most,
+		instances)
 	if err := d.mark(len(described.Instances), func(i int) (fragment.Ref, *link) {
 		return described.Instances[i].ref, &described.Instances[i].link
 	}); err != nil {

@@ -194,7 +194,8 @@ func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
 }
 
 // RelationCalled returns what a property with a title is called from the point of view of its subject, or its object.
-func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text, called string) {
+func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text,
+	called string) {
 	switch called := relationCalled(property, isObject); {
 	case called != "":
 		return in.Say(called), ""
