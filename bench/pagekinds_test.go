@@ -133,11 +133,11 @@ type pageKind struct {
 
 // pageKinds are those of a vocabulary of so many concepts.
 func pageKinds(b *testing.B, h *httptest.Server, n int) (all []pageKind) {
-	of := h.URL + "/topicmaps/" + collection
+	base := h.URL + "/topicmaps/" + collection
 	add := func(name string, paths ...string) {
 		kind := pageKind{name: name}
 		for _, path := range paths {
-			kind.urls = append(kind.urls, of+path)
+			kind.urls = append(kind.urls, base+path)
 		}
 		all = append(all, kind)
 	}

@@ -24,7 +24,7 @@ type reference struct {
 	missing error         // why it cannot be measured here
 }
 
-// of measures the reference when it is asked for first. If it is not there, a line
+// timeFor measures the reference when it is asked for first. If it is not there, a line
 // of the output says so, not only the log of a benchmark: go test shows the log of
 // one that is skipped with -v alone.
 func (r *reference) timeFor(b *testing.B, c *corpus) (d time.Duration, ok bool) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -68,6 +69,24 @@ func TestLinesAreNotWide(t *testing.T) {
 	// Many changes make some line longer or shorter by the way: they are counted in fifties.
 	wide["lines"] = (wide["lines"] + 49) / 50 * 50
 	h.holds(t, "wide", wide, wideRule)
+}
+
+// A name says what it holds.
+func TestNoNameIsAFiller(t *testing.T) {
+	names := 0
+	for _, file := range goFiles(t) {
+		positions := token.NewFileSet()
+		parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				names++
+				assert.NotContains(t, []string{"of", "said", "told", "room"}, id.Name, "%v", positions.Position(id.Pos()))
+			}
+			return true
+		})
+	}
+	require.Greater(t, names, 100_000)
 }
 
 func TestNoPackageIsASplinter(t *testing.T) {

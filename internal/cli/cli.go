@@ -37,11 +37,11 @@ func Pairs(flag string, values []string) (map[string]string, error) {
 }
 
 // PairsOf reads the values NAME=VALUE of a flag that says something of maps of the command.
-func PairsOf(flag string, values []string, of map[string]string,
+func PairsOf(flag string, values []string, known map[string]string,
 	check func(value string) error) (map[string]string, error) {
 	all, err := Pairs(flag, values)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if of[name] == "" {
+		if known[name] == "" {
 			return nil, UsageError(fmt.Errorf("--%s %s=%s: there is no --map %s; name a map of the command", flag, name,
 				all[name], name))
 		}

@@ -222,7 +222,7 @@ func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obta
 		}
 	}
 	if topic != "" {
-		if err := h.say(a.State, o.Content.said); err != nil {
+		if err := h.say(a.State, o.Content.fragments); err != nil {
 			return err
 		}
 	}
@@ -258,9 +258,9 @@ func (h *records) drop(a *store.Applying, held *store.Held) error {
 }
 
 // say applies what was read of a record.
-func (h *records) say(s merge.State, said []*fragment.Fragment) error {
+func (h *records) say(s merge.State, parts []*fragment.Fragment) error {
 	if h.format != nil {
-		return h.format.Apply(s, said)
+		return h.format.Apply(s, parts)
 	}
-	return merge.Apply(s, said[0])
+	return merge.Apply(s, parts[0])
 }

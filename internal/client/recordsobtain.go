@@ -18,11 +18,11 @@ import (
 
 // obtained is what was fetched of a record.
 type obtained struct {
-	said     []*fragment.Fragment    // the fragment, and what the format has beside it
-	fragment *fragment.Fragment      // nil where the record is deleted, or available in no form of use
-	later    bool                    // it is of a later version than the record
-	from     string                  // the link that was tried last
-	forms    []follow.Representation // all that there are, the best first
+	fragments []*fragment.Fragment    // the fragment, and what the format has beside it
+	fragment  *fragment.Fragment      // nil where the record is deleted, or available in no form of use
+	later     bool                    // it is of a later version than the record
+	from      string                  // the link that was tried last
+	forms     []follow.Representation // all that there are, the best first
 
 	// missing is why a better form than that of the fragment was not available: it may say
 	// more.
@@ -39,8 +39,8 @@ func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obt
 		o.from = form.URL
 		var f taken
 		if f, err = h.take(ctx, r, form); err == nil {
-			f.said[0].Deleted = false // else an entry says so
-			o.said, o.fragment, o.later = f.said, f.said[0], f.later
+			f.fragments[0].Deleted = false // else an entry says so
+			o.fragments, o.fragment, o.later = f.fragments, f.fragments[0], f.later
 			return o, f.size, nil
 		}
 		switch {
@@ -60,9 +60,9 @@ func (h *records) Fetch(ctx context.Context, r *follow.Record, last bool) (o obt
 
 // taken is what was taken of a record.
 type taken struct {
-	said  []*fragment.Fragment
-	size  int64
-	later bool
+	fragments []*fragment.Fragment
+	size      int64
+	later     bool
 }
 
 // take fetches a form of a record, or has it from a package.
@@ -71,7 +71,7 @@ func (h *records) take(ctx context.Context, r *follow.Record, form follow.Repres
 		body := &oneLarge{Body: content, Ctx: ctx, Slot: h.large}
 		defer body.Leave()
 		stated := form.Fixity.Verify(form.URL, body)
-		t.said, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)
+		t.fragments, err = h.read(ctx, stated, h.xtmOptions(h.s.SP, at, contentType), r)
 		if t.size = body.N; form.Fixity.IsZero() {
 			return t, err
 		}

@@ -97,7 +97,7 @@ func (s *settling) end() {
 // digest is that of what is read through it. A nil one does nothing.
 type digest struct{ hash hash.Hash }
 
-// of begins anew: what is read may be another try.
+// reader begins anew: what is read may be another try.
 func (d *digest) reader(r io.Reader) io.Reader {
 	if d == nil {
 		return r

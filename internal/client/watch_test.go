@@ -51,7 +51,7 @@ func watching(t *testing.T, s *subscriber, o watch.Options) *watcher {
 	return &watcher{w, t, stop}
 }
 
-// of returns the status of a subscription.
+// status returns the status of a subscription.
 func (w *watcher) status(name string) watch.Status {
 	all, err := w.Status(w.t.Context())
 	require.NoError(w.t, err)

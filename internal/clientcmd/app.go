@@ -104,11 +104,11 @@ func Follow(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watc
 	}
 	c.Store, c.Locks, o.Store = h.DB, &h.Locks, h.DB
 	c.Report = func(line string) { c.Logger.Info(line) }
-	of, err := client.New(c)
+	follower, err := client.New(c)
 	if err != nil {
 		return nil, err
 	}
-	w, err := watch.New(of, o)
+	w, err := watch.New(follower, o)
 	if err == nil {
 		h.Watcher.Store(w)
 	}

@@ -43,20 +43,20 @@ func Expand(ctx context.Context, program, data string, names []string) ([]string
 	r := control.Local(program, append([]string{"expand", "--json", "--"}, names...))
 	r.Env[cli.VariableOf(program, "data")] = data
 	var err error
-	of := r.Capture(func() (code int) { code, err = control.Call(ctx, data, r); return code })
+	outcome := r.Capture(func() (code int) { code, err = control.Call(ctx, data, r); return code })
 	switch {
 	case errors.Is(err, control.ErrNobody):
 		return nil, fmt.Errorf(
 			"no server holds the data folder %s: run it on the machine of the server, with its data folder (--data)", data)
 	case err != nil:
 		return nil, err
-	case of.Code != cli.OK:
-		return nil, errors.New(strings.TrimSpace(of.Err))
+	case outcome.Code != cli.OK:
+		return nil, errors.New(strings.TrimSpace(outcome.Err))
 	}
 	var e expand.Expanded
-	if err := json.Unmarshal([]byte(of.Out), &e); err != nil {
+	if err := json.Unmarshal([]byte(outcome.Out), &e); err != nil {
 		return nil, err
 	}
-	_, err = io.WriteString(os.Stderr, of.Err)
+	_, err = io.WriteString(os.Stderr, outcome.Err)
 	return e.Names, err
 }

@@ -48,8 +48,8 @@ func Executing(all func() []extension.Extension) (execute extension.Execute) {
 }
 
 // run runs a command line and returns the exit code.
-func run(ctx context.Context, of *extension.App) int {
-	a, r := &app{App: of}, of.Request
+func run(ctx context.Context, shared *extension.App) int {
+	a, r := &app{App: shared}, shared.Request
 	root := &cobra.Command{
 		Use:   cmp.Or(r.Program, program), // that of whoever has sent the command line
 		Short: "Keep in step with topic maps that others publish",
@@ -80,8 +80,8 @@ Every flag can also be set by the environment: --data as TMSHARE_CLIENT_DATA.` +
 
 // ServerCommands returns the commands of tmshare-server that look after its data folder, and those of its extensions. A
 // process that holds the folder executes some, as it does the commands of tmshare-client.
-func ServerCommands(of *extension.App) []*cobra.Command {
-	a := &app{App: of}
+func ServerCommands(shared *extension.App) []*cobra.Command {
+	a := &app{App: shared}
 	return append(a.Commands(), cli.In(cli.Operations, a.OnFolder(a.check()), a.version())...)
 }
 

@@ -159,10 +159,10 @@ func (a *app) printLines(list []status.Status) {
 
 // printDependents prints a line for each that somebody must look after, or, with --verbose, all that is known. Where
 // sources are named, it is of those of these.
-func (a *app) printDependents(all []store.Dependent, of []string) {
+func (a *app) printDependents(all []store.Dependent, names []string) {
 	for _, d := range all {
 		switch {
-		case a.JSON, len(of) > 0 && !slices.Contains(of, d.Of):
+		case a.JSON, len(names) > 0 && !slices.Contains(names, d.Of):
 		case a.Verbose:
 			a.Printf("%s, of %s\n  state        %s\n", d.Name, cmp.Or(d.Of, "the node"), cmp.Or(d.Wrong, d.State))
 			for _, fact := range d.Facts {

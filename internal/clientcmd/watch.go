@@ -181,7 +181,7 @@ func (a *app) watchOptions(f *watching, names []string, log *slog.Logger) watch.
 }
 
 func logRound(log *slog.Logger, name string, r *client.Round, err error) {
-	said := func(more ...any) []any {
+	fields := func(more ...any) []any {
 		all := append([]any{"source", name}, more...)
 		if r.Mark.IsZero() { // of an empty source, or one whose times are all to come
 			return all
@@ -195,18 +195,18 @@ func logRound(log *slog.Logger, name string, r *client.Round, err error) {
 		log.Warn("round failed", "source", name, "error", err)
 	case r.Quarantined > 0:
 		log.Warn("round done, but topics are in quarantine",
-			said("entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined)...)
+			fields("entries", r.Entries, "fragments", r.Applied, "quarantined", r.Quarantined)...)
 	case r.Unproven != "":
 		log.Warn("round done, but what is held is not proven equal to the source",
-			said("entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven)...)
+			fields("entries", r.Entries, "fragments", r.Applied, "reason", r.Unproven)...)
 	case r.Repaired > 0:
-		log.Warn("topics differed from the source and were repaired", said("topics", r.Repaired, "proven", r.Proven)...)
+		log.Warn("topics differed from the source and were repaired", fields("topics", r.Repaired, "proven", r.Proven)...)
 	case r.CleanStart:
-		log.Info("loaded from a snapshot", said("reason", r.Reason, "fragments", r.Applied)...)
+		log.Info("loaded from a snapshot", fields("reason", r.Reason, "fragments", r.Applied)...)
 	case r.Entries > 0:
-		log.Info("changes applied", said("entries", r.Entries, "fragments", r.Applied)...)
+		log.Info("changes applied", fields("entries", r.Entries, "fragments", r.Applied)...)
 	default:
-		log.Debug("nothing new", said()...)
+		log.Debug("nothing new", fields()...)
 	}
 }
 

@@ -172,14 +172,14 @@ func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment
 		}
 		types[refs[0]] = roles{refs[1], refs[2]}
 	}
-	return func(of fragment.Ref) (all []fragment.Ref, err error) {
-		for a, err := range f.view.AssociationsOf(of, fragment.AsPlayer) {
+	return func(ref fragment.Ref) (all []fragment.Ref, err error) {
+		for a, err := range f.view.AssociationsOf(ref, fragment.AsPlayer) {
 			if err != nil {
 				return nil, err
 			}
 			p, ok := types[a.Type]
 			for i := 0; ok && len(a.Roles) == 2 && i < 2; i++ {
-				if one, other := a.Roles[i], a.Roles[1-i]; one.Type == p.above && one.Player == of && other.Type == p.below {
+				if one, other := a.Roles[i], a.Roles[1-i]; one.Type == p.above && one.Player == ref && other.Type == p.below {
 					all = append(all, other.Player)
 				}
 			}

@@ -141,16 +141,16 @@ func browserPages(t *testing.T, s *server.Server) map[string]string {
 	importMap(t, s, "libraries", maps.Libraries)
 	changed := strings.ReplaceAll(string(maps.Libraries), "<baseNameString>", "<baseNameString>New ")
 	put(t, s, "libraries", []byte(changed))
-	of := s.BaseURL + "/topicmaps"
+	base := s.BaseURL + "/topicmaps"
 	pages := map[string]string{
-		"overview": of + ".html", "map": of + "/libraries.html", "types": of + "/libraries/types.html", "changes": of + "/libraries/fragments.html",
-		"snapshots": of + "/libraries/snapshots.html", "error": of + "/nope.html",
-		"search": of + "/libraries/search.html?q=new+lib", "nothing-found": of + "/libraries/search.html?q=zzz",
+		"overview": base + ".html", "map": base + "/libraries.html", "types": base + "/libraries/types.html", "changes": base + "/libraries/fragments.html",
+		"snapshots": base + "/libraries/snapshots.html", "error": base + "/nope.html",
+		"search": base + "/libraries/search.html?q=new+lib", "nothing-found": base + "/libraries/search.html?q=zzz",
 	}
 	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
 	putTurtle(t, s, "rocks", []byte(rocks))
-	pages["vocabulary"] = of + "/rocks.html"
-	pages["concept"] = of + "/rocks/topics/" + fragment.Key("http://x/basalt") + ".html"
+	pages["vocabulary"] = base + "/rocks.html"
+	pages["concept"] = base + "/rocks/topics/" + fragment.Key("http://x/basalt") + ".html"
 	return pages
 }
 
@@ -281,10 +281,10 @@ func hostileMap(t *testing.T, b *browser.Browser) {
 	values["names"] = ""
 	importMap(t, s, "hostile", []byte(doc.String()))
 	put(t, s, "hostile", []byte(strings.ReplaceAll(doc.String(), "</value>", " changed</value>")))
-	of := s.BaseURL + "/topicmaps/hostile"
-	pages := []string{of + ".html", of + "/types.html", of + "/fragments.html", of + "/search.html?q=%3Cscript", of + "/search.html?q=%E2%80%AE"}
+	base := s.BaseURL + "/topicmaps/hostile"
+	pages := []string{base + ".html", base + "/types.html", base + "/fragments.html", base + "/search.html?q=%3Cscript", base + "/search.html?q=%E2%80%AE"}
 	for name := range values {
-		topic := of + "/topics/" + fragment.Key(fragment.Ref("http://x/"+name))
+		topic := base + "/topics/" + fragment.Key(fragment.Ref("http://x/"+name))
 		pages = append(pages, topic+".html", topic+"/edit.html")
 	}
 	for _, width := range []int64{360, 1000} {

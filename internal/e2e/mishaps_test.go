@@ -24,8 +24,8 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 	s := startServer(t, server.Config{Tokens: []string{token}, TokenNames: map[string]string{token: "Ada"}})
 	importMap(t, s, "libraries", maps.Libraries)
 	const si = "https://psi.libraries.example.org/library/fjordstad"
-	of := s.BaseURL + "/topicmaps/libraries"
-	page := of + "/topics/" + fragment.Key(si) + ".html"
+	base := s.BaseURL + "/topicmaps/libraries"
+	page := base + "/topics/" + fragment.Key(si) + ".html"
 	edit := strings.TrimSuffix(page, ".html") + "/edit.html"
 	remove := func(url string) {
 		r, err := http.NewRequest(http.MethodDelete, url, nil)
@@ -36,7 +36,7 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 		answer.Body.Close()
 		require.Equal(t, http.StatusOK, answer.StatusCode)
 	}
-	entries := func() int { return strings.Count(string(fetched(t, of+"/fragments")), "<entry ") }
+	entries := func() int { return strings.Count(string(fetched(t, base+"/fragments")), "<entry ") }
 	rename := func(b *browser.Browser, name string) {
 		t.Helper()
 		b.Visit(edit)
@@ -91,12 +91,12 @@ func mishapsOfEditors(t *testing.T, b *browser.Browser) {
 
 	// The topic, and then the map, is deleted while a form is open.
 	rename(b, "Fourth")
-	remove(of + "/topics?si=" + url.QueryEscape(si))
+	remove(base + "/topics?si=" + url.QueryEscape(si))
 	assert.Equal(t, http.StatusPreconditionFailed, b.Press("Show what will be published"))
 	assert.Regexp(t, "(?s)What you wanted.*Fourth.*deleted by Ada.*The topic is gone", b.Text())
-	b.Visit(of + "/topics/new.html")
+	b.Visit(base + "/topics/new.html")
 	b.Fill("Name", "Fifth")
-	remove(of)
+	remove(base)
 	assert.Equal(t, http.StatusGone, b.Press("Show what will be published"))
 	b.Follow("all topic maps")
 	assert.Equal(t, "Topic maps", b.Title())

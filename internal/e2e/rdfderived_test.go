@@ -50,9 +50,9 @@ func requireInRDF(t *testing.T, s *server.Server, name string) {
 	require.NoError(t, err)
 	require.NotEmpty(t, feed.Entries)
 	for _, e := range feed.Entries {
-		of := slices.DeleteFunc(e.Find("alternate"), func(l feeds.Link) bool { return l.Type != "text/turtle" })
-		require.Len(t, of, 1, e.Title)
-		res, body := get(t, "GET", of[0].Href)
+		links := slices.DeleteFunc(e.Find("alternate"), func(l feeds.Link) bool { return l.Type != "text/turtle" })
+		require.Len(t, links, 1, e.Title)
+		res, body := get(t, "GET", links[0].Href)
 		require.Equal(t, http.StatusOK, res.StatusCode, "%s", body)
 	}
 }

@@ -228,13 +228,13 @@ func TestStatementsThatXTMCannotCarryAreLeftOut(t *testing.T) {
 			say(1)
 			c := followingRDF(t, s)
 			for n := 1; n < 4; n++ {
-				var said []string
-				c.Report = func(line string) { said = append(said, line) }
+				var statements []string
+				c.Report = func(line string) { statements = append(statements, line) }
 				round, err := c.Sync(t.Context(), "voc")
 				require.NoError(t, err)
 				require.Zero(t, round.Quarantined)
 				requireGraph(t, c, "voc", graphOf(t, []byte(prefixes+held(n))))
-				require.Contains(t, strings.Join(said, "\n"), "XTM cannot carry")
+				require.Contains(t, strings.Join(statements, "\n"), "XTM cannot carry")
 				_, err = c.merged.Export(t.Context(), &bytes.Buffer{}, notation("xtm2.1"), false, "voc")
 				require.NoError(t, err)
 				say(n + 1)
@@ -389,13 +389,13 @@ func TestMapIsOfferedInRDF(t *testing.T) {
 	feed, err := feeds.Decode(bytes.NewReader(body), s.BaseURL, feeds.Limits{})
 	require.NoError(t, err)
 	for i, e := range feed.Entries {
-		of := slices.DeleteFunc(e.Find("alternate"), func(l feeds.Link) bool { return l.Type != "text/turtle" })
+		links := slices.DeleteFunc(e.Find("alternate"), func(l feeds.Link) bool { return l.Type != "text/turtle" })
 		if i > 0 {
-			require.Empty(t, of, "it was published before")
+			require.Empty(t, links, "it was published before")
 			continue
 		}
-		require.Len(t, of, 1)
-		_, body := get(t, "GET", of[0].Href)
+		require.Len(t, links, 1)
+		_, body := get(t, "GET", links[0].Href)
 		require.Contains(t, string(body), `"Licence for a dog"`)
 		for _, q := range graphOf(t, body) {
 			require.Equal(t, e.TopicSI[0], q.Subject.Value)

@@ -297,7 +297,7 @@ func (p *Publisher) Create(ctx context.Context, c store.Collection, uri string, 
 	return created, nil
 }
 
-// of notes the collection as it is after the commit.
+// add notes the collection as it is after the commit.
 func (d *Published) add(c *store.Collection) {
 	d.Collection, d.Topics, d.LastChange = c.Name, c.Topics, feeds.FormatTime(c.Updated)
 }

@@ -55,8 +55,8 @@ func (c *coloring) key(b *strings.Builder, t Term, self string) {
 		if t.Value == self {
 			b.WriteByte('*')
 		}
-		of := c.colors[t.Value]
-		b.Write(of[:])
+		kind := c.colors[t.Value]
+		b.Write(kind[:])
 		return
 	}
 	for _, part := range []string{t.Value, t.Language, t.Datatype} {
@@ -75,17 +75,17 @@ func (c *coloring) line(q Quad, self string) string {
 
 // refine mixes into each node's color what is said of it, until no more nodes differ.
 func (c *coloring) refine() {
-	of := map[string][]int{} // the statements of each node
+	numbers := map[string][]int{} // the statements of each node
 	for i, q := range c.quads {
 		for label := range labels(q) {
-			of[label] = append(of[label], i)
+			numbers[label] = append(numbers[label], i)
 		}
 	}
 	for kinds := c.kinds(); ; {
 		next := make(map[string]color, len(c.colors))
 		for label, old := range c.colors {
-			lines := make([]string, 0, len(of[label]))
-			for _, i := range of[label] {
+			lines := make([]string, 0, len(numbers[label]))
+			for _, i := range numbers[label] {
 				lines = append(lines, c.line(c.quads[i], label))
 			}
 			slices.Sort(lines)
@@ -112,8 +112,8 @@ func labels(q Quad) map[string]bool {
 
 func (c *coloring) kinds() int {
 	all := map[color]bool{}
-	for _, of := range c.colors {
-		all[of] = true
+	for _, kind := range c.colors {
+		all[kind] = true
 	}
 	return len(all)
 }
@@ -121,8 +121,8 @@ func (c *coloring) kinds() int {
 // classes returns the labels with each color, the smallest class of several first.
 func (c *coloring) classes() map[color][]string {
 	all := map[color][]string{}
-	for label, of := range c.colors {
-		all[of] = append(all[of], label)
+	for label, kind := range c.colors {
+		all[kind] = append(all[kind], label)
 	}
 	return all
 }
@@ -135,12 +135,12 @@ func match(a, b *coloring) bool {
 		return false
 	}
 	var alike []color
-	for of, labels := range left {
-		if len(labels) != len(right[of]) {
+	for kind, labels := range left {
+		if len(labels) != len(right[kind]) {
 			return false
 		}
 		if len(labels) > 1 {
-			alike = append(alike, of)
+			alike = append(alike, kind)
 		}
 	}
 	if len(alike) == 0 {

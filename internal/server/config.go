@@ -43,7 +43,7 @@ type Store interface {
 	ViewOf(c store.Collection, state merge.State) *store.View
 	Sizes() (store.Sizes, error)
 	NoteBaseURL(ctx context.Context, url string) (before string, err error)
-	Dependents(ctx context.Context, of ...string) ([]store.Dependent, error)
+	Dependents(ctx context.Context, names ...string) ([]store.Dependent, error)
 	Dir() string
 	Scratch() string
 	Node() uuid.UUID

@@ -54,7 +54,7 @@ func (n *node) brought() []assertions {
 	return all
 }
 
-// of is what the origin says of what is followed. Where no way leads there, it is what the node has.
+// assertions is what the origin says of what is followed. Where no way leads there, it is what the node has.
 func (n *node) assertions(f *followed) assertions {
 	if f.origin.dead || f.unreachable() {
 		return n.held(f)

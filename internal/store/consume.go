@@ -40,12 +40,12 @@ func (d *Dependent) Orphaned() string {
 
 // Dependents returns what extensions keep in step with collections and subscriptions: with those of some names, or with
 // all where none is given.
-func (db *DB) Dependents(ctx context.Context, of ...string) (all []Dependent, err error) {
+func (db *DB) Dependents(ctx context.Context, names ...string) (all []Dependent, err error) {
 	for _, list := range db.dependents {
 		some, failed := list(ctx, db)
 		all, err = append(all, some...), errors.Join(err, failed)
 	}
-	return slices.DeleteFunc(all, func(d Dependent) bool { return len(of) > 0 && !slices.Contains(of, d.Of) }), err
+	return slices.DeleteFunc(all, func(d Dependent) bool { return len(names) > 0 && !slices.Contains(names, d.Of) }), err
 }
 
 // ErrNotLoaded says that a subscription has no state yet.

@@ -22,8 +22,8 @@ func Extension() extension.Extension {
 	return extension.Extension{
 		Name:   "backup",
 		Writes: []cli.Format{{Key: "backup", Title: "backups      format", Version: Format}},
-		Commands: func(of *extension.App) []*cobra.Command {
-			a := &app{of}
+		Commands: func(shared *extension.App) []*cobra.Command {
+			a := &app{shared}
 			all := cli.In(cli.Operations, a.backup())
 			if a.Held == nil { // these need the store for themselves
 				all = append(all, cli.In(cli.Operations, a.restore(), a.move())...)

@@ -22,12 +22,12 @@ import (
 )
 
 // with returns a node with a data folder, of which the status says what is given.
-func with(t *testing.T, of status.Node) *Node {
+func with(t *testing.T, n status.Node) *Node {
 	dir := filepath.Join(t.TempDir(), "data")
 	db, err := store.Open(t.Context(), store.Options{Dir: dir, Badger: badger.Small})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	b, err := json.Marshal(of)
+	b, err := json.Marshal(n)
 	require.NoError(t, err)
 	return &Node{Program: "tmshare-client", Data: dir, MaxLag: time.Hour, Now: time.Now, Run: func(_ context.Context, args ...string) control.Outcome {
 		if args[0] == "status" {

@@ -64,8 +64,8 @@ func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens m
 		})
 	}
 	all.Wait()
-	for _, of := range found {
-		r.Findings = append(r.Findings, of...)
+	for _, findings := range found {
+		r.Findings = append(r.Findings, findings...)
 	}
 }
 

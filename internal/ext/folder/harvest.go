@@ -31,11 +31,11 @@ var harvestLimits = feeds.Limits{MaxBytes: 1 << 30, MaxEntries: 2_000_000}
 
 // Extension returns it: the commands.
 func Extension() extension.Extension {
-	return extension.Extension{Name: "folder", Commands: func(of *extension.App) []*cobra.Command {
-		if of.Serves || of.Held != nil {
+	return extension.Extension{Name: "folder", Commands: func(shared *extension.App) []*cobra.Command {
+		if shared.Serves || shared.Held != nil {
 			return nil
 		}
-		a := &app{of}
+		a := &app{shared}
 		return cli.In(cli.Files, a.harvest(), a.mirror())
 	}}
 }

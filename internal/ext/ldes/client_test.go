@@ -58,7 +58,7 @@ func memberOf(t testing.TB, block string) (line string, quads statements) {
 		return nil
 	}), "%s", block)
 	for _, q := range quads {
-		if q.Predicate.Value == of && q.Graph.Kind == rdf.None {
+		if q.Predicate.Value == isVersionOf && q.Graph.Kind == rdf.None {
 			class := ""
 			for _, c := range quads.objects(q.Subject, rdf.Type) {
 				if strings.HasPrefix(c.Value, as) {

@@ -26,10 +26,10 @@ const accept = "application/n-quads, application/trig;q=0.9, application/n-tripl
 // read is a document of a stream that was read.
 type read struct {
 	*fetch.Answer
-	said    []rdf.Quad
-	by      map[rdf.Term][]int // the statements of a subject in the default graph, by their places
-	named   map[string][]int   // those of a graph with the name of an IRI
-	pointed []string           // the views that a page in another format names
+	statements []rdf.Quad
+	by         map[rdf.Term][]int // the statements of a subject in the default graph, by their places
+	named      map[string][]int   // those of a graph with the name of an IRI
+	pointed    []string           // the views that a page in another format names
 }
 
 // documents fetches documents.
@@ -103,7 +103,7 @@ func viewsIn(h http.Header) (views []string) {
 }
 
 func (d *read) add(q rdf.Quad) error {
-	switch at := len(d.said); q.Graph.Kind {
+	switch at := len(d.statements); q.Graph.Kind {
 	case rdf.None:
 		d.by[q.Subject] = append(d.by[q.Subject], at)
 	case rdf.IRI:
@@ -111,15 +111,15 @@ func (d *read) add(q rdf.Quad) error {
 	default:
 		return nil
 	}
-	d.said = append(d.said, q)
+	d.statements = append(d.statements, q)
 	return nil
 }
 
 // objects returns what is said of a subject with a property.
 func (d *read) objects(s rdf.Term, property string) (found []rdf.Term) {
 	for _, at := range d.by[s] {
-		if d.said[at].Predicate.Value == property {
-			found = append(found, d.said[at].Object)
+		if d.statements[at].Predicate.Value == property {
+			found = append(found, d.statements[at].Object)
 		}
 	}
 	return found
@@ -172,8 +172,9 @@ func (d *read) at(s rdf.Term, p path) (found []rdf.Term) {
 
 // subjects returns those that something is said of with a property, in their order.
 func (d *read) subjects(property string) (found []rdf.Term) {
-	for i := range d.said {
-		if q := &d.said[i]; q.Predicate.Value == property && q.Graph.Kind == rdf.None && !slices.Contains(found, q.Subject) {
+	for i := range d.statements {
+		q := &d.statements[i]
+		if q.Predicate.Value == property && q.Graph.Kind == rdf.None && !slices.Contains(found, q.Subject) {
 			found = append(found, q.Subject)
 		}
 	}

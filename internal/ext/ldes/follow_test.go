@@ -235,9 +235,9 @@ const stream = `<s> a ldes:EventStream ; tree:view <root> ; ldes:versionOfPath d
 `
 
 // version is a member: the second n of a day, of a concept.
-func version(id string, n int, of, says string) string {
+func version(id string, n int, resource, says string) string {
 	return fmt.Sprintf(`<s> tree:member <%s> . <%[1]s> dcterms:isVersionOf :%s ; dcterms:modified "2026-01-01T00:00:%02dZ"^^xsd:dateTime %s .
-`, id, of, n, says)
+`, id, resource, n, says)
 }
 
 func leads(from string, to ...string) (all string) {
@@ -306,7 +306,7 @@ func TestMembersInAnyOrder(t *testing.T) {
 // members, streams without versions, and without an order.
 func TestTermsOfStreams(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]struct{ stream, members, says string }{
+	for name, c := range map[string]struct{ stream, members, says string }{
 		"lists as paths": {
 			`<s> tree:view <root> ; ldes:versionOfPath ( :of :it ) ; ldes:timestampPath ( :at :time ) .`,
 			`<s> tree:member <a>, <b> . <b> :of [ :it :x ] ; :at [ :time "2026-01-01" ] ; :n 1 . <a> :of [ :it :x ] ; :at [ :time "2026-01-02" ] ; :n 2 .`,
@@ -355,13 +355,13 @@ func TestTermsOfStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := host(t)
-			h.has("/root", of.stream+"\n"+of.members)
+			h.has("/root", c.stream+"\n"+c.members)
 			f := newFollower(t)
 			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
 			f.sync("s")
-			f.says("s", of.says)
+			f.says("s", c.says)
 			require.Zero(t, f.sync("s").Applied)
-			f.says("s", of.says)
+			f.says("s", c.says)
 		})
 	}
 }
@@ -389,7 +389,7 @@ func TestStreamsInDoubt(t *testing.T) {
 	t.Parallel()
 	first, second := version("m1", 1, "x", "; :n 1"), version("m2", 2, "y", "; :n 2")
 	whole := stream + leads("root", "a", "b")
-	for name, of := range map[string]struct {
+	for name, c := range map[string]struct {
 		loss  follow.Loss
 		spoil func(h *hosted)
 		says  string // once it is believed
@@ -419,21 +419,21 @@ func TestStreamsInDoubt(t *testing.T) {
 			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
 			f.sync("s")
 			for range 2 {
-				of.spoil(h)
-				require.Equal(t, of.loss, f.doubts("s").Loss)
+				c.spoil(h)
+				require.Equal(t, c.loss, f.doubts("s").Loss)
 				f.says("s", ":x :n 1 . :y :n 2 .")
 				right()
 				f.sync("s")
 				f.says("s", ":x :n 1 . :y :n 2 .")
 			}
-			of.spoil(h)
+			c.spoil(h)
 			for range 2 {
 				f.doubts("s")
 				f.says("s", ":x :n 1 . :y :n 2 .")
 			}
 			now = now.Add(time.Second)
 			f.sync("s")
-			f.says("s", of.says)
+			f.says("s", c.says)
 		})
 	}
 }

@@ -30,9 +30,9 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 	t := w.after.Terms
 	m := &member{place: p.N<<32 | uint64(i)}
 	resource := id
-	for _, of := range d.at(id, t.Of) {
-		if of.Kind == rdf.IRI {
-			resource = of
+	for _, term := range d.at(id, t.Of) {
+		if term.Kind == rdf.IRI {
+			resource = term
 		}
 	}
 	m.ID, m.TopicSI = resource.Value, []string{resource.Value}
@@ -99,7 +99,7 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 	seen := map[rdf.Term]bool{id: true}
 	for queue := []rdf.Term{id}; len(queue) > 0; queue = queue[1:] {
 		for _, at := range d.by[queue[0]] {
-			q := d.said[at]
+			q := d.statements[at]
 			if version && q.Subject == id && t.spends(&q) {
 				continue
 			}
@@ -110,7 +110,7 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 		}
 	}
 	for _, at := range d.named[id.Value] {
-		say(d.said[at])
+		say(d.statements[at])
 	}
 	return b.String()
 }

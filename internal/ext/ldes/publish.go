@@ -54,10 +54,10 @@ func serve(s *server.Server) (*server.Part, error) {
 	latest := func(c *store.Collection) stream { return stream{p.URLs.Map(c) + "/ldes/latest", true} }
 	return &server.Part{
 		Routes: func(get func(string, web.Handler)) {
-			for at, of := range map[string]func(*store.Collection) stream{"/ldes": all, "/ldes/latest": latest} {
+			for at, streamOf := range map[string]func(*store.Collection) stream{"/ldes": all, "/ldes/latest": latest} {
 				at, ending := "/topicmaps/{map}"+at, web.WithEndings(forms)
-				get(at+ending, s.Waiting(p.answers(of, p.rootOf)))
-				get(at+"/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+ending, p.answers(of, p.pageOf))
+				get(at+ending, s.Waiting(p.answers(streamOf, p.rootOf)))
+				get(at+"/archive/{history:[0-9a-f-]{36}}-{n:"+addresses.SeqPattern+"}"+ending, p.answers(streamOf, p.pageOf))
 			}
 		},
 		Links: func(c *store.Collection) []feeds.Link {
@@ -79,10 +79,10 @@ type document struct {
 }
 
 // answers makes a handler that answers with a document of a stream. A document that was made lately is not made again.
-func (p *publisher) answers(of func(*store.Collection) stream,
+func (p *publisher) answers(streamOf func(*store.Collection) stream,
 	find func(http.ResponseWriter, *http.Request, *store.View, stream) (*document, error)) web.Handler {
 	return p.Viewed(func(w http.ResponseWriter, r *http.Request, v *store.View) error {
-		d, err := find(w, r, v, of(&v.Collection))
+		d, err := find(w, r, v, streamOf(&v.Collection))
 		if d == nil || err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (p *publisher) answers(of func(*store.Collection) stream,
 // rootOf returns the root of a stream: what it is, and where its pages are.
 func (p *publisher) rootOf(_ http.ResponseWriter, _ *http.Request, v *store.View, s stream) (*document, error) {
 	return &document{server.CacheShortly, server.StateOf(&v.Collection), func() (graph, error) {
-		times, err := p.times.of(v)
+		times, err := p.times.timeline(v)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func entriesOf(v *store.View, n uint64) iter.Seq2[store.Entry, error] {
 
 // page has the members of a document of the log.
 func (p *publisher) page(v *store.View, s stream, n uint64) (graph, error) {
-	times, err := p.times.of(v)
+	times, err := p.times.timeline(v)
 	if err != nil {
 		return nil, err
 	}

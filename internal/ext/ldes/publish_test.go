@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	ldes = "https://w3id.org/ldes#"
-	tree = "https://w3id.org/tree#"
-	as   = "https://www.w3.org/ns/activitystreams#"
-	of   = "http://purl.org/dc/terms/isVersionOf"
-	e    = "http://example.org/"
+	ldes        = "https://w3id.org/ldes#"
+	tree        = "https://w3id.org/tree#"
+	as          = "https://www.w3.org/ns/activitystreams#"
+	isVersionOf = "http://purl.org/dc/terms/isVersionOf"
+	e           = "http://example.org/"
 )
 
 // statements are those of a document.
@@ -98,8 +98,8 @@ func (n site) parse(url string, a served.Answer) (all statements) {
 
 // member is a version as a stream has it.
 type member struct {
-	id, of, class, at string
-	says              statements // with the resource as their subject
+	id, resource, class, at string
+	says                    statements // with the resource as their subject
 }
 
 // walk reads a stream from its root, and holds its pages to their relations.
@@ -120,7 +120,7 @@ func (n site) walk(path, ending string) (all []member, pages map[string]served.A
 	require.Equal(t, 1, views, "readers take the first view that they find")
 	require.Equal(t, ldes+"EventStream", g.object(t, stream, rdf.Type).Value)
 	timestamp := g.object(t, stream, ldes+"timestampPath").Value
-	require.Equal(t, of, g.object(t, stream, ldes+"versionOfPath").Value)
+	require.Equal(t, isVersionOf, g.object(t, stream, ldes+"versionOfPath").Value)
 	bounds := map[string]map[string]string{} // by page and kind
 	for _, r := range g.objects(rdf.NewIRI(root), tree+"relation") {
 		page := g.object(t, r, tree+"node").Value
@@ -142,10 +142,10 @@ func (n site) walk(path, ending string) (all []member, pages map[string]served.A
 			high = "9"
 		}
 		for _, id := range g.objects(stream, tree+"member") {
-			m := member{id: id.Value, of: g.object(t, id, of).Value, at: g.object(t, id, timestamp).Value}
+			m := member{id: id.Value, resource: g.object(t, id, isVersionOf).Value, at: g.object(t, id, timestamp).Value}
 			require.LessOrEqual(t, low, m.at)
 			require.Less(t, m.at, high)
-			m.says, m.class = n.versionIn(g, id, rdf.NewIRI(m.of), timestamp)
+			m.says, m.class = n.versionIn(g, id, rdf.NewIRI(m.resource), timestamp)
 			all = append(all, m)
 		}
 	}
@@ -175,7 +175,7 @@ func (n site) versionIn(g statements, id, resource rdf.Term, timestamp string) (
 			switch {
 			case q.Graph == id:
 				q.Graph = rdf.Term{}
-			case q.Subject == id && (q.Predicate.Value == of || q.Predicate.Value == timestamp):
+			case q.Subject == id && (q.Predicate.Value == isVersionOf || q.Predicate.Value == timestamp):
 				continue
 			case q.Subject == id && q.Predicate.Value == rdf.Type && strings.HasPrefix(q.Object.Value, as):
 				class = strings.TrimPrefix(q.Object.Value, as)
@@ -221,7 +221,7 @@ func (n site) logged(latest bool) (all []string) {
 
 func listed(all []member) (lines []string) {
 	for _, m := range all {
-		lines = append(lines, fmt.Sprint(m.id, " ", m.of, " ", m.class))
+		lines = append(lines, fmt.Sprint(m.id, " ", m.resource, " ", m.class))
 	}
 	return lines
 }
@@ -254,7 +254,7 @@ func TestAStreamHasTheLog(t *testing.T) {
 		for _, m := range all {
 			classes[m.class]++
 			if m.class == "Delete" {
-				deleted[m.of] = true
+				deleted[m.resource] = true
 				require.Empty(t, m.says)
 				continue
 			}
@@ -397,7 +397,7 @@ func TestPrunedStreams(t *testing.T) {
 		if old, ok := kept[m.id]; ok {
 			require.ElementsMatch(t, old.says, m.says)
 		}
-		living[m.of] = m.class != "Delete"
+		living[m.resource] = m.class != "Delete"
 	}
 	require.True(t, living[e+"c5"])
 	require.False(t, living[e+"c8"])
@@ -431,10 +431,10 @@ func pageOf(t testing.TB, id string, pages map[string]served.Answer) string {
 func TestStatementsWithTheTermsOfTheStream(t *testing.T) {
 	t.Parallel()
 	n := start(t)
-	n.put(`:a skos:prefLabel "a" ; <` + of + `> :b ; as:published "today" ; a as:Delete , skos:Concept .`)
+	n.put(`:a skos:prefLabel "a" ; <` + isVersionOf + `> :b ; as:published "today" ; a as:Delete , skos:Concept .`)
 	for _, ending := range endings {
 		all, _ := n.walk("/topicmaps/m/ldes", ending)
-		i := slices.IndexFunc(all, func(m member) bool { return m.of == e+"a" })
+		i := slices.IndexFunc(all, func(m member) bool { return m.resource == e+"a" })
 		require.GreaterOrEqual(t, i, 0)
 		require.Equal(t, "Create", all[i].class)
 		want := 5

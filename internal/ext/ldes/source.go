@@ -116,7 +116,7 @@ type walk struct {
 // part is a member of a transaction.
 type part struct {
 	*member
-	of *held
+	record *held
 }
 
 func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h follow.Inventory, before *known,
@@ -305,7 +305,7 @@ func (w *walk) settle(ctx context.Context) error {
 		for _, one := range parts {
 			all = append(all, one.member)
 			if !w.finals[id] {
-				one.of.Closed, one.of.ETag = false, ""
+				one.record.Closed, one.record.ETag = false, ""
 			}
 		}
 		if !w.finals[id] {

@@ -43,8 +43,8 @@ func (d *read) streamAt(view string) rdf.Term {
 			return s
 		}
 	}
-	for i := range d.said {
-		if q := &d.said[i]; q.Predicate.Value == treeMember ||
+	for i := range d.statements {
+		if q := &d.statements[i]; q.Predicate.Value == treeMember ||
 			q.Predicate.Value == rdf.Type && q.Object.Value == eventStream {
 			return q.Subject
 		}

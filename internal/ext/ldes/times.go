@@ -44,8 +44,8 @@ type timelines struct {
 	known map[uuid.UUID]*timeline // by epoch
 }
 
-// of returns the timeline of a collection up to its head. What it returns is not changed any more.
-func (all *timelines) of(v *store.View) (timeline, error) {
+// timeline returns the timeline of a collection up to its head. What it returns is not changed any more.
+func (all *timelines) timeline(v *store.View) (timeline, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	t := all.known[v.Epoch]

@@ -93,7 +93,7 @@ func (p *Pages) SuggestOfAll(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-type suggestion struct{ name, of, url string }
+type suggestion struct{ name, in, url string }
 
 func (d *describer) suggestion(found *words.Hit, _ words.Query) (suggestion, error) {
 	l, err := d.link(found.Topic.TopicSI())
@@ -113,7 +113,7 @@ func (p *Pages) suggest(w http.ResponseWriter, r *http.Request,
 	}
 	names, maps, urls := []string{}, []string{}, []string{}
 	for _, s := range all.hits {
-		names, maps, urls = append(names, s.name), append(maps, s.of), append(urls, s.url)
+		names, maps, urls = append(names, s.name), append(maps, s.in), append(urls, s.url)
 	}
 	return p.Answers.WriteSmall(w, r, suggestions, "no-cache", func(w io.Writer) error {
 		return json.NewEncoder(w).Encode([]any{a.query.Text, names, maps, urls})

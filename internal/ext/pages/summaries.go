@@ -43,7 +43,7 @@ const (
 	mostSummaries  = 2_000 // that are remembered
 )
 
-// of returns what some entries, the newest first, have changed.
+// entries returns what some entries, the newest first, have changed.
 func (s *summaries) entries(v *store.View, entries []store.Entry) ([]string, error) {
 	all := make([]string, len(entries))
 	if v.Replica != nil { // it may not have had the state before: nothing is said that the origin would say otherwise

@@ -11,10 +11,10 @@ import (
 // apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to.
 // It completes each fragment with the associations that are statements of others, and applies it as one of XTM. Blank
 // nodes to which no other resource leads any more are deleted. Applying what was said again changes nothing.
-func apply(s merge.State, said []*fragment.Fragment) error {
+func apply(s merge.State, fragments []*fragment.Fragment) error {
 	var roots []fragment.Ref
 	now := map[fragment.Ref]bool{}
-	for _, one := range said {
+	for _, one := range fragments {
 		if now[one.TopicSI] = true; !mapping.IsBlank(one.TopicSI) {
 			roots = append(roots, one.TopicSI)
 		}
@@ -23,7 +23,7 @@ func apply(s merge.State, said []*fragment.Fragment) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range said {
+	for _, one := range fragments {
 		if err := replace(s, one); err != nil {
 			return err
 		}
@@ -58,9 +58,9 @@ func reached(s fragment.Source, from []fragment.Ref) (all []fragment.Ref, err er
 func replace(s merge.State, one *fragment.Fragment) error {
 	f := *one
 	f.Associations = slices.Clone(one.Associations)
-	said := map[fragment.AssociationKey]bool{}
+	stays := map[fragment.AssociationKey]bool{}
 	for _, a := range f.Associations {
-		said[a.Key()] = true
+		stays[a.Key()] = true
 	}
 	names := slices.Clone(f.Topic.SubjectIdentifiers)
 	if t, err := s.Topic(f.TopicSI); err != nil {
@@ -74,10 +74,10 @@ func replace(s merge.State, one *fragment.Fragment) error {
 			if err != nil {
 				return err
 			}
-			if slices.Contains(names, mapping.Subject(a)) || said[a.Key()] {
+			if slices.Contains(names, mapping.Subject(a)) || stays[a.Key()] {
 				continue
 			}
-			said[a.Key()] = true
+			stays[a.Key()] = true
 			f.Associations = append(f.Associations, a)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // fragmentsOf returns what a document says of some resources: a fragment for each, with the associations that are its
 // statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
 // own documents.
-func fragmentsOf(m *fragment.Map, resources []string) (said []*fragment.Fragment, err error) {
+func fragmentsOf(m *fragment.Map, resources []string) (fragments []*fragment.Fragment, err error) {
 	seen, mentioned := map[fragment.Ref]bool{}, mentions(m)
 	var queue []fragment.Ref
 	for _, resource := range resources {
@@ -38,12 +38,12 @@ func fragmentsOf(m *fragment.Map, resources []string) (said []*fragment.Fragment
 		if err != nil {
 			return nil, err
 		}
-		said = append(said, one)
+		fragments = append(fragments, one)
 		for _, a := range one.Associations {
 			queue = append(queue, nodes(a)...)
 		}
 	}
-	return said, nil
+	return fragments, nil
 }
 
 // carried passes on the statements that XTM can carry. The others are left out, and counted.

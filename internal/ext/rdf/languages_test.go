@@ -89,21 +89,21 @@ func TestATextWithoutItsLanguageIsCounted(t *testing.T) {
 		"rdfxml":   xml + "\n<e:p rdf:datatype=\"" + langString + "\">c</e:p><e:p xml:lang=\"en\">d</e:p></e:a></rdf:RDF>",
 		"jsonld":   "[1,\n{\"@id\": \"x:s\", \"x:p\": [{\"@value\": \"c\", \"@type\": \"" + langString + "\"}, {\"@value\": \"d\", \"@language\": \"en\"}]}]",
 	} {
-		var told []xtm.SyntaxError
+		var warnings []xtm.SyntaxError
 		var tally xtm.Tally
 		o := xtm.Options{Base: "http://example.org/doc", Tolerated: func(e *xtm.SyntaxError) {
 			if e.Rule == rdf.TextsWithoutLanguage {
-				told = append(told, *e)
+				warnings = append(warnings, *e)
 				tally.Add(e)
 			}
 		}}
 		_, err := notation(name).Read(t.Context(), strings.NewReader(document), formats.ReadOptions{Options: o})
 		require.NoError(t, err, name)
-		require.Len(t, told, 1, name)
-		assert.Equal(t, 2, told[0].Line, name)
-		assert.Positive(t, told[0].Column, name)
-		assert.Equal(t, `"c"`, told[0].Of, name)
-		assert.Equal(t, "http://example.org/doc", told[0].URI, name)
+		require.Len(t, warnings, 1, name)
+		assert.Equal(t, 2, warnings[0].Line, name)
+		assert.Positive(t, warnings[0].Column, name)
+		assert.Equal(t, `"c"`, warnings[0].Of, name)
+		assert.Equal(t, "http://example.org/doc", warnings[0].URI, name)
 		assert.Len(t, tally.Losses(), 1, name)
 	}
 }

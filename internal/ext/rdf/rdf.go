@@ -210,8 +210,8 @@ func explained(err error, f *formats.Format, o *formats.ReadOptions, start []byt
 	var syntax *rdf.SyntaxError
 	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {
 		const reason = "the namespace of RDF is not in it"
-		if said := otherformat.Explain(f.Title, reason, "", start, o.ReadAs); said != reason {
-			return &rdf.SyntaxError{URI: o.URI, Line: 1, Column: 1, Reason: said}
+		if better := otherformat.Explain(f.Title, reason, "", start, o.ReadAs); better != reason {
+			return &rdf.SyntaxError{URI: o.URI, Line: 1, Column: 1, Reason: better}
 		}
 	}
 	if errors.As(err, &syntax) {

@@ -40,8 +40,8 @@ func straight(t *testing.T, from, to, document string) string {
 
 func statementsOf(t *testing.T, notation, document string) (all []rdf.Quad) {
 	t.Helper()
-	of := map[string]turtle.Notation{"turtle": turtle.Turtle, "trig": turtle.TriG, "ntriples": turtle.NTriples, "nquads": turtle.NQuads}
-	require.NoError(t, turtle.Read(strings.NewReader(document), of[notation], turtle.Options{}, func(q rdf.Quad) error {
+	notations := map[string]turtle.Notation{"turtle": turtle.Turtle, "trig": turtle.TriG, "ntriples": turtle.NTriples, "nquads": turtle.NQuads}
+	require.NoError(t, turtle.Read(strings.NewReader(document), notations[notation], turtle.Options{}, func(q rdf.Quad) error {
 		all = append(all, q)
 		return nil
 	}), "%.2000s", document)
@@ -172,8 +172,8 @@ func TestDocumentsKeepTheNamesOfTheirGraphs(t *testing.T) {
 			}
 			var want []rdf.Quad
 			document, graphs := string(s.File(c.Action)), map[rdf.Term]bool{}
-			of := map[string]turtle.Notation{"trig": turtle.TriG, "nquads": turtle.NQuads}[from]
-			require.NoError(t, turtle.Read(strings.NewReader(document), of, turtle.Options{Base: "http://example.org/doc"}, func(q rdf.Quad) error {
+			form := map[string]turtle.Notation{"trig": turtle.TriG, "nquads": turtle.NQuads}[from]
+			require.NoError(t, turtle.Read(strings.NewReader(document), form, turtle.Options{Base: "http://example.org/doc"}, func(q rdf.Quad) error {
 				graphs[q.Graph] = true
 				want = append(want, q)
 				return nil

@@ -57,7 +57,7 @@ func wanted(t testing.TB, src consumed.Source) (all []string) {
 		s := newStatements(storetest.SP)
 		for r, err := range fragment.Records(state) {
 			require.NoError(t, err)
-			found, err := s.of(&r)
+			found, err := s.ofRecord(&r)
 			require.NoError(t, err)
 			for _, q := range found {
 				all = append(all, strings.TrimSuffix(line(q), " .\n"))

@@ -40,8 +40,8 @@ func newStatements(sp string) *statements {
 	return s
 }
 
-// of returns the statements of a record. They are valid until the next call.
-func (s *statements) of(r *fragment.Record) ([]rdf.Quad, error) {
+// ofRecord returns the statements of a record. They are valid until the next call.
+func (s *statements) ofRecord(r *fragment.Record) ([]rdf.Quad, error) {
 	s.found = s.found[:0]
 	err := s.records.Record(r)
 	return s.found, err
@@ -167,11 +167,11 @@ func (w *differing) row(key []byte) error {
 	if err != nil {
 		return err
 	}
-	was, err := w.was.of(&old)
+	was, err := w.was.ofRecord(&old)
 	if err != nil {
 		return err
 	}
-	is, err := w.is.of(&next)
+	is, err := w.is.ofRecord(&next)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (w *differing) stated(q rdf.Quad) (found bool, err error) {
 			if !more || err != nil {
 				return false, err
 			}
-			all, err := s.of(&fragment.Record{Association: a})
+			all, err := s.ofRecord(&fragment.Record{Association: a})
 			if err != nil {
 				return false, err
 			}
@@ -303,7 +303,7 @@ func whole(ctx context.Context, folder string, sp string, state records.State) (
 			err = ctx.Err()
 		}
 		if err == nil {
-			_, err = s.of(&record)
+			_, err = s.ofRecord(&record)
 		}
 		for _, q := range s.found {
 			if err == nil {

@@ -181,13 +181,13 @@ type state struct {
 
 // tell tells one hub.
 func (p *Publisher) tell(ctx context.Context, hub string) {
-	told := map[string]state{} // by collection
+	states := map[string]state{} // by collection
 	for last := (store.Version{}); ; {
 		version, err := p.Store.Await(ctx, last, p.Every) // before the state: what is later is seen the next time
 		var topics []string
 		known := map[string]bool{}
 		if err == nil {
-			topics, err = p.changed(ctx, told, known)
+			topics, err = p.changed(ctx, states, known)
 		}
 		if err == nil {
 			p.forget(hub, known)
@@ -206,7 +206,7 @@ func (p *Publisher) tell(ctx context.Context, hub string) {
 
 // changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes
 // that. known gets all topics.
-func (p *Publisher) changed(ctx context.Context, told map[string]state, known map[string]bool) (topics []string,
+func (p *Publisher) changed(ctx context.Context, states map[string]state, known map[string]bool) (topics []string,
 	err error) {
 	all, err := p.Store.Collections(ctx)
 	if err != nil {
@@ -223,14 +223,14 @@ func (p *Publisher) changed(ctx context.Context, told map[string]state, known ma
 			continue
 		}
 		there[c.Name] = true
-		if now := (state{c.Epoch, c.Head}); told[c.Name] != now {
-			told[c.Name] = now
+		if now := (state{c.Epoch, c.Head}); states[c.Name] != now {
+			states[c.Name] = now
 			topics = append(topics, some...)
 		}
 	}
-	for name := range told {
+	for name := range states {
 		if !there[name] {
-			delete(told, name)
+			delete(states, name)
 		}
 	}
 	return topics, nil

@@ -60,7 +60,7 @@ func (m *moods) tried() int {
 type testHub struct {
 	*httptest.Server
 	moods
-	told []url.Values
+	requests []url.Values
 }
 
 func newHub(t *testing.T) *testHub {
@@ -82,7 +82,7 @@ func (h *testHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told = append(h.told, form)
+	h.requests = append(h.requests, form)
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -96,17 +96,17 @@ func (h *testHub) topics() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := map[string]int{}
-	for _, form := range h.told {
+	for _, form := range h.requests {
 		all[form.Get("hub.url")]++
 	}
 	return all
 }
 
 // telling runs a publisher for the collections of a server until the end of the test, or until stop is called.
-func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs ...*testHub) (p *websub.Publisher, said *testenv.Log, stop func()) {
-	said = &testenv.Log{}
+func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs ...*testHub) (p *websub.Publisher, log *testenv.Log, stop func()) {
+	log = &testenv.Log{}
 	config := websub.Publisher{
-		Store: o.DB, Every: 5 * time.Millisecond, Backoff: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(said, nil)),
+		Store: o.DB, Every: 5 * time.Millisecond, Backoff: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Topics: func(c *store.Collection) []string { return []string{o.FeedURL(c.Name)} },
 	}
 	for _, h := range hubs {
@@ -116,7 +116,7 @@ func telling(t *testing.T, o *node.Origin, change func(*websub.Publisher), hubs 
 		change(&config)
 	}
 	p = websub.New(config)
-	return p, said, running(t, p.Run)
+	return p, log, running(t, p.Run)
 }
 
 // running runs what ends with a context, until the end of the test, or until stop is called.
@@ -181,7 +181,7 @@ func TestHubsAreToldOfChanges(t *testing.T) {
 	assert.LessOrEqual(t, h.topics()[egov], 1+looks, "a burst is one ping each time")
 	assert.Less(t, h.topics()[egov], commits/2)
 	assert.Equal(t, 1, h.topics()[other], "it has not changed")
-	for _, form := range h.told {
+	for _, form := range h.requests {
 		assert.Equal(t, url.Values{"hub.mode": {"publish"}, "hub.url": {form.Get("hub.url")}, "hub.topic": {form.Get("hub.url")}}, form)
 	}
 	assert.Equal(t, fmt.Sprint(h.tried()), pings(t, p, h, "sent"))
@@ -216,12 +216,12 @@ func TestHubsThatFail(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		return true
 	})
-	p, said, _ := telling(t, o, nil, h)
+	p, log, _ := telling(t, o, nil, h)
 	testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "2" }, "the end of the tries")
 	time.Sleep(50 * time.Millisecond)
 	assert.Equal(t, 5, h.tried())
-	assert.Contains(t, said.String(), "Check that the hub runs, that --hub is its address")
-	assert.Contains(t, said.String(), "502")
+	assert.Contains(t, log.String(), "Check that the hub runs, that --hub is its address")
+	assert.Contains(t, log.String(), "502")
 	h.answering(nil)
 	o.Put(version(1))
 	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == 1 }, "the next change")
@@ -258,11 +258,11 @@ func TestHubsThatRedirect(t *testing.T) {
 				return true
 			})
 			before := h.tried()
-			p, said, stop := telling(t, o, nil, h)
+			p, log, stop := telling(t, o, nil, h)
 			testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, to)
 			stop()
 			assert.Equal(t, before+1, h.tried(), "%d %s", status, to)
-			assert.Contains(t, said.String(), "redirects to "+to)
+			assert.Contains(t, log.String(), "redirects to "+to)
 		}
 		assert.Zero(t, inside.tried())
 	}
@@ -299,12 +299,12 @@ func TestHubsAreToldOfWhatChangedBefore(t *testing.T) {
 	_, _, stop := telling(t, o, nil, h)
 	testenv.Eventually(t, func() bool { return len(h.topics()) == 1 }, "the start")
 	stop()
-	told := h.topics()[o.FeedURL("egov")]
+	before := h.topics()[o.FeedURL("egov")]
 	o.Put(version(1))
 	time.Sleep(20 * time.Millisecond)
-	require.Equal(t, told, h.topics()[o.FeedURL("egov")], "nobody tells")
+	require.Equal(t, before, h.topics()[o.FeedURL("egov")], "nobody tells")
 	telling(t, o, nil, h)
-	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == told+1 }, "the next start")
+	testenv.Eventually(t, func() bool { return h.topics()[o.FeedURL("egov")] == before+1 }, "the next start")
 }
 
 // What takes too long is a failure.
@@ -316,9 +316,9 @@ func TestPingsHaveATime(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	})
-	p, said, _ := telling(t, o, func(p *websub.Publisher) { p.Within = 50 * time.Millisecond }, h)
+	p, log, _ := telling(t, o, func(p *websub.Publisher) { p.Within = 50 * time.Millisecond }, h)
 	testenv.Eventually(t, func() bool { return pings(t, p, h, "failed") == "1" }, "the end of the tries")
-	assert.Contains(t, said.String(), "within 50ms")
+	assert.Contains(t, log.String(), "within 50ms")
 }
 
 // A server names its hubs in the documents that they are told of, and nowhere else; and none where only some may read.

@@ -62,15 +62,15 @@ var inMessage = regexp.MustCompile(standIn + `[0-9]+://[^\s"')>]*`)
 
 // resolved returns the IRI of which the library made this one.
 func (d *document) resolved(s string) string {
-	of := ofStandIn.FindStringSubmatch(s)
-	if of == nil {
+	parts := ofStandIn.FindStringSubmatch(s)
+	if parts == nil {
 		return plain(s)
 	}
-	n, _ := strconv.Atoi(of[1])
+	n, _ := strconv.Atoi(parts[1])
 	if n >= len(d.bases) {
 		return plain(s)
 	}
-	ref, rest, _ := strings.Cut(of[2], appended)
+	ref, rest, _ := strings.Cut(parts[2], appended)
 	if in, ok := strings.CutPrefix(ref, folder); ok {
 		ref = in
 	} else if in, ok := strings.CutPrefix(ref, host); ok {

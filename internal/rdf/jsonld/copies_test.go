@@ -11,8 +11,8 @@ import (
 
 // Many contexts among many terms are refused before each of them copies all terms, whatever kind of context they are.
 func TestContextsAmongManyTermsAreRefused(t *testing.T) {
-	listed := func(n int, of string) string {
-		return strings.TrimSuffix(strings.Repeat(of+",", n), ",")
+	listed := func(n int, item string) string {
+		return strings.TrimSuffix(strings.Repeat(item+",", n), ",")
 	}
 	document := func(kind string, n int) string {
 		var terms strings.Builder

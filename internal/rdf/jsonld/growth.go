@@ -61,9 +61,9 @@ func (d *document) checkGrowth(value any, base string) error {
 	if term := g.measure(); term != "" {
 		return d.fail(d.key(term), "the term %.100q is made of itself; write out what it stands for", term)
 	}
-	if term, of := g.least(func(m made) bool { return m.length > rdf.MaxIRI }); term != "" {
+	if term, large := g.least(func(m made) bool { return m.length > rdf.MaxIRI }); term != "" {
 		return d.fail(d.key(term), "the term %.100q stands for an IRI of up to %d bytes; the most for an IRI is %d: "+
-			"shorten the namespaces", term, of.length, rdf.MaxIRI)
+			"shorten the namespaces", term, large.length, rdf.MaxIRI)
 	}
 	if term, _ := g.least(func(m made) bool { return m.chain > maxChain }); term != "" {
 		return d.fail(d.key(term), "the term %.100q is made of more than %d others, one after the other; "+
@@ -132,7 +132,7 @@ func (g *growth) define(key string, value any) {
 				g.defined[key] = append(g.defined[key], iri)
 			}
 		}
-		if of := definition["@type"]; of == "@id" || of == "@vocab" {
+		if typ := definition["@type"]; typ == "@id" || typ == "@vocab" {
 			g.identifies[key] = true
 		}
 		if scoped, ok := definition["@context"]; ok {
@@ -146,8 +146,8 @@ func (g *growth) measure() (circular string) {
 	users, waits := map[string][]string{}, map[string]int{}
 	for term, all := range g.defined {
 		for _, iri := range all {
-			for _, of := range g.madeOf(term, iri) {
-				users[of] = append(users[of], term)
+			for _, from := range g.madeOf(term, iri) {
+				users[from] = append(users[from], term)
 				waits[term]++
 			}
 		}
@@ -160,14 +160,14 @@ func (g *growth) measure() (circular string) {
 	}
 	for ; len(ready) > 0; ready = ready[1:] {
 		term := ready[0]
-		of := made{}
+		sum := made{}
 		for _, iri := range g.defined[term] {
 			if iri != term {
-				of = of.or(g.iri(iri))
+				sum = sum.or(g.iri(iri))
 			}
 		}
-		of.chain++
-		g.known[term] = of
+		sum.chain++
+		g.known[term] = sum
 		for _, user := range users[term] {
 			if waits[user]--; waits[user] == 0 {
 				ready = append(ready, user)
@@ -186,11 +186,11 @@ func (g *growth) circle(waits map[string]int) (term string) {
 	term = slices.Min(slices.Collect(maps.Keys(waits)))
 	for seen := map[string]bool{}; !seen[term]; {
 		seen[term] = true
-		var of []string
+		var path []string
 		for _, iri := range g.defined[term] {
-			of = append(of, g.madeOf(term, iri)...)
+			path = append(path, g.madeOf(term, iri)...)
 		}
-		term = of[slices.IndexFunc(of, func(t string) bool { return waits[t] > 0 })]
+		term = path[slices.IndexFunc(path, func(t string) bool { return waits[t] > 0 })]
 	}
 	return term
 }
@@ -214,14 +214,14 @@ func (g *growth) compact(iri string) (prefix, suffix string, ok bool) {
 }
 
 // least returns the term with the least of what is too much: others are made of it.
-func (g *growth) least(tooMuch func(made) bool) (term string, of made) {
+func (g *growth) least(tooMuch func(made) bool) (term string, size made) {
 	for _, t := range slices.Sorted(maps.Keys(g.known)) {
 		m := g.known[t]
-		if tooMuch(m) && (term == "" || m.length+m.chain < of.length+of.chain) {
-			term, of = t, m
+		if tooMuch(m) && (term == "" || m.length+m.chain < size.length+size.chain) {
+			term, size = t, m
 		}
 	}
-	return term, of
+	return term, size
 }
 
 func (m made) or(other made) made {
@@ -235,14 +235,14 @@ func (g *growth) iri(s string) made {
 	}
 	longest := made{length: len(s)}
 	if prefix, suffix, ok := g.compact(s); ok {
-		of := g.known[prefix]
-		longest = longest.or(made{of.length + len(suffix), of.chain})
+		known := g.known[prefix]
+		longest = longest.or(made{known.length + len(suffix), known.chain})
 	}
 	if !strings.Contains(s, ":") {
 		longest.length += max(g.vocab.length(g.depth), g.base.length(g.depth))
 	}
-	if of, ok := g.known[s]; ok {
-		longest = longest.or(of)
+	if known, ok := g.known[s]; ok {
+		longest = longest.or(known)
 	}
 	return longest
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 )
 
-// told reads a document, and returns what is told of it: place, rule, what, where.
-func told(document string) (all []rdf.Quad, warnings []string, err error) {
+// readWarned reads a document, and returns what is told of it: place, rule, what, where.
+func readWarned(document string) (all []rdf.Quad, warnings []string, err error) {
 	err = jsonld.Read(strings.NewReader(document), jsonld.Options{
 		URI: "doc", Base: "http://example.org/doc",
 		Tolerated: func(e *rdf.SyntaxError) {
@@ -60,7 +60,7 @@ func TestNothingIsLeftOutSilently(t *testing.T) {
 		{`{"@id": "x:a", "x:p": {"@value": "v", "@language": "en-US", "@index": "i"}, "x:q": null}`, 1, nil},
 		{`{"@context": {"p": {"@id": "x:p", "@type": "@json"}}, "@id": "x:a", "p": {"name": {"@foo": 1}}}`, 1, nil},
 	} {
-		all, warnings, err := told(c.document)
+		all, warnings, err := readWarned(c.document)
 		require.NoError(t, err, c.document)
 		assert.Len(t, all, c.statements, c.document)
 		assert.Equal(t, c.want, warnings, c.document)
@@ -73,7 +73,7 @@ func TestVeryManyLossesAreCounted(t *testing.T) {
 		{`{"@id": "x:a", "x:p": 1, ` + repeated(150_000, `"k%d":1,`) + `"x:q": 1}`, "unmapped-keys"},
 		{`{"@context": {"@base": null}, "@id": "x:a", "@type": [` + repeated(150_000, `"%d",`) + `"x:T"]}`, "relative-iris"},
 	} {
-		_, warnings, err := told(c.document)
+		_, warnings, err := readWarned(c.document)
 		require.NoError(t, err)
 		assert.Len(t, warnings, 150_000, c.rule)
 		assert.Contains(t, warnings[0], c.rule)
@@ -95,7 +95,7 @@ func TestWhatRDFDoesNotHaveIsRefused(t *testing.T) {
 		`{"@id": "x:a", "x:p": {"@list": [1, {"@id": 5}]}}`:                                 `a list or a set has a value that is no JSON-LD (in the node "x:a")`,
 		`{"@id": "x:a", "x:p": {"@value": "v", "@language": "en US"}}`:                      `the language tag "en us" is not well-formed`,
 	} {
-		_, _, err := told(document)
+		_, _, err := readWarned(document)
 		assert.ErrorContains(t, err, want, document)
 	}
 }
@@ -119,7 +119,7 @@ func TestIRIsAreExact(t *testing.T) {
 		`{"@context": {"@base": "http://e/b/c"}, "@id": "//f/../g", "x:p": 1}`:                     "http://f/g",
 		`{"@context": {"@vocab": "#", "t": "b"}, "@id": "/b", "x:p": 1}`:                           "http://example.org/b",
 	} {
-		all, warnings, err := told(document)
+		all, warnings, err := readWarned(document)
 		require.NoError(t, err, document)
 		assert.Empty(t, warnings, document)
 		require.Len(t, all, 1, document)
@@ -130,7 +130,7 @@ func TestIRIsAreExact(t *testing.T) {
 // What looks like a context in a JSON literal is part of it.
 func TestLiteralsMayHaveContexts(t *testing.T) {
 	const literal = `{"@context":{"@base":"http://e/","@vocab":"v","a b":"../ü"},"@id":".."}`
-	all, warnings, err := told(`{"x:p": {"@type": "@json", "@value": ` + literal + `}, "@context": {"@base": ".."}}`)
+	all, warnings, err := readWarned(`{"x:p": {"@type": "@json", "@value": ` + literal + `}, "@context": {"@base": ".."}}`)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	require.Len(t, all, 1)
@@ -148,7 +148,7 @@ func TestRelativeVocabularies(t *testing.T) {
 		`{"@context": {"@base": "http://e/b/c", "@vocab": "./d/"}, "p": 1}`: "http://e/b/d/p",
 		`{"@context": {"@vocab": "#", "t": {"@id": "s"}}, "t": 1}`:          "http://example.org/doc#s",
 	} {
-		all, warnings, err := told(document)
+		all, warnings, err := readWarned(document)
 		require.NoError(t, err, document)
 		assert.Empty(t, warnings, document)
 		require.Len(t, all, 1, document)
@@ -179,7 +179,7 @@ func TestNumbers(t *testing.T) {
 		`{"@value": 12345678901234567890, "@type": "x:t"}`: rdf.NewLiteral("12345678901234567890", "x:t"),
 		`{"@value": [1.0, 1e3, 1E400], "@type": "@json"}`:  rdf.NewLiteral("[1,1000,1E400]", rdf.NS+"JSON"),
 	} {
-		all, _, err := told(`{"x:p": ` + number + `}`)
+		all, _, err := readWarned(`{"x:p": ` + number + `}`)
 		require.NoError(t, err, number)
 		require.Len(t, all, 1, number)
 		assert.Equal(t, want, all[0].Object, number)
@@ -194,21 +194,21 @@ func TestTheRightTermIsBlamed(t *testing.T) {
 		"{\"@context\": {\"a\": \"b:x\",\n \"c\": \"d:x\", \"d\": \"c:x\",\n \"b\": \"c:x\"}}":                       `doc:2:2: the term "c" is made of itself; write out what it stands for`,
 		"{\"@context\": {\"a\": \"c:x\",\n \"b\": \"x:" + long + "\",\n \"c\": \"b:" + long + "\"}, \"x:p\": \"c\"}": `doc:3:2: the term "c" stands for an IRI of up to 10002 bytes`,
 	} {
-		_, _, err := told(document)
+		_, _, err := readWarned(document)
 		assert.ErrorContains(t, err, want, "%.200s", document)
 	}
-	_, _, err := told("{\"@context\": {\"a\": \"t150:x\", \"t0\": \"x:\", " + chain(150) + `"b": "a:x"}}`)
+	_, _, err := readWarned("{\"@context\": {\"a\": \"t150:x\", \"t0\": \"x:\", " + chain(150) + `"b": "a:x"}}`)
 	assert.ErrorContains(t, err, `the term "t100" is made of more than 100 others`)
 }
 
 // A property may have many values. A context that is imported is the same for the next document.
 func TestManyValuesAndImports(t *testing.T) {
-	all, _, err := told(`{"@id": "x:a", "x:p": [` + repeated(80_000, `"%d",`) + `"a"]}`)
+	all, _, err := readWarned(`{"@id": "x:a", "x:p": [` + repeated(80_000, `"%d",`) + `"a"]}`)
 	require.NoError(t, err)
 	assert.Len(t, all, 80_001)
 	const imports = `{"@context": {"@version": 1.1, "@import": "http://www.w3.org/2013/json-ld-context/rdfa11"%s}, "@id": "x:a", "foaf:name": "A"}`
 	for document, want := range map[string]string{fmt.Sprintf(imports, `, "foaf": "x:"`): "x:name", fmt.Sprintf(imports, ""): "http://xmlns.com/foaf/0.1/name"} {
-		all, _, err = told(document)
+		all, _, err = readWarned(document)
 		require.NoError(t, err)
 		assert.Equal(t, want, all[0].Predicate.Value, document)
 	}

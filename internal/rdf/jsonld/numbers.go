@@ -70,6 +70,6 @@ func double(n string) (lexical string, f float64, exact bool) {
 	if len(digits) > longestExactly {
 		return lexical, f, false
 	}
-	_, of, ofUnit := decimal(strconv.FormatFloat(f, 'E', max(len(digits)-1, 0), 64))
-	return lexical, f, of == digits && ofUnit == unit
+	_, shortest, ofUnit := decimal(strconv.FormatFloat(f, 'E', max(len(digits)-1, 0), 64))
+	return lexical, f, shortest == digits && ofUnit == unit
 }

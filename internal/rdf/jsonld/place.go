@@ -89,7 +89,7 @@ func (p places) note(pointer string, node any) {
 	p[reflect.ValueOf(node).Pointer()] = place{node, pointer}
 }
 
-func (p places) of(node map[string]any) string {
+func (p places) place(node map[string]any) string {
 	return original(p[reflect.ValueOf(node).Pointer()].pointer)
 }
 
@@ -180,10 +180,10 @@ func unmapped(value any) bool {
 				}
 				continue
 			}
-			switch said := each.(type) {
+			switch value := each.(type) {
 			case nil:
 			case []any:
-				if len(said) > 0 {
+				if len(value) > 0 {
 					return true
 				}
 			default:

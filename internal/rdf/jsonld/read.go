@@ -140,7 +140,7 @@ func (m *maker) report(tolerated func(*rdf.SyntaxError)) {
 		last = offsets[l.pointer]
 		tolerated(&rdf.SyntaxError{
 			URI: d.uri, Line: line, Column: last - start + 1, Reason: l.reason + " (in " + l.named + ")",
-			Rule: l.rule, Of: l.of, In: l.named,
+			Rule: l.rule, Of: l.what, In: l.named,
 		})
 	}
 	for _, rule := range slices.Sorted(maps.Keys(m.more)) {

@@ -38,26 +38,26 @@ const mostNamed = 100_000
 
 // loss is something that is left out, or changed, in a node.
 type loss struct {
-	rule              xtm.Rule
-	of, reason, named string
-	pointer           string // of the node
+	rule                xtm.Rule
+	what, reason, named string
+	pointer             string // of the node
 }
 
 // nowhere is the graph of statements that are left out.
 var nowhere = rdf.Term{Kind: rdf.Literal}
 
-func (m *maker) lose(rule xtm.Rule, of, reason string) {
+func (m *maker) lose(rule xtm.Rule, what, reason string) {
 	if len(m.lost) >= mostNamed {
 		m.more[rule]++
 		return
 	}
-	m.lost = append(m.lost, loss{rule, of, reason, m.d.nameOf(m.in), m.places.of(m.in)})
+	m.lost = append(m.lost, loss{rule, what, reason, m.d.nameOf(m.in), m.places.place(m.in)})
 }
 
 // fail notes why the document is refused. near is what is looked for from the node on.
 func (m *maker) fail(near, format string, args ...any) {
 	if m.err == nil {
-		offset := m.d.offsets(m.places.of(m.in))[m.places.of(m.in)]
+		offset := m.d.offsets(m.places.place(m.in))[m.places.place(m.in)]
 		m.err = m.d.fail(offset+max(m.d.find(near, offset), 0), format+" (in %s)", append(args, m.d.nameOf(m.in))...)
 	}
 }
@@ -213,10 +213,10 @@ func (m *maker) list(items []any, graph rdf.Term) rdf.Term {
 // literal returns the literal of a value object.
 func (m *maker) literal(v map[string]any, content any) rdf.Term {
 	datatype := ""
-	if of := ld.Arrayify(v["@type"]); len(of) > 1 {
+	if types := ld.Arrayify(v["@type"]); len(types) > 1 {
 		m.fail("", "a value has several types")
-	} else if len(of) == 1 && of[0] != nil {
-		datatype, _ = of[0].(string)
+	} else if len(types) == 1 && types[0] != nil {
+		datatype, _ = types[0].(string)
 	}
 	if datatype == "@json" {
 		return rdf.NewLiteral(canonical(m.doubles(changed(content, plain))), jsonLiteral)

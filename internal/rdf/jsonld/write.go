@@ -64,25 +64,26 @@ func (w *output) iri(t rdf.Term) {
 }
 
 // node writes the statements about a subject.
-func (w *output) node(said []rdf.Quad) {
+func (w *output) node(statements []rdf.Quad) {
 	w.WriteString("{\n      \"@id\": ")
-	w.iri(said[0].Subject)
-	for i := 0; i < len(said); {
+	w.iri(statements[0].Subject)
+	for i := 0; i < len(statements); {
 		end := i
-		for end < len(said) && said[end].Predicate == said[i].Predicate && isType(said[end]) == isType(said[i]) {
+		for end < len(statements) && statements[end].Predicate == statements[i].Predicate &&
+			isType(statements[end]) == isType(statements[i]) {
 			end++
 		}
 		w.WriteString(",\n      ")
-		if isType(said[i]) {
+		if isType(statements[i]) {
 			w.WriteString("\"@type\"")
 		} else {
-			w.iri(said[i].Predicate)
+			w.iri(statements[i].Predicate)
 		}
 		w.WriteString(": ")
 		if end-i > 1 {
 			w.WriteByte('[')
 		}
-		for n, q := range said[i:end] {
+		for n, q := range statements[i:end] {
 			if n > 0 {
 				w.WriteString(", ")
 			}

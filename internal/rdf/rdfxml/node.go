@@ -76,7 +76,7 @@ func (p *parser) node(s scope) (subject rdf.Term) {
 	}
 	typed := p.property(name)
 	s = p.enter(s)
-	var said []attr
+	var properties []attr
 	for _, a := range p.attributes() {
 		switch {
 		case isRDF(a.Name, "ID"), isRDF(a.Name, "nodeID"), isRDF(a.Name, "about"):
@@ -93,7 +93,7 @@ func (p *parser) node(s scope) (subject rdf.Term) {
 				subject = rdf.NewIRI(p.resolve(s, a.value))
 			}
 		default:
-			said = append(said, a)
+			properties = append(properties, a)
 		}
 	}
 	if subject.Kind == rdf.None {
@@ -102,7 +102,7 @@ func (p *parser) node(s scope) (subject rdf.Term) {
 	if !isRDF(name, "Description") {
 		p.say(subject, rdf.Type, rdf.NewIRI(typed))
 	}
-	p.attributesOf(s, subject, said)
+	p.attributesOf(s, subject, properties)
 	p.propertiesOf(s, subject)
 	return subject
 }

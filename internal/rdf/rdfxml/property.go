@@ -9,12 +9,12 @@ import (
 // propertyElement is what the attributes of a property's element say (RDF 1.1 XML Syntax §7.2.14, Production
 // propertyElt).
 type propertyElement struct {
-	statement string   // the IRI that rdf:ID gives the statement, or ""
-	parse     string   // rdf:parseType
-	datatype  string   // rdf:datatype
-	object    rdf.Term // rdf:resource or rdf:nodeID
-	said      []attr   // properties of the object
-	typed     bool     // there is an rdf:parseType
+	statement  string   // the IRI that rdf:ID gives the statement, or ""
+	parse      string   // rdf:parseType
+	datatype   string   // rdf:datatype
+	object     rdf.Term // rdf:resource or rdf:nodeID
+	properties []attr   // properties of the object
+	typed      bool     // there is an rdf:parseType
 }
 
 func (p *parser) propertyAttributes(s scope) (e propertyElement) {
@@ -39,13 +39,13 @@ func (p *parser) propertyAttributes(s scope) (e propertyElement) {
 			p.mustName("rdf:nodeID", a.value)
 			e.object = rdf.NewBlank(a.value)
 		default:
-			e.said = append(e.said, a)
+			e.properties = append(e.properties, a)
 		}
 	}
 	switch {
-	case e.typed && (e.datatype != "" || e.object.Kind != rdf.None || len(e.said) > 0):
+	case e.typed && (e.datatype != "" || e.object.Kind != rdf.None || len(e.properties) > 0):
 		p.fail("a property with rdf:parseType has no other attributes than rdf:ID")
-	case e.datatype != "" && (e.object.Kind != rdf.None || len(e.said) > 0):
+	case e.datatype != "" && (e.object.Kind != rdf.None || len(e.properties) > 0):
 		p.fail("a property with rdf:datatype has a text: it cannot have rdf:resource, rdf:nodeID or properties")
 	}
 	return e
@@ -66,12 +66,12 @@ func (p *parser) propertyOf(s scope, subject rdf.Term, property string) {
 		return
 	case e.typed:
 		object = rdf.NewLiteral(p.markup(), rdf.NS+"XMLLiteral")
-	case e.object.Kind != rdf.None || len(e.said) > 0:
+	case e.object.Kind != rdf.None || len(e.properties) > 0:
 		if object = e.object; object.Kind == rdf.None {
 			object = p.fresh()
 		}
 		p.stated(e, subject, property, object)
-		p.attributesOf(s, object, e.said)
+		p.attributesOf(s, object, e.properties)
 		if p.child() {
 			p.fail("a property with rdf:resource, rdf:nodeID or properties in its attributes is empty; it has an element")
 		}

@@ -51,8 +51,8 @@ type parser struct {
 
 	tolerated func(*rdf.SyntaxError)
 
-	nodes int   // blank nodes without a label
-	said  int64 // statements
+	nodes      int   // blank nodes without a label
+	statements int64 // statements
 }
 
 // scope is what elements inherit.
@@ -237,12 +237,12 @@ func (p *parser) checkIRI(s string) {
 // give returns the IRI of a name that rdf:ID gives.
 func (p *parser) give(s scope, name string) string {
 	p.mustName("rdf:ID", name)
-	of := p.resolve(s, "#"+name)
-	if p.given[of] {
-		p.fail("rdf:ID gives the name %s again", of)
+	id := p.resolve(s, "#"+name)
+	if p.given[id] {
+		p.fail("rdf:ID gives the name %s again", id)
 	}
-	p.given[of] = true
-	return of
+	p.given[id] = true
+	return id
 }
 
 func (p *parser) mustName(attribute, name string) {
@@ -257,8 +257,8 @@ func (p *parser) fresh() rdf.Term {
 }
 
 func (p *parser) say(s rdf.Term, property string, o rdf.Term) {
-	p.said++
-	if err := rdf.CheckDensity(p.said, p.xml.Read()); err != nil {
+	p.statements++
+	if err := rdf.CheckDensity(p.statements, p.xml.Read()); err != nil {
 		p.fail("%v", err)
 	}
 	if err := p.each(rdf.Quad{Subject: s, Predicate: rdf.NewIRI(property), Object: o}); err != nil {

@@ -20,15 +20,15 @@ import (
 func Write(w io.Writer, all []rdf.Quad) error {
 	out := newOutput(w)
 	var order []rdf.Term
-	of := map[rdf.Term][]rdf.Quad{}
+	bySubject := map[rdf.Term][]rdf.Quad{}
 	for _, q := range all {
 		if _, err := out.add(q); err != nil {
 			return err
 		}
-		if of[q.Subject] == nil {
+		if bySubject[q.Subject] == nil {
 			order = append(order, q.Subject)
 		}
-		of[q.Subject] = append(of[q.Subject], q)
+		bySubject[q.Subject] = append(bySubject[q.Subject], q)
 	}
 	spaces := make([]string, len(out.prefixes))
 	for space, prefix := range out.prefixes {
@@ -37,7 +37,7 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	}
 	out.begin(spaces)
 	for _, subject := range order {
-		out.description(of[subject], nil)
+		out.description(bySubject[subject], nil)
 	}
 	return out.end()
 }

@@ -91,8 +91,9 @@ func (n *nesting) findLists() {
 // isLink reports whether a node says its first and its rest, and nothing else.
 func (n *nesting) isLink(label string) bool {
 	i, ok := n.begin[label]
-	said := about(n.all, i)
-	return ok && len(said) == 2 && said[0].Predicate.Value == rdf.First && said[1].Predicate.Value == rdf.Rest
+	statements := about(n.all, i)
+	return ok && len(statements) == 2 && statements[0].Predicate.Value == rdf.First &&
+		statements[1].Predicate.Value == rdf.Rest
 }
 
 // about returns the statements of the subject at i.

@@ -76,22 +76,22 @@ func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) 
 // parser reads a document.
 type parser struct {
 	lexer
-	each      func(rdf.Quad) error
-	tolerated func(*rdf.SyntaxError)
-	notation  Notation
-	base      string
-	prefixes  map[string]string
-	graph     rdf.Term // of the statements that are being read
-	depth     int
-	nodes     int  // blank nodes without a label
-	list      bool // the subject was a list
-	said      int64
+	each       func(rdf.Quad) error
+	tolerated  func(*rdf.SyntaxError)
+	notation   Notation
+	base       string
+	prefixes   map[string]string
+	graph      rdf.Term // of the statements that are being read
+	depth      int
+	nodes      int  // blank nodes without a label
+	list       bool // the subject was a list
+	statements int64
 }
 
 // say hands a statement on.
 func (p *parser) say(s, predicate, o rdf.Term) {
-	p.said++
-	if err := rdf.CheckDensity(p.said, p.before+int64(p.pos)); err != nil {
+	p.statements++
+	if err := rdf.CheckDensity(p.statements, p.before+int64(p.pos)); err != nil {
 		p.fail("%v", err)
 	}
 	if err := p.each(rdf.Quad{Subject: s, Predicate: predicate, Object: o, Graph: p.graph}); err != nil {

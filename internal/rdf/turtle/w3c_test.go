@@ -26,9 +26,9 @@ func read(data []byte, n turtle.Notation, base string) (all []rdf.Quad, err erro
 // Each case of the W3C's suites of the Turtle family is as it must be.
 func TestW3CSuites(t *testing.T) {
 	for _, suite := range []struct {
-		name    string
-		of, end turtle.Notation // of the action and of the result
-		cases   int             // at least
+		name        string
+		action, end turtle.Notation // of the action and of the result
+		cases       int             // at least
 	}{
 		{"rdf-n-triples", turtle.NTriples, 0, 70},
 		{"rdf-n-quads", turtle.NQuads, 0, 87},
@@ -40,7 +40,7 @@ func TestW3CSuites(t *testing.T) {
 			require.GreaterOrEqual(t, len(s.Cases), suite.cases)
 			kinds := map[string]int{}
 			for _, c := range s.Cases {
-				got, err := read(s.File(c.Action), suite.of, c.Base)
+				got, err := read(s.File(c.Action), suite.action, c.Base)
 				switch {
 				case c.Negative():
 					var syntax *rdf.SyntaxError

@@ -129,10 +129,10 @@ type writer struct {
 }
 
 // properties writes what is said in brackets.
-func (w *writer) properties(said []rdf.Quad) {
-	for i, q := range said {
+func (w *writer) properties(statements []rdf.Quad) {
+	for i, q := range statements {
 		switch {
-		case i > 0 && said[i-1].Predicate == q.Predicate:
+		case i > 0 && statements[i-1].Predicate == q.Predicate:
 			w.WriteString(" , ")
 		case i > 0:
 			w.WriteString(" ; ")

@@ -183,7 +183,7 @@ func (c *changes) first() []byte {
 	return c.id.BeforePrefix(c.from)
 }
 
-// of looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether
+// has looks for what the row with a key was, and leaves all that is remembered of that row behind. It reports whether
 // the row has changed.
 func (c *changes) has(key []byte, commit uint64) (found bool) {
 	wanted := c.from == nil || c.reverse == (bytes.Compare(key, c.from) < 0) || bytes.Equal(key, c.from)

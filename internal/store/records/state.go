@@ -140,7 +140,7 @@ func (s State) association(r row, part fragment.Part) (*fragment.Association, er
 // decoding decodes the record of an association.
 type decoding func(record []byte) (*fragment.Association, error)
 
-// of decodes the record of the row with a key.
+// decode decodes the record of the row with a key.
 func (d decoding) decode(key, record []byte) (*fragment.Association, error) {
 	a, err := d(record)
 	if err != nil {

@@ -44,7 +44,7 @@ func (t *Tx) Expect(keys, prefixes [][]byte, following ...byte) error {
 	})
 }
 
-// of returns the beginning of a longer prefix.
+// under returns the beginning of a longer prefix.
 func (b beginning) under(prefix []byte) (shorter beginning) {
 	behind := kv.After(prefix)
 	passed := behind != nil && len(b.rows) > 0 && bytes.Compare(b.rows[len(b.rows)-1].Key, behind) >= 0

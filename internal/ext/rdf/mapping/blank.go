@@ -171,9 +171,9 @@ func (n *nodes) together(front ...digest) digest {
 	for _, d := range append(front, n.lines...) {
 		n.buf = append(n.buf, d[:]...)
 	}
-	of := sum(n.buf)
+	hash := sum(n.buf)
 	n.buf, n.lines = n.buf[:0], n.lines[:0]
-	return of
+	return hash
 }
 
 // hashDown hashes what the nodes of a group say. In a circle each round takes in one more step, until no more nodes
@@ -190,8 +190,8 @@ func (n *nodes) hashDown(group []int32) {
 				q := n.quads.at(int(at))
 				n.text(q.Predicate.Value)
 				if q.Object.Kind == rdf.Blank {
-					of := n.down[n.numbers[q.Object.Value]]
-					n.buf = append(append(n.buf, '_'), of[:]...)
+					hash := n.down[n.numbers[q.Object.Value]]
+					n.buf = append(append(n.buf, '_'), hash[:]...)
 				} else {
 					n.term(q.Object)
 				}
@@ -304,14 +304,14 @@ func compareDigests(a, b digest) int { return bytes.Compare(a[:], b[:]) }
 func (n *nodes) number() map[string]string {
 	alike := map[digest][]int32{}
 	for node := range int32(len(n.labels)) {
-		of := sum(slices.Concat(n.down[node][:], n.anchors[node][:]))
-		alike[of] = append(alike[of], node)
+		hash := sum(slices.Concat(n.down[node][:], n.anchors[node][:]))
+		alike[hash] = append(alike[hash], node)
 	}
 	labels := make(map[string]string, len(n.labels))
-	for of, nodes := range alike {
+	for hash, nodes := range alike {
 		slices.SortStableFunc(nodes, func(a, b int32) int { return compareDigests(n.up[a], n.up[b]) })
 		for i, node := range nodes {
-			label := "b" + of.String()
+			label := "b" + hash.String()
 			if i > 0 {
 				label += fmt.Sprintf("-%d", i+1)
 			}

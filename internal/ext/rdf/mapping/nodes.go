@@ -10,9 +10,9 @@ import (
 
 // node is a blank node of which our vocabulary says something.
 type node struct {
-	said   []int // the numbers of the statements about it
-	values map[string][]rdf.Term
-	uses   int // how many statements lead to it
+	statements []int // the numbers of the statements about it
+	values     map[string][]rdf.Term
+	uses       int // how many statements lead to it
 }
 
 func nodesOf(all *statements, own []int) map[string]*node {
@@ -28,7 +28,7 @@ func nodesOf(all *statements, own []int) map[string]*node {
 	for i, q := range all.each() {
 		if q.Subject.Kind == rdf.Blank {
 			if n := nodes[q.Subject.Value]; n != nil {
-				n.said = append(n.said, i)
+				n.statements = append(n.statements, i)
 				n.values[q.Predicate.Value] = append(n.values[q.Predicate.Value], q.Object)
 			}
 		}
@@ -119,7 +119,7 @@ func (n *node) variantNode() (v *variant, ok bool) {
 
 // parts are the nodes that belong to another one.
 func parts[P any](nodes map[string]*node, values []rdf.Term,
-	read func(*node) (P, bool)) (all []P, said []int, ok bool) {
+	read func(*node) (P, bool)) (all []P, spent []int, ok bool) {
 	for _, t := range values {
 		n := nodes[t.Value]
 		if n == nil || t.Kind != rdf.Blank {
@@ -129,13 +129,13 @@ func parts[P any](nodes map[string]*node, values []rdf.Term,
 		if !ok {
 			return nil, nil, false
 		}
-		all, said = append(all, p), append(said, n.said...)
+		all, spent = append(all, p), append(spent, n.statements...)
 	}
-	return all, said, true
+	return all, spent, true
 }
 
 // association reads a node that is an association: a property for each role, or a node where there is more to say.
-func (n *node) association(nodes map[string]*node) (a *association, said []int, ok bool) {
+func (n *node) association(nodes map[string]*node) (a *association, spent []int, ok bool) {
 	a = &association{typ: rdf.NewIRI(termAssociation)}
 	others, _ := n.types(termAssociation)
 	if len(others) > 0 {
@@ -144,7 +144,7 @@ func (n *node) association(nodes map[string]*node) (a *association, said []int, 
 	if a.details, ok = n.details(); !ok || len(others) > 1 || a.typ.Kind == rdf.Literal || n.uses > 0 {
 		return nil, nil, false
 	}
-	if a.roles, said, ok = parts(nodes, n.values[termRole], (*node).roleNode); !ok {
+	if a.roles, spent, ok = parts(nodes, n.values[termRole], (*node).roleNode); !ok {
 		return nil, nil, false
 	}
 	delete(n.values, termRole)
@@ -159,5 +159,5 @@ func (n *node) association(nodes map[string]*node) (a *association, said []int, 
 			a.roles = append(a.roles, &role{typ: rdf.NewIRI(property), player: player})
 		}
 	}
-	return a, append(said, n.said...), len(a.roles) > 0
+	return a, append(spent, n.statements...), len(a.roles) > 0
 }

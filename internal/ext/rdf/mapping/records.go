@@ -245,7 +245,7 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 		if t == nil || t.TopicSI() != at {
 			continue
 		}
-		said, err := r.about(t, fragment.PlayedBy(src, at), func(o fragment.Ref) {
+		written, err := r.about(t, fragment.PlayedBy(src, at), func(o fragment.Ref) {
 			if IsBlank(o) && !seen[o] {
 				seen[o] = true
 				queue = append(queue, o)
@@ -254,7 +254,7 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 		if err != nil {
 			return err
 		}
-		if !said && at == ref {
+		if !written && at == ref {
 			r.exists(ref)
 		}
 	}
@@ -263,7 +263,7 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 
 // about makes the statements about a topic, and tells the objects that it leads to. It reports whether there are any.
 func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error],
-	object func(fragment.Ref)) (said bool, err error) {
+	object func(fragment.Ref)) (written bool, err error) {
 	return r.only(t.TopicSI(), func() error {
 		if err := r.topic(t); err != nil {
 			return err
@@ -295,18 +295,18 @@ func (r *Records) stated(a *fragment.Association, ref fragment.Ref) (fragment.Re
 }
 
 // only leaves out, while f runs, all statements that are not about a resource. It reports whether there are others.
-func (r *Records) only(ref fragment.Ref, f func() error) (said bool, err error) {
+func (r *Records) only(ref fragment.Ref, f func() error) (written bool, err error) {
 	all, subject := r.emit, r.term(ref)
 	defer func() { r.emit = all }()
 	r.emit = func(q rdf.Quad) error {
 		if q.Subject != subject {
 			return nil
 		}
-		said = true
+		written = true
 		return all(q)
 	}
 	err = f()
-	return said, err
+	return written, err
 }
 
 // RefOf returns the topic that a resource is, as [Records] with Skolem makes it.

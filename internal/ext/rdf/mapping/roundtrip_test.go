@@ -187,9 +187,9 @@ func TestConceptsAreCalledByTheirPreferredLabels(t *testing.T) {
 		}
 		m := mapOf(t, graph)
 		for topic := range m.TopicBySubjectIdentifier(skos + "Concept").Instances() {
-			of := labels[string(topic.SubjectIdentifiers()[0])]
-			want, english := of["en"]
-			for _, label := range of {
+			byLanguage := labels[string(topic.SubjectIdentifiers()[0])]
+			want, english := byLanguage["en"]
+			for _, label := range byLanguage {
 				if !english {
 					want = max(want, label)
 				}

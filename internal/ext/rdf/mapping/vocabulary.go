@@ -114,14 +114,14 @@ func echoOf(q rdf.Quad) (echo rdf.Quad, ok bool) {
 
 // isEcho reports whether a statement repeats another one.
 func (v *vocabulary) isEcho(q rdf.Quad) bool {
-	of := q
+	echo := q
 	switch q.Predicate.Value {
 	case rdfsLabel:
-		of.Predicate.Value = topicName
-		return v.echoed[of]
+		echo.Predicate.Value = topicName
+		return v.echoed[echo]
 	case sameAs:
-		of.Predicate.Value = termSubjectIdentifier
-		return v.identified[of]
+		echo.Predicate.Value = termSubjectIdentifier
+		return v.identified[echo]
 	}
 	return false
 }
@@ -161,9 +161,9 @@ func (v *vocabulary) single(i int, q rdf.Quad, there map[rdf.Quad]int) {
 
 // described is a node that says more of a statement.
 type described struct {
-	of rdf.Quad
+	subject rdf.Quad
 	*details
-	said []int
+	spent []int
 }
 
 // statements reads the nodes that say more of statements, and notes these statements.
@@ -180,7 +180,7 @@ func (v *vocabulary) statements(nodes map[string]*node, there map[rdf.Quad]int) 
 		s, hasSubject := n.resourceOf(subject)
 		p, hasProperty := n.resourceOf(predicate)
 		o, hasObject := n.take(object)
-		variants, said, complete := parts(nodes, n.values[termVariant], (*node).variantNode)
+		variants, spent, complete := parts(nodes, n.values[termVariant], (*node).variantNode)
 		delete(n.values, termVariant)
 		if !ok || !hasSubject || !hasProperty || !hasObject || !complete || p.Kind != rdf.IRI || len(others) > 0 ||
 			n.uses > 0 || len(n.values) > 0 {
@@ -192,7 +192,7 @@ func (v *vocabulary) statements(nodes map[string]*node, there map[rdf.Quad]int) 
 		if echo, ok := echoOf(q); ok {
 			there[echo] = -1
 		}
-		all = append(all, described{q, &d, append(said, n.said...)})
+		all = append(all, described{q, &d, append(spent, n.statements...)})
 	}
 	return all
 }
@@ -203,7 +203,7 @@ func sortedNodes(nodes map[string]*node) []*node {
 	for _, n := range nodes {
 		all = append(all, n)
 	}
-	slices.SortFunc(all, func(a, b *node) int { return a.said[0] - b.said[0] })
+	slices.SortFunc(all, func(a, b *node) int { return a.statements[0] - b.statements[0] })
 	return all
 }
 
@@ -211,38 +211,38 @@ func sortedNodes(nodes map[string]*node) []*node {
 func (v *vocabulary) describe(nodes map[string]*node, statements []described, there map[rdf.Quad]int) {
 	count := map[rdf.Quad]int{}
 	for _, d := range statements {
-		count[d.of]++
+		count[d.subject]++
 	}
 	for _, d := range statements {
-		of := d.of
-		of.Predicate.Value = topicName
-		at, known := there[of]
-		echo := d.of.Predicate.Value == rdfsLabel && known && at >= 0
-		if there[d.of] >= 0 && (!d.empty() || count[d.of] > 1 || echo) {
-			v.described[d.of] = append(v.described[d.of], d.details)
-			v.spend(d.said)
+		quad := d.subject
+		quad.Predicate.Value = topicName
+		at, known := there[quad]
+		echo := d.subject.Predicate.Value == rdfsLabel && known && at >= 0
+		if there[d.subject] >= 0 && (!d.empty() || count[d.subject] > 1 || echo) {
+			v.described[d.subject] = append(v.described[d.subject], d.details)
+			v.spend(d.spent)
 		}
 	}
 	for _, n := range sortedNodes(nodes) {
 		types := n.values[rdf.Type]
 		switch {
 		case slices.Contains(types, rdf.NewIRI(termAssociation)):
-			if a, said, ok := n.association(nodes); ok {
+			if a, spent, ok := n.association(nodes); ok {
 				v.associations = append(v.associations, a)
-				v.spend(said)
+				v.spend(spent)
 			}
 		case slices.Contains(types, rdf.NewIRI(termTopicMap)) && v.self == nil:
 			others, _ := n.types(termTopicMap)
 			if d, ok := n.details(); ok && !d.empty() && n.uses == 0 && len(others) == 0 && len(n.values) == 0 {
 				v.self = &d
-				v.spend(n.said)
+				v.spend(n.statements)
 			}
 		}
 	}
 }
 
-func (v *vocabulary) spend(said []int) {
-	for _, i := range said {
+func (v *vocabulary) spend(numbers []int) {
+	for _, i := range numbers {
 		v.spent[i] = true
 	}
 }

@@ -99,9 +99,9 @@ func (w *writing) term(t *tmdm.Topic) rdf.Term {
 	}
 	var label string
 	identifiers := slices.DeleteFunc(slices.Clone(t.SubjectIdentifiers()), func(l tmdm.Locator) bool {
-		of := iri.BlankLabel(string(l))
-		label = max(label, of)
-		return of != ""
+		shown := iri.BlankLabel(string(l))
+		label = max(label, shown)
+		return shown != ""
 	})
 	switch {
 	case len(identifiers) > 0:

@@ -100,8 +100,8 @@ func recordsOf(n *follow.Delta) []follow.Record {
 	return all
 }
 
-// told returns what news say of records, a line for each, by time and by id.
-func told(n *follow.Delta) []string {
+// lines returns what news say of records, a line for each, by time and by id.
+func lines(n *follow.Delta) []string {
 	var lines []string
 	for _, r := range recordsOf(n) {
 		line := strings.TrimPrefix(r.ID, "http://example.com/")
@@ -145,7 +145,7 @@ func TestSpecificationsLists(t *testing.T) {
 	} {
 		e := newExamples(t, "/dataset1/list.xml", c.number)
 		n := e.news(list, follow.Mark{})
-		require.Equal(t, c.want, told(n), c.number)
+		require.Equal(t, c.want, lines(n), c.number)
 		require.True(t, n.Whole)
 		require.Equal(t, rsTime(t, c.at), n.Mark.Updated, c.number)
 	}
@@ -176,7 +176,7 @@ func TestSpecificationsChangeLists(t *testing.T) {
 		e := newExamples(t, "/dataset1/capabilitylist.xml", "13", "/dataset1/changelist.xml", c.number)
 		mark := follow.Mark{Feed: "http://example.com/dataset1/capabilitylist.xml", Updated: rsTime(t, c.mark)}
 		n := e.news(mark.Feed, mark)
-		require.Equal(t, c.want, told(n), c.number)
+		require.Equal(t, c.want, lines(n), c.number)
 		require.False(t, n.Whole)
 		require.Empty(t, n.Reason)
 	}
@@ -192,11 +192,11 @@ func TestSpecificationsChangeListIndex(t *testing.T) {
 	feed := "http://example.com/dataset1/capabilitylist.xml"
 	e := newExamples(t, "/dataset1/capabilitylist.xml", "13", "/dataset1/changelist.xml", "20", "/20130102-changelist.xml", "21", "/20130103-changelist.xml", "19")
 	n := e.news(feed, follow.Mark{Feed: feed, Updated: rsTime(t, "2013-01-02T14:00:00Z")})
-	require.Equal(t, []string{"res5.tiff 01-02T19 deleted", "res7.html 01-02T20", "res1.html 01-03T11", "res3.tiff 01-03T18 deleted", "res2.pdf 01-03T21"}, told(n))
+	require.Equal(t, []string{"res5.tiff 01-02T19 deleted", "res7.html 01-02T20", "res1.html 01-03T11", "res3.tiff 01-03T18 deleted", "res2.pdf 01-03T21"}, lines(n))
 	require.Equal(t, follow.Mark{Feed: feed, Updated: rsTime(t, "2013-01-03T21:00:00Z"), At: []string{"http://example.com/res2.pdf"}}, n.Mark)
 	n = e.news(feed, n.Mark)
 	require.Equal(t, 3, n.Documents, "the Capability List, the index and the open list")
-	require.Equal(t, []string{"res2.pdf 01-03T21"}, told(n))
+	require.Equal(t, []string{"res2.pdf 01-03T21"}, lines(n))
 	require.False(t, recordsOf(n)[0].Anew, "it has been seen")
 	// A closed list is followed up by its index (§12.1).
 	e.pages["/dataset1/capabilitylist.xml"] = strings.Replace(e.pages["/dataset1/capabilitylist.xml"], "http://example.com/dataset1/changelist.xml", "http://example.com/20130102-changelist.xml", 1)
@@ -208,7 +208,7 @@ func TestSpecificationsChangeListIndex(t *testing.T) {
 func TestSpecificationsResourceListIndex(t *testing.T) {
 	e := newExamples(t, "/dataset1/resourcelist-index.xml", "15", "/resourcelist1.xml", "16", "/resourcelist2.xml", "14", "/resourcelist3.xml", "01")
 	n := e.news("http://example.com/dataset1/resourcelist-index.xml", follow.Mark{})
-	require.Equal(t, []string{"res1 01-02T13 md5 text/html", "res3 01-02T13 md5 application/pdf", "res2 01-02T14 md5 sha-256 application/pdf", "res4 01-02T14 md5 image/png"}, told(n))
+	require.Equal(t, []string{"res1 01-02T13 md5 text/html", "res3 01-02T13 md5 application/pdf", "res2 01-02T14 md5 sha-256 application/pdf", "res4 01-02T14 md5 image/png"}, lines(n))
 	require.Equal(t, rsTime(t, "2013-01-03T09:00:00Z"), n.Mark.Updated)
 	// One list leads to the index, as the whole set is what is wanted.
 	e.pages["/dataset1/resourcelist-index.xml"] = strings.Replace(e.pages["/dataset1/resourcelist-index.xml"], `rel="up"`, `rel="none"`, 1)
@@ -284,7 +284,7 @@ func TestSpecificationsResourceDump(t *testing.T) {
 	e := newExamples(t, "/dump.xml", "17", "/resourcedump_manifest-part1.xml", "18", "/resourcedump_manifest-part2.xml", "05", "/resourcedump_manifest-part3.xml", "05")
 	e.pages["/dump.xml"] = strings.Replace(e.pages["/dump.xml"], `rel="up"`, `rel="none"`, 1)
 	n := e.news("http://example.com/dump.xml", follow.Mark{})
-	require.Equal(t, []string{"res1 01-03T03 md5", "res2 01-03T04 md5"}, told(n), "the last of what is said")
+	require.Equal(t, []string{"res1 01-03T03 md5", "res2 01-03T04 md5"}, lines(n), "the last of what is said")
 	require.Equal(t, rsTime(t, "2013-01-03T09:00:00Z"), n.Mark.Updated)
 	e = newExamples(t, "/dump.xml", "04")
 	_, err := e.try("http://example.com/dump.xml", follow.Mark{})
@@ -321,7 +321,7 @@ func TestSpecificationsChangeDump(t *testing.T) {
 func TestPackedSitemap(t *testing.T) {
 	testenv.SkipUnderRace(t)
 	e := newExamples(t, "/list.xml.gz", gzipped(t, rsExample(t, "01")), "/bomb.xml.gz", gzipped(t, rsExample(t, "01")+strings.Repeat(" ", 200<<20)), "/half.xml.gz", gzipped(t, rsExample(t, "01"))[:100])
-	require.Equal(t, []string{"res1", "res2"}, told(e.news("http://example.com/list.xml.gz", follow.Mark{})))
+	require.Equal(t, []string{"res1", "res2"}, lines(e.news("http://example.com/list.xml.gz", follow.Mark{})))
 	_, err := e.try("http://example.com/bomb.xml.gz", follow.Mark{})
 	require.ErrorContains(t, err, "exceeds Limits.MaxBytes")
 	_, err = e.try("http://example.com/half.xml.gz", follow.Mark{})

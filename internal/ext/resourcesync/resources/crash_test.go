@@ -349,8 +349,8 @@ func TestWhatIsHalfMadeGoesWhenItIsOld(t *testing.T) {
 	}
 	sweep()
 	require.DirExists(t, begun, "somebody may be at it")
-	for _, of := range []string{begun, group} {
-		all, err := filepath.Glob(filepath.Join(of, "*"))
+	for _, name := range []string{begun, group} {
+		all, err := filepath.Glob(filepath.Join(name, "*"))
 		require.NoError(t, err)
 		for _, file := range all {
 			at := time.Now().Add(-files.Unfinished - time.Minute)

@@ -63,8 +63,8 @@ const root = files.Resources + "/"
 
 func prefixOf(site *Site) string { return root + site.Epoch.String() + "/" + site.Tag() + "/" }
 
-// of returns what there is for the site of a collection. It is not changed, but replaced.
-func (f *Folder) of(v *store.View, site *Site) (*kept, error) {
+// files returns what there is for the site of a collection. It is not changed, but replaced.
+func (f *Folder) files(v *store.View, site *Site) (*kept, error) {
 	prefix := prefixOf(site)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *Folder) know(prefix string, k *kept) {
 
 // Sets returns the sets for a site, the newest first.
 func (f *Folder) Sets(v *store.View, site *Site) ([]*Set, error) {
-	k, err := f.of(v, site)
+	k, err := f.files(v, site)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (f *Folder) Sets(v *store.View, site *Site) ([]*Set, error) {
 
 // Part returns a part for a site, or nil.
 func (f *Folder) Part(v *store.View, site *Site, number uint64) (*Part, error) {
-	k, err := f.of(v, site)
+	k, err := f.files(v, site)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (f *Folder) draft(ctx context.Context, site *Site, kind string, number uint
 // Build makes the set of a view, unless it is there, and removes what is older than the one
 // before, or was made for other sites. That may be left of a process that has ended before it was done.
 func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, error) {
-	k, err := f.of(v, site)
+	k, err := f.files(v, site)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func dropSets(k *kept) { k.sets = k.sets[:min(len(k.sets), SetsKept)] }
 // BuildPart makes the files of a closed change list, unless they are there. Damaged ones that were there stay until
 // [Folder.DropParts].
 func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list ChangeList) (made bool, err error) {
-	k, err := f.of(v, site)
+	k, err := f.files(v, site)
 	if err != nil || k.parts[list.Number] != nil {
 		return false, err
 	}
@@ -182,7 +182,7 @@ func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list 
 
 // DropParts removes the parts with numbers up to one, and what is not among what is kept.
 func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo uint64) error {
-	k, err := f.of(v, site)
+	k, err := f.files(v, site)
 	if err != nil {
 		return err
 	}

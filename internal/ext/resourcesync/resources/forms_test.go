@@ -52,14 +52,14 @@ func (p *process) recordOf(v *store.View, e *store.Entry, form int) []byte {
 
 func (p *process) formOf(v *store.View, e *store.Entry) *resources.RecordForm {
 	p.t.Helper()
-	said, err := resources.RecordFormOf(v, e)
+	recorded, err := resources.RecordFormOf(v, e)
 	require.NoError(p.t, err)
-	return said
+	return recorded
 }
 
 // patched returns the last entry of a topic, and what lists say of its record form, after checking that its patches are
 // what they are said to be and lead from the record before to its own.
-func (p *process) patched(si fragment.Ref) (last *store.Entry, said *resources.RecordForm) {
+func (p *process) patched(si fragment.Ref) (last *store.Entry, recorded *resources.RecordForm) {
 	t := p.t
 	t.Helper()
 	require.NoError(t, p.Note(t.Context(), "m"))
@@ -68,22 +68,22 @@ func (p *process) patched(si fragment.Ref) (last *store.Entry, said *resources.R
 		last, err = v.LastOf(si)
 		require.NoError(t, err)
 		require.NotNil(t, last)
-		said = p.formOf(v, last)
-		require.True(t, said.Patches == nil || len(said.Patches) == len(store.Forms))
+		recorded = p.formOf(v, last)
+		require.True(t, recorded.Patches == nil || len(recorded.Patches) == len(store.Forms))
 		for i, form := range store.Forms {
 			if !last.Lives() {
 				break
 			}
-			if len(said.Digests) > 0 {
-				require.Equal(t, rendered.DigestOf(p.recordOf(v, last, i)), said.Digests[i])
+			if len(recorded.Digests) > 0 {
+				require.Equal(t, rendered.DigestOf(p.recordOf(v, last, i)), recorded.Digests[i])
 			}
-			if said.PatchIn(form) == nil {
+			if recorded.PatchIn(form) == nil {
 				continue
 			}
 			changes, err := resources.Patch(v, last, form)
 			require.NoError(t, err)
-			require.Equal(t, said.Patches[i], rendered.DigestOf(changes))
-			require.LessOrEqual(t, 2*int64(len(changes)), said.Digests[i].Length)
+			require.Equal(t, recorded.Patches[i], rendered.DigestOf(changes))
+			require.LessOrEqual(t, 2*int64(len(changes)), recorded.Digests[i].Length)
 			prior, err := v.Entry(last.Prior)
 			require.NoError(t, err)
 			got, err := patch.Apply(p.recordOf(v, prior, i), changes)
@@ -91,13 +91,13 @@ func (p *process) patched(si fragment.Ref) (last *store.Entry, said *resources.R
 			require.Equal(t, string(p.recordOf(v, last, i)), string(got))
 		}
 	})
-	return last, said
+	return last, recorded
 }
 
 func (p *process) patches(si fragment.Ref) []rendered.Digest {
 	p.t.Helper()
-	_, said := p.patched(si)
-	return said.Patches
+	_, recorded := p.patched(si)
+	return recorded.Patches
 }
 
 // noted returns of which entries it is noted what lists say.
@@ -309,8 +309,8 @@ func TestPatchesOfPrunedHistory(t *testing.T) {
 	p := offered(t)
 	p.say(saying(ref(10), 100, "second"))
 	p.say(named(ref(2), "second"), named(ref(1), "second"))
-	e, said := p.patched(ref(10))
-	require.NotEmpty(t, said.Patches)
+	e, recorded := p.patched(ref(10))
+	require.NotEmpty(t, recorded.Patches)
 	p.prune(3) // the entry stays, that before does not
 	p.view(func(v *store.View, _ *resources.Site) {
 		require.Equal(t, e.Seq-1, v.Horizon)
@@ -333,8 +333,8 @@ func TestPatchesOfRestatedRecords(t *testing.T) {
 	restated, err := p.OfferRecordsAnew(t.Context(), "m")
 	require.NoError(t, err)
 	require.Positive(t, restated)
-	e, said := p.patched(ref(10))
-	require.Empty(t, said.Patches)
+	e, recorded := p.patched(ref(10))
+	require.Empty(t, recorded.Patches)
 	require.NotZero(t, e.Prior)
 	p.say(saying(ref(10), 100, "third"))
 	require.NotEmpty(t, p.patches(ref(10)))

@@ -95,8 +95,8 @@ type contents struct {
 	large [len(store.Forms)]bool           // they are not in memory
 }
 
-// of returns the bytes of a form of the topic that an entry shows. They are good until the next ones are asked for.
-func (c *contents) of(e *store.Entry, f form) (io.Reader, error) {
+// read returns the bytes of a form of the topic that an entry shows. They are good until the next ones are asked for.
+func (c *contents) read(e *store.Entry, f form) (io.Reader, error) {
 	small, err := c.inMemory(e, f.digest)
 	if small != nil || err != nil {
 		return bytes.NewReader(small), err

@@ -81,5 +81,5 @@ func addChange(pack *packaging, site *Site, e *store.Entry, about *RecordForm, b
 	if !e.Lives() {
 		return pack.Add(item, nil)
 	}
-	return pack.add(item, formsOf(c, e), func(f form) (io.Reader, error) { return bytes.of(e, f) })
+	return pack.add(item, formsOf(c, e), func(f form) (io.Reader, error) { return bytes.read(e, f) })
 }

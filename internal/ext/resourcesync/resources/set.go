@@ -233,7 +233,7 @@ func (b *builder) addToPackage(item resourcesync.Item, e *store.Entry, bytes *co
 			return err
 		}
 	}
-	err = b.pack.add(item, formsOf(&b.view.Collection, e), func(f form) (io.Reader, error) { return bytes.of(e, f) })
+	err = b.pack.add(item, formsOf(&b.view.Collection, e), func(f form) (io.Reader, error) { return bytes.read(e, f) })
 	if !errors.Is(err, resourcesync.ErrFull) || b.pack.Items() == 0 {
 		return err
 	}
