@@ -195,7 +195,7 @@ func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
 
 // RelationCalled returns what a property with a title is called from the point of view of its subject, or its object.
 func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text,
-	called string) {
+	language string) {
 	switch called := relationCalled(property, isObject); {
 	case called != "":
 		return in.Say(called), ""
@@ -208,8 +208,8 @@ func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, ti
 // relationCalled returns what the table calls a property from the point of view of its subject, or its object; "" where
 // it has no words for it.
 func relationCalled(property fragment.Ref, isObject bool) texts.Text {
-	for _, i := range relationsOf()[string(property)] {
-		r := &texts.Relations[i]
+	if all := relationsOf()[string(property)]; len(all) > 0 {
+		r := &texts.Relations[all[0]]
 		if r.Of != "" && isObject != (r.Inverse == string(property)) {
 			return r.Of
 		}
