@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/fetch"
@@ -30,6 +31,7 @@ type read struct {
 	by         map[rdf.Term][]int // the statements of a subject in the default graph, by their places
 	named      map[string][]int   // those of a graph with the name of an IRI
 	pointed    []string           // the views that a page in another format names
+	other      bool               // it is in no notation of RDF
 }
 
 // documents fetches documents.
@@ -37,13 +39,17 @@ type documents struct {
 	fetcher  *fetch.Fetcher
 	allowURL func(*url.URL) error
 	most     int64 // bytes of one
+	root     bool  // the document may not be gone
 }
 
 // fetch fetches a document. Where its ETag is still the given one, only the answer is there. One that is gone has no
 // statements: that is how a stream gives up a page.
 func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 	r := fetch.Request{URL: at, Accept: accept, ETag: etag, Max: cmp.Or(d.most, 256<<20), AllowURL: d.allowURL,
-		Within: d.fetcher.MaxTime, Also: []int{http.StatusGone}}
+		Within: d.fetcher.MaxTime}
+	if !d.root {
+		r.Also = []int{http.StatusGone}
+	}
 	got, a, err := fetch.Do(ctx, d.fetcher, r, func(a *fetch.Answer) (*read, error) {
 		doc := &read{by: map[rdf.Term][]int{}, named: map[string][]int{}}
 		if a.Status == http.StatusGone {
@@ -51,7 +57,10 @@ func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 		}
 		err := parse(a.Body, a, doc.add)
 		if errors.Is(err, errOther) {
-			doc.pointed, err = viewsIn(a.Header), nil
+			doc.pointed, doc.other, err = viewsIn(a.Header), true, nil
+		}
+		if err == nil {
+			err = doc.isWhole(a.URL)
 		}
 		if errors.As(err, new(*rdf.SyntaxError)) {
 			err = fetch.Permanent(err)
@@ -66,6 +75,37 @@ func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 	}
 	got.Answer = a
 	return got, nil
+}
+
+// isWhole returns an error where a document has another number of statements than it states: it was cut on its way,
+// which notations of a line for a statement do not show.
+func (d *read) isWhole(at string) error {
+	stated := d.first(rdf.NewIRI(at), statementsOf).Value
+	if n, err := strconv.Atoi(stated); err == nil {
+		distinct := map[rdf.Quad]bool{}
+		for _, q := range d.statements {
+			distinct[q] = true
+		}
+		if len(distinct) != n {
+			return fmt.Errorf("%s: the document has %d statements and states that it has %d: it was cut on its way", at,
+				len(distinct), n)
+		}
+	}
+	return nil
+}
+
+// isPage returns an error for what is no page of a stream: a cache, or a page to sign in, may be in its place.
+func (d *read) isPage(at string) error {
+	switch {
+	case d.NotModified || d.Status == http.StatusGone:
+		return nil
+	case d.other:
+		return fmt.Errorf("%s: this is no page of an event stream, as it is in no notation of RDF (%s)", at,
+			cmp.Or(d.ContentType, "of no media type"))
+	case len(d.statements) == 0:
+		return fmt.Errorf("%s: the page of the event stream is empty, not even its address is in it", at)
+	}
+	return nil
 }
 
 // errOther says that a document is in no notation of RDF.
@@ -108,6 +148,9 @@ func (d *read) add(q rdf.Quad) error {
 		d.by[q.Subject] = append(d.by[q.Subject], at)
 	case rdf.IRI:
 		d.named[q.Graph.Value] = append(d.named[q.Graph.Value], at)
+		if q.Subject == q.Graph { // a member whose statements are in its graph
+			d.by[q.Subject] = append(d.by[q.Subject], at)
+		}
 	default:
 		return nil
 	}

@@ -2,6 +2,7 @@ package ldes_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -175,8 +176,8 @@ type hosted struct {
 }
 
 type hostedPage struct {
-	body, kind, cache string
-	status            int
+	body, kind, cache, etag string
+	status                  int
 }
 
 func host(t testing.TB) *hosted {
@@ -185,7 +186,7 @@ func host(t testing.TB) *hosted {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		p, ok := h.pages[r.URL.Path]
-		etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(p.body)))
+		etag := cmp.Or(p.etag, fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(p.body))))
 		w.Header().Set("ETag", etag)
 		if p.cache != "" {
 			w.Header().Set("Cache-Control", p.cache)
@@ -247,7 +248,7 @@ func leads(from string, to ...string) (all string) {
 	return all
 }
 
-// Pages are walked along all relations, in circles too. Immutable ones are read once; of the others those that have
+// Pages are walked along all relations, in circles too. Immutable ones are read twice; of the others those that have
 // changed, and the one with the newest member.
 func TestPagesAreWalked(t *testing.T) {
 	t.Parallel()
@@ -264,6 +265,8 @@ func TestPagesAreWalked(t *testing.T) {
 	f.says("s", ":x :n 2 , [ :n 3 ] . :y :n 1 .")
 	require.Equal(t, []string{"/a", "/b", "/c", "/root"}, h.requests())
 	require.Zero(t, f.sync("s").Applied)
+	require.Equal(t, []string{"/a", "/b", "/c 304", "/root 304"}, h.requests())
+	require.Zero(t, f.sync("s").Applied)
 	require.Equal(t, []string{"/b 304", "/c 304", "/root 304"}, h.requests())
 
 	h.has("/c", "!"+version("m2", 2, "x", `; :n 2 , [ :n 3 ]`)+version("m4", 4, "x", `; a as:Delete`)+leads("c", "c", "d"))
@@ -274,7 +277,7 @@ func TestPagesAreWalked(t *testing.T) {
 	h.has("/d", version("m5", 5, "z", `; :n 5 ; :knows :x`)+version("m6", 6, "z", "; a as:Delete"))
 	f.sync("s")
 	f.says("s", ":y :n 1 .")
-	require.Equal(t, []string{"/d", "/root 304"}, h.requests())
+	require.Equal(t, []string{"/c", "/d", "/root 304"}, h.requests())
 }
 
 // Members may come in any order: what is held gives way to later versions alone, and two of one time to the one that
@@ -388,21 +391,21 @@ func TestTransactionsEndLater(t *testing.T) {
 func TestStreamsInDoubt(t *testing.T) {
 	t.Parallel()
 	first, second := version("m1", 1, "x", "; :n 1"), version("m2", 2, "y", "; :n 2")
-	whole := stream + leads("root", "a", "b")
+	whole, none := stream+leads("root", "a", "b"), "!<s> tree:view <root> ."
 	for name, c := range map[string]struct {
 		loss  follow.Loss
 		spoil func(h *hosted)
 		says  string // once it is believed
 	}{
-		"empty":         {follow.LossEmpty, func(h *hosted) { h.has("/a", "!"); h.has("/b", "!") }, ""},
-		"older":         {follow.LossOlder, func(h *hosted) { h.has("/root", stream+leads("root", "a")); h.has("/b", "!") }, ":x :n 1 ."},
+		"empty":         {follow.LossEmpty, func(h *hosted) { h.has("/a", none); h.has("/b", none) }, ""},
+		"older":         {follow.LossOlder, func(h *hosted) { h.has("/root", stream+leads("root", "a")); h.has("/b", none) }, ":x :n 1 ."},
 		"page gone":     {follow.LossOlder, func(h *hosted) { h.has("/root", stream+leads("root", "a")); delete(h.pages, "/b") }, ":x :n 1 ."},
 		"other members": {follow.LossDiverged, func(h *hosted) { h.has("/b", "!"+version("m9", 3, "z", "; :n 3")) }, ":x :n 1 . :z :n 3 ."},
 		"other content": {follow.LossDiverged, func(h *hosted) { h.has("/b", "!"+version("m2", 2, "y", "; :n 5")) }, ":x :n 1 . :y :n 5 ."},
 		"another stream": {follow.LossFeed, func(h *hosted) {
 			h.has("/root", strings.ReplaceAll(whole, "<s>", "<t>"))
 			h.has("/a", "!"+strings.ReplaceAll(first, "<s>", "<t>"))
-			h.has("/b", "!")
+			h.has("/b", strings.ReplaceAll(none, "<s>", "<t>"))
 		}, ":x :n 1 ."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -418,6 +421,7 @@ func TestStreamsInDoubt(t *testing.T) {
 			f := newFollower(t, func(c *client.Config) { c.Now = func() time.Time { return now } })
 			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
 			f.sync("s")
+			f.sync("s") // pages are known to be immutable
 			for range 2 {
 				c.spoil(h)
 				require.Equal(t, c.loss, f.doubts("s").Loss)
@@ -479,6 +483,183 @@ func TestAbsence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page that a cache has cut, emptied, or put another page in its place, once, leaves nothing behind: the copy has all
+// that the stream says once the page is right again, or the reading has ended with an error.
+func TestPagesThatWereCutOnce(t *testing.T) {
+	t.Parallel()
+	line := func(s, p, o string) string { return fmt.Sprintf("<%s%s> <%s> %s .\n", e, s, p, o) }
+	version := func(id, resource string, second int) string {
+		return line("s", tree+"member", "<"+e+id+">") + line(id, isVersionOf, "<"+e+resource+">") +
+			line(id, "http://purl.org/dc/terms/modified", fmt.Sprintf(`"2026-01-01T00:00:%02dZ"`, second)) +
+			line(id, e+"n", `"one"`) + line(id, e+"n", `"two"`)
+	}
+	right := line("s", tree+"view", "<http://example.org/view>") + version("m1", "x", 1) + version("m2", "y", 2)
+	for name, body := range map[string]string{
+		"a statement is missing":  strings.TrimSuffix(right, line("m2", e+"n", `"two"`)),
+		"a member is missing":     strings.TrimSuffix(right, version("m2", "y", 2)),
+		"a member says nothing":   right[:strings.Index(right, "<"+e+"m2> <"+isVersionOf)],
+		"all members are missing": line("s", tree+"view", "<http://example.org/view>"),
+		"it is empty":             "",
+		"another page":            "<html>Please sign in</html>",
+	} {
+		for _, cache := range []string{"", "immutable"} {
+			for _, after := range []int{0, 1, 3} { // right readings before
+				t.Run(fmt.Sprint(name, " ", cache, " ", after), func(t *testing.T) {
+					t.Parallel()
+					h := host(t)
+					h.has("/root", strings.ReplaceAll(stream, "<s>", "<"+e+"s>")+leads("root", "p", "q"))
+					h.has("/q", "<"+e+"s> tree:member :m3 . :m3 dcterms:isVersionOf :z ; dcterms:modified \"2026-01-01T00:00:03Z\" ; :n 3 .")
+					put := func(body, kind string) {
+						h.mu.Lock()
+						defer h.mu.Unlock()
+						h.pages["/p"] = hostedPage{body: body, kind: kind, cache: cache}
+						if after < 3 { // a cache that keeps the header
+							h.pages["/p"] = hostedPage{body: body, kind: kind, cache: cache, etag: fmt.Sprintf(`"%t"`, body == right || cache != "")}
+						}
+					}
+					put(right, "application/n-quads")
+					now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+					f := newFollower(t, func(c *client.Config) { c.Now = func() time.Time { return now } })
+					f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+					for range after {
+						f.sync("s")
+					}
+					kind := "application/n-quads"
+					if name == "another page" {
+						kind = "text/html"
+					}
+					put(body, kind)
+					_, cut := f.Client.Sync(t.Context(), "s")
+					if kind == "text/html" || body == "" {
+						assert.True(t, cut != nil || after == 3, "the reading is no reading")
+					}
+					put(right, "application/n-quads")
+					for range 2 {
+						f.sync("s")
+					}
+					f.says("s", ":x :n \"one\" , \"two\" . :y :n \"one\" , \"two\" . :z :n 3 .")
+				})
+			}
+		}
+	}
+}
+
+// That holds of a page, too, before which more members came than are remembered one by one.
+func TestOldPagesThatWereCutOnce(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+leads("root", "p", "q"))
+	var many strings.Builder
+	for i := range follow.MaxSpan + 100 {
+		fmt.Fprintf(&many, "<s> tree:member <m%d> . <m%[1]d> dcterms:isVersionOf <r%[1]d> ; dcterms:modified \"2026-02-01T00:00:00Z\" ; :n 1 .\n", i)
+	}
+	h.has("/q", "!"+many.String())
+	h.has("/p", "!"+version("m1", 1, "x", "; :n 1"))
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	h.has("/p", "!"+version("m1", 1, "x", "; :n 1 , 2"))
+	f.sync("s")
+	n := 0
+	for _, q := range f.graph("s") {
+		if q.Subject.Value == e+"x" {
+			n++
+		}
+	}
+	require.Equal(t, 2, n)
+}
+
+// A document of ours that was cut on its way is an error at once, in any notation.
+func TestCutDocumentsOfOurs(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.put(concepts(6, "one"))
+	a := n.MustGet("/topicmaps/m/ldes.nq")
+	lines := bytes.SplitAfter(a.Bytes, []byte("\n"))
+	h := host(t)
+	for i := range len(lines) - 1 {
+		body := string(bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil))
+		body = strings.ReplaceAll(body, n.URL("/topicmaps/m/ldes"), h.URL+"/topicmaps/m/ldes")
+		h.pages["/topicmaps/m/ldes"] = hostedPage{body: body, kind: "application/n-quads"}
+		_, err := newFollower(t).Subscribe(t.Context(), h.URL+"/topicmaps/m/ldes", client.SubscribeOptions{Protocol: "ldes"})
+		if i > 0 { // the number itself
+			require.ErrorContains(t, err, "it was cut on its way", "%s", body)
+		}
+	}
+}
+
+// Paths of a kind that is not read are refused: the order of versions, or what they are of, would be another one.
+func TestPathsOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	for property, path := range map[string]string{
+		"timestampPath": "[ <http://www.w3.org/ns/shacl#alternativePath> ( :a :b ) ]",
+		"versionOfPath": "[ <http://www.w3.org/ns/shacl#inversePath> :a ]",
+	} {
+		h.has("/root", "<s> a ldes:EventStream ; tree:view <root> ; ldes:"+property+" "+path+" ; tree:member :m . :m :n 1 .")
+		f := newFollower(t)
+		_, err := f.Subscribe(t.Context(), h.URL+"/root", client.SubscribeOptions{Name: "s", Protocol: "ldes"})
+		if err == nil {
+			_, err = f.Client.Sync(t.Context(), "s")
+		}
+		require.ErrorContains(t, err, "ldes:"+property)
+	}
+}
+
+// Members without times are in the order in which they came, also where a page has them in another one later.
+func TestOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	says := map[string]string{"e1": `"1"`, "e2": `"2"`, "e3": `"3"`, "e4": `"4"`}
+	has := func(members ...string) {
+		body := "<s> a ldes:EventStream ; tree:view <root> ; ldes:versionOfPath dcterms:isVersionOf .\n"
+		for _, m := range members {
+			body += fmt.Sprintf("<s> tree:member :%s . :%[1]s dcterms:isVersionOf :x ; :n %s .\n", m, says[m])
+		}
+		h.has("/root", body)
+	}
+	f := newFollower(t)
+	has("e1", "e2")
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	for _, next := range []struct {
+		members []string
+		n       string
+	}{
+		{[]string{"e1", "e2"}, "2"}, {[]string{"e2", "e1"}, "2"}, {[]string{"e3", "e2", "e1"}, "3"}, {[]string{"e4", "e3", "e1", "e2"}, "4"},
+	} {
+		has(next.members...)
+		f.sync("s")
+		f.says("s", `:x :n "`+next.n+`" .`)
+	}
+}
+
+// A member may have all of its statements in a graph of its name.
+func TestMembersInGraphs(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.has("/root", stream+"<s> tree:member :m . GRAPH :m { :m dcterms:isVersionOf :x ; dcterms:modified \"2026-01-01T00:00:00Z\" ; :n 1 . }")
+	f := newFollower(t)
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	f.says("s", ":x :n 1 .")
+}
+
+// A collection with another name is the same stream: what was read counts.
+func TestStreamsThatAreRenamed(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.put(concepts(6, "one"))
+	f := newFollower(t)
+	f.follow(n.URL("/topicmaps/m/ldes"), "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	before := f.graph("s")
+	_, err := n.Store.RenameCollection(t.Context(), "m", "renamed")
+	require.NoError(t, err)
+	_, err = f.Client.Sync(t.Context(), "s")
+	require.NotErrorAs(t, err, new(*follow.DoubtError))
+	require.True(t, rdf.Isomorphic(before, f.graph("s")))
 }
 
 // What cannot be followed is refused with what is wrong.

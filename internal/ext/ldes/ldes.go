@@ -11,6 +11,7 @@
 package ldes
 
 import (
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 )
@@ -59,4 +60,6 @@ const (
 	xsdDuration    = "http://www.w3.org/2001/XMLSchema#duration"
 	timeFormat     = "2006-01-02T15:04:05.000Z"
 	streamFragment = "#stream" // what the root of a stream calls it
+
+	statementsOf = feeds.NamespaceOwn + "/statements" // how many a document has in its notation
 )

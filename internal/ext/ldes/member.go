@@ -3,6 +3,7 @@ package ldes
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ import (
 // member is a member of a stream: a version of a resource, or a resource.
 type member struct {
 	follow.Record
+	version     string // its IRI
 	place       uint64 // of two members of one time the later place counts
 	sum         uint64 // of what it says
 	transaction string
@@ -28,7 +30,7 @@ type member struct {
 // member reads a member of a page.
 func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 	t := w.after.Terms
-	m := &member{place: p.N<<32 | uint64(i)}
+	m := &member{version: id.Value, place: p.N<<32 | uint64(i)}
 	resource := id
 	for _, term := range d.at(id, t.Of) {
 		if term.Kind == rdf.IRI {
@@ -46,8 +48,8 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 			}
 		}
 	}
-	if m.Updated.IsZero() { // the order of arrival
-		m.Updated = p.Found.Add(time.Duration(p.N)*time.Millisecond + time.Duration(i)*time.Microsecond)
+	if m.Updated.IsZero() {
+		m.Updated = w.arrival(p, id.Value)
 	}
 	m.Deleted = resource != id && slices.ContainsFunc(d.at(id, t.Type), func(c rdf.Term) bool {
 		return slices.Contains(t.Deletes, c.Value)
@@ -59,6 +61,10 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 		m.final = m.final || f.Value == t.Finals || t.Finals == "" && f.Value == "true"
 	}
 	text := d.textOf(id, resource, t)
+	if text == "" && resource == id && !m.Deleted {
+		return nil, fmt.Errorf("%s: the page names the member %s and says nothing of it: it is cut, or its members are "+
+			"elsewhere, and are not read", d.URL, id.Value)
+	}
 	h := fnv.New64a()
 	for _, part := range []string{id.Value, m.Updated.String(), strconv.FormatBool(m.Deleted), text} {
 		_, _ = io.WriteString(h, part+"\n") // it never fails
@@ -71,6 +77,25 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 	m.Pack, err = w.put(w.Temp, text)
 	m.Representations = []follow.Representation{{URL: id.Value, Type: "application/n-triples"}}
 	return m, err
+}
+
+// arrival returns when a member without a time was read first: later than those before, a microsecond at least.
+func (w *walk) arrival(p *held, id string) time.Time {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id) // it never fails
+	if p.arrivals == nil {
+		p.arrivals = map[uint64]int64{}
+		for _, a := range p.Arrived {
+			p.arrivals[a.ID] = a.At
+		}
+	}
+	if at, known := p.arrivals[h.Sum64()]; known {
+		return time.UnixMicro(at).UTC()
+	}
+	w.after.Arrived = max(w.after.Arrived+1, w.asOf.Truncate(time.Second).UnixMicro())
+	p.Arrived = append(p.Arrived, arrival{h.Sum64(), w.after.Arrived})
+	p.arrivals[h.Sum64()] = w.after.Arrived
+	return time.UnixMicro(w.after.Arrived).UTC()
 }
 
 // timeOf reads an xsd:dateTime or an xsd:date, which may lack a time zone. It is zero for anything else.
@@ -110,7 +135,9 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 		}
 	}
 	for _, at := range d.named[id.Value] {
-		say(d.statements[at])
+		if q := d.statements[at]; q.Subject != id { // else it was said
+			say(q)
+		}
 	}
 	return b.String()
 }

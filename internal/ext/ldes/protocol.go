@@ -2,6 +2,7 @@ package ldes
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/tmshare/tmshare/internal/follow"
@@ -22,7 +23,7 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 	if err != nil {
 		return nil, err
 	}
-	from := &documents{fetcher: r.Fetcher, allowURL: allowURL}
+	from := &documents{fetcher: r.Fetcher, allowURL: allowURL, root: true}
 	for at, hops := ref, 0; ; hops++ {
 		d, err := from.fetch(ctx, at, "")
 		if err != nil {
@@ -71,6 +72,10 @@ func open(r *follow.Access) (follow.Source, error) {
 
 // check compares the stream with the one that was subscribed to.
 func (s *source) check(c *terms, at string) error {
+	if c.unread != "" {
+		return fmt.Errorf("%s: the stream has an ldes:%s of a kind that is not read: properties, and lists of them, are", at,
+			c.unread)
+	}
 	sp := prefixOf(c)
 	if iri.ToURI(sp) == iri.ToURI(s.Prefix) {
 		sp = s.Prefix

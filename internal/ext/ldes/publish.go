@@ -33,7 +33,7 @@ var forms = []web.Form{
 	web.NewForm(".nq", "application/n-quads", "application/n-triples"), web.NewForm(".jsonld", "application/ld+json"),
 }
 
-var writers = []func(io.Writer, []rdf.Quad) error{
+var writers = []func(w io.Writer, g []rdf.Quad, at string) error{
 	inDefault(turtle.Write), writeTriG, writeQuads, inDefault(jsonld.Write),
 }
 
@@ -75,6 +75,7 @@ func serve(s *server.Server) (*server.Part, error) {
 // document is a document of a stream. One that was not made yet needs it.
 type document struct {
 	cache, state string
+	at           string // its address
 	make         func() (graph, error)
 }
 
@@ -90,7 +91,9 @@ func (p *publisher) answers(streamOf func(*store.Collection) stream,
 		if err != nil {
 			return err
 		}
-		p.AddPartLinks(w.Header(), &v.Collection)
+		if s := streamOf(&v.Collection); !s.latest { // the links of a collection lead to the other stream
+			p.AddPartLinks(w.Header(), &v.Collection)
+		}
 		tag := p.StateTag(r, d.state+forms[i].Ending)
 		return p.Answers.WriteBytes(w, r, tag, d.cache, func() ([]byte, error) {
 			g, err := d.make()
@@ -98,7 +101,7 @@ func (p *publisher) answers(streamOf func(*store.Collection) stream,
 				return nil, err
 			}
 			var b bytes.Buffer
-			err = writers[i](&b, g)
+			err = writers[i](&b, g, d.at)
 			return b.Bytes(), err
 		})
 	})
@@ -106,7 +109,7 @@ func (p *publisher) answers(streamOf func(*store.Collection) stream,
 
 // rootOf returns the root of a stream: what it is, and where its pages are.
 func (p *publisher) rootOf(_ http.ResponseWriter, _ *http.Request, v *store.View, s stream) (*document, error) {
-	return &document{server.CacheShortly, server.StateOf(&v.Collection), func() (graph, error) {
+	return &document{server.CacheShortly, server.StateOf(&v.Collection), s.root, func() (graph, error) {
 		times, err := p.times.timeline(v)
 		if err != nil {
 			return nil, err
@@ -147,7 +150,12 @@ func (p *publisher) pageOf(w http.ResponseWriter, r *http.Request, v *store.View
 	if n == 0 || err != nil {
 		return nil, err
 	}
-	d := &document{server.CacheShortly, server.StateOf(&v.Collection), func() (graph, error) { return p.page(v, s, n) }}
+	at, err := addresses.Archive(v, s.root, n)
+	if err != nil {
+		return nil, err
+	}
+	made := func() (graph, error) { return p.page(v, s, n) }
+	d := &document{server.CacheShortly, server.StateOf(&v.Collection), at, made}
 	if n == v.OpenDocument() || s.latest {
 		return d, nil
 	}
@@ -306,15 +314,28 @@ func isOfStream(q rdf.Quad) bool {
 	return false
 }
 
+// counted returns the statements of a document, and before them how many there are.
+func counted(all []rdf.Quad, at string) []rdf.Quad {
+	distinct := map[rdf.Quad]bool{}
+	for _, q := range all {
+		distinct[q] = true
+	}
+	n := rdf.NewLiteral(strconv.Itoa(len(distinct)+1), xsdInteger)
+	return append([]rdf.Quad{{Subject: rdf.NewIRI(at), Predicate: rdf.NewIRI(statementsOf), Object: n}}, all...)
+}
+
+func isNamed(q rdf.Quad) bool { return q.Graph.Kind != rdf.None }
+
 // inDefault leaves out what has a graph of its own, for notations without graphs.
-func inDefault(write func(io.Writer, []rdf.Quad) error) func(io.Writer, []rdf.Quad) error {
-	return func(w io.Writer, all []rdf.Quad) error {
-		return write(w, slices.DeleteFunc(slices.Clone(all), func(q rdf.Quad) bool { return q.Graph.Kind != rdf.None }))
+func inDefault(write func(io.Writer, []rdf.Quad) error) func(io.Writer, []rdf.Quad, string) error {
+	return func(w io.Writer, all []rdf.Quad, at string) error {
+		return write(w, counted(slices.DeleteFunc(slices.Clone(all), isNamed), at))
 	}
 }
 
-func writeTriG(w io.Writer, all []rdf.Quad) error {
-	err := inDefault(turtle.Write)(w, all)
+func writeTriG(w io.Writer, all []rdf.Quad, at string) error {
+	all = counted(all, at)
+	err := turtle.Write(w, slices.DeleteFunc(slices.Clone(all), isNamed))
 	for _, q := range all {
 		if q.Graph.Kind != rdf.None && err == nil {
 			to := turtle.NewOrdered(w, rdf.UsedPrefixes(nil), nil)
@@ -324,9 +345,9 @@ func writeTriG(w io.Writer, all []rdf.Quad) error {
 	return err
 }
 
-func writeQuads(w io.Writer, all []rdf.Quad) error {
+func writeQuads(w io.Writer, all []rdf.Quad, at string) error {
 	to := turtle.NewLineWriter(w)
-	for _, q := range all {
+	for _, q := range counted(all, at) {
 		if err := to.Write(q); err != nil {
 			return err
 		}

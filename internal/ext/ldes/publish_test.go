@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
@@ -49,6 +51,16 @@ func (all statements) object(t testing.TB, s rdf.Term, property string) rdf.Term
 	found := all.objects(s, property)
 	require.Len(t, found, 1, "%s of %s", property, s.Value)
 	return found[0]
+}
+
+// areCounted requires that a document states how many statements it has: what is cut shows.
+func (all statements) areCounted(t testing.TB, at string) {
+	t.Helper()
+	distinct := map[rdf.Quad]bool{}
+	for _, q := range all {
+		distinct[q] = true
+	}
+	require.Equal(t, strconv.Itoa(len(distinct)), all.object(t, rdf.NewIRI(at), string(feeds.NamespaceOwn)+"/statements").Value)
 }
 
 // site is a server with a collection m.
@@ -108,6 +120,7 @@ func (n site) walk(path, ending string) (all []member, pages map[string]served.A
 	t.Helper()
 	root, pages := n.URL(path), map[string]served.Answer{}
 	g, a := n.read(root + ending)
+	g.areCounted(t, root)
 	require.Contains(t, a.Header.Get("Cache-Control"), "max-age=5")
 	var stream rdf.Term
 	views := 0
@@ -133,6 +146,7 @@ func (n site) walk(path, ending string) (all []member, pages map[string]served.A
 	open := 0
 	for page, bound := range bounds {
 		g, a := n.read(page + ending)
+		g.areCounted(t, page)
 		pages[page] = a
 		low, high := bound["GreaterThanOrEqualToRelation"], bound["LessThanRelation"]
 		require.NotEmpty(t, low)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,10 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// A stream is walked from its root along all relations. A page that is immutable is read once. A round asks for the
-// others, and for the one with the newest member, whatever it is: a history that was put back shows there. In doubt,
-// and once a day, all is read. What members say is kept in a file until it is applied.
+// A stream is walked from its root along all relations. A page that is immutable is read twice, in two rounds and past
+// caches the second time: a single answer may be cut. A round asks for the others, and for the one with the newest
+// member, whatever it is: a history that was put back shows there. In doubt, and once a day, all is read. What members
+// say is kept in a file until it is applied.
 
 // source is a stream, for one round.
 type source struct {
@@ -32,16 +34,30 @@ type known struct {
 	Pages map[string]*held `json:"pages"` // by a hash of the address
 	Next  uint64           `json:"next"`  // the number of the next page
 	Last  string           `json:"last"`  // the address of the page with the newest member
+
+	Members int   `json:"members,omitempty"` // of all pages
+	Arrived int64 `json:"arrived,omitempty"` // when the last member without a time was read first; microseconds since 1970
 }
 
 // held is a page that was read.
 type held struct {
-	N      uint64    `json:"n"`                // its number, in the order in which pages were found
-	URL    string    `json:"url,omitempty"`    // of one that is asked for again
-	ETag   string    `json:"etag,omitempty"`   // likewise
-	Closed bool      `json:"closed,omitempty"` // it is immutable
-	Sum    uint64    `json:"sum,omitempty"`    // of what it says of its members
-	Found  time.Time `json:"found,omitzero"`   // of a stream without an order: when it was read first
+	N      uint64 `json:"n"`                // its number, in the order in which pages were found
+	URL    string `json:"url,omitempty"`    // of one that is asked for again
+	ETag   string `json:"etag,omitempty"`   // likewise
+	Closed bool   `json:"closed,omitempty"` // it is immutable
+	Again  bool   `json:"again,omitempty"`  // it is immutable, and is to be read a second time
+	Sum    uint64 `json:"sum,omitempty"`    // of what it says of its members
+
+	Members int       `json:"members,omitempty"` // how many it has
+	Arrived []arrival `json:"arrived,omitempty"` // of a stream without an order: its members, in that of arrival
+
+	arrivals map[uint64]int64 // the same, by the hash
+}
+
+// arrival is when a member was read first.
+type arrival struct {
+	ID uint64 `json:"id"` // a hash of it
+	At int64  `json:"at"` // microseconds since 1970
 }
 
 // loss is what a reading lacks.
@@ -127,8 +143,9 @@ func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h foll
 	}
 	w := &walk{source: s, walking: how, ref: ref, look: look, holder: h, before: before,
 		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes},
-		after:     &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last},
-		stated:    follow.NewStatements(ref, &s.Scratch), missing: map[string]bool{}, read: map[string]bool{},
+		after: &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last,
+			Arrived: before.Arrived},
+		stated: follow.NewStatements(ref, &s.Scratch), missing: map[string]bool{}, read: map[string]bool{},
 		atMark: map[string]bool{}, open: map[string][]part{}, finals: map[string]bool{}}
 	defer func() {
 		if err != nil {
@@ -175,21 +192,28 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	}
 	w.count++
 	hash := follow.ShortHash(at)
-	was, etag := w.before.Pages[hash], ""
-	if was != nil && !w.whole && w.look.ETag != "" {
+	was, etag, from := w.before.Pages[hash], "", w.documents
+	switch {
+	case was != nil && was.Again:
+		from.fetcher = from.fetcher.Uncached()
+	case was != nil && !w.whole && w.look.ETag != "":
 		etag = was.ETag
 	}
-	d, err := w.fetch(ctx, at, etag)
+	from.root = w.count == 1
+	d, err := from.fetch(ctx, at, etag)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.isPage(at); err != nil {
 		return nil, err
 	}
 	if w.note(d.Answer); d.NotModified {
 		return nil, nil
 	}
-	w.changed, w.read[at] = true, true
+	w.read[at] = true
 	now := &held{N: w.after.Next, URL: at, ETag: d.ETag}
 	if was != nil {
-		now.N, now.Found = was.N, was.Found
+		now.N, now.Arrived = was.N, was.Arrived
 	} else {
 		w.after.Next++
 	}
@@ -199,13 +223,14 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 			return nil, err
 		}
 	}
-	if now.Closed = immutable(d, at); !w.after.Terms.ordered() && now.Found.IsZero() {
-		now.Found = w.asOf.Truncate(time.Second)
-	}
-	if err := w.take(ctx, d, now); err != nil {
+	if err := w.take(ctx, d, now, was); err != nil {
 		return nil, err
 	}
-	if was != nil && was.Closed && was.Sum != now.Sum && !w.after.Terms.Latest && !w.after.Terms.Drops {
+	same := was != nil && was.Sum == now.Sum
+	now.Closed = immutable(d, at) && (same && (was.Again || was.Closed) || d.Status == http.StatusGone)
+	now.Again = immutable(d, at) && !now.Closed
+	w.changed = w.changed || !same || now.Again != was.Again
+	if was != nil && was.Closed && !same && !w.after.Terms.Latest && !w.after.Terms.Drops {
 		w.broken = at
 	}
 	for _, from := range d.subjects(treeRelation) {
@@ -252,6 +277,7 @@ func (w *walk) begin(ctx context.Context, d *read, at string) error {
 			t.Latest, t.Drops = t.Latest || latest, t.Drops || drops
 		}
 	}
+	w.changed = w.changed || !reflect.DeepEqual(t, w.before.Terms)
 	w.after.Terms = t
 	return w.check(t, d.URL)
 }
@@ -269,15 +295,20 @@ func immutable(d *read, at string) bool {
 	return false
 }
 
-// take takes the members of a page.
-func (w *walk) take(ctx context.Context, d *read, p *held) error {
-	var all []*member
-	for i, id := range d.objects(rdf.NewIRI(w.after.Terms.Stream), treeMember) {
-		m, err := w.member(d, id, p, i)
+// take takes the members of a page, which was another one before, or not there.
+func (w *walk) take(ctx context.Context, d *read, p, was *held) error {
+	var members, all []*member
+	for _, id := range d.objects(rdf.NewIRI(w.after.Terms.Stream), treeMember) {
+		m, err := w.member(d, id, p, len(members))
 		if err != nil {
 			return err
 		}
 		p.Sum ^= m.sum
+		members = append(members, m)
+	}
+	p.Members = len(members)
+	anew := was != nil && (was.Again || was.Closed) && was.Sum != p.Sum // it was cut, or is now
+	for _, m := range members {
 		if m.Updated.After(w.newest.At) && !m.Updated.Before(w.look.Updated) {
 			w.after.Last = p.URL
 		}
@@ -285,8 +316,8 @@ func (w *walk) take(ctx context.Context, d *read, p *held) error {
 		if !m.Updated.Before(w.look.Updated) {
 			w.atMark[m.ID] = true
 		}
-		key := follow.Key(id.Value, m.Updated)
-		m.Anew = w.look.Memory.Remembered().IsNew(key, m.Updated)
+		key := follow.Key(fmt.Sprint(m.version, " ", m.sum), m.Updated) // what was cut has another sum
+		m.Anew = anew || w.look.Memory.Remembered().IsNew(key, m.Updated)
 		w.span.Add(key, m.ID, m.Updated)
 		if m.transaction == "" {
 			all = append(all, m)
@@ -361,6 +392,8 @@ func (w *walk) loss() *loss {
 		return nil
 	case w.before.Terms.id() != t.id():
 		return &loss{follow.LossFeed, "the stream is another one, or has another history"}
+	case w.before.Members > 0 && w.members() == 0 && !t.Drops:
+		return &loss{follow.LossEmpty, "the stream has no members any more"}
 	case t.Drops || !t.ordered() || mark.Updated.IsZero():
 		mark.At = nil
 	case !w.whole && !w.read[w.before.Last] && !w.missing[w.before.Last]:
@@ -379,6 +412,14 @@ func (w *walk) loss() *loss {
 		return &loss{follow.LossDiverged, "a page has changed though it is immutable: " + w.broken}
 	}
 	return nil
+}
+
+// members returns how many members all pages have, as they were read last.
+func (w *walk) members() (n int) {
+	for _, p := range w.after.Pages {
+		n += p.Members
+	}
+	return n
 }
 
 // delta returns what the walk has brought.
@@ -405,9 +446,10 @@ func (w *walk) delta(found *loss) (*follow.Delta, error) {
 	}
 	for _, p := range w.after.Pages {
 		if p.Closed && p.URL != w.after.Last {
-			p.URL, p.ETag = "", ""
+			p.URL, p.ETag, p.Arrived = "", "", nil
 		}
 	}
+	w.after.Members = w.members()
 	var err error
 	if n.Mark.Documents, err = json.Marshal(w.after); err != nil {
 		return nil, errors.Join(err, w.stated.Close())

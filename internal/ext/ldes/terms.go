@@ -2,6 +2,7 @@ package ldes
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/rdf"
@@ -26,12 +27,14 @@ type terms struct {
 	// Latest says that the last version of each resource that lives is kept. Drops says that others than versions that
 	// are superseded may be dropped.
 	Latest, Drops bool `json:",omitempty"`
+
+	unread string // a property whose path is of a kind that is not read
 }
 
 // id tells the stream from others, and its history from others.
 func (c *terms) id() string {
-	if c.History != "" {
-		return c.Stream + " " + c.History
+	if at := strings.LastIndex(c.Stream, "/ldes"); c.History != "" && at >= 0 { // a collection may have another name
+		return c.History + c.Stream[at:]
 	}
 	return c.Stream
 }
@@ -54,10 +57,15 @@ func (d *read) streamAt(view string) rdf.Term {
 
 // termsOf reads what a document says of a stream.
 func (d *read) termsOf(stream rdf.Term) *terms {
+	unread := ""
 	to := func(properties ...string) path {
 		for _, p := range properties {
-			if found := d.pathAt(d.first(stream, nsLDES+p)); found != nil {
+			stated := d.first(stream, nsLDES+p)
+			if found := d.pathAt(stated); found != nil {
 				return found
+			}
+			if stated.Kind != rdf.None {
+				unread = p
 			}
 		}
 		return nil
@@ -70,7 +78,7 @@ func (d *read) termsOf(stream rdf.Term) *terms {
 		Transaction: to("transactionPath"), Final: to("transactionFinalizedPath"),
 		Finals: d.first(stream, nsLDES+"transactionFinalizedObject").Value,
 	}
-	if c.Type == nil {
+	if c.unread = unread; c.Type == nil {
 		c.Type = path{rdf.Type}
 	}
 	for _, o := range d.objects(stream, deleteObject) {
