@@ -146,7 +146,11 @@ func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 	here := from.Scheme == at.Scheme && iri.HostOf(from) == iri.HostOf(at)
 	secured := from.Scheme == "http" && at.Scheme == "https" && from.Hostname() == at.Hostname()
 	accepted := (s.AcceptMoves || c.AcceptMoves) && (s.TokenFile == "" || secured)
-	if !here && !accepted || s.Protocol != store.TMShare {
+	switch {
+	case s.Protocol != store.TMShare:
+		to += " --accept"
+		fallthrough
+	case !here && !accepted:
 		return fmt.Errorf("the source says that it has moved for good. If its owner says so too: "+
 			"\"tmshare-client source set-url %s %s\"", name, to)
 	}

@@ -651,7 +651,8 @@ func TestStreamsThatAreRenamed(t *testing.T) {
 	t.Parallel()
 	n := start(t)
 	n.put(concepts(6, "one"))
-	f := newFollower(t)
+	var reported []string
+	f := newFollower(t, func(c *client.Config) { c.Report = func(line string) { reported = append(reported, line) } })
 	f.follow(n.URL("/topicmaps/m/ldes"), "s", client.SubscribeOptions{Protocol: "ldes"})
 	f.sync("s")
 	before := f.graph("s")
@@ -659,7 +660,24 @@ func TestStreamsThatAreRenamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Client.Sync(t.Context(), "s")
 	require.NotErrorAs(t, err, new(*follow.DoubtError))
+	require.Contains(t, strings.Join(reported, "\n"), "source set-url s "+n.URL("/topicmaps/renamed/ldes")+" --accept")
 	require.True(t, rdf.Isomorphic(before, f.graph("s")))
+}
+
+// A member that is a version of two resources, or says nothing, ends the reading: nobody knows what is meant.
+func TestMembersThatAreUnclear(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	for body, says := range map[string]string{
+		version("m1", 1, "x", "; dcterms:isVersionOf :y"): "a version of two resources",
+		"<s> tree:member :m .":                            "says nothing of it",
+	} {
+		h.has("/root", stream+body)
+		f := newFollower(t)
+		f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+		_, err := f.Client.Sync(t.Context(), "s")
+		require.ErrorContains(t, err, says)
+	}
 }
 
 // What cannot be followed is refused with what is wrong.

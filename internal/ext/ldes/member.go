@@ -33,9 +33,14 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 	m := &member{version: id.Value, place: p.N<<32 | uint64(i)}
 	resource := id
 	for _, term := range d.at(id, t.Of) {
-		if term.Kind == rdf.IRI {
-			resource = term
+		if term.Kind != rdf.IRI {
+			continue
 		}
+		if resource != id && resource != term {
+			return nil, fmt.Errorf("%s: the member %s is a version of two resources, %s and %s", d.URL, id.Value,
+				resource.Value, term.Value)
+		}
+		resource = term
 	}
 	m.ID, m.TopicSI = resource.Value, []string{resource.Value}
 	for _, at := range d.at(id, t.Time) {
