@@ -113,7 +113,7 @@ func TestSubscribeToWhatIsNoSource(t *testing.T) {
 		"not there":          {page.URL + "/nothing", "resourcesync", []string{page.URL + "/nothing: the server answered 404 Not Found"}},
 		"nobody listens":     {"http://127.0.0.1:1/", "resourcesync", []string{"connection refused"}},
 		"another scheme":     {"ftp://example.org/resourcesync/list.xml", "", []string{"is not an http or https URL"}},
-		"unknown protocol":   {off.URL, "oai-pmh", []string{`unknown protocol "oai-pmh": there are tmshare, atom-pmh, resourcesync`}},
+		"unknown protocol":   {off.URL, "oai-pmh", []string{`unknown protocol "oai-pmh": there are tmshare, atom-pmh, ldes, resourcesync`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

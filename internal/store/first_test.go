@@ -316,8 +316,7 @@ func (w *watchedWriter) Put(key, value []byte) error {
 func TestALoadStoppedInItsLog(t *testing.T) {
 	t.Parallel()
 	const topics = 300 // two blocks
-	db := openOverEngine(t, t.TempDir(), memory.New())
-	db.run.Store(0) // entries of both collections can be compared
+	db := openUnsynced(t, t.TempDir())
 	for stop := 0; ; stop++ {
 		written := 0
 		engine := db.rows.Engine
