@@ -26,9 +26,9 @@ With --type it has the instances of these types and of their subtypes, with thei
 associations. Of other topics it has what these refer to: the identifiers and the names
 in the unconstrained scope. With --association-type it has no associations of other
 types. With --scope it has no statements whose scope is other themes only: to take the
-names of one language, give the topic of that language, which for RDF is
-https://github.com/tmshare/tmshare/ns/1/language/de; with --scoped-names, no names in the
-unconstrained scope either. With --within it has, of SKOS, these concepts with all that is
+names of one language, give the topic of that language. For RDF it is
+https://github.com/tmshare/tmshare/ns/1/language/de. With --scoped-names it has no names in
+the unconstrained scope either. With --within it has, of SKOS, these concepts with all that is
 narrower, and the concepts of these schemes. All four name topics by subject identifiers,
 which are those of the merged topics: any of them will do.
 

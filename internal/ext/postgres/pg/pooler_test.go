@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
 
@@ -25,6 +26,7 @@ func behind(t *testing.T, p *pgserver.Pooler, s *pgserver.Server) pg.Options {
 // PgBouncer in its transaction mode has a session for a transaction alone, and refuses, or passes over, the settings of
 // one. The engine keeps its contract.
 func TestContractBehindAPooler(t *testing.T) {
+	testenv.SkipUnderRace(t) // the same code runs without a pooler
 	t.Parallel()
 	for name, settings := range map[string][]string{
 		"refuses settings": nil, "passes over settings": {"ignore_startup_parameters=search_path"}, "sessions": {"pool_mode=session"},
