@@ -284,6 +284,7 @@ func TestComparisonsDeleteNoMoreThanTheyMay(t *testing.T) {
 
 // A process may end at any request of a large change.
 func TestLargeChangesSurviveAnEndAtAnyRequest(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	var versions []*merge.Memory
 	for v := range 3 {
 		m := &merge.Memory{}
