@@ -37,6 +37,7 @@ func headOf(url string) *feeds.Feed {
 // see the feed of one that they take for another. Commands begin none. A folder that is restored, or copied back, lacks
 // what was opened since, and has one that nobody knows.
 func TestEachServerBeginsAnOpening(t *testing.T) {
+	testenv.SkipUnderRace(t) // it runs programs, of which the parts run by themselves
 	t.Parallel()
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(testenv.Seed(), 0))
 	data, address := filepath.Join(dir, "data"), freeAddress(t)
