@@ -37,10 +37,15 @@ func WellKnown(uri string) (string, error) {
 // HTTP Headers), each once. uri is that of the resource: links about another one
 // (anchor) are passed over, and so is what cannot be parsed.
 func DiscoverInHeader(fields []string, uri string) []string {
+	return LinksInHeader(fields, uri, RelResourceSync)
+}
+
+// LinksInHeader returns what the Link header fields of a response lead to by a relation, as [DiscoverInHeader] does.
+func LinksInHeader(fields []string, uri, rel string) []string {
 	var found []string
 	for _, field := range fields {
 		for link := range headerLinks(field) {
-			if hasRel(link.params["rel"]) && (link.params["anchor"] == "" || isSame(uri, link.params["anchor"])) {
+			if hasRel(link.params["rel"], rel) && (link.params["anchor"] == "" || isSame(uri, link.params["anchor"])) {
 				found = add(found, uri, link.target)
 			}
 		}
@@ -90,7 +95,7 @@ func DiscoverInHTML(r io.Reader, uri string) ([]string, error) {
 			}
 			if tag == atom.Base && base == "" {
 				base, _ = resolve(uri, href)
-			} else if tag == atom.Link && hasRel(rel) {
+			} else if tag == atom.Link && hasRel(rel, RelResourceSync) {
 				found = add(found, cmp.Or(base, uri), href)
 			}
 		}
@@ -133,9 +138,9 @@ func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 }
 
 // hasRel reports whether one of the relations is that of discovery.
-func hasRel(rels string) bool {
+func hasRel(rels, wanted string) bool {
 	for rel := range strings.FieldsSeq(rels) {
-		if strings.EqualFold(rel, RelResourceSync) {
+		if strings.EqualFold(rel, wanted) {
 			return true
 		}
 	}

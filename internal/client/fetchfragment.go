@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -85,23 +83,13 @@ func (u *fragments) readFragment(ctx context.Context, r *follow.Record) (got rec
 			got.fragment, err = fragment.ReadAs(ctx, digest.reader(body), u.xtmOptions(u.s.SP, a.URL, a.ContentType), topic)
 		}
 		got.digest = digest.sum()
-		got.lasting = isImmutable(a.Header)
+		got.lasting = a.Immutable() // not what a replica says of a topic as it is
 		return got, limitsLast(err)
 	})
 	if err != nil {
 		return received{}, 0, err
 	}
 	return got, a.Body.Size(), nil
-}
-
-// isImmutable reports whether an answer never changes (RFC 8246). What a replica says of a topic as it is, may.
-func isImmutable(h http.Header) bool {
-	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
-			return true
-		}
-	}
-	return false
 }
 
 // locators returns what identifies a topic in a topic map.

@@ -66,21 +66,13 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 		return nil, nil
 	}
 	f = &Filter{view: view, passed: map[fragment.Ref]bool{}, scopedNames: given.ScopedNames}
-	subtypes, err := f.under(subtyping)
-	if err != nil {
+	if f.types, err = f.find(given.Types, subtyping); err != nil {
 		return nil, err
 	}
-	narrower, err := f.under(narrowing)
-	if err != nil {
+	if f.within, err = f.find(given.Within, narrowing); err != nil {
 		return nil, err
 	}
-	if f.types, err = f.find(given.Types, subtypes); err != nil {
-		return nil, err
-	}
-	if f.within, err = f.find(given.Within, narrower); err != nil {
-		return nil, err
-	}
-	if f.associationTypes, err = f.find(given.AssociationTypes, subtypes); err != nil {
+	if f.associationTypes, err = f.find(given.AssociationTypes, subtyping); err != nil {
 		return nil, err
 	}
 	if f.scope, err = f.find(given.Scope, nil); err != nil {
@@ -127,10 +119,14 @@ func (f *Filter) identity(si fragment.Ref) (*fragment.Identity, error) {
 	return id, err
 }
 
-// find returns the topics with the given identifiers, and those to which next leads from them.
-func (f *Filter) find(given []fragment.Ref, next func(fragment.Ref) ([]fragment.Ref, error)) (*meant, error) {
+// find returns the topics with the given identifiers, and those that associations put below them.
+func (f *Filter) find(given []fragment.Ref, by map[tmdm.Locator]pair) (*meant, error) {
 	if len(given) == 0 {
 		return nil, nil
+	}
+	next, err := f.under(by)
+	if err != nil {
+		return nil, err
 	}
 	m := &meant{refs: map[fragment.Ref]bool{}}
 	for queue := slices.Clone(given); len(queue) > 0; {
@@ -144,7 +140,7 @@ func (f *Filter) find(given []fragment.Ref, next func(fragment.Ref) ([]fragment.
 		}
 		m.refs[id.TopicSI()] = true
 		m.all = append(m.all, id.SubjectIdentifiers...)
-		if next == nil {
+		if len(by) == 0 {
 			continue
 		}
 		more, err := next(id.TopicSI())

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -52,6 +53,16 @@ type Answer struct {
 	// had happened by then. It is the Date less the time that the server took; without a Date,
 	// the time of the request by the own clock (RFC 9110 §6.6.1).
 	AsOf time.Time
+}
+
+// Immutable reports whether what is at the address never changes (RFC 8246).
+func (a *Answer) Immutable() bool {
+	for directive := range strings.SplitSeq(strings.Join(a.Header.Values("Cache-Control"), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
+			return true
+		}
+	}
+	return false
 }
 
 // Do fetches a document and reads it with read, which is not called for an

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tmshare/tmshare/feeds/resourcesync"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
@@ -57,7 +58,8 @@ func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 		}
 		err := parse(a.Body, a, doc.add)
 		if errors.Is(err, errOther) {
-			doc.pointed, doc.other, err = viewsIn(a.Header), true, nil
+			doc.pointed = resourcesync.LinksInHeader(a.Header.Values("Link"), a.URL, treeView)
+			doc.other, err = true, nil
 		}
 		if err == nil {
 			err = doc.isWhole(a.URL)
@@ -129,17 +131,6 @@ func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error) error {
 		return rdfxml.Read(body, rdfxml.Options{URI: a.URL, ContentType: a.ContentType}, add)
 	}
 	return errOther
-}
-
-// viewsIn returns the roots of streams to which a header leads.
-func viewsIn(h http.Header) (views []string) {
-	for link := range strings.SplitSeq(strings.Join(h.Values("Link"), ","), ",") {
-		target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
-		if strings.Contains(params, `rel="`+treeView+`"`) {
-			views = append(views, strings.TrimPrefix(target, "<"))
-		}
-	}
-	return views
 }
 
 func (d *read) add(q rdf.Quad) error {

@@ -88,18 +88,14 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 func (w *walk) arrival(p *held, id string) time.Time {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, id) // it never fails
-	if p.arrivals == nil {
-		p.arrivals = map[uint64]int64{}
-		for _, a := range p.Arrived {
-			p.arrivals[a.ID] = a.At
-		}
-	}
-	if at, known := p.arrivals[h.Sum64()]; known {
+	if at, known := p.Arrived[h.Sum64()]; known {
 		return time.UnixMicro(at).UTC()
 	}
+	if p.Arrived == nil {
+		p.Arrived = map[uint64]int64{}
+	}
 	w.after.Arrived = max(w.after.Arrived+1, w.asOf.Truncate(time.Second).UnixMicro())
-	p.Arrived = append(p.Arrived, arrival{h.Sum64(), w.after.Arrived})
-	p.arrivals[h.Sum64()] = w.after.Arrived
+	p.Arrived[h.Sum64()] = w.after.Arrived
 	return time.UnixMicro(w.after.Arrived).UTC()
 }
 

@@ -83,7 +83,8 @@ type document struct {
 func (p *publisher) answers(streamOf func(*store.Collection) stream,
 	find func(http.ResponseWriter, *http.Request, *store.View, stream) (*document, error)) web.Handler {
 	return p.Viewed(func(w http.ResponseWriter, r *http.Request, v *store.View) error {
-		d, err := find(w, r, v, streamOf(&v.Collection))
+		s := streamOf(&v.Collection)
+		d, err := find(w, r, v, s)
 		if d == nil || err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (p *publisher) answers(streamOf func(*store.Collection) stream,
 		if err != nil {
 			return err
 		}
-		if s := streamOf(&v.Collection); !s.latest { // the links of a collection lead to the other stream
+		if !s.latest { // the links of a collection lead to the other stream
 			p.AddPartLinks(w.Header(), &v.Collection)
 		}
 		tag := p.StateTag(r, d.state+forms[i].Ending)

@@ -381,7 +381,7 @@ func TestTheLatestVersions(t *testing.T) {
 	require.Empty(t, g.objects(rdf.NewIRI(n.URL("/topicmaps/m/ldes")), ldes+"retentionPolicy"), "all is kept")
 }
 
-// Where the log is pruned, the stream says so before, and keeps the last version of each topic.
+// A stream whose log is pruned says so before, and keeps the last version of each topic.
 func TestPrunedStreams(t *testing.T) {
 	t.Parallel()
 	n := start(t, served.DocumentSize(5))

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -48,16 +48,10 @@ type held struct {
 	Again  bool   `json:"again,omitempty"`  // it is immutable, and is to be read a second time
 	Sum    uint64 `json:"sum,omitempty"`    // of what it says of its members
 
-	Members int       `json:"members,omitempty"` // how many it has
-	Arrived []arrival `json:"arrived,omitempty"` // of a stream without an order: its members, in that of arrival
-
-	arrivals map[uint64]int64 // the same, by the hash
-}
-
-// arrival is when a member was read first.
-type arrival struct {
-	ID uint64 `json:"id"` // a hash of it
-	At int64  `json:"at"` // microseconds since 1970
+	Members int `json:"members,omitempty"` // how many it has
+	// Arrived has, of a stream without an order, when its members were read first, in microseconds since 1970, by their
+	// hashes.
+	Arrived map[uint64]int64 `json:"arrived,omitempty"`
 }
 
 // loss is what a reading lacks.
@@ -213,7 +207,7 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	w.read[at] = true
 	now := &held{N: w.after.Next, URL: at, ETag: d.ETag}
 	if was != nil {
-		now.N, now.Arrived = was.N, was.Arrived
+		now.N, now.Arrived = was.N, maps.Clone(was.Arrived)
 	} else {
 		w.after.Next++
 	}
@@ -282,17 +276,9 @@ func (w *walk) begin(ctx context.Context, d *read, at string) error {
 	return w.check(t, d.URL)
 }
 
-// immutable reports whether a page never changes, as its answer (RFC 8246) or the page itself says.
+// immutable reports whether a page never changes, as its answer or the page itself says.
 func immutable(d *read, at string) bool {
-	if d.first(rdf.NewIRI(at), nsLDES+"immutable").Value == "true" || d.Status == http.StatusGone {
-		return true
-	}
-	for directive := range strings.SplitSeq(strings.Join(d.Header.Values("Cache-Control"), ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
-			return true
-		}
-	}
-	return false
+	return d.first(rdf.NewIRI(at), nsLDES+"immutable").Value == "true" || d.Status == http.StatusGone || d.Immutable()
 }
 
 // take takes the members of a page, which was another one before, or not there.
