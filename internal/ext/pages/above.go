@@ -6,7 +6,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
-	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -33,7 +32,7 @@ func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tr
 	if !described.isConcept() && !described.is(classes...) {
 		return nil, nil, nil
 	}
-	above, siblings, err := d.beyond(&stated, self)
+	above, siblings, err := d.beyond(&stated, self, mostOfOne)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +61,7 @@ func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tr
 			}
 		}
 		seen[first.ref] = true
-		if above, siblings, err = d.beyond(&stated, first.ref); err != nil {
+		if above, siblings, err = d.beyond(&stated, first.ref, mostOfOne); err != nil {
 			return nil, nil, err
 		}
 		if first.Below = tree; tree[0] == own {
@@ -114,18 +113,19 @@ var stated = relation{types: append(broaderAndNarrower(fragment.RDFSubject, frag
 	pairing{tmdm.PSISupertypeSubtype, map[fragment.Ref]bool{tmdm.PSISupertype: true},
 		map[fragment.Ref]bool{tmdm.PSISubtype: true}}), skos: true}
 
-// beyond returns what a relation puts above a topic, and below it.
-func (d *describer) beyond(by *relation, self fragment.Ref) (above, below []fragment.Ref, err error) {
-	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfOne, by.refs()...) {
+// beyond returns what a relation puts above a topic, and below it, by the first n associations of the topic.
+func (d *describer) beyond(by *relation, self fragment.Ref, n int) (above, below []fragment.Ref, err error) {
+	seen := map[[2]fragment.Ref]bool{}
+	for a, err := range d.v.State().AssociationsOfTypes(self, n, by.refs()...) {
 		if err != nil {
 			return nil, nil, err
 		}
 		one, other, ok := by.pair(a)
-		switch {
-		case !ok || words.IsOpaque(string(one)) || words.IsOpaque(string(other)):
-		case other == self && !slices.Contains(above, one):
+		if pair := [2]fragment.Ref{one, other}; !ok || seen[pair] {
+			continue
+		} else if seen[pair] = true; other == self {
 			above = append(above, one)
-		case one == self && !slices.Contains(below, other):
+		} else {
 			below = append(below, other)
 		}
 	}

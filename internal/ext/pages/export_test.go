@@ -1,9 +1,12 @@
 package pages
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // WithNode makes pages a part of a server, with something in the place of the pages of the node.
@@ -13,4 +16,62 @@ func WithNode(node func(code func(*http.Request) string) http.Handler) func(*ser
 		p.node = node(p.Sessions.Code)
 		return p.part(), nil
 	}
+}
+
+// Tops returns what is at the top of each hierarchy of a map, with how many instances it has, and how many of them were
+// found by a look at all associations.
+func Tops(p *Pages, v *store.View) (all map[string][]string, walks int, err error) {
+	d := p.describer(v, httptest.NewRequest(http.MethodGet, "/", nil))
+	by, err := d.orderings()
+	if err != nil {
+		return nil, 0, err
+	}
+	types, err := d.types(true)
+	if err != nil {
+		return nil, 0, err
+	}
+	hierarchies := []*hierarchy{types}
+	for i := range by {
+		hierarchies = append(hierarchies, &hierarchy{d: d, by: by[i]})
+	}
+	all = map[string][]string{}
+	for _, h := range hierarchies {
+		roots, err := h.roots()
+		if err != nil {
+			return nil, 0, err
+		}
+		if h.known != nil {
+			walks++
+		}
+		name := fmt.Sprint(h.by)
+		all[name] = []string{}
+		for _, ref := range roots {
+			all[name] = append(all[name], fmt.Sprint(ref, " ", h.instances[ref]))
+		}
+	}
+	return all, walks, nil
+}
+
+// Fresh returns pages of the same server that have found nothing yet.
+func Fresh(p *Pages) *Pages { return &Pages{Server: p.Server} }
+
+// New returns pages of a server, and what makes them a part of it.
+func New(s *server.Server) (*Pages, *server.Part) {
+	p := newPages(s, nil)
+	return p, p.part()
+}
+
+// Known returns how much is known of all associations of maps.
+func Known(p *Pages) (n int) {
+	p.standings.mu.Lock()
+	defer p.standings.mu.Unlock()
+	for _, one := range p.standings.kept {
+		if one.mu.TryLock() {
+			if one.known {
+				n++
+			}
+			one.mu.Unlock()
+		}
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/server/addresses"
+	"github.com/tmshare/tmshare/internal/server/upkeep"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -52,6 +54,7 @@ func newPages(s *server.Server, held *extension.Holding) *Pages {
 func (p *Pages) part() *server.Part {
 	return &server.Part{
 		Routes: p.routes,
+		Tasks:  []upkeep.Task{{KeepUp: p.keepUp, Sweep: func(context.Context) error { return nil }}},
 		Forms: func(handle func(path string, h web.Handler, methods ...string)) {
 			p.Sessions.routes(handle)
 			p.nodeRoutes(handle)

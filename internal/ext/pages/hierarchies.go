@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -26,7 +27,8 @@ type pairing struct {
 	above, below map[fragment.Ref]bool // the types of their roles
 }
 
-// pair returns the topics of an association, ok if it puts one above the other.
+// pair returns the topics of an association, ok if it puts one above the other. What has no name, such as a restriction
+// of OWL, is in no hierarchy.
 func (r *relation) pair(a *fragment.Association) (above, below fragment.Ref, ok bool) {
 	if len(a.Roles) != 2 {
 		return "", "", false
@@ -37,7 +39,7 @@ func (r *relation) pair(a *fragment.Association) (above, below fragment.Ref, ok 
 			one, other = other, one
 		}
 		if a.Type == p.typ && p.above[one.Type] && p.below[other.Type] {
-			return one.Player, other.Player, true
+			return one.Player, other.Player, !words.IsOpaque(string(one.Player)) && !words.IsOpaque(string(other.Player))
 		}
 	}
 	return "", "", false

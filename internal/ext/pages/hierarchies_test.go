@@ -118,6 +118,25 @@ func TestPagesOfTreesAreSmallAndLeadToAll(t *testing.T) {
 	assert.Len(t, wholeTree(t, n, "/topicmaps/classes/types.html"), all+1, "and what classes are")
 }
 
+// What is below a topic is there whatever its number, and its number is right, in the first state that is looked at and in
+// later ones.
+func TestATreeHasAllThatIsBelow(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	const all = 1500
+	doc := bytes.NewBufferString(skosPrefixes + ":top skos:prefLabel \"Top\" .\n")
+	for i := range all {
+		fmt.Fprintf(doc, ":c%d skos:prefLabel \"C %[1]d\" ; skos:broader :top .\n", i)
+	}
+	publishTurtle(t, n, "m", doc.String())
+	at := "/topicmaps/m/hierarchies/" + fragment.Key("http://www.w3.org/2004/02/skos/core#broader") + pages.Ending
+	assert.Contains(t, lineOf(n, at), "1,500 below")
+	assert.Len(t, wholeTree(t, n, at), all+1)
+	publishTurtle(t, n, "m", doc.String()+":more skos:prefLabel \"More\" ; skos:broader :top .\n")
+	assert.Contains(t, lineOf(n, at), "1,501 below")
+	assert.Len(t, wholeTree(t, n, at), all+2)
+}
+
 // wholeTree returns the topics of all pages of a tree.
 func wholeTree(t *testing.T, n *served.Node, path string) map[string]bool {
 	t.Helper()

@@ -37,6 +37,7 @@ type Pages struct {
 	Forms        bool          // there are forms by which topics are changed
 
 	summaries summaries
+	standings standings
 
 	node http.Handler // answers with the pages of the node; nil: there are none
 }

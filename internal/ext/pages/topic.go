@@ -14,6 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/past"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
@@ -253,6 +254,7 @@ type describer struct {
 	properties *sides                // nil: none was met
 	labelled   map[fragment.Ref]bool // labels that are shown as names: true for those that say nothing more
 	replaces   *bool                 // some topics do others; nil: it is not known yet
+	head       *past.Cursor          // behind all changes of the view; nil: it is not known yet
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"html"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -123,14 +125,20 @@ func (d *describer) types(all bool) (*hierarchy, error) {
 	n := mostSought
 	if all {
 		n, h.instances = d.v.Topics, map[fragment.Ref]int{}
-		for c, err := range d.v.State().Classes() {
-			if err != nil {
-				return nil, err
-			}
+		known, err := d.classes()
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range known {
 			h.instances[c.TopicSI] = c.Instances
 		}
 	}
 	for _, class := range classes {
+		ref, _, err := d.ref(class)
+		if err != nil {
+			return nil, err
+		}
+		h.classes = append(h.classes, ref)
 		some, err := d.instances(class, n)
 		if err != nil {
 			return nil, err
@@ -146,12 +154,14 @@ type hierarchy struct {
 	by        relation                        // what says so
 	at        string                          // its page
 	instances map[fragment.Ref]int            // nil: they are not counted
+	classes   []fragment.Ref                  // what classes are instances of; of types
 	isClass   map[fragment.Ref]bool           // of types
 	known     map[fragment.Ref][]fragment.Ref // what is below what; nil: it is read for each
 }
 
-// roots returns what nothing is above, and one of what is above itself. It reads all associations once.
-func (h *hierarchy) roots() (roots []fragment.Ref, err error) {
+// allRoots returns what nothing is above, and one of what is above itself: keep, if there is none. It reads all
+// associations once.
+func (h *hierarchy) allRoots() (roots []records.Class, keep bool, err error) {
 	all, isBelow, pairs := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}, map[[2]fragment.Ref]bool{}
 	maps.Copy(all, h.isClass)
 	for ref := range h.instances {
@@ -160,26 +170,26 @@ func (h *hierarchy) roots() (roots []fragment.Ref, err error) {
 	h.known = map[fragment.Ref][]fragment.Ref{}
 	for a, err := range h.d.v.State().AllOfTypes(h.by.refs()...) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		above, below, ok := h.by.pair(a)
 		pair := [2]fragment.Ref{above, below}
 		if top := h.by.top(a); top != "" {
 			all[top] = true
-		} else if ok && !pairs[pair] && !words.IsOpaque(string(above)) && !words.IsOpaque(string(below)) {
+		} else if ok && !pairs[pair] {
 			pairs[pair], all[above], all[below], isBelow[below] = true, true, true, true
 			h.known[above] = append(h.known[above], below)
 		}
 	}
 	reached := map[fragment.Ref]bool{}
-	inOrder := slices.Sorted(maps.Keys(all))
+	inOrder, keep := slices.Sorted(maps.Keys(all)), true
 	for _, circles := range []bool{false, true} {
 		for _, root := range inOrder {
 			// What has no name, such as a restriction of OWL, has no line of its own.
 			if reached[root] || !circles && isBelow[root] || words.IsOpaque(string(root)) {
 				continue
 			}
-			roots = append(roots, root)
+			roots, keep = append(roots, records.Class{TopicSI: root}), keep && !circles
 			for todo := []fragment.Ref{root}; len(todo) > 0; {
 				ref := todo[len(todo)-1]
 				if todo = todo[:len(todo)-1]; !reached[ref] {
@@ -189,7 +199,7 @@ func (h *hierarchy) roots() (roots []fragment.Ref, err error) {
 			}
 		}
 	}
-	return roots, nil
+	return roots, keep, nil
 }
 
 // topmost returns what is above the classes that are known, and has nothing above it. All that it meets are classes.
@@ -201,7 +211,7 @@ func (h *hierarchy) topmost() (roots []fragment.Ref, err error) {
 			continue
 		}
 		seen[ref], h.isClass[ref] = true, true
-		above, _, err := h.d.beyond(&h.by, ref)
+		above, _, err := h.d.beyond(&h.by, ref, mostOfOne)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +227,7 @@ func (h *hierarchy) below(ref fragment.Ref) (below []fragment.Ref, err error) {
 	if h.known != nil {
 		return h.known[ref], nil
 	}
-	_, below, err = h.d.beyond(&h.by, ref)
+	_, below, err = h.d.beyond(&h.by, ref, math.MaxInt)
 	return below, err
 }
 
@@ -331,6 +341,15 @@ func (h *hierarchy) grow(tree *typeTree, top []*typeNode, bytes int) error {
 
 // measure says of nodes below one how many are below them, and returns how many bytes they have.
 func (h *hierarchy) measure(nodes []*typeNode, up *typeNode) (bytes int, err error) {
+	if h.known == nil {
+		refs := make([]fragment.Ref, len(nodes))
+		for i, n := range nodes {
+			refs[i] = n.ref
+		}
+		if err := h.d.v.State().Expect(refs, nil); err != nil {
+			return 0, err
+		}
+	}
 	for _, n := range nodes {
 		below, err := h.below(n.ref)
 		if err != nil {

@@ -1,0 +1,400 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/keys"
+	"github.com/tmshare/tmshare/internal/store/past"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/txn"
+	"github.com/tmshare/tmshare/internal/words"
+)
+
+// standings keep what follows from all associations of maps: how many instances each class has, and what is at the
+// top of each hierarchy. To find that takes time in the size of a map. So it is found once, and brought in step with a
+// later state by the rows that have changed between the two. It is in memory alone: each process finds its own. It is
+// safe for concurrent use.
+type standings struct {
+	mu     sync.Mutex
+	kept   map[standingOf]*standing
+	topics int // in all of them
+}
+
+// standingOf says of which records a standing is, and which one.
+type standingOf struct {
+	source keys.Source
+	what   string
+}
+
+// standing is what follows from the associations in a state.
+type standing struct {
+	mu      sync.Mutex
+	known   bool
+	at      past.Cursor
+	head    uint64 // the last entry of the state, with the time and the run of it
+	updated time.Time
+	run     uint32
+	classes []records.Class // sorted. It is shared, and must not be changed
+}
+
+// ofClasses is the standing of the classes of a map.
+const ofClasses = "classes"
+
+// The limits of what is kept.
+const (
+	mostStandings = 1_000
+	mostStanding  = 400_000 // topics in all of them
+	mostSteps     = 5_000   // rows that have changed: to look at all is quicker than at more
+)
+
+// step is a row of an association that has come or gone between two states.
+type step struct {
+	key    []byte
+	player fragment.Ref
+	part   fragment.Part
+	comes  bool
+	in     records.State // the one of the states in which it is there
+}
+
+func (s *step) association() (*fragment.Association, error) {
+	found, err := s.in.RecordAt(s.key)
+	return found.Association, err
+}
+
+// standing returns what follows from the associations of a map: what was found in an earlier state, where steps can
+// tell what has become of it; else what whole finds, which says whether steps will be able to tell.
+func (d *describer) standing(what string, whole func() (all []records.Class, keep bool, err error),
+	steps func(all []records.Class, steps []step) (now []records.Class, ok bool, err error)) ([]records.Class, error) {
+	s := d.standings.standing(standingOf{d.v.SourceKey(), what})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.head == nil {
+		head, err := past.Head(d.v.Tx().Reader(), d.v.SourceKey(), d.v.Remembered)
+		if err != nil {
+			return nil, err
+		}
+		d.head = &head
+	}
+	now, ok := s.classes, false
+	changed, few, err := s.steps(d.v, *d.head)
+	if few && err == nil {
+		now, ok, err = steps(s.classes, changed)
+	}
+	if !ok && err == nil {
+		now, ok, err = whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.at, s.head, s.updated, s.run = *d.head, d.v.Head, d.v.Updated, d.v.Run
+	d.standings.changes(len(now) - len(s.classes))
+	s.classes, s.known = now, ok
+	return now, nil
+}
+
+// standing returns one of the standings. When there are too many, all are forgotten.
+func (s *standings) standing(id standingOf) *standing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept[id] == nil && len(s.kept) >= mostStandings || s.topics > mostStanding {
+		s.kept, s.topics = nil, 0
+	}
+	if s.kept == nil {
+		s.kept = map[standingOf]*standing{}
+	}
+	if s.kept[id] == nil {
+		s.kept[id] = &standing{}
+	}
+	return s.kept[id]
+}
+
+// follow reports whether the standings of a large map are to be found before somebody asks: there are none yet, or many
+// entries have come since. They may have half of the place alone.
+func (s *standings) follow(c *store.Collection) bool {
+	if c.Topics < fewTopicsOfMap || c.Topics > hierarchicalUpTo {
+		return false
+	}
+	s.mu.Lock()
+	one, free := s.kept[standingOf{c.SourceKey(), ofClasses}], len(s.kept) < mostStandings/2 && s.topics < mostStanding/2
+	s.mu.Unlock()
+	if one == nil {
+		return free
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	return c.Head < one.head || c.Head-one.head > mostSteps/5
+}
+
+// keepUp finds the standings of a map in the background, so that the first who asks need not wait.
+func (p *Pages) keepUp(ctx context.Context, name string, _ bool) error {
+	l, err := p.Store.Latest(ctx, name)
+	if err != nil || !p.standings.follow(&l.Collection) {
+		return err
+	}
+	return p.Store.View(ctx, name, func(v *store.View) error {
+		d := &describer{Pages: p, v: v}
+		types, err := d.types(true)
+		if err != nil {
+			return err
+		}
+		if _, err = types.roots(); err != nil {
+			return err
+		}
+		all, err := d.orderings()
+		for i := range all {
+			if _, failed := (&hierarchy{d: d, by: all[i]}).roots(); failed != nil {
+				return failed
+			}
+		}
+		return err
+	})
+}
+
+// changes counts topics that come to the standings, or go.
+func (s *standings) changes(topics int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.topics += topics
+}
+
+// goesOn reports whether a state comes after the one that is known, and all that has changed between them is
+// remembered.
+func (s *standing) goesOn(v *store.View, head past.Cursor) (bool, error) {
+	if !s.known || !s.at.GoesOn(max(v.Horizon, v.Remembered), head) || v.Head < s.head {
+		return false, nil
+	}
+	if v.Head == s.head {
+		return v.Run == s.run && v.Updated.Equal(s.updated), nil
+	}
+	e, err := v.Entry(s.head)
+	if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && e.Run == s.run && e.Updated.Equal(s.updated), err
+}
+
+// steps returns what has changed since the state that is known, few if that is not too much, and remembered. A commit
+// that has the number of the one before cannot be told from it.
+func (s *standing) steps(v *store.View, head past.Cursor) (all []step, few bool, err error) {
+	if few, err = s.goesOn(v, head); !few || s.at == head {
+		return nil, few, err
+	}
+	seen := map[string]bool{}
+	for p, err := range past.Parts(v.Tx().Reader(), v.SourceKey(), s.at.Position) {
+		if err != nil || p.Commit == s.at.Commit {
+			return nil, false, err
+		}
+		for _, key := range p.Keys {
+			if _, _, ok := records.Playing(key); ok {
+				seen[string(key)] = true
+			}
+		}
+		if len(seen) > mostSteps {
+			return nil, false, nil
+		}
+	}
+	now := v.State()
+	then := records.In(txn.Over(v.Context(), past.AsOf(v.Tx().Reader(), v.SourceKey(), s.at.Commit)), v.SourceKey())
+	rows := make([][]byte, 0, len(seen))
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		rows = append(rows, []byte(key))
+	}
+	for _, state := range []records.State{then, now} {
+		if err := state.Tx().Expect(rows, nil); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, key := range rows {
+		was, err := then.Tx().Get(key)
+		if err != nil {
+			return nil, false, err
+		}
+		is, err := now.Tx().Get(key)
+		if err != nil {
+			return nil, false, err
+		}
+		if (was == nil) == (is == nil) {
+			continue // what it says of roles and players is in its key
+		}
+		one := step{key: key, comes: is != nil, in: now}
+		if one.player, one.part, _ = records.Playing(key); !one.comes {
+			one.in = then
+		}
+		all = append(all, one)
+	}
+	return all, true, nil
+}
+
+// withClasses returns classes of which some are changed: those with less than no instances are not among them.
+func withClasses(all []records.Class, changed map[fragment.Ref]int) []records.Class {
+	all = slices.Clone(all)
+	for ref, n := range changed {
+		at, there := find(all, ref)
+		switch {
+		case there && n < 0:
+			all = slices.Delete(all, at, at+1)
+		case there:
+			all[at].Instances = n
+		case n >= 0:
+			all = slices.Insert(all, at, records.Class{TopicSI: ref, Instances: n})
+		}
+	}
+	return all
+}
+
+func find(all []records.Class, ref fragment.Ref) (at int, there bool) {
+	return slices.BinarySearchFunc(all, ref, func(c records.Class, ref fragment.Ref) int {
+		return cmp.Compare(c.TopicSI, ref)
+	})
+}
+
+// classes returns the classes of a map, with how many instances they have.
+func (d *describer) classes() ([]records.Class, error) {
+	return d.standing(ofClasses, func() (all []records.Class, keep bool, err error) {
+		for c, err := range d.v.State().Classes() {
+			if err != nil {
+				return nil, false, err
+			}
+			all = append(all, c)
+		}
+		return all, true, nil
+	}, func(all []records.Class, steps []step) ([]records.Class, bool, error) {
+		changed := map[fragment.Ref]int{}
+		for _, s := range steps {
+			if s.part != fragment.AsType {
+				continue
+			}
+			n, known := changed[s.player]
+			if at, there := find(all, s.player); !known && there {
+				n = all[at].Instances
+			}
+			if n--; s.comes {
+				n += 2
+			}
+			changed[s.player] = n
+		}
+		for ref, n := range changed {
+			if n == 0 {
+				changed[ref] = -1
+			}
+		}
+		return withClasses(all, changed), true, nil
+	})
+}
+
+// roots returns what is at the top of a hierarchy.
+func (h *hierarchy) roots() ([]fragment.Ref, error) {
+	all, err := h.d.standing(fmt.Sprint(h.by, h.classes), h.allRoots, h.rootsAfter)
+	roots := make([]fragment.Ref, len(all))
+	for i := range all {
+		roots[i] = all[i].TopicSI
+	}
+	return roots, err
+}
+
+// rootsAfter returns what is at the top after some steps, of what was there before. ok is false where a circle may be
+// above something: which of it is at the top depends on all.
+func (h *hierarchy) rootsAfter(all []records.Class, steps []step) (roots []records.Class, ok bool, err error) {
+	changed, err := h.changed(steps)
+	if err != nil || len(changed) == 0 {
+		return all, true, err
+	}
+	above, below := map[fragment.Ref][]fragment.Ref{}, map[fragment.Ref][]fragment.Ref{}
+	var reached []fragment.Ref
+	for todo := slices.Collect(maps.Keys(changed)); len(todo) > 0; {
+		ref := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, seen := above[ref]; seen {
+			continue
+		}
+		above[ref] = nil
+		if _, isTop := find(all, ref); !isTop || changed[ref] {
+			if above[ref], _, err = h.d.beyond(&h.by, ref, math.MaxInt); err != nil {
+				return nil, false, err
+			}
+		}
+		for _, one := range above[ref] {
+			below[one] = append(below[one], ref)
+		}
+		if todo = append(todo, above[ref]...); len(above[ref]) == 0 {
+			reached = append(reached, ref)
+		}
+	}
+	tops, seen := map[fragment.Ref]int{}, map[fragment.Ref]bool{}
+	for ref := range changed {
+		if tops[ref] = -1; len(above[ref]) == 0 {
+			belongs, err := h.belongs(ref)
+			if err != nil {
+				return nil, false, err
+			}
+			if belongs {
+				tops[ref] = 0
+			}
+		}
+	}
+	for len(reached) > 0 {
+		ref := reached[len(reached)-1]
+		if reached = reached[:len(reached)-1]; !seen[ref] {
+			seen[ref] = true
+			reached = append(reached, below[ref]...)
+		}
+	}
+	return withClasses(all, tops), len(seen) == len(above), nil
+}
+
+// changed returns the topics of which steps may have changed whether they belong to the hierarchy: true for those of
+// which they have changed what is above them.
+func (h *hierarchy) changed(steps []step) (map[fragment.Ref]bool, error) {
+	all := map[fragment.Ref]bool{}
+	for _, s := range steps {
+		if s.part == fragment.AsType && h.instances != nil {
+			all[s.player] = all[s.player]
+		}
+		if s.part == fragment.AsType || s.part == fragment.AsInstance && len(h.classes) == 0 {
+			continue
+		}
+		a, err := s.association()
+		if err != nil {
+			return nil, err
+		}
+		if class, instance, ok := a.TypeInstance(); ok && slices.Contains(h.classes, class) {
+			all[instance] = all[instance]
+		}
+		if top := h.by.top(a); top != "" {
+			all[top] = all[top]
+		} else if above, below, ok := h.by.pair(a); ok {
+			all[above], all[below] = all[above], true
+		}
+	}
+	return all, nil
+}
+
+// belongs reports whether a topic is in the hierarchy.
+func (h *hierarchy) belongs(ref fragment.Ref) (bool, error) {
+	if words.IsOpaque(string(ref)) {
+		return false, nil
+	}
+	_, isType := h.instances[ref]
+	if isType || h.isClass[ref] {
+		return true, nil
+	}
+	for a, err := range h.d.v.State().AssociationsOfTypes(ref, math.MaxInt, h.by.refs()...) {
+		if err != nil {
+			return false, err
+		}
+		if _, _, ok := h.by.pair(a); ok || h.by.top(a) == ref {
+			return true, nil
+		}
+	}
+	return false, nil
+}
