@@ -39,7 +39,6 @@ func serveIn(t *testing.T, dir string, flags ...string) *served {
 	return startIn(t, dir, flags...).answers()
 }
 
-// ended reports whether the server has ended by itself.
 // answers waits until the server does.
 func (s *served) answers() *served {
 	s.t.Helper()
@@ -51,6 +50,7 @@ func (s *served) answers() *served {
 	return s
 }
 
+// ended reports whether the server has ended by itself.
 func (s *served) ended() bool {
 	select {
 	case <-s.done:
@@ -139,23 +139,23 @@ func incompressible(size int) string {
 	return string(text)
 }
 
-// folderOfAServer returns the data folder of a server that has ended, or was killed. It has files of each kind: large
-// values are in files of their own, some rows are in tables, and others in the log alone.
+// folderOfAServer returns the data folder of a server that has ended, or was killed. It has files of each kind: values
+// of more than 1 MiB are in files of their own, some rows are in tables, and others in the log alone.
 func folderOfAServer(t *testing.T, by syscall.Signal) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	first := filepath.Join(t.TempDir(), "m.xtm")
-	require.NoError(t, os.WriteFile(first, []byte(topicMap("first", incompressible(3<<20))), 0o600))
+	require.NoError(t, os.WriteFile(first, []byte(topicMap("first", incompressible(9<<17))), 0o600))
 	for turn, signal := range []syscall.Signal{syscall.SIGTERM, by} {
 		s := serveIn(t, dir, "--map", "m="+first)
 		for n := range 4 {
-			status, answer := s.ask(http.MethodPut, "/topicmaps/m", topicMap(fmt.Sprint("name", turn, n), incompressible(3<<20+turn+n)))
+			status, answer := s.ask(http.MethodPut, "/topicmaps/m", topicMap(fmt.Sprint("name", turn, n), incompressible(9<<17+turn+n)))
 			require.Equal(t, http.StatusOK, status, answer)
 		}
 		if turn == 0 {
 			status, answer := s.ask(http.MethodPut, "/topicmaps/big", "{}")
 			require.Equal(t, http.StatusCreated, status, answer)
-			status, answer = s.ask(http.MethodPut, "/topicmaps/big", topicMap("small", incompressible(3<<20)))
+			status, answer = s.ask(http.MethodPut, "/topicmaps/big", topicMap("small", incompressible(9<<17)))
 			require.Equal(t, http.StatusOK, status, answer)
 		}
 		for n := range 2 {
@@ -277,7 +277,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 		expected := stateOf(t, reference)
 		kinds := map[string]int{}
 		for _, file := range filesIn(t, whole) {
-			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(testenv.Usual(1, 3), 1000) {
+			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(testenv.Usual(1, 2), 1000) {
 				continue
 			}
 			content, err := os.ReadFile(filepath.Join(whole, file))

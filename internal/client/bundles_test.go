@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 	"github.com/tmshare/tmshare/internal/testkit/node"
 )
@@ -82,6 +83,7 @@ func TestFewChangesAreFetchedByThemselves(t *testing.T) {
 
 // Whatever is wrong with bundles, nothing is lost and nothing is in quarantine: the fragments are available otherwise.
 func TestBundlesThatAreNoGood(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	var first bytes.Buffer // what a cache has kept
 	for name, with := range map[string]faults.Answer{

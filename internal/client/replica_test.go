@@ -170,6 +170,7 @@ func version(r *rand.Rand) string {
 // A replica, and a replica of that, have the log of the origin entry for entry, after every round. Who begins from a
 // replica, or from the beginning of its feed, has what the origin has.
 func TestReplicasAreEqualEntryForEntry(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	for _, signed := range []bool{false, true} {
 		t.Run(fmt.Sprint("signed ", signed), func(t *testing.T) {
 			t.Parallel()
@@ -304,6 +305,7 @@ func TestReplicasServeEachEntryAsItsOriginDoes(t *testing.T) {
 // A replica that takes several commits of its origin at once, and that lacks now this fragment and now that, says
 // nothing for good that its origin does not say; nor does a replica of that.
 func TestReplicasSayNothingElseForGood(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	waited, same := 0, [2]int{} // same counts what each replica says for good
 	for seed := range uint64(testenv.Rounds(testenv.Usual(1, 3), 30)) {

@@ -80,7 +80,7 @@ func TestRulesThatAreLeftOutAreNoticed(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			noticed, runs := 0, 0
 			for ; runs < testenv.Rounds(120, 300) && (noticed < 1 || testenv.Long()); runs++ {
-				if _, err := simulate(t, testenv.Seed()+uint64(runs), b); err != nil {
+				if _, err := simulate(t, testenv.Seed()+uint64(b.skip+runs), b); err != nil {
 					if noticed++; noticed == 1 {
 						t.Log(err)
 					}

@@ -310,6 +310,7 @@ func TestHistoriesWithTablesOfLoads(t *testing.T) {
 }
 
 func TestContractWithTablesOfLoads(t *testing.T) {
+	testenv.SkipUnderRace(t) // the same code runs without such tables
 	t.Parallel()
 	s := Settings{Unsynced: true, LoadFrom: 1, TableSize: 64 << 10}
 	kvtest.Run(t, func(t *testing.T) kv.Engine { return openIn(t, t.TempDir(), s) })
