@@ -112,10 +112,9 @@ func (r *remote) printSettings(a *extension.App, name, etag string, s server.Col
 	}
 	var filter server.CollectionSettings
 	if _ = json.Unmarshal(s["filter"], &filter); len(filter) > 0 { // there is none
-		row("types", strings.Join(listIn(filter["types"]), ", "))
-		row("within", strings.Join(listIn(filter["within"]), ", "))
-		row("association-types", strings.Join(listIn(filter["associationTypes"]), ", "))
-		row("scope", strings.Join(listIn(filter["scope"]), ", "))
+		for _, list := range []string{"types", "within", "associationTypes", "scope", "languages"} {
+			row((&store.Setting{Name: list}).Flag(), strings.Join(listIn(filter[list]), ", "))
+		}
 	}
 	return w.Flush()
 }

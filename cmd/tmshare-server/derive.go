@@ -13,6 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/clientcmd"
+	"github.com/tmshare/tmshare/internal/ext/derive"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 const aboutDerive = `Publish what collections and subscriptions of a running server say together, as the
@@ -25,9 +27,8 @@ when it is whole: "collections" shows how many topics it has by now.
 With --type it has the instances of these types and of their subtypes, with their
 associations. Of other topics it has what these refer to: the identifiers and the names
 in the unconstrained scope. With --association-type it has no associations of other
-types. With --scope it has no statements whose scope is other themes only: to take the
-names of one language, give the topic of that language. For RDF it is
-https://github.com/tmshare/tmshare/ns/1/language/de. With --scoped-names it has no names in
+types. With --scope it has no statements whose scope is other themes only. --language is
+--scope with the topics of languages. With --scoped-names it has no names in
 the unconstrained scope either. With --within it has, of SKOS, these concepts with all that is
 narrower, and the concepts of these schemes. All four name topics by subject identifiers,
 which are those of the merged topics: any of them will do.
@@ -50,8 +51,7 @@ func deriveCommand() *cobra.Command {
 	var from []string
 	var title, data string
 	var expand bool
-	var types, within, associationTypes, scope []string
-	var scopedNames, unfiltered bool
+	var unfiltered bool
 	cmd := &cobra.Command{
 		Use:   "derive NAME --from A,B,...",
 		Short: "Publish what several sources say together as a collection of its own",
@@ -63,15 +63,8 @@ func deriveCommand() *cobra.Command {
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "`names` of collections and subscriptions of the server")
-	cmd.Flags().StringSliceVar(&types, "type", nil, "only instances of these `topics`")
-	cmd.Flags().StringSliceVar(&within, "within", nil,
-		"only these concepts, with all below them, and the concepts of these schemes (`topics`)")
-	cmd.Flags().BoolVar(&scopedNames, "scoped-names", false, "no names in the unconstrained scope")
+	filterOf := derive.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&unfiltered, "unfiltered", false, "end all filters")
-	cmd.Flags().StringSliceVar(&associationTypes, "association-type", nil,
-		"only associations of these types (`topics`); the types of topics are always there")
-	cmd.Flags().StringSliceVar(&scope, "scope", nil,
-		"only statements in the unconstrained scope or with one of these themes (`topics`)")
 	cmd.Flags().StringVar(&title, "title", "", "title of the collection")
 	cmd.Flags().BoolVar(&expand, "expand", false, "derive from what derived sources are derived from, and follow that")
 	cmd.Flags().StringVar(&data, "data", cli.StateDir("server"), "data `folder` of the server, for --expand")
@@ -92,26 +85,23 @@ func deriveCommand() *cobra.Command {
 		if once := slices.Compact(slices.Sorted(slices.Values(from))); len(once) < len(from) {
 			return cli.UsageError(fmt.Errorf("--from %s names an input twice: name each once", strings.Join(from, ",")))
 		}
-		for name, given := range map[string][]string{"type": types, "within": within,
-			"association-type": associationTypes, "scope": scope} {
-			if cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
-				return cli.UsageError(fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", name))
-			}
+		filter, err := filterOf()
+		if err != nil {
+			return err
 		}
 		if expand {
-			var err error
 			if from, err = clientcmd.Expand(ctx, cmd.Root().Name(), data, from); err != nil {
 				return err
 			}
 		}
 		change := admin.Change{"derivedFrom": from}
-		filter := map[string]any{"types": types, "within": within, "associationTypes": associationTypes, "scope": scope,
-			"scopedNames": scopedNames}
-		some := len(types)+len(within)+len(associationTypes)+len(scope) > 0 || scopedNames
-		if some && unfiltered {
+		if filter != nil && unfiltered {
 			return cli.UsageError(errors.New("--unfiltered ends all filters: leave the others out"))
 		}
-		if some || unfiltered {
+		if unfiltered {
+			filter = &store.Filter{}
+		}
+		if filter != nil {
 			change["filter"] = filter
 		}
 		if title != "" {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/clientcmd"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -24,6 +27,8 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/internal/words"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -217,12 +222,17 @@ appears when it is complete.
 	}
 	formatOf := clientcmd.FormatFlag(a.Formats(), cmd.Flags())
 	checkFormats := a.FormatFlags(cmd.Flags(), formats.Use{Writes: true})
+	filterOf := a.FilterFlags(cmd.Flags())
 	at.states(&r, cmd, 1, "at", "as it was at this `time`")
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if _, err := checkFormats(nil); err != nil {
 			return cli.UsageError(err)
 		}
 		f, err := formatOf(args[1:])
+		if err != nil {
+			return err
+		}
+		filter, err := filterOf()
 		if err != nil {
 			return err
 		}
@@ -234,7 +244,15 @@ appears when it is complete.
 			path = args[1]
 		}
 		losses, err := formats.Target{Path: path, Stdout: r.out}.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-			return r.export(ctx, args[0], f, at.first(), w)
+			if f.Stored != "" && filter == nil {
+				return xtm.Losses{}, r.server.Export(ctx, args[0], f.URLEnding, at.first(), w)
+			}
+			return r.export(ctx, args[0], f, at.first(), w, func(m *tmdm.TopicMap) (*tmdm.TopicMap, error) {
+				if filter == nil {
+					return m, nil
+				}
+				return passing(ctx, a.Filter(), filter, m)
+			})
 		})
 		if err == nil {
 			formats.ReportLosses(os.Stderr, f, losses)
@@ -246,21 +264,38 @@ appears when it is complete.
 	})
 }
 
-// export writes a collection in a format. What the server may not offer is made of XTM 2.1 here.
-func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time,
-	w io.Writer) (xtm.Losses, error) {
-	if f.Stored != "" {
-		return xtm.Losses{}, r.server.Export(ctx, name, f.URLEnding, at, w)
-	}
+// export writes what is made of a collection in a format. It is made of XTM 2.1 here.
+func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer,
+	part func(*tmdm.TopicMap) (*tmdm.TopicMap, error)) (losses xtm.Losses, err error) {
 	var b bytes.Buffer
 	if err := r.server.Export(ctx, name, formats.XTM21.URLEnding, at, &b); err != nil {
-		return xtm.Losses{}, err
+		return losses, err
 	}
 	d, err := formats.Source{Path: "-", Stdin: &b, Name: name, Format: formats.XTM21, Alone: true}.Read(ctx)
 	if err != nil {
-		return xtm.Losses{}, err
+		return losses, err
+	}
+	if d.Map, err = part(d.Map); err != nil {
+		return losses, err
 	}
 	return d.Encoder(f, formats.WriteOptions{})(w)
+}
+
+// passing returns what a filter lets pass of a map.
+func passing(ctx context.Context, pass merged.Pass, filter json.RawMessage, m *tmdm.TopicMap) (*tmdm.TopicMap, error) {
+	whole, err := fragment.NewMap(m, "")
+	if err != nil {
+		return nil, err
+	}
+	src, missing, err := pass(ctx, filter, merge.Part{Source: whole, Published: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range missing {
+		fmt.Fprintln(os.Stderr, "warning: "+line)
+	}
+	m, _, err = merge.Join(ctx, merge.Part{Source: src})
+	return m, err
 }
 
 func diffCommand() *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
 
@@ -127,7 +128,7 @@ func TestCharsetOfASource(t *testing.T) {
 				o.TakeSnapshot()
 				o.BreakWith(encoding(in))
 				s := newSubscriber(t)
-				_, err := s.Subscribe(t.Context(), o.FeedURL("egov"), client.SubscribeOptions{Name: "egov", Format: "rdfxml"})
+				_, err := s.Subscribe(t.Context(), o.FeedURL("egov"), client.SubscribeOptions{Name: "egov", Asked: store.Asked{Format: "rdfxml"}})
 				require.NoError(t, err)
 				s.mayDiffer = true
 				s.sync()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/faults"
 )
@@ -216,7 +217,7 @@ func TestTokenForReading(t *testing.T) {
 	_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov"})
 	assert.ErrorContains(t, err, "401 Unauthorized")
 	assert.ErrorContains(t, err, "--token-file FILE")
-	_, err = c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", TokenFile: file})
+	_, err = c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", Asked: store.Asked{TokenFile: file}})
 	require.NoError(t, err)
 	c.sync()
 	c.hasForeign(topics(1, "v1")...)
@@ -237,7 +238,7 @@ func TestFormatThatIsAskedFor(t *testing.T) {
 		o := publishing(t, doc(topics(2, "v1")...))
 		s := newSubscriber(t)
 		s.mayDiffer = true // the digest covers what XTM 1.0 cannot carry
-		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Format: format})
+		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Asked: store.Asked{Format: format}})
 		require.NoError(t, err)
 		s.sync()
 		o.Put(doc(topics(2, "v2")...))
@@ -246,7 +247,7 @@ func TestFormatThatIsAskedFor(t *testing.T) {
 		assert.Equal(t, 2, times(o.Seen(), ending), format)
 		s.has(o, doc(topics(2, "v2")...))
 	}
-	_, err := newSubscriber(t).Subscribe(context.Background(), "http://example.org/", client.SubscribeOptions{Format: "ltm"})
+	_, err := newSubscriber(t).Subscribe(context.Background(), "http://example.org/", client.SubscribeOptions{Asked: store.Asked{Format: "ltm"}})
 	assert.ErrorContains(t, err, `unknown format "ltm"`)
 }
 
@@ -330,7 +331,7 @@ func TestVerifyOfAFormatThatWasAskedFor(t *testing.T) {
 	o := publishing(t, doc(typed))
 	s := newSubscriber(t)
 	s.mayDiffer = true // the digest covers what XTM 1.0 cannot carry
-	_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Format: "xtm1.0"})
+	_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), client.SubscribeOptions{Asked: store.Asked{Format: "xtm1.0"}})
 	require.NoError(t, err)
 	s.sync()
 	assert.True(t, s.verify().Equal)

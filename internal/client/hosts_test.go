@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testkit/anyhost"
 )
 
@@ -62,7 +63,7 @@ func TestHostsInOtherForms(t *testing.T) {
 				s := newSubscriber(t, func(c *client.Config) { c.HTTP = anyhost.Serve(t, handler).Client })
 				s.mayDiffer = true
 				ref := subscribed + "/topicmaps/egov" + form
-				_, err := s.Subscribe(t.Context(), ref, client.SubscribeOptions{Name: "egov", TokenFile: token})
+				_, err := s.Subscribe(t.Context(), ref, client.SubscribeOptions{Name: "egov", Asked: store.Asked{TokenFile: token}})
 				require.NoError(t, err)
 				for _, document := range []string{first, second} {
 					o.Put(document)
@@ -71,7 +72,7 @@ func TestHostsInOtherForms(t *testing.T) {
 				}
 				require.Zero(t, unknown, "requests without the token")
 				for _, other := range []string{ref + "#x", linked + "/topicmaps/egov" + form, ref} {
-					_, err = s.Subscribe(t.Context(), other, client.SubscribeOptions{Name: "again", TokenFile: token})
+					_, err = s.Subscribe(t.Context(), other, client.SubscribeOptions{Name: "again", Asked: store.Asked{TokenFile: token}})
 					require.ErrorContains(t, err, "is subscribed to already", other)
 				}
 			})

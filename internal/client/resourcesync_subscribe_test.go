@@ -144,7 +144,7 @@ func TestSourceThatWantsAToken(t *testing.T) {
 		s := newSubscriber(t)
 		_, err := s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync"})
 		assert.ErrorContains(t, err, says, at)
-		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync", TokenFile: file, Name: "egov"})
+		_, err = s.Subscribe(context.Background(), o.URL+at, client.SubscribeOptions{Protocol: "resourcesync", Name: "egov", Asked: store.Asked{TokenFile: file}})
 		require.NoError(t, err, at)
 		o.Seen()
 		s.syncQuiet()

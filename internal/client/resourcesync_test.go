@@ -100,7 +100,7 @@ func TestBaselineComesInAPackage(t *testing.T) {
 	assert.True(t, s.verify().Equal)
 
 	one := newSubscriber(t)
-	_, err := one.Subscribe(context.Background(), o.RecordsURL("egov", lists), client.SubscribeOptions{Format: "xtm1.0"})
+	_, err := one.Subscribe(context.Background(), o.RecordsURL("egov", lists), client.SubscribeOptions{Asked: store.Asked{Format: "xtm1.0"}})
 	require.NoError(t, err)
 	o.Seen()
 	one.syncQuiet()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Times of whole seconds do not tell whether a change was before a snapshot or after it.
@@ -213,7 +214,7 @@ func TestWhatSubscribeWasToldIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newSubscriber(t)
-			_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", Hosts: o.hosts, Strict: o.strict})
+			_, err := c.Subscribe(context.Background(), s.URL+"/feed", client.SubscribeOptions{Name: "egov", Asked: store.Asked{Hosts: o.hosts, Strict: o.strict}})
 			require.NoError(t, err)
 			for range 2 {
 				c.restart(func(c *client.Config) { c.Lenient = name == "strict" })

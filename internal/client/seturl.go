@@ -90,17 +90,15 @@ func addressesOf(s *store.Subscription) []string {
 }
 
 // Set changes settings of a subscription. nil leaves one as it is.
-func (c *Client) Set(ctx context.Context, name string, acceptMoves *bool, caCert *string) (*store.Subscription, error) {
+func (c *Client) Set(ctx context.Context, name string, caCert *string,
+	change func(*store.Subscription)) (*store.Subscription, error) {
 	if caCert != nil {
 		if _, err := fetch.Trusting(http.DefaultClient, *caCert); err != nil {
 			return nil, err
 		}
 	}
 	err := c.Store.UpdateSubscription(ctx, name, func(s *store.Subscription) {
-		if acceptMoves != nil {
-			s.AcceptMoves = *acceptMoves
-		}
-		if caCert != nil {
+		if change(s); caCert != nil {
 			s.CACert = *caCert
 		}
 	})

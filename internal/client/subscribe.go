@@ -32,20 +32,7 @@ type SubscribeOptions struct {
 	// Protocol is how changes are to be learnt of, one of [ProtocolNames]. "" takes what the URL shows.
 	Protocol string
 
-	// Format is the name of a format to ask for alone, one that servers offer; "" takes the
-	// best that the server has.
-	Format string
-
-	// TokenFile is the path of a file with the token that the server wants of
-	// readers. It is read anew in each round and sent to no other host.
-	TokenFile string
-
-	// CACert is the path of a file with authorities that may sign the server's certificate, besides those that the
-	// machine trusts.
-	CACert string
-
-	// AcceptMoves follows the source where it moves for good: see [store.Subscription].
-	AcceptMoves bool
+	store.Asked // in Format, the name of one that servers offer
 
 	// AllowSharedPrefix allows a source to have the source locator prefix of a subscription
 	// that follows another server.
@@ -64,13 +51,6 @@ type SubscribeOptions struct {
 
 	// Replicate serves the source on, as a collection with the name of the subscription.
 	Replicate bool
-
-	// Hosts may be followed to besides the one of the URL, in each round ("host" or
-	// "host:port").
-	Hosts []string
-
-	// Strict says whether XTM is read strictly in each round. nil is what Config says.
-	Strict *bool
 }
 
 // ProtocolTMShare is the name of the protocol of fragments feeds, in any dialect.
@@ -117,8 +97,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 			return nil, err
 		}
 	}
-	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Format: o.Format, TokenFile: o.TokenFile,
-		Hosts: o.Hosts, Strict: o.Strict, CACert: o.CACert})
+	c, err := c.forSubscription(&store.Subscription{FragmentsFeed: ref, Asked: o.Asked})
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +105,7 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 	if err != nil {
 		return nil, err
 	}
-	s.Format, s.TokenFile, s.Hosts, s.Strict = o.Format, o.TokenFile, o.Hosts, o.Strict
-	s.CACert, s.AcceptMoves = o.CACert, o.AcceptMoves
+	s.Asked = o.Asked
 	if s.Name = o.Name; s.Name == "" {
 		s.Name = discover.NameFrom(s.FragmentsFeed)
 	}

@@ -111,7 +111,7 @@ func TestSubscribeRefusesATakenNameAndASourceThatIsFollowed(t *testing.T) {
 		{client.SubscribeOptions{Name: "other"}, already},
 		{client.SubscribeOptions{Again: true}, `there is a subscription "egov" already; choose another name with --as`},
 		{client.SubscribeOptions{Name: "twice", Again: true}, ""},
-		{client.SubscribeOptions{Name: "format", Format: "xtm1.0"}, ""},
+		{client.SubscribeOptions{Name: "format", Asked: store.Asked{Format: "xtm1.0"}}, ""},
 		{client.SubscribeOptions{Name: "protocol", Protocol: "atom-pmh"}, ""},
 	} {
 		_, err := s.Subscribe(context.Background(), o.FeedURL("egov"), c.options)
@@ -295,13 +295,13 @@ func TestSourcesThatMoveToHTTPS(t *testing.T) {
 	require.NoError(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 
 	s := newSubscriber(t)
-	_, err := s.Subscribe(t.Context(), plain.URL+"/topicmaps/moving", client.SubscribeOptions{Name: "egov", TokenFile: token, CACert: authority})
+	_, err := s.Subscribe(t.Context(), plain.URL+"/topicmaps/moving", client.SubscribeOptions{Name: "egov", Asked: store.Asked{TokenFile: token, CACert: authority}})
 	require.NoError(t, err)
 	s.sync()
 	moved.Store(true)
 	_, err = s.Sync(t.Context(), "egov")
 	assert.ErrorContains(t, err, "source set-url egov "+secure.URL)
-	_, err = s.Set(t.Context(), "egov", new(true), nil)
+	_, err = s.Set(t.Context(), "egov", nil, func(s *store.Subscription) { s.AcceptMoves = true })
 	require.NoError(t, err)
 	o.PutAs("moving", doc(topics(1, "v2")...))
 	s.sync()

@@ -3,6 +3,7 @@ package clientcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -23,9 +24,11 @@ type exported struct {
 
 func (a *app) export() *cobra.Command {
 	var formatOf func(file []string) (*formats.Format, error)
+	var filterOf func() (json.RawMessage, error)
 	var format *formats.Format
 	var claims bool
 	var sources []string
+	var filter json.RawMessage
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write the merged map of all sources, or of some",
@@ -41,7 +44,9 @@ Without --format, the ending of FILE says the format. A further
 ending .gz gzips it.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
-			format, err = formatOf(args)
+			if format, err = formatOf(args); err == nil {
+				filter, err = filterOf()
+			}
 			return err
 		},
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
@@ -51,7 +56,9 @@ ending .gz gzips it.`,
 			}
 			target := formats.Target{Path: file, Stdout: a.Command.OutOrStdout()}
 			losses, err := target.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
-				losses, err := a.merged().Export(ctx, w, format, claims, sources...)
+				view := a.Merged()
+				view.Filter = filter
+				losses, err := view.Export(ctx, w, format, claims, sources...)
 				return losses, cmp.Or(err, a.DB.Damage(ctx)) // before a file is replaced
 			})
 			if err != nil {
@@ -66,6 +73,7 @@ ending .gz gzips it.`,
 			return a.Print(exported{args[0], format, losses})
 		}),
 	}
+	filterOf = a.FilterFlags(cmd.Flags())
 	formatOf = FormatFlag(a.Formats(), cmd.Flags())
 	cmd.Flags().BoolVar(&claims, "claims", true,
 		"in XTM 2.1, give each statement item identifiers that begin with the prefixes of the sources that assert it")

@@ -96,7 +96,7 @@ deleted. Local statements ("local") and replicas have some.`,
 				_, err = a.client.Subscription(ctx, args[0]) // misspelt, perhaps
 			}
 			if err == nil && len(languages) > 0 {
-				err = a.merged().Call(ctx, list, languages...)
+				err = a.Merged().Call(ctx, list, languages...)
 			}
 			if err != nil {
 				return err

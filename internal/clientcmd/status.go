@@ -127,9 +127,7 @@ func (a *app) asked(ctx context.Context, name string) (*status.Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &status.Asked{Snapshots: s.SnapshotsFeed, Format: s.Format, TokenFile: s.TokenFile, CACert: s.CACert,
-		AcceptMoves: s.AcceptMoves, Hosts: s.Hosts,
-		Strict: s.Strict}, nil
+	return &status.Asked{Snapshots: s.SnapshotsFeed, Asked: s.Asked}, nil
 }
 
 // printLines prints a line for each subscription.
@@ -252,6 +250,10 @@ func (a *app) printStatus(st *status.Status) {
 	row("prefix", "%s", st.SP)
 	for _, feed := range st.DerivedFrom {
 		row("derived from", "%s", feed)
+	}
+	if st.Asked != nil && st.Filter != nil {
+		row("filter", "%s", st.Filter)
+		row("", "the copy has the whole, which is what is proven; \"export\", \"topic\" and \"find\" show the part")
 	}
 	row("state", "%s", cmp.Or(st.Missing, string(st.State)))
 	if st.Doubt != nil {

@@ -2,6 +2,7 @@ package clientcmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 func (a *app) subscribe() *cobra.Command {
 	var o client.SubscribeOptions
+	var filterOf func() (json.RawMessage, error)
 	cmd := &cobra.Command{
 		Use:   "subscribe URL [URL…]",
 		Short: "Subscribe to a collection",
@@ -61,6 +63,10 @@ Other ways to follow a source:
 			if err := checkKey(o.Key); err != nil {
 				return err
 			}
+			var err error
+			if o.Filter, err = filterOf(); err != nil {
+				return err
+			}
 			if o.Format != "" {
 				if _, err := a.Formats().Served().Named(o.Format); err != nil {
 					return cli.UsageError(fmt.Errorf("--format: %w", err))
@@ -84,6 +90,7 @@ Other ways to follow a source:
 	}
 	fl := cmd.Flags()
 	subscribeFlags(fl, &o, "subscription")
+	filterOf = a.FilterFlags(fl)
 	fl.StringVar(&o.SP, "sp", "",
 		"source locator prefix, an `IRI`, for a feed that declares none (default: made of its URL)")
 	fl.StringVar(&o.Protocol, "protocol", "", "`protocol` to follow the source by: "+
@@ -242,29 +249,43 @@ collections that have one.` + cli.Exits(cli.Unreachable),
 }
 
 func (a *app) setSource() *cobra.Command {
-	var acceptMoves bool
+	var acceptMoves, whole bool
 	var caCert string
 	cmd := &cobra.Command{
 		Use: "set NAME [flags]", Short: "Change settings of a subscription", Args: cli.Args(cobra.ExactArgs(1)),
-		Example: `  tmshare-client source set egov --accept-moves`,
+		Example: `  tmshare-client source set egov --accept-moves
+  tmshare-client source set animals --within http://example.org/pets/dog`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&caCert, "ca-cert", "", caCertUsage+`; "" for none`)
 	fl.BoolVar(&acceptMoves, "accept-moves", false, acceptMovesUsage)
+	fl.BoolVar(&whole, "whole", false, "show all of the source again in the merged view")
+	filterOf := a.FilterFlags(fl)
 	cmd.RunE = a.run(func(ctx context.Context, args []string) error {
-		var moves *bool
 		var file *string
-		if a.Command.Flags().Changed("accept-moves") {
-			moves = &acceptMoves
+		filter, err := filterOf()
+		moves := a.Command.Flags().Changed("accept-moves")
+		if err != nil {
+			return err
+		}
+		if whole && filter != nil {
+			return cli.UsageError(errors.New("--whole ends the filter of the subscription: leave out the flags of another one"))
 		}
 		if a.Command.Flags().Changed("ca-cert") {
 			caCert = a.Request.Path(caCert)
 			file = &caCert
 		}
-		if moves == nil && file == nil {
+		if !moves && !whole && file == nil && filter == nil {
 			return cli.UsageError(errors.New("give at least one setting"))
 		}
-		s, err := a.client.Set(ctx, args[0], moves, file)
+		s, err := a.client.Set(ctx, args[0], file, func(s *store.Subscription) {
+			if moves {
+				s.AcceptMoves = acceptMoves
+			}
+			if whole || filter != nil {
+				s.Filter = filter
+			}
+		})
 		if err != nil {
 			return err
 		}

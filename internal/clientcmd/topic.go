@@ -27,7 +27,7 @@ not the map. Types, roles and themes are called by their names, or by words; --j
 has their identifiers.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: a.runReading(func(ctx context.Context, args []string) error {
-			t, err := a.merged().Topic(ctx, args[0], instances, languages...)
+			t, err := a.Merged().Topic(ctx, args[0], instances, languages...)
 			if err != nil {
 				return err
 			}
@@ -42,9 +42,6 @@ has their identifiers.`,
 	extension.LanguageFlag(cmd.Flags(), &languages)
 	return cmd
 }
-
-// merged is the merged view of the sources of the open store.
-func (a *app) merged() merged.View { return merged.View{Store: a.DB, Report: a.client.Report} }
 
 func (a *app) printTopic(t *merged.Topic, titled bool) {
 	heading := t.TopicSI

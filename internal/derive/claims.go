@@ -3,7 +3,6 @@ package derive
 import (
 	"context"
 	"io"
-	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
@@ -32,29 +31,8 @@ func WriteClaims(ctx context.Context, db Parts, c *store.Collection, topic fragm
 		if err != nil {
 			return err
 		}
-		return fragment.Write(w, filtered{view, view, f}, topic, fragment.Form{Version: xtm.V21, SP: c.SP})
+		return fragment.Write(w, &passing{view: view, f: f}, topic, fragment.Form{Version: xtm.V21, SP: c.SP})
 	})
-}
-
-// filtered is what passes of a view: a source, and identities, which all pass. What else a view can give is not
-// filtered.
-type filtered struct {
-	fragment.Source
-	fragment.Identifier
-	f *Filter
-}
-
-func (v filtered) Topic(si fragment.Ref) (*fragment.Topic, error) {
-	t, err := v.Source.Topic(si)
-	if err != nil {
-		return nil, err
-	}
-	t, _, err = v.f.topic(t)
-	return t, err
-}
-
-func (v filtered) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
-	return v.f.associations(v.Source.AssociationsOf(player, part))
 }
 
 // ClaimsOf returns what the inputs of a derived collection say now of a topic, with its associations of these parts,

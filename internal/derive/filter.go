@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/collections"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -75,7 +76,11 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	if f.associationTypes, err = f.find(given.AssociationTypes, subtyping); err != nil {
 		return nil, err
 	}
-	if f.scope, err = f.find(given.Scope, nil); err != nil {
+	scope := slices.Clone(given.Scope)
+	for _, language := range given.Languages {
+		scope = append(scope, collections.Themes(language)...)
+	}
+	if f.scope, err = f.find(scope, nil); err != nil {
 		return nil, err
 	}
 	if f.names, err = f.find([]fragment.Ref{tmdm.PSIDefaultNameType}, nil); err != nil {

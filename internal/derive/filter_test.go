@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
@@ -153,4 +154,11 @@ func atOnce(t *testing.T, f *store.Filter, parts []merge.Part) string {
 	d := derived{filter: f}
 	d.update(t, parts, 1000, all)
 	return canonical(t, nil, merge.Part{SP: sp, Source: &d.state})
+}
+
+// passed returns what passes of what some sources say now, as readers have it.
+func passed(t *testing.T, f *store.Filter, parts []merge.Part) string {
+	src, _, err := derive.Pass(t.Context(), f, parts...)
+	require.NoError(t, err)
+	return canonical(t, nil, merge.Part{SP: sp, Source: src})
 }

@@ -346,6 +346,7 @@ func runUpdates(t *testing.T, seed uint64, say func(...string)) (entries, joined
 		require.Equal(t, dump(t, &d.state), dump(t, &d.replayed), "the feed gives what is published")
 		if d.filter != nil && vocabularyMerged(t, parts) {
 			require.Equal(t, atOnce(t, d.filter, parts), canonical(t, nil, merge.Part{SP: sp, Source: &d.state}))
+			require.Equal(t, atOnce(t, d.filter, parts), passed(t, d.filter, parts))
 			continue
 		}
 		require.Equal(t, canonical(t, d.filter, parts...), canonical(t, nil, merge.Part{SP: sp, Source: &d.state}), "what is published is what the sources say together")

@@ -21,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/testenv"
 	maps "github.com/tmshare/tmshare/testdata/xtm"
 )
@@ -320,7 +321,7 @@ func TestOwnServerIsFollowedInRDF(t *testing.T) {
 	}
 	createFrom(t, s, "voc", documents[0])
 	c := newClient(t)
-	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: "ntriples"})
+	_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Asked: store.Asked{Format: "ntriples"}})
 	require.NoError(t, err)
 	for i, document := range documents {
 		if i > 0 {
@@ -343,7 +344,7 @@ func TestBareTopicsAreFollowedInRDF(t *testing.T) {
 	createFrom(t, s, "voc", []byte(prefixes+`:a :knows :b .`))
 	for _, format := range []string{"turtle", "ntriples", "rdfxml"} {
 		c := newClient(t)
-		_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Format: format})
+		_, err := c.Subscribe(t.Context(), s.BaseURL+"/topicmaps/voc", client.SubscribeOptions{Asked: store.Asked{Format: format}})
 		require.NoError(t, err)
 		for _, document := range []string{"", named, named + bare, bare + two, ""} {
 			putDocument(t, s, "voc", "application/x-tm+xml", fmt.Appendf(nil, xtm21, document+`<topic id="a"><subjectIdentifier href="http://example.org/a"/></topic>`))

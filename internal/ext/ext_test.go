@@ -194,7 +194,7 @@ func TestRDFMayBeMissing(t *testing.T) {
 	const current = "/topicmaps/egov/snapshots/current"
 	o.TakeSnapshot()
 	c := following(ext.Formats())
-	for name, options := range map[string]client.SubscribeOptions{"xtm": {}, "rdf": {Format: "turtle"}} {
+	for name, options := range map[string]client.SubscribeOptions{"xtm": {}, "rdf": {Asked: store.Asked{Format: "turtle"}}} {
 		options.Name, options.Again = name, true
 		_, err := c.Subscribe(t.Context(), o.URL+"/topicmaps/egov", options)
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package extension
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/control"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -119,6 +121,32 @@ func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) formats.Check {
 		}
 		return asked, err
 	}
+}
+
+// FilterFlags adds the flags that say what of a map is meant. The function returns that; nil: all.
+func (a *App) FilterFlags(fl *pflag.FlagSet) (asked func() (json.RawMessage, error)) {
+	asked = func() (json.RawMessage, error) { return nil, nil }
+	for _, e := range a.Extensions {
+		if e.FilterFlags != nil {
+			asked = e.FilterFlags(fl)
+		}
+	}
+	return asked
+}
+
+// Filter returns what lets parts of maps pass; nil: nothing does.
+func (a *App) Filter() (pass merged.Pass) {
+	for _, e := range a.Extensions {
+		if e.Filter != nil {
+			pass = e.Filter
+		}
+	}
+	return pass
+}
+
+// Merged returns the merged view of the sources of the open store.
+func (a *App) Merged() merged.View {
+	return merged.View{Store: a.DB, Report: a.Display.Line, Pass: a.Filter()}
 }
 
 // lockTimeout is how long a command waits for a data folder that another process

@@ -4,6 +4,7 @@ package extension
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/formats"
@@ -41,6 +43,10 @@ type Extension struct {
 
 	// Dependents returns what it keeps in step with collections and subscriptions of a store, and how that is.
 	Dependents func(context.Context, *store.DB) ([]store.Dependent, error)
+
+	// Filter lets parts of maps pass. FilterFlags adds the flags that say which parts, in JSON; nil: nothing is said.
+	Filter      merged.Pass
+	FilterFlags func(*pflag.FlagSet) func() (json.RawMessage, error)
 
 	// Followed does what comes after a command has done rounds of some subscriptions, by their names.
 	Followed func(ctx context.Context, a *App, subscriptions map[string]bool) error

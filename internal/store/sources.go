@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/collections"
@@ -17,6 +18,8 @@ import (
 type (
 	// Subscription is a source that follows a collection of another server.
 	Subscription = sources.Subscription
+	// Asked is what a person has said of how a source is followed.
+	Asked = sources.Asked
 	// Protocol is a way to follow a source.
 	Protocol = sources.Protocol
 	// Progress is how far a generation of a source has come.
@@ -77,6 +80,7 @@ type Part struct {
 	Called  titles.Languages // in which topics are called
 	Source  fragment.Source  // less what of it is rejected: a [*rejections.Source], where something is
 	All     records.State    // what is rejected as well
+	Filter  json.RawMessage  // what is to be shown of it: see [Subscription]
 
 	input derived.Input // as what collections are derived from
 	inRDF bool          // it is offered in RDF, too
@@ -120,7 +124,7 @@ func parts(t *txn.Tx) (all []Part, err error) {
 			return nil, err
 		}
 		p := Part{Name: s.Name, SP: s.SP, Derived: len(s.DerivedFrom) > 0, Called: s.Languages(), Source: src,
-			All:   records.In(t, id),
+			All: records.In(t, id), Filter: s.Filter,
 			input: derived.Input{ID: id, Since: s.State.Forgotten}}
 		p.input.Via = func(after, upTo uint64, f func(fragment.Ref, string)) error {
 			return sources.Via(t, id, after, upTo, f)

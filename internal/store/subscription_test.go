@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -296,4 +297,13 @@ func TestSourcesAreReadAsOfOneMoment(t *testing.T) {
 	}
 	close(stop)
 	group.Wait()
+}
+
+// TestFormerRowsOfSubscriptionsAreRead reads what was asked of a subscription, as former versions have written it.
+func TestFormerRowsOfSubscriptionsAreRead(t *testing.T) {
+	var s Subscription
+	require.NoError(t, json.Unmarshal([]byte(`{"Name":"egov","Format":"xtm1","TokenFile":"/t","AcceptMoves":true,`+
+		`"CACert":"/c","Hosts":["h"],"Strict":false}`), &s))
+	require.Equal(t, Asked{Format: "xtm1", TokenFile: "/t", AcceptMoves: true, CACert: "/c", Hosts: []string{"h"},
+		Strict: new(false)}, s.Asked)
 }

@@ -3,6 +3,7 @@ package merged
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,22 @@ import (
 type View struct {
 	Store  *store.DB
 	Report func(line string) // is told what is left out
+	Pass   Pass              // nil: all passes
+	Filter json.RawMessage   // what is shown; nil: all
+}
+
+// Pass returns what a filter, which is in JSON, lets pass of what some sources say together. missing says what of the
+// filter means nothing in them.
+type Pass func(ctx context.Context, filter json.RawMessage,
+	parts ...merge.Part) (src fragment.Source, missing []string, err error)
+
+// passing returns what a filter lets pass of parts.
+func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
+	src, missing, err := v.Pass(ctx, filter, parts...)
+	for _, line := range missing {
+		v.Report(line)
+	}
+	return src, err
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.
@@ -35,7 +52,16 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	}
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		all = slices.DeleteFunc(all, func(p store.Part) bool { return len(sources) > 0 && !slices.Contains(sources, p.Name) })
-		return f(partsOf(all, claims), all)
+		parts, err := v.partsOf(ctx, all, claims)
+		if v.Filter != nil && v.Pass != nil && err == nil {
+			one := merge.Part{Published: true}
+			one.Source, err = v.passing(ctx, v.Filter, parts...)
+			parts = []merge.Part{one}
+		}
+		if err != nil {
+			return err
+		}
+		return f(parts, all)
 	})
 }
 
@@ -51,19 +77,28 @@ func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 	return slices.Compact(all)
 }
 
-func partsOf(all []store.Part, claims bool) []merge.Part {
-	parts := make([]merge.Part, len(all))
-	for i, p := range all {
-		parts[i] = merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Claims: claims, Published: p.Own}
+// partsOf returns parts of the merged view: of each what its filter lets pass.
+func (v View) partsOf(ctx context.Context, all []store.Part, claims bool) (parts []merge.Part, err error) {
+	for _, p := range all {
+		part := merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
+		if p.Filter != nil && v.Pass != nil && err == nil {
+			part.Source, err = v.passing(ctx, p.Filter, part)
+		}
+		part.Claims = claims
+		parts = append(parts, part)
 	}
-	return parts
+	return parts, err
 }
 
 // Call gives the entries of activities the titles that the merged view has in the languages of the reader, the best
 // first, or of the sources. Those of other topics stay.
 func (v View) Call(ctx context.Context, list []store.Activity, languages ...string) error {
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
-		view := merge.NewView(ctx, partsOf(all, false)...)
+		parts, err := v.partsOf(ctx, all, false)
+		if err != nil {
+			return err
+		}
+		view := merge.NewView(ctx, parts...)
 		names := fragment.Names{In: view, Languages: Languages(languages, all)}
 		for _, act := range list {
 			if act.Kind == sources.ActivityRejected || act.Kind == sources.ActivityUnrejected { // their titles are claims

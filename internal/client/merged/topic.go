@@ -167,7 +167,7 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 			if claims, err = view.Claims(l, instances); err != nil {
 				return err
 			}
-			if rejected, err = rejectedOf(view, l, instances); err != nil {
+			if rejected, err = rejectedOf(view, all, l, instances); err != nil {
 				return err
 			}
 			if claims != nil || len(rejected) > 0 {
@@ -197,7 +197,8 @@ func (v View) Topic(ctx context.Context, si string, instances bool, languages ..
 }
 
 // rejectedOf returns what is rejected of the topic with a subject identifier.
-func rejectedOf(view *merge.View, si tmdm.Locator, instances bool) (all []Rejected, err error) {
+func rejectedOf(view *merge.View, parts []store.Part, si tmdm.Locator,
+	instances bool) (all []Rejected, err error) {
 	merged := func(si fragment.Ref) (fragment.Ref, error) {
 		id, err := view.Identity(si)
 		if id == nil || err != nil {
@@ -209,7 +210,7 @@ func rejectedOf(view *merge.View, si tmdm.Locator, instances bool) (all []Reject
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range view.Parts() {
+	for _, p := range parts {
 		src, ok := p.Source.(*rejections.Source)
 		if !ok {
 			continue

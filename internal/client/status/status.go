@@ -82,16 +82,11 @@ type Status struct {
 	*Asked // nil: it is not for whoever asks
 }
 
-// Asked is what was said when a source was subscribed to.
+// Asked is what was said when a source was subscribed to. Paths are those of the machine of the data folder. What is
+// proven is the whole, also where there is a filter.
 type Asked struct {
-	Snapshots string   `json:"snapshots,omitempty"` // the feed of them
-	Format    string   `json:"format,omitempty"`    // what is asked for, where that is one alone
-	TokenFile string   `json:"tokenFile,omitempty"` // the path on the machine of the data folder
-	CACert    string   `json:"caCert,omitempty"`
-	Hosts     []string `json:"hosts,omitempty"`
-	// the source is followed where it moves for good
-	AcceptMoves bool  `json:"acceptMoves,omitempty"`
-	Strict      *bool `json:"strict,omitempty"`
+	Snapshots string `json:"snapshots,omitempty"` // the feed of them
+	store.Asked
 }
 
 // State says in a few words how a subscription is.

@@ -143,7 +143,7 @@ func TestStreamsOfOursAreFollowed(t *testing.T) {
 			s := f.follow(n.URL("/topicmaps/m"+ending), "stream", client.SubscribeOptions{Protocol: "ldes"})
 			require.Equal(t, store.Protocol("ldes"), s.Protocol)
 			require.Equal(t, n.SP("m"), s.SP)
-			f.follow(n.URL("/topicmaps/m/fragments"), "feed", client.SubscribeOptions{Format: "turtle"})
+			f.follow(n.URL("/topicmaps/m/fragments"), "feed", client.SubscribeOptions{Asked: store.Asked{Format: "turtle"}})
 			check := func() {
 				t.Helper()
 				f.sync("stream")
@@ -698,7 +698,7 @@ func TestWhatIsNoStream(t *testing.T) {
 		_, err := f.Subscribe(t.Context(), h.URL+path, client.SubscribeOptions{Protocol: "ldes"})
 		assert.ErrorContains(t, err, says, path)
 	}
-	_, err := f.Subscribe(t.Context(), h.URL+"/root", client.SubscribeOptions{Protocol: "ldes", Format: "turtle"})
+	_, err := f.Subscribe(t.Context(), h.URL+"/root", client.SubscribeOptions{Protocol: "ldes", Asked: store.Asked{Format: "turtle"}})
 	require.Error(t, err)
 }
 

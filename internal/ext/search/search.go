@@ -86,7 +86,7 @@ With --server and --map, a server is asked; it needs no subscription.` + cli.Exi
 		}
 		if server == "" {
 			return app.Run(store.Read, func(ctx context.Context, _ []string) error {
-				return show(find(ctx, merged.View{Store: app.DB, Report: app.Display.Line}, a, sources))
+				return show(find(ctx, app.Merged(), a, sources))
 			})(cmd, args)
 		}
 		return app.Apart(func(context.Context, []string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/derive"
 	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -96,26 +97,10 @@ type Reader interface {
 
 // Warnings says what the filter of a collection names that no input has so far.
 func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string, err error) {
-	if c.Filter.Empty() {
-		return nil, nil
-	}
 	err = db.ReadParts(ctx, func(parts []store.Part) error {
 		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
-		for _, list := range c.Filter.Lists() {
-			for _, ref := range *list.Refs {
-				has, err := anyHas(parts, ref)
-				if err != nil {
-					return err
-				}
-				if !has {
-					all = append(all,
-						fmt.Sprintf(
-							"no input has the %s %s so far: nothing passes by it; check the identifier (\"topic\" shows those "+
-								"that there are)", list.Means, ref))
-				}
-			}
-		}
-		return nil
+		all, err = derive.Missing(c.Filter, func(si fragment.Ref) (bool, error) { return anyHas(parts, si) })
+		return err
 	})
 	return all, err
 }

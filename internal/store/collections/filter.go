@@ -6,6 +6,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
@@ -16,6 +17,7 @@ type Filter struct {
 	Within           []fragment.Ref `json:"within,omitempty"`           // concepts and schemes: topics are below one
 	AssociationTypes []fragment.Ref `json:"associationTypes,omitempty"` // besides type-instance, which always passes
 	Scope            []fragment.Ref `json:"scope,omitempty"`            // themes, such as languages
+	Languages        []string       `json:"languages,omitempty"`        // besides Scope: tags, in lower case
 	// ScopedNames keeps back names in the unconstrained scope.
 	ScopedNames bool `json:"scopedNames,omitempty"`
 }
@@ -35,7 +37,7 @@ func (f *Filter) Lists() []FilterList {
 // Empty reports whether all passes.
 func (f *Filter) Empty() bool {
 	some := func(l FilterList) bool { return len(*l.Refs) > 0 }
-	return f == nil || !f.ScopedNames && !slices.ContainsFunc(f.Lists(), some)
+	return f == nil || !f.ScopedNames && len(f.Languages) == 0 && !slices.ContainsFunc(f.Lists(), some)
 }
 
 // Equal reports whether two filters are the same.
@@ -43,12 +45,29 @@ func (f *Filter) Equal(g *Filter) bool {
 	if f.Empty() || g.Empty() {
 		return f.Empty() == g.Empty()
 	}
-	return f.ScopedNames == g.ScopedNames &&
+	return f.ScopedNames == g.ScopedNames && slices.Equal(f.Languages, g.Languages) &&
 		slices.EqualFunc(f.Lists(), g.Lists(), func(a, b FilterList) bool { return slices.Equal(*a.Refs, *b.Refs) })
+}
+
+// Themes are the identifiers of a language of the filter, which a map may have for its topic.
+func Themes(language string) (all []fragment.Ref) {
+	for _, si := range titles.Identifiers(language) {
+		all = append(all, fragment.Ref(si))
+	}
+	return all
 }
 
 // Normalize puts the identifiers in order, as IRIs are in RDF: those in normal form stay so. Nothing else may be given.
 func (f *Filter) Normalize() error {
+	for i, tag := range f.Languages {
+		known, err := titles.ParseLanguage(tag)
+		if err != nil {
+			return err
+		}
+		f.Languages[i] = known
+	}
+	slices.Sort(f.Languages)
+	f.Languages = slices.Compact(f.Languages)
 	for _, l := range f.Lists() {
 		*l.Refs = slices.Clone(*l.Refs)
 		for i, ref := range *l.Refs {

@@ -29,8 +29,7 @@ type Subscription struct {
 	// FragmentsFeed is, or by what is at that URL instead.
 	Protocol Protocol `json:",omitempty"`
 
-	Format    string `json:",omitempty"` // "xtm1" or "xtm2.1": asked for alone; "" = what is best
-	TokenFile string `json:",omitempty"` // path of the file with the token for reading
+	Asked
 
 	// Key is the public key that has to sign the checkpoints of the source, "" for none. Checkpoint is the last one
 	// that was accepted, as a signed note.
@@ -63,13 +62,6 @@ type Subscription struct {
 	// Replica says that what is followed is served on, as a collection of the same name.
 	Replica bool `json:",omitempty"`
 
-	// AcceptMoves says that the source is followed where it has moved for good by its own word, if its log there goes on
-	// from the mark.
-	AcceptMoves bool   `json:",omitempty"`
-	CACert      string `json:",omitempty"` // path of a file with the authorities that may sign the server's certificate
-
-	Hosts  []string `json:",omitempty"` // that links may lead to besides the one of the feed
-	Strict *bool    `json:",omitempty"` // whether XTM is read strictly; nil: as the program does
 	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
 	Ext map[string]json.RawMessage `json:",omitempty"`
 
@@ -88,6 +80,22 @@ type Subscription struct {
 	Before *RoundEnd `json:",omitempty"`
 
 	Number uint32
+}
+
+// Asked is what a person has said of how a source is followed. Former rows have the names in upper case.
+type Asked struct {
+	Format    string `json:"format,omitempty"`    // asked for alone; "": what is best
+	TokenFile string `json:"tokenFile,omitempty"` // path of the file with the token for reading, read in each round
+	// CACert is the path of a file with authorities that may sign the server's certificate, besides those that the machine
+	// trusts.
+	CACert string   `json:"caCert,omitempty"`
+	Hosts  []string `json:"hosts,omitempty"` // that links may lead to besides the one of the feed ("host" or "host:port")
+	// AcceptMoves says that the source is followed where it has moved for good by its own word, if its log there goes on
+	// from the mark.
+	AcceptMoves bool  `json:"acceptMoves,omitempty"`
+	Strict      *bool `json:"strict,omitempty"` // whether XTM is read strictly; nil: as the program does
+	// Filter says what of the source shows in the merged view, as an extension has it; nil: all.
+	Filter json.RawMessage `json:"filter,omitempty"`
 }
 
 // Protocol is a way to follow a source.

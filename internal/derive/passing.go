@@ -1,0 +1,166 @@
+package derive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/merge"
+	"github.com/tmshare/tmshare/tmdm"
+)
+
+// Pass returns what passes of a map: of what some sources say together. It is what a collection has that is derived
+// from them by the filter. It is for one goroutine. What the filter names and no source has is said.
+func Pass(ctx context.Context, given *store.Filter,
+	parts ...merge.Part) (src fragment.Source, missing []string, err error) {
+	view := merge.NewView(ctx, parts...)
+	f, err := Resolve(view, given)
+	if err == nil {
+		missing, err = Missing(given, func(si fragment.Ref) (bool, error) {
+			id, err := view.Identity(si)
+			return id != nil, err
+		})
+	}
+	return &passing{view: view, f: f}, missing, err
+}
+
+// Missing says what a filter names that is not there.
+func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (all []string, err error) {
+	if given.Empty() {
+		return nil, nil
+	}
+	look := func(means, named string, refs ...fragment.Ref) {
+		there := false
+		for i := 0; i < len(refs) && !there && err == nil; i++ {
+			there, err = has(refs[i])
+		}
+		if !there && err == nil {
+			all = append(all, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; "+
+				"check the identifier (\"topic\" shows those that there are)", means, named))
+		}
+	}
+	for _, list := range given.Lists() {
+		for _, ref := range *list.Refs {
+			look(list.Means, string(ref), ref)
+		}
+	}
+	for _, language := range given.Languages {
+		look("language", language, collections.Themes(language)...)
+	}
+	return all, err
+}
+
+// passing is what passes of a view. All identities do.
+type passing struct {
+	view *merge.View
+	f    *Filter
+
+	needed map[fragment.Ref]bool // TopicSIs that something that passes refers to; nil: nobody has asked
+}
+
+// Topic implements [fragment.Source]. It returns topics, too, that nothing refers to.
+func (p *passing) Topic(si fragment.Ref) (*fragment.Topic, error) {
+	t, err := p.view.Topic(si)
+	if err == nil {
+		t, _, err = p.f.topic(t)
+	}
+	return t, err
+}
+
+// Identity implements [fragment.Identifier].
+func (p *passing) Identity(si fragment.Ref) (*fragment.Identity, error) { return p.view.Identity(si) }
+
+// TopicBySubjectLocator implements [fragment.Source].
+func (p *passing) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
+	t, err := p.view.TopicBySubjectLocator(sl)
+	if err == nil {
+		t, _, err = p.f.topic(t)
+	}
+	return t, err
+}
+
+// Topics implements [fragment.Source]: those that pass, and those that something that passes refers to.
+func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
+	if p.f == nil {
+		return p.view.Topics()
+	}
+	return func(yield func(*fragment.Topic, error) bool) {
+		err := p.need()
+		for t, failed := range p.view.Topics() {
+			var left *fragment.Topic
+			var passes bool
+			if err = cmp.Or(err, failed); err == nil {
+				left, passes, err = p.f.topic(t)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if (announced(left, passes) || slices.ContainsFunc(left.SubjectIdentifiers, p.isNeeded)) && !yield(left, nil) {
+				return
+			}
+		}
+	}
+}
+
+// announced reports whether what is left of a topic is there though nothing refers to it.
+func announced(left *fragment.Topic, passes bool) bool {
+	return passes && (!left.Provisional || len(left.Names)+len(left.Occurrences) > 0)
+}
+
+func (p *passing) isNeeded(si fragment.Ref) bool { return p.needed[si] }
+
+// need finds the topics that something that passes refers to.
+func (p *passing) need() error {
+	if p.needed != nil {
+		return nil
+	}
+	needed := map[fragment.Ref]bool{}
+	need := func(ref fragment.Ref) { needed[ref] = true }
+	for t, err := range p.view.Topics() {
+		var passes bool
+		if err == nil {
+			t, passes, err = p.f.topic(t)
+		}
+		if err != nil {
+			return err
+		}
+		if passes {
+			t.Mentions(need)
+		}
+	}
+	for a, err := range p.Associations() {
+		if err != nil {
+			return err
+		}
+		a.Mentions(need)
+		for i := range a.Roles {
+			need(a.Roles[i].Player)
+		}
+	}
+	p.needed = needed
+	for ref := range needed { // what is left of topics that do not pass is names of one type
+		if t, err := p.Topic(ref); err != nil {
+			return err
+		} else if t != nil && len(t.Names) > 0 {
+			t.Mentions(need)
+			return nil
+		}
+	}
+	return nil
+}
+
+// AssociationsOf implements [fragment.Source].
+func (p *passing) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	return p.f.associations(p.view.AssociationsOf(player, part))
+}
+
+// Associations implements [fragment.Source].
+func (p *passing) Associations() iter.Seq2[*fragment.Association, error] {
+	return p.f.associations(p.view.Associations())
+}
