@@ -31,7 +31,7 @@ func (p *packer[T]) pack(list []T) []T {
 	case n == cap(list):
 		return list
 	case n > cap(p.array)-len(p.array):
-		p.array = make([]T, 0, max(n, 1024))
+		p.array = make([]T, 0, max(n, min(2*cap(p.array), 1024), 8))
 	}
 	from := len(p.array)
 	p.array = append(p.array, list...)

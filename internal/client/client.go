@@ -34,6 +34,8 @@ type Store interface {
 	// The records of the sources.
 	StageSource(ctx context.Context, name string, records iter.Seq2[fragment.Record, error], mark store.Mark,
 		progress func(store.Loading)) error
+	StageRecords(ctx context.Context, name string, records iter.Seq2[store.Stated, error],
+		change func(*store.Progress)) error
 	StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[store.Logged, error],
 		fetch func(context.Context, *store.Logged) error) error
 	SwitchSource(ctx context.Context, name string, generation uint32, note string) error

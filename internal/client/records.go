@@ -37,6 +37,7 @@ type records struct {
 	inQuarantine quarantineCount
 
 	large chan struct{} // as in fragments
+	load  *load         // nil: records are applied one by one
 }
 
 // harvest does what the source has beyond its mark. The mark moves when all of that is
@@ -59,6 +60,7 @@ func (c *Client) harvest(ctx context.Context, s *store.Subscription, r *Round) e
 			return fmt.Errorf("%s: its records are followed by %s: %w", s.Name, p.Name, err)
 		}
 	}
+	defer h.abandon()
 	access := h.access()
 	if err := p.Use(access, func(source follow.Source) error { return h.sync(ctx, source) }); err != nil {
 		return err
@@ -171,7 +173,10 @@ func (h *records) Missing(ctx context.Context) (versions map[string]time.Time, e
 }
 
 // Retry implements [follow.Sink].
-func (h *records) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.Record, error) {
+func (h *records) Retry(ctx context.Context, p *follow.Plan, first bool) ([]follow.Record, error) {
+	if err := h.endLoad(ctx); err != nil {
+		return nil, err
+	}
 	var again []follow.Record
 	for i := range h.quarantine {
 		q := &h.quarantine[i]
@@ -193,14 +198,16 @@ func (h *records) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow
 }
 
 // Begin implements [follow.Sink]: it lets each commit say what it is the beginning of.
-func (h *records) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) (err error) {
+func (h *records) Begin(ctx context.Context, n *follow.Delta, mark follow.Mark) (err error) {
 	if n.Reason != "" {
 		h.Report(fmt.Sprintf("%s: %s; all of it was read", h.s.Name, n.Reason))
 		h.r.Reason = n.Reason
 	}
 	h.whole, h.mark = n.Whole, mark
 	if h.begun = nil; !n.Unchanged {
-		h.begun, err = json.Marshal(mark)
+		if h.begun, err = json.Marshal(mark); err == nil {
+			err = h.beginLoad(ctx)
+		}
 	}
 	return err
 }

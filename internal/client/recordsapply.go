@@ -20,6 +20,9 @@ import (
 // record with it.
 func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 	waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
+	if batch, err = h.loadOf(ctx, batch); err != nil || len(batch) == 0 {
+		return nil, err
+	}
 	var bad []error
 	for i := range batch {
 		if batch[i].Err != nil {

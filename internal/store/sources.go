@@ -36,6 +36,8 @@ type (
 	Applying = sources.Applying
 	// Held is what is known of a record of a source.
 	Held = sources.Held
+	// Stated is something that the records of a source say.
+	Stated = sources.Stated
 	// Mended is what was not right of the rows of a source.
 	Mended = sources.Mended
 	// Quarantined is an entry that could not be applied.

@@ -80,6 +80,8 @@ func (s *source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 		}
 		found := w.loss()
 		switch {
+		case found != nil && before.Terms == nil: // what an interrupted first round has left is not shown yet
+			return nil, errors.Join(&follow.HistoryError{Reason: found.why}, w.stated.Close())
 		case !whole && (found != nil || look.Whole && w.changed): // all is read, to know what is lost
 		case whole && (found != nil) != (lost != nil) && !w.complete() && again < 2: // older members count otherwise then
 		default:
@@ -373,10 +375,13 @@ func (w *walk) state(ctx context.Context, all []*member) error {
 // loss returns what the reading lacks, nil for nothing.
 func (w *walk) loss() *loss {
 	t, mark := w.after.Terms, w.look.Mark
+	if w.before.Terms == nil && mark.Begun != nil {
+		mark = *mark.Begun
+	}
 	switch {
-	case w.before.Terms == nil:
+	case w.before.Terms == nil && mark.Feed == "":
 		return nil
-	case w.before.Terms.id() != t.id():
+	case mark.Feed != t.id():
 		return &loss{follow.LossFeed, "the stream is another one, or has another history"}
 	case w.before.Members > 0 && w.members() == 0 && !t.Drops:
 		return &loss{follow.LossEmpty, "the stream has no members any more"}

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -61,17 +62,25 @@ func (a *Applying) Hold(h Held) error {
 	if err := a.LetGo(h.ID); err != nil {
 		return err
 	}
-	source := a.subscription.Source(a.Progress)
+	return h.rows(a.subscription.Source(a.Progress), a.tx.Put)
+}
+
+// rows writes the rows of what is known of a record.
+func (h *Held) rows(source keys.Source, put func(key, value []byte) error) error {
 	key, err := heldKey(source, h.ID)
 	if err != nil {
 		return err
 	}
 	if h.TopicSI != "" {
-		if err := a.tx.Put(source.LocatorKey(keys.TableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
+		if err := put(source.LocatorKey(keys.TableDescribed, h.TopicSI), []byte(h.ID)); err != nil {
 			return err
 		}
 	}
-	return a.tx.PutJSON(key, h)
+	value, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return put(key, value)
 }
 
 // LetGo forgets a record.

@@ -1,12 +1,15 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/extsort"
+	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/loads"
 	"github.com/tmshare/tmshare/internal/store/records"
@@ -19,6 +22,53 @@ import (
 // among them, stages nothing.
 func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fragment.Record, error], mark Mark,
 	progress func(records.Loading)) error {
+	return st.stage(ctx, name, func(id keys.Source) (func(*Progress), error) {
+		return func(p *Progress) {
+			p.Snapshot, p.Mark, p.RDF = !mark.Updated.IsZero(), mark, mark.RDF
+		}, st.loader().Load(ctx, id, all, progress)
+	})
+}
+
+// Stated is something that the records of a source say: a record of the map, or what is held of one of the source.
+type Stated struct {
+	fragment.Record
+	Held *Held
+}
+
+// StageRecords is StageSource for a source of records. Once all is loaded, change says how far the source was followed.
+func (st *Store) StageRecords(ctx context.Context, name string, all iter.Seq2[Stated, error],
+	change func(*Progress)) error {
+	return st.stage(ctx, name, func(id keys.Source) (func(*Progress), error) {
+		file, memory := st.scratch(id)
+		rows := extsort.Sorter{Path: file, Most: cmp.Or(memory, 16<<20)}
+		err := st.loader().Load(ctx, id, seq.Map(all, func(one Stated) (fragment.Record, error) {
+			if one.Held == nil {
+				return one.Record, nil
+			}
+			return one.Record, cmp.Or(one.Held.rows(id, rows.Add), seq.ErrSkip)
+		}), nil)
+		if err == nil {
+			err = st.put(ctx, rows.Sorted())
+		}
+		return change, errors.Join(err, rows.Close())
+	})
+}
+
+// put writes rows of a new generation.
+func (st *Store) put(ctx context.Context, rows iter.Seq2[extsort.Row, error]) error {
+	bulk, err := st.rows.Engine.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	defer bulk.Cancel()
+	if err := seq.Each(rows, func(r extsort.Row) error { return bulk.Put(r.Key, r.Value) }); err != nil {
+		return err
+	}
+	return bulk.Commit()
+}
+
+// stage has a new generation loaded, and stages it.
+func (st *Store) stage(ctx context.Context, name string, fill func(keys.Source) (func(*Progress), error)) error {
 	var id keys.Source
 	err := st.rows.View(ctx, func(t *txn.Tx) error {
 		s, err := Get(t, name)
@@ -35,11 +85,11 @@ func (st *Store) StageSource(ctx context.Context, name string, all iter.Seq2[fra
 		return err
 	}
 	id.Generation = load.Number
-	if err = st.loader().Load(ctx, id, all, progress); err == nil {
+	change, err := fill(id)
+	if err == nil {
 		err = st.UpdateSubscription(load.Naming(ctx), name, func(s *Subscription) {
-			s.ETag, s.Staging = "", &Progress{
-				Generation: id.Generation, Snapshot: !mark.Updated.IsZero(), Mark: mark, RDF: mark.RDF,
-			}
+			s.ETag, s.Staging = "", &Progress{Generation: id.Generation}
+			change(s.Staging)
 		})
 	}
 	return load.End(ctx, err, func() error { return records.Delete(ctx, st.rows.Engine, id) })
