@@ -129,7 +129,8 @@ func (h *records) access() *follow.Access {
 		Downloading: func(done, total int64) {
 			h.Client.Progress(Progress{h.s.Name, "fetching a package", done, total, Bytes})
 		},
-		Report: func(line string) { h.Client.Report(h.s.Name + ": " + line) },
+		Report:    func(line string) { h.Client.Report(h.s.Name + ": " + line) },
+		Tolerated: h.xtmOptions(h.s.SP, "", "").Tolerated,
 	}
 }
 

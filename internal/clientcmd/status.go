@@ -292,6 +292,9 @@ func (a *app) printStatus(st *status.Status) {
 		}
 		row("rejected", "%d%s (\"edit rejections\" lists them)", st.Rejected, unstated)
 	}
+	if st.Waiting > 0 {
+		row("waiting", "%d records, until the source has all of their transactions", st.Waiting)
+	}
 	row("last change", "%s", at(st.LastChange))
 	row("last check", "%s", at(st.LastCheck))
 	if st.LastError != "" {

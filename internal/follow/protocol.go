@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/fetch"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 // Protocol is a way to learn of the changes of a source of records. Its functions are called by several goroutines.
@@ -60,6 +61,7 @@ type Access struct {
 	Documents   func(n int)             // shows how many documents are read
 	Downloading func(done, total int64) // shows how many bytes of a package are fetched
 	Report      func(line string)       // is told what is not as it should be but does no harm
+	Tolerated   func(*xtm.SyntaxError)  // is told what documents say that is left out; may be nil
 }
 
 // ProtocolNamed returns the protocol of a name, nil where there is none.

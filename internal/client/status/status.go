@@ -3,6 +3,7 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,9 @@ type Status struct {
 
 	Quarantined int                 `json:"quarantined"`
 	Quarantine  []store.Quarantined `json:"quarantine,omitempty"`
+
+	// Waiting is how many records of the source wait for others of it.
+	Waiting int `json:"waiting,omitempty"`
 
 	Dependents []store.Dependent `json:"dependents,omitempty"`
 
@@ -150,6 +154,10 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 		}
 		if ahead := s.State.Mark.Updated.Sub(now); ahead > maxAhead {
 			st.Ahead = ahead.Seconds()
+		}
+		var mark follow.Mark
+		if json.Unmarshal(s.State.Records, &mark) == nil { // what a round cannot read is its error
+			st.Waiting = mark.Waiting
 		}
 		if st.InStep = known(s.LastInStep(quarantine)); st.InStep != nil {
 			seconds := max(0, now.Sub(*st.InStep).Seconds())

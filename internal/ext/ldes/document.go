@@ -40,7 +40,9 @@ type documents struct {
 	fetcher  *fetch.Fetcher
 	allowURL func(*url.URL) error
 	most     int64 // bytes of one
-	root     bool  // the document may not be gone
+	// tolerated is told what documents say that is left out; it may be nil
+	tolerated func(*rdf.SyntaxError)
+	root      bool // the document may not be gone
 }
 
 // fetch fetches a document. Where its ETag is still the given one, only the answer is there. One that is gone has no
@@ -56,7 +58,7 @@ func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 		if a.Status == http.StatusGone {
 			return doc, nil
 		}
-		err := parse(a.Body, a, doc.add)
+		err := parse(a.Body, a, doc.add, d.tolerated)
 		if errors.Is(err, errOther) {
 			doc.pointed = resourcesync.LinksInHeader(a.Header.Values("Link"), a.URL, treeView)
 			doc.other, err = true, nil
@@ -113,9 +115,9 @@ func (d *read) isPage(at string) error {
 // errOther says that a document is in no notation of RDF.
 var errOther = errors.New("ldes: no notation of RDF")
 
-func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error) error {
+func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error, left func(*rdf.SyntaxError)) error {
 	base, _, _ := mime.ParseMediaType(a.ContentType)
-	o := turtle.Options{URI: a.URL}
+	o := turtle.Options{URI: a.URL, Tolerated: left}
 	switch base {
 	case "application/n-quads":
 		return turtle.Read(body, turtle.NQuads, o, add)
@@ -126,9 +128,9 @@ func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error) error {
 	case "text/turtle", "text/n3", "application/x-turtle":
 		return turtle.Read(body, turtle.Turtle, o, add)
 	case "application/ld+json", "application/json":
-		return jsonld.Read(body, jsonld.Options{URI: a.URL}, add)
+		return jsonld.Read(body, jsonld.Options{URI: a.URL, Tolerated: left}, add)
 	case "application/rdf+xml":
-		return rdfxml.Read(body, rdfxml.Options{URI: a.URL, ContentType: a.ContentType}, add)
+		return rdfxml.Read(body, rdfxml.Options{URI: a.URL, ContentType: a.ContentType, Tolerated: left}, add)
 	}
 	return errOther
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
@@ -378,12 +379,66 @@ func TestTransactionsEndLater(t *testing.T) {
 	h.has("/a", "!"+version("a", 1, "x", `; :in "1" ; :n 1`))
 	f := newFollower(t)
 	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	waiting := func() int {
+		all, err := status.Named(t.Context(), f.db, time.Now())
+		require.NoError(t, err)
+		return all[0].Waiting
+	}
 	f.sync("s")
 	f.says("s", "")
+	require.Equal(t, 1, waiting())
+	f.sync("s")
+	require.Equal(t, 1, waiting())
 	h.has("/root", root+leads("root", "a", "b"))
 	h.has("/b", "!"+version("b", 2, "y", `; :in "1" ; :n 2 ; :last true`))
 	f.sync("s")
+	require.Zero(t, waiting())
 	f.says("s", ":x :n 1 . :y :n 2 .")
+}
+
+// What a document in JSON-LD says by keys without a meaning is left out, and named.
+func TestWhatPagesSayWithoutMeaningIsNamed(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	h.pages["/root"] = hostedPage{kind: "application/ld+json", body: `{"@context": {"tree": "` + tree + `", "ldes": "` + ldes + `", "@base": "` + h.URL + `/"},
+		"@id": "s", "@type": "ldes:EventStream", "tree:view": {"@id": "root"},
+		"tree:member": [{"@id": "` + e + `x", "` + e + `n": 1, "colour": "red"}, {"@id": "` + e + `y", "` + e + `n": 2, "colour": "blue"}]}`}
+	var reports []string
+	f := newFollower(t, func(c *client.Config) { c.Report = func(line string) { reports = append(reports, line) } })
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	f.sync("s")
+	f.says("s", ":x :n 1 . :y :n 2 .")
+	require.Contains(t, strings.Join(reports, "\n"), "colour")
+	require.Contains(t, strings.Join(reports, "\n"), h.URL+"/root, line ")
+}
+
+// A document of several streams is followed by the one that the URL names. Without one it is refused with a list.
+func TestSeveralStreamsOfADocument(t *testing.T) {
+	t.Parallel()
+	const second = "http://other.example.org/streams/t"
+	for name, views := range map[string]string{"with a view": "; tree:view <root> .", "without views": "."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			h.has("/root", "<root#s> a ldes:EventStream ; ldes:timestampPath :at "+views+" <"+second+"> a ldes:EventStream ; ldes:timestampPath :at "+views+
+				"<root#s> tree:member :x . :x :n 1 . <"+second+"> tree:member :y . :y :n 2 .")
+			f := newFollower(t)
+			_, err := f.Subscribe(t.Context(), h.URL+"/root", client.SubscribeOptions{Protocol: "ldes", Name: "none"})
+			var choice *follow.ChoiceError
+			require.ErrorAs(t, err, &choice)
+			require.Equal(t, []follow.Offer{{Title: h.URL + "/root#s", URL: h.URL + "/root#s"}, {Title: second, URL: h.URL + "/root#" + second}}, choice.Collections)
+			for i, says := range []string{":x :n 1 .", ":y :n 2 ."} {
+				as, f := fmt.Sprint("s", i), newFollower(t)
+				s := f.follow(choice.Collections[i].URL, as, client.SubscribeOptions{Protocol: "ldes"})
+				require.Equal(t, choice.Collections[i].URL, s.FragmentsFeed)
+				f.sync(as)
+				f.says(as, says)
+				require.Zero(t, f.sync(as).Applied)
+			}
+			_, err = f.Subscribe(t.Context(), h.URL+"/root#u", client.SubscribeOptions{Protocol: "ldes", Name: "none"})
+			require.ErrorAs(t, err, &choice)
+		})
+	}
 }
 
 // A reading that is short, empty, old, or of another stream takes nothing away at once. One that comes back is right

@@ -2,12 +2,12 @@ package ldes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
-	"github.com/tmshare/tmshare/internal/rdf"
 )
 
 // Protocol returns how a stream is followed: each resource is a record, of which the versions are members. So is each
@@ -24,21 +24,28 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 		return nil, err
 	}
 	from := &documents{fetcher: r.Fetcher, allowURL: allowURL, root: true}
-	for at, hops := ref, 0; ; hops++ {
+	for at, hops := page(ref), 0; ; hops++ {
 		d, err := from.fetch(ctx, at, "")
 		if err != nil {
 			return nil, err
 		}
-		views := d.pointed
-		for _, s := range d.subjects(treeView) {
-			for _, v := range d.objects(s, treeView) {
-				if views = append(views, v.Value); page(v.Value) == at || page(v.Value) == d.URL {
-					c := d.termsOf(s)
-					return &follow.Found{URL: v.Value, Prefix: prefixOf(c)}, nil
+		views, here := d.pointed, ""
+		s, err := d.streamAt(at, ref)
+		if errors.As(err, new(*follow.ChoiceError)) {
+			return nil, err
+		}
+		for _, other := range d.subjects(treeView) {
+			for _, v := range d.objects(other, treeView) {
+				if views = append(views, v.Value); other == s && (page(v.Value) == at || page(v.Value) == d.URL) {
+					here = v.Value
 				}
 			}
 		}
-		switch s := d.streamAt(at); {
+		switch {
+		case here != "" && len(d.streamsAt(at)) == 1:
+			return &follow.Found{URL: here, Prefix: prefixOf(d.termsOf(s))}, nil
+		case here != "":
+			return &follow.Found{URL: page(here) + chosen(ref), Prefix: prefixOf(d.termsOf(s))}, nil
 		case len(views) > 1:
 			choice := &follow.ChoiceError{URL: ref}
 			for _, v := range views {
@@ -47,13 +54,16 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 			return nil, choice
 		case len(views) == 1 && hops < 5 && page(views[0]) != at:
 			at = page(views[0])
-		case s.Kind != rdf.None && (len(d.subjects(treeRelation)) > 0 || len(d.subjects(treeMember)) > 0):
-			return &follow.Found{URL: at, Prefix: prefixOf(d.termsOf(s))}, nil
+		case err == nil && (len(d.subjects(treeRelation)) > 0 || len(d.subjects(treeMember)) > 0):
+			return &follow.Found{URL: at + chosen(ref), Prefix: prefixOf(d.termsOf(s))}, nil
 		default:
 			return nil, d.noStream()
 		}
 	}
 }
+
+// chosen returns the end of a URL by which one of several streams of a document is chosen, "" where there is none.
+func chosen(ref string) string { return ref[len(page(ref)):] }
 
 // prefixOf returns the source locator prefix that a stream of ours declares, "" for others.
 func prefixOf(c *terms) string {

@@ -123,6 +123,7 @@ type walk struct {
 	atMark  map[string]bool // records with a member at the mark, or later
 	open    map[string][]part
 	finals  map[string]bool // transactions that are whole
+	waiting int             // members of others
 }
 
 // part is a member of a transaction.
@@ -138,7 +139,8 @@ func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h foll
 		return nil, err
 	}
 	w := &walk{source: s, walking: how, ref: ref, look: look, holder: h, before: before,
-		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes},
+		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes,
+			tolerated: s.Tolerated},
 		after: &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last,
 			Arrived: before.Arrived},
 		stated: follow.NewStatements(ref, &s.Scratch), missing: map[string]bool{}, read: map[string]bool{},
@@ -256,9 +258,9 @@ func (w *walk) note(a *fetch.Answer) {
 // begin reads what the root says of the stream. One that says nothing of its members leaves that to the document of
 // the stream itself.
 func (w *walk) begin(ctx context.Context, d *read, at string) error {
-	stream := d.streamAt(at)
-	if stream.Kind == rdf.None {
-		return d.noStream()
+	stream, err := d.streamAt(at, w.ref)
+	if err != nil {
+		return err
 	}
 	t, about := d.termsOf(stream), page(stream.Value)
 	if t.Of == nil && !t.ordered() && about != at && about != d.URL {
@@ -324,6 +326,7 @@ func (w *walk) settle(ctx context.Context) error {
 		for _, one := range parts {
 			all = append(all, one.member)
 			if !w.finals[id] {
+				w.waiting++
 				one.record.Closed, one.record.ETag = false, ""
 			}
 		}
@@ -440,7 +443,7 @@ func (w *walk) delta(found *loss) (*follow.Delta, error) {
 			p.URL, p.ETag, p.Arrived = "", "", nil
 		}
 	}
-	w.after.Members = w.members()
+	w.after.Members, n.Mark.Waiting = w.members(), w.waiting
 	var err error
 	if n.Mark.Documents, err = json.Marshal(w.after); err != nil {
 		return nil, errors.Join(err, w.stated.Close())

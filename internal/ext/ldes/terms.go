@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
@@ -39,20 +40,48 @@ func (c *terms) id() string {
 	return c.Stream
 }
 
-// streamAt returns the stream of which a view is at an address, or at that of what was read.
-func (d *read) streamAt(view string) rdf.Term {
+// streamsAt returns the streams of which a view is at an address, or at that of what was read; else those that have
+// members, or are said to be streams.
+func (d *read) streamsAt(view string) (found []rdf.Term) {
 	for _, s := range d.subjects(treeView) {
-		if slices.ContainsFunc(d.objects(s, treeView), func(v rdf.Term) bool { return v.Value == view || v.Value == d.URL }) {
-			return s
+		if slices.ContainsFunc(d.objects(s, treeView), func(v rdf.Term) bool {
+			return page(v.Value) == view || page(v.Value) == d.URL
+		}) {
+			found = append(found, s)
 		}
 	}
-	for i := range d.statements {
-		if q := &d.statements[i]; q.Predicate.Value == treeMember ||
-			q.Predicate.Value == rdf.Type && q.Object.Value == eventStream {
-			return q.Subject
-		}
+	if len(found) == 0 {
+		found = d.subjects(treeMember)
 	}
-	return rdf.Term{}
+	if len(found) == 0 {
+		found = slices.DeleteFunc(d.subjects(rdf.Type), func(s rdf.Term) bool {
+			return !slices.Contains(d.objects(s, rdf.Type), rdf.NewIRI(eventStream))
+		})
+	}
+	return found
+}
+
+// streamAt returns the stream at an address: of several the one that a URL chooses, by its IRI behind a "#".
+func (d *read) streamAt(view, ref string) (rdf.Term, error) {
+	all := d.streamsAt(view)
+	if len(all) == 0 {
+		return rdf.Term{}, d.noStream()
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	choice := &follow.ChoiceError{URL: page(ref)}
+	for _, s := range all {
+		if at := chosen(ref); s.Value == ref || at != "" && s.Value == at[1:] {
+			return s, nil
+		}
+		to := s.Value
+		if page(to) != page(ref) {
+			to = page(ref) + "#" + s.Value
+		}
+		choice.Collections = append(choice.Collections, follow.Offer{Title: s.Value, URL: to})
+	}
+	return rdf.Term{}, choice
 }
 
 // termsOf reads what a document says of a stream.
