@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/testenv"
 )
 
 // A date covers its day, and so does all that W3C Datetimes may leave out: what was fetched within it may have been
 // changed again.
 func TestTimesOfWholeDays(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	for layout, step := range map[string]time.Duration{"2006-01-02": 2 * time.Hour, "2006-01": 2 * 24 * time.Hour, "2006": 20 * 24 * time.Hour, "2006-01-02T15:04Z": 5 * time.Second} {
 		for name, style := range map[string]rsStyle{
 			"a Sitemap":                 {Plain: true},

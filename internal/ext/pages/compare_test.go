@@ -15,6 +15,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
@@ -109,6 +110,7 @@ func TestComparingWholeMaps(t *testing.T) {
 // A page that compares is not long, however much its topics say: the topics that it has no room for have pages of their
 // own, and one topic shows what fits.
 func TestAComparisonIsNotLong(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := served.Start(t)
 	doc := func(version string) []byte {

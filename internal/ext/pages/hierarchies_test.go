@@ -14,6 +14,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
@@ -91,6 +92,7 @@ skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-
 // Trees of any size are on pages of 64 kB at most, which lead to all of them: many topics at the top, many below one,
 // and many levels.
 func TestPagesOfTreesAreSmallAndLeadToAll(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := forTurtle(t)
 	concepts, classes := bytes.NewBufferString(skosPrefixes), bytes.NewBufferString(skosPrefixes)

@@ -340,6 +340,7 @@ func pagerBehind(t *testing.T, page []byte, text string) map[string]string {
 
 // Rows behind those that are put in order together have addresses of their own, and none is lost between two.
 func TestTopicsWithMoreRowsThanAreSorted(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	n := served.Start(t)
 	const many = 10_050
