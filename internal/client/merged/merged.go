@@ -26,7 +26,7 @@ import (
 type View struct {
 	Store  *store.DB
 	Report func(line string) // is told what is left out
-	Pass   Pass              // nil: all passes
+	Pass   Pass              // nil: there are no filters
 	Filter json.RawMessage   // what is shown; nil: all
 }
 
@@ -37,6 +37,10 @@ type Pass func(ctx context.Context, filter json.RawMessage,
 
 // passing returns what a filter lets pass of parts.
 func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
+	if v.Pass == nil {
+		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
+			"or show the whole (source set %[1]s --whole)", parts[0].Name)
+	}
 	src, missing, err := v.Pass(ctx, filter, parts...)
 	for _, line := range missing {
 		v.Report(line)
@@ -53,7 +57,7 @@ func (v View) Parts(ctx context.Context, claims bool, sources []string,
 	return v.Store.ReadParts(ctx, func(all []store.Part) error {
 		all = slices.DeleteFunc(all, func(p store.Part) bool { return len(sources) > 0 && !slices.Contains(sources, p.Name) })
 		parts, err := v.partsOf(ctx, all, claims)
-		if v.Filter != nil && v.Pass != nil && err == nil {
+		if v.Filter != nil && err == nil {
 			one := merge.Part{Published: true}
 			one.Source, err = v.passing(ctx, v.Filter, parts...)
 			parts = []merge.Part{one}
@@ -81,7 +85,7 @@ func Languages(reader titles.Languages, parts []store.Part) titles.Languages {
 func (v View) partsOf(ctx context.Context, all []store.Part, claims bool) (parts []merge.Part, err error) {
 	for _, p := range all {
 		part := merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own}
-		if p.Filter != nil && v.Pass != nil && err == nil {
+		if p.Filter != nil && err == nil {
 			part.Source, err = v.passing(ctx, p.Filter, part)
 		}
 		part.Claims = claims
