@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -140,6 +141,64 @@ Both programs have the same. The help of a command has those that it ends with. 
 		}
 	}
 	assert.NotContains(t, made, "Additional Commands:", "each command is in a group")
+}
+
+// The samples of configuration files have all settings of "serve" and "watch", as they are by default, and are read. With
+// -update they are written anew.
+func TestSamplesOfConfigurationFilesHaveAllSettings(t *testing.T) {
+	type setting struct{ Key, From, Default, Usage string }
+	for program, command := range map[string]string{"tmshare-server": "serve", "tmshare-client": "watch"} {
+		list := func(args ...string) (all []setting) {
+			cmd := exec.Command(program, append([]string{"config", "show", command, "--json"}, args...)...)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=~"}
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(out, &all))
+			return all
+		}
+		var sample, whole strings.Builder
+		fmt.Fprintf(&sample, "# All settings of \"%s %s\", as they are by default. Take away the \"# \" before those to change.\n"+
+			"# What the environment and the command line say counts more. \"%[1]s config show\" shows what is in force.\n",
+			program, command)
+		all := list()
+		require.Greater(t, len(all), 10)
+		for _, s := range all {
+			if s.Key == "config" || s.Key == "json" {
+				continue
+			}
+			assert.Equal(t, "default", s.From)
+			value := strings.ReplaceAll(s.Default, "~/.local/state/tmshare", "/var/lib/tmshare")
+			if value == "" {
+				value = `""`
+			}
+			fmt.Fprintf(&sample, "\n# %s\n# %s: %s\n", s.Usage, s.Key, value)
+			if s.Default != "" {
+				fmt.Fprintf(&whole, "%s: %s\n", s.Key, value)
+			}
+		}
+		path := filepath.Join("packaging", "config", program+".yaml")
+		if *update {
+			require.NoError(t, os.WriteFile(filepath.Join("..", "..", path), []byte(sample.String()), 0o644))
+		}
+		assert.Equal(t, readDocument(t, path), sample.String(), "run this test with -update, and read what has changed")
+		file := filepath.Join(t.TempDir(), "whole.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(whole.String()), 0o644))
+		read := 0
+		for _, s := range list("--config", file) {
+			if strings.HasPrefix(s.From, file+":") {
+				read++
+			}
+		}
+		assert.Greater(t, read, 6)
+	}
+}
+
+// The help of "serve" can be read: what is seldom set is in a configuration file.
+func TestHelpOfServeIsShort(t *testing.T) {
+	_, help, found := strings.Cut(readDocument(t, "docs/commands.md"), "\nUsage:\n  tmshare-server serve ")
+	require.True(t, found)
+	help, _, _ = strings.Cut(help, "```")
+	assert.LessOrEqual(t, strings.Count(help, "\n      --")+strings.Count(help, "\n  -"), 30)
 }
 
 // A command of the other program is answered with what it does there.

@@ -34,6 +34,6 @@ TMSHARE_SERVER_DATA. Those that say what of a running server to change cannot.` 
 	root.AddCommand(cli.In(cli.Back, historyCommand(), logCommand(), diffCommand(), revertCommand())...)
 	root.AddCommand(cli.Hidden(snapshotCommand(), gcCommand())...) // what "collections" has is called so up to 0.1
 	root.AddCommand(clientcmd.ServerCommands(a)...)
-	cli.CompleteArguments(root, os.Getenv, collectionNames)
-	return cli.Run(root, a.Request.Getenv)
+	cli.CompleteArguments(root, a.Environment(), collectionNames)
+	return cli.Run(root, a.Environment())
 }

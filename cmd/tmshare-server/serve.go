@@ -74,6 +74,9 @@ Identifiers of topics that have none are made of --base-url when a map is first 
 stay. To go public with what was tried here, publish the map afresh, with the public
 --base-url and another --data.
 
+What is seldom set is left out below: "tmshare-server config show" lists all settings. They may be
+in a file (--config).
+
 Without --token-file only requests from this machine may write. In a browser, people
 give their token to the page /sign-in.html, and edit topics by forms then.` + cli.Exits(cli.BrokenInput),
 		Example: `  tmshare-server serve --map egov=egov.xtm
@@ -157,6 +160,9 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100,
 		"`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+	cli.Seldom(fl, "confirm-after", "document-size", "lenient", "max-body", "max-roles", "max-uploads", "max-waiting",
+		"publish-timeout", "shutdown-delay", "shutdown-grace", "slow-client-timeout", "slow-request", "snapshot-after",
+		"snapshot-every", "snapshots-kept")
 	extension.AddFlags(f.app.Extensions, fl)
 }
 

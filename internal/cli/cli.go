@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,25 @@ func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, stop
 }
 
+// Environment has what the flags of a command are that are not on the command line.
+type Environment struct {
+	Getenv func(string) string
+	Read   func(path string) ([]Given, error) // reads the file of --config; nil: there is no such flag
+}
+
+// Given is what a file says of a flag: the values, in order, and where.
+type Given struct {
+	Flag   string
+	Values []string
+	Place  string
+}
+
 // Run executes a command in an environment and returns the exit code. Errors go to standard error, prefixed with the
 // program's name.
-func Run(root *cobra.Command, getenv func(string) string) int {
+func Run(root *cobra.Command, env Environment) int {
+	if env.Read != nil {
+		root.PersistentFlags().String("config", "", "`file` with values of flags, in YAML (\"config show\" lists them)")
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	is := about()
 	root.Version = is.Version + " " + is.Go
@@ -83,7 +100,7 @@ func Run(root *cobra.Command, getenv func(string) string) int {
 		if err := checkContradictions(cmd.Flags()); err != nil { // before the environment: what is given overrides that
 			return err
 		}
-		if err := fromEnvironment(cmd, getenv, cmd.ErrOrStderr()); err != nil {
+		if err := Settle(cmd, env, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		return checkNegative(cmd.Flags())
@@ -167,6 +184,13 @@ func CommandLineOnly(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, commandLineOnly, nil) }) // it is there
 }
 
+// Seldom leaves flags out of the help. "config show" lists them.
+func Seldom(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.MarkHidden(name) // it is there
+	}
+}
+
 // InPlaceOf says that a flag stands in the place of another one. A command line has one of them at most, and what it
 // has counts more than what the environment says of the other.
 func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
@@ -174,22 +198,30 @@ func InPlaceOf(flags *pflag.FlagSet, flag, other string) {
 }
 
 const (
-	inPlaceOf     = "in place of"
-	ofEnvironment = "of the environment"
+	inPlaceOf = "in place of"
+	from      = "from"
 )
 
-// OnCommandLine reports whether a flag is on the command line, and not in the environment alone.
+// OnCommandLine reports whether a flag is on the command line, and not in the environment or a file alone.
 func OnCommandLine(flags *pflag.FlagSet, name string) bool {
 	f := flags.Lookup(name)
-	_, fromVariable := f.Annotations[ofEnvironment]
-	return f.Changed && !fromVariable
+	return f.Changed && From(f) == ""
+}
+
+// From returns which variable, or place in a file, has set a flag; "": none.
+func From(f *pflag.Flag) string { return strings.Join(f.Annotations[from], "") }
+
+// IsCommandLineOnly reports whether nothing but a command line sets a flag.
+func IsCommandLineOnly(f *pflag.Flag) bool {
+	_, is := f.Annotations[commandLineOnly]
+	return is || f.Name == "help"
 }
 
 // VariableOf returns the environment variable of a flag of a program: TMSHARE_ and its name (--base-url:
-// TMSHARE_BASE_URL). That of --data names the program too, as each program has a folder of its own.
+// TMSHARE_BASE_URL). Those of --data and --config name the program too, as each program has its own.
 func VariableOf(program, flag string) string {
-	if flag == "data" {
-		flag = strings.TrimPrefix(program, "tmshare-") + "-data"
+	if flag == "data" || flag == "config" {
+		flag = strings.TrimPrefix(program, "tmshare-") + "-" + flag
 	}
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -200,11 +232,11 @@ const (
 	oldData = variablePrefix + "DATA"
 )
 
-// fromEnvironment sets each flag that is not on the command line from its variable, unless that is empty. It warns of
-// one that has another name by now.
-func fromEnvironment(cmd *cobra.Command, getenv func(string) string, warn io.Writer) error {
+// Settle sets each flag that is not on the command line from its variable, unless that is empty, or else from the
+// configuration file. It warns of a variable that has another name by now.
+func Settle(cmd *cobra.Command, env Environment, warn io.Writer) error {
 	flags, program := cmd.Flags(), cmd.Root().Name()
-	var failed error
+	given, failed := configured(cmd, env)
 	flags.VisitAll(func(f *pflag.Flag) {
 		if other := f.Annotations[inPlaceOf]; len(other) > 0 && OnCommandLine(flags, other[0]) {
 			if f.Changed && failed == nil {
@@ -212,23 +244,68 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) string, warn io.Wri
 			}
 			return
 		}
-		if _, not := f.Annotations[commandLineOnly]; not || f.Changed || failed != nil || f.Name == "help" {
+		if IsCommandLineOnly(f) || f.Changed || failed != nil {
 			return
 		}
 		name := VariableOf(program, f.Name)
-		value := getenv(name)
-		if old := getenv(oldData); f.Name == "data" && value == "" && old != "" {
+		value := env.Getenv(name)
+		if old := env.Getenv(oldData); f.Name == "data" && value == "" && old != "" {
 			fmt.Fprintf(warn, "%s: %s is %s now, as each program has a folder of its own: set that\n", program, oldData, name)
 			value = old
 		}
+		set := given[f.Name]
+		if len(set.Values) > 1 && !strings.HasSuffix(f.Value.Type(), "Array") && !strings.HasSuffix(f.Value.Type(), "Slice") {
+			failed = UsageError(fmt.Errorf("%s: %s has one value: leave the others out", set.Place, f.Name))
+		}
 		if value != "" {
-			_ = flags.SetAnnotation(f.Name, ofEnvironment, nil) // it is there
-			if err := flags.Set(f.Name, value); err != nil {
-				failed = &ExitError{Usage, fmt.Errorf("%s: %w%s", name, err, howToWrite(err))}
+			set = Given{f.Name, []string{value}, name}
+		}
+		for _, v := range set.Values {
+			_ = flags.SetAnnotation(f.Name, from, []string{set.Place}) // it is there
+			if err := flags.Set(f.Name, v); err != nil {
+				failed = &ExitError{Usage, fmt.Errorf("%s: %w%s", set.Place, err, howToWrite(err))}
 			}
 		}
 	})
 	return failed
+}
+
+// configured returns what the configuration file says of flags, by their names. Each is one of some command.
+func configured(cmd *cobra.Command, env Environment) (map[string]Given, error) {
+	if env.Read == nil {
+		return nil, nil
+	}
+	path := cmp.Or(cmd.Flag("config").Value.String(), env.Getenv(VariableOf(cmd.Root().Name(), "config")))
+	if path == "" {
+		return nil, nil
+	}
+	all, err := env.Read(path)
+	by, known := map[string]Given{}, map[string]bool{}
+	flagsBelow(cmd.Root(), known)
+	for _, g := range all {
+		if by[g.Flag] = g; !known[g.Flag] && err == nil {
+			err = fmt.Errorf("%s: there is no key %q: \"%s config show COMMAND\" lists those of a command", g.Place, g.Flag,
+				cmd.Root().Name())
+		}
+	}
+	if err != nil {
+		return nil, UsageError(err)
+	}
+	return by, nil
+}
+
+// flagsBelow collects the names of the flags of a command, and of those below it, that not only a command line sets.
+func flagsBelow(cmd *cobra.Command, all map[string]bool) {
+	for _, set := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
+		set.VisitAll(func(f *pflag.Flag) {
+			if !IsCommandLineOnly(f) && f.Name != "config" {
+				all[f.Name] = true
+			}
+		})
+	}
+	for _, c := range cmd.Commands() {
+		flagsBelow(c, all)
+	}
 }
 
 // StateDir returns the default data folder of a program: under XDG_STATE_HOME,

@@ -29,7 +29,7 @@ func program(run func(cmd *cobra.Command, args []string) error, args ...string) 
 	root.SetErr(&b)
 	root.SetOut(&bytes.Buffer{})
 	root.SetArgs(args)
-	return Run(root, os.Getenv), b.String()
+	return Run(root, Environment{Getenv: os.Getenv}), b.String()
 }
 
 func TestExitCodesAndMessages(t *testing.T) {
@@ -104,7 +104,7 @@ func TestFlagsFromAnotherEnvironment(t *testing.T) {
 	root := &cobra.Command{Use: "program", RunE: func(*cobra.Command, []string) error { return nil }}
 	root.Flags().IntVar(&number, "number", 1, "")
 	root.SetArgs([]string{})
-	assert.Zero(t, Run(root, func(name string) string { return map[string]string{"TMSHARE_NUMBER": "8"}[name] }))
+	assert.Zero(t, Run(root, Environment{Getenv: func(name string) string { return map[string]string{"TMSHARE_NUMBER": "8"}[name] }}))
 	assert.Equal(t, 8, number)
 }
 
@@ -119,11 +119,11 @@ func TestFlagsThatOnlyTheCommandLineSets(t *testing.T) {
 	cmd.Flags().StringVar(&other, "other", "default", "")
 	root.AddCommand(cmd)
 	root.SetArgs([]string{"work"})
-	assert.Zero(t, Run(root, os.Getenv))
+	assert.Zero(t, Run(root, Environment{Getenv: os.Getenv}))
 	assert.Equal(t, "default", change)
 	assert.Equal(t, "from the environment", other)
 	root.SetArgs([]string{"work", "--change", "given"})
-	assert.Zero(t, Run(root, os.Getenv))
+	assert.Zero(t, Run(root, Environment{Getenv: os.Getenv}))
 	assert.Equal(t, "given", change)
 }
 
@@ -172,7 +172,7 @@ func TestArguments(t *testing.T) {
 		root.SetErr(&b)
 		root.SetOut(&bytes.Buffer{})
 		root.SetArgs(strings.Fields(strings.NewReplacer("--on", "--strict", "--off", "--lenient").Replace(line)))
-		code := Run(root, os.Getenv)
+		code := Run(root, Environment{Getenv: os.Getenv})
 		if want == "" {
 			assert.Equal(t, OK, code, line)
 			continue

@@ -16,13 +16,13 @@ const completesWithin = 2 * time.Second
 
 // CompleteArguments has shells complete what the commands below root take. The words of their usage lines and flags say
 // what that is: a NAME is one of those that names returns, FILE and FOLDER are paths, and of all else nothing is known.
-// names is called in the environment that getenv reads, with the flags that are on the command line. What it cannot
+// names is called in the environment, with the flags that are on the command line. What it cannot
 // find out it leaves out: a shell shows no errors. cobra keeps what it is told of flags until the process ends, so a
 // daemon does not call this for commands of others.
-func CompleteArguments(root *cobra.Command, getenv func(string) string,
+func CompleteArguments(root *cobra.Command, env Environment,
 	names func(context.Context, *cobra.Command) []string) {
 	known := func(cmd *cobra.Command) []string {
-		if fromEnvironment(cmd, getenv, io.Discard) != nil {
+		if Settle(cmd, env, io.Discard) != nil {
 			return nil
 		}
 		ctx, stop := context.WithTimeout(context.Background(), completesWithin)
@@ -30,7 +30,7 @@ func CompleteArguments(root *cobra.Command, getenv func(string) string,
 		return names(ctx, cmd)
 	}
 	for _, cmd := range root.Commands() {
-		CompleteArguments(cmd, getenv, names)
+		CompleteArguments(cmd, env, names)
 	}
 	if words := argumentsOf(root); root.ValidArgsFunction == nil && root.Runnable() && !root.HasAvailableSubCommands() {
 		root.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,

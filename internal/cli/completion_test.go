@@ -29,7 +29,7 @@ func TestCompletion(t *testing.T) {
 			}
 			root.AddCommand(cmd)
 		}
-		CompleteArguments(root, func(name string) string { return environment[name] }, func(context.Context, *cobra.Command) []string {
+		CompleteArguments(root, Environment{Getenv: func(name string) string { return environment[name] }}, func(context.Context, *cobra.Command) []string {
 			if data == "there" {
 				return []string{"egov", "libraries"}
 			}

@@ -80,7 +80,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			root.SetErr(&b)
 			root.SetOut(out)
 			root.SetArgs(strings.Fields(c.args))
-			assert.Equal(t, c.code, Run(root, os.Getenv), name)
+			assert.Equal(t, c.code, Run(root, Environment{Getenv: os.Getenv}), name)
 			assert.Equal(t, c.stderr, b.String(), name)
 		}
 	}
@@ -90,6 +90,6 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	root.SetErr(&b)
 	root.SetOut(&full{err: syscall.EPIPE})
 	root.SetArgs([]string{})
-	assert.Equal(t, ClosedPipe, Run(root, os.Getenv))
+	assert.Equal(t, ClosedPipe, Run(root, Environment{Getenv: os.Getenv}))
 	assert.Empty(t, b.String())
 }

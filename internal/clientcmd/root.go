@@ -68,14 +68,14 @@ Every flag can also be set by the environment: --data as TMSHARE_CLIENT_DATA.` +
 	}
 	a.addCommands(root)
 	if a.Held == nil {
-		cli.CompleteArguments(root, r.Getenv, a.subscriptionNames)
+		cli.CompleteArguments(root, a.Environment(), a.subscriptionNames)
 	}
 	root.SetArgs(append([]string{}, r.Args...)) // never those of this process
 	root.SetIn(r.Stdin)
 	root.SetOut(r.Stdout)
 	root.SetErr(r.Stderr)
 	root.SetContext(ctx)
-	return cli.Run(root, r.Getenv)
+	return cli.Run(root, a.Environment())
 }
 
 // ServerCommands returns the commands of tmshare-server that look after its data folder, and those of its extensions. A

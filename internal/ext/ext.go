@@ -5,6 +5,7 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/atompmh"
 	"github.com/tmshare/tmshare/internal/ext/backup"
 	"github.com/tmshare/tmshare/internal/ext/changes"
+	"github.com/tmshare/tmshare/internal/ext/config"
 	"github.com/tmshare/tmshare/internal/ext/demo"
 	"github.com/tmshare/tmshare/internal/ext/derive"
 	"github.com/tmshare/tmshare/internal/ext/doctor"
@@ -33,8 +34,8 @@ import (
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{
-		atompmh.Extension(), backup.Extension(), changes.Extension(), demo.Extension(), derive.Extension(),
-		doctor.Extension(), shown, editing.Extension(site),
+		atompmh.Extension(), backup.Extension(), changes.Extension(), config.Extension(), demo.Extension(),
+		derive.Extension(), doctor.Extension(), shown, editing.Extension(site),
 		files.Extension(), folder.Extension(), key.Extension(), manual.Extension(),
 		ldes.Extension(), postgres.Extension(), rdf.Extension(),
 		resourcesync.Extension(), search.Extension(), since.Extension(), sparql.Extension(), websub.Extension(),

@@ -123,6 +123,17 @@ func (a *App) FormatFlags(to *pflag.FlagSet, use formats.Use) formats.Check {
 	}
 }
 
+// Environment returns what the flags are that are not on the command line.
+func (a *App) Environment() cli.Environment {
+	env := cli.Environment{Getenv: a.Request.Getenv}
+	for _, e := range a.Extensions {
+		if e.Configured != nil {
+			env.Read = func(path string) ([]cli.Given, error) { return e.Configured(a.Request.Path(path)) }
+		}
+	}
+	return env
+}
+
 // FilterFlags adds the flags that say what of a map is meant. The function returns that; nil: all.
 func (a *App) FilterFlags(fl *pflag.FlagSet) (asked func() (json.RawMessage, error)) {
 	asked = func() (json.RawMessage, error) { return nil, nil }

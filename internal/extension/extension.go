@@ -48,6 +48,9 @@ type Extension struct {
 	Filter      merged.Pass
 	FilterFlags func(*pflag.FlagSet) func() (json.RawMessage, error)
 
+	// Configured reads a configuration file.
+	Configured func(path string) ([]cli.Given, error)
+
 	// Followed does what comes after a command has done rounds of some subscriptions, by their names.
 	Followed func(ctx context.Context, a *App, subscriptions map[string]bool) error
 

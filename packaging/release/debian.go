@@ -44,6 +44,8 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		"usr/share/doc/tmshare/grafana/tmshare.json":    "grafana/tmshare.json",
 		"usr/share/doc/tmshare/nginx/tmshare.conf":      "nginx/tmshare.conf",
 		"usr/share/doc/tmshare/caddy/Caddyfile":         "caddy/Caddyfile",
+		"usr/share/doc/tmshare/tmshare-server.yaml":     "config/tmshare-server.yaml",
+		"usr/share/doc/tmshare/tmshare-client.yaml":     "config/tmshare-client.yaml",
 		"etc/default/tmshare-server":                    "debian/default-server",
 		"etc/default/tmshare-client":                    "debian/default-client",
 	} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/feeds/resourcesync"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/ext/resourcesync/resources"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -53,6 +54,8 @@ func Extension() extension.Extension {
 				"`number` of resources in a package of a resource dump")
 			fl.Int64Var(&o.Sizes.PackageBytes, "package-bytes", o.Sizes.PackageBytes,
 				"largest package of a resource dump, in `bytes`")
+			cli.Seldom(fl, resources.ChangesPerList.Flag(), resources.ChangeListAfter.Flag(), "package-resources",
+				"package-bytes")
 		},
 		Serve: func(s *server.Server) (*server.Part, error) { return Serve(s, o) }, // once the flags are parsed
 		Check: resources.Check,
