@@ -135,12 +135,16 @@ func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		shown, err := e.shown(r, v, t)
-		if err != nil {
-			return err
+		for most := mostShown; ; most /= 2 {
+			shown, err := e.shown(r, v, t, most)
+			if err != nil {
+				return err
+			}
+			shown.draft.Identifier = r.URL.Query().Get("si")
+			if err = e.show(w, r, http.StatusOK, v, t, shown); err != errLong {
+				return err
+			}
 		}
-		shown.draft.Identifier = r.URL.Query().Get("si")
-		return e.show(w, r, http.StatusOK, v, t, shown)
 	})
 }
 
@@ -243,7 +247,7 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	if t.topic == nil {
 		return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
 	}
-	now, err := e.shown(r, v, t)
+	now, err := e.shown(r, v, t, mostShown)
 	if err != nil {
 		return err
 	}
@@ -251,6 +255,7 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	if err != nil {
 		return err
 	}
+	now.most = 0
 	fresh := now.draft
 	fresh.Author, fresh.Note = d.Author, d.Note
 	if err := a.rebase(fresh, d); err != nil {

@@ -26,7 +26,7 @@ type topicChange struct {
 // How many topics a plan lists, and how many statements of each.
 const (
 	mostTopics     = 50
-	mostPlanned    = 48 << 10 // bytes of HTML, about
+	mostPlanned    = 40 << 10 // bytes of HTML, about
 	bytesOfTopic   = 250      // of these, for one without what changes of it
 	mostStatements = 100
 )

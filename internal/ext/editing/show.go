@@ -3,6 +3,7 @@ package editing
 import (
 	"encoding/hex"
 	"errors"
+	"html"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,15 +23,20 @@ import (
 // A form shows a part of what is said of a large topic. The rest has forms of its own, and no form touches what it does
 // not show.
 const (
-	mostShown  = 50        // statements of a kind that are there
-	emptyRows  = 2         // for new ones
-	mostFilled = 256 << 10 // bytes of all values
+	mostShown  = 50       // statements of a kind that are there
+	emptyRows  = 2        // for new ones
+	mostFilled = 36 << 10 // bytes of HTML of the values of a kind, and half of that where the form has all kinds
+	mostOfForm = 60 << 10 // bytes of HTML of a form that nothing was filled in yet
 )
+
+// errLong says that a form has too many rows.
+var errLong = errors.New("the form has too many rows")
 
 // shown is a form that is to be shown.
 type shown struct {
 	draft *draft
 	more  []part // other parts of what is said of the topic
+	most  int    // rows of a kind that are there; 0: all that were sent
 }
 
 // part leads to the form of a part.
@@ -44,8 +50,8 @@ var moreOf = map[string]texts.Text{ofName: texts.MoreNames, ofOccurrence: texts.
 	ofType: texts.MoreTypes, ofAssociation: texts.MoreAssociations}
 
 // shown returns the form of a topic as it is: of the part that the request names, or the first one of all kinds.
-func (e *editor) shown(r *http.Request, v *store.View, t *target) (*shown, error) {
-	s := &shown{draft: &draft{State: t.state}}
+func (e *editor) shown(r *http.Request, v *store.View, t *target, most int) (*shown, error) {
+	s := &shown{draft: &draft{State: t.state}, most: most}
 	only, given, err := asked(r)
 	if err != nil {
 		return nil, err
@@ -80,7 +86,11 @@ func asked(r *http.Request) (only, from string, err error) {
 }
 
 func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) error {
-	begin := func(kind string, all int) (from, to int, err error) {
+	limit := mostFilled
+	if only == "" {
+		limit /= 2
+	}
+	begin := func(kind string, all int, size func(i int) int) (from, to int, err error) {
 		if only == kind {
 			if from, err = strconv.Atoi(given); err != nil || from < 0 {
 				return 0, 0, web.Problemf(http.StatusBadRequest, "?%s= is no number: follow the links of the form", kind)
@@ -89,17 +99,19 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 			return 0, 0, nil
 		}
 		from = min(from, all)
-		if to = min(from+mostShown, all); to < all {
+		to = from
+		for left := limit; to < all && to-from < s.most; to++ {
+			if left -= size(to); left < 0 {
+				break // it is in a part of its own
+			}
+		}
+		if to < all {
 			s.more = append(s.more, part{kind, "?" + kind + "=" + strconv.Itoa(to), moreOf[kind]})
 		}
 		return from, to, nil
 	}
-	left := mostFilled
-	fits := func(value string) bool {
-		left -= len(value)
-		return left >= 0
-	}
-	from, to, err := begin(ofName, len(t.topic.Names))
+	names, occurrences := t.topic.Names, t.topic.Occurrences
+	from, to, err := begin(ofName, len(names), func(i int) int { return lengthOf(names[i].Value) })
 	if err != nil {
 		return err
 	}
@@ -107,19 +119,20 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	if err != nil {
 		return err
 	}
-	for _, n := range t.topic.Names[from:to] {
+	for _, n := range names[from:to] {
 		row := rowOfName(t.self, usual, &n)
-		if row.Long = !fits(n.Value + row.Scope); row.Long {
+		if row.Long = len(n.Value) > 0 && lengthOf(n.Value) == 0; row.Long {
 			row.Value = ""
 		}
 		s.draft.Names = append(s.draft.Names, row)
 	}
-	if from, to, err = begin(ofOccurrence, len(t.topic.Occurrences)); err != nil {
+	from, to, err = begin(ofOccurrence, len(occurrences), func(i int) int { return lengthOf(occurrences[i].Value) })
+	if err != nil {
 		return err
 	}
-	for _, o := range t.topic.Occurrences[from:to] {
+	for _, o := range occurrences[from:to] {
 		row := rowOfOccurrence(t.self, &o)
-		if row.Long = !fits(o.Value + row.Scope); row.Long {
+		if row.Long = len(o.Value) > 0 && lengthOf(o.Value) == 0; row.Long {
 			row.Value = ""
 		}
 		s.draft.Occurrences = append(s.draft.Occurrences, row)
@@ -134,6 +147,14 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	}
 	slices.SortFunc(s.more, func(a, b part) int { return strings.Compare(a.What, b.What) })
 	return nil
+}
+
+// lengthOf returns how many bytes of HTML a field has with a value, 0 where none can have it: the value is too long.
+func lengthOf(value string) int {
+	if n := len(html.EscapeString(value)); n <= mostFilled {
+		return n
+	}
+	return 0
 }
 
 // usualType returns the reference to the type of names that have none in a form, "" where the map does not have it.
@@ -185,7 +206,7 @@ func (e *editor) relations(s *shown, v *store.View, t *target, kind string, as f
 		if err != nil {
 			return err
 		}
-		if n == mostShown {
+		if n == s.most {
 			s.more = append(s.more, part{kind, "?" + kind + "=" + hex.EncodeToString(last[:]), moreOf[kind]})
 			return nil
 		}
@@ -252,7 +273,14 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 		page.Known = append(page.Known, known{si, title})
 	}
 	slices.SortFunc(page.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
-	return e.WriteForm(w, r, status, "edit", title, path, page)
+	b, err := e.MakeForm(r, "edit", title, path, page)
+	if err != nil {
+		return err
+	}
+	if s.most > 1 && len(b) > mostOfForm {
+		return errLong
+	}
+	return e.SendForm(w, r, status, b)
 }
 
 // decorator adds to rows what is shown of their statements beside the fields.

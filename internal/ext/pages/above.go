@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -97,6 +98,7 @@ func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own 
 		}
 		all[here] = own
 	}
+	most := cmp.Or(d.size, most)
 	more := len(all) - most
 	if all = all[:min(len(all), most)]; here >= most {
 		all, more = append(all, own), more-1

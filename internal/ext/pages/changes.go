@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"errors"
+	"html"
 	"net/http"
 	"net/url"
 	"path"
@@ -110,15 +111,25 @@ func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
 // kindsAsked are the values of ?kind= by which changes are narrowed, in the order of their links.
 var kindsAsked = []texts.Text{texts.Added, texts.Changed, texts.Deleted}
 
-// mostLooked is how many entries a page looks at for those of a kind.
-const mostLooked = 5_000
+// mostLooked is how many entries a page looks at for those of a kind, and mostOfChanges how many bytes of HTML those
+// that it shows have, about.
+const (
+	mostLooked    = 5_000
+	mostOfChanges = 48 << 10
+)
+
+// bytes returns how long a change is on a page, about.
+func (c *change) bytes() int {
+	return 200 + len(c.URL) + len(c.Topic) + len(c.Whole) + len(html.EscapeString(c.Title+c.Author+c.Note))
+}
 
 // changes returns the last changes of a kind, "" for all, behind one sequence and up to another, the newest first. What
 // is up to left has not been looked at.
 func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind, upTo uint64) (all []change,
 	left uint64, err error) {
-	languages, in := otherLanguages(r, &v.Collection), layout.LanguageOf(r)
-	for looked := 0; upTo > behind && len(all) < most && looked < mostLooked; looked += most {
+	languages, in, bytes := otherLanguages(r, &v.Collection), layout.LanguageOf(r), 0
+	full := func() bool { return len(all) == most || bytes > mostOfChanges }
+	for looked := 0; upTo > behind && !full() && looked < mostLooked; looked += most {
 		from := max(behind, upTo-min(upTo, most))
 		var some []store.Entry
 		for e, err := range v.Entries(from + 1) {
@@ -135,7 +146,7 @@ func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind,
 		}
 		for upTo = from; len(some) > 0; some = some[:len(some)-1] {
 			e := &some[len(some)-1]
-			if len(all) == most {
+			if full() {
 				upTo = e.Seq
 				break
 			}
@@ -143,7 +154,7 @@ func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind,
 			if err != nil {
 				return nil, 0, err
 			}
-			all = append(all, made)
+			all, bytes = append(all, made), bytes+made.bytes()
 		}
 	}
 	return all, upTo, nil

@@ -33,7 +33,7 @@ type comparison struct {
 const (
 	mostCompared = 20
 	mostOfEach   = 10
-	mostBytes    = 54 << 10 // of HTML for all statements
+	mostBytes    = 48 << 10 // of HTML for all statements
 	mostEntries  = 20_000
 )
 

@@ -17,6 +17,15 @@ type Link = link
 // WriteForm answers with a page for one person, which no cache keeps: a form, or what comes of one. Path leads to it.
 func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link,
 	data any) error {
+	b, err := p.MakeForm(r, name, title, path, data)
+	if err != nil {
+		return err
+	}
+	return p.SendForm(w, r, status, b)
+}
+
+// MakeForm makes the page of a form.
+func (p *Pages) MakeForm(r *http.Request, name, title string, path []Link, data any) ([]byte, error) {
 	var b bytes.Buffer
 	if path == nil {
 		path = p.Trail(r, nil)
@@ -25,22 +34,25 @@ func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, na
 	if name == "edit" {
 		made.Script = p.fileURL(layout.ScriptName)
 	}
-	if err := p.execute(&b, r, name, made); err != nil {
-		return err
-	}
+	err := p.execute(&b, r, name, made)
+	return b.Bytes(), err
+}
+
+// SendForm answers with the page of a form.
+func (p *Pages) SendForm(w http.ResponseWriter, r *http.Request, status int, page []byte) error {
 	head(w)
 	h := w.Header()
-	if made.Script != "" {
+	if bytes.Contains(page, []byte("<script ")) {
 		h.Set("Content-Security-Policy", layout.PolicyWithScript)
 	}
 	h.Del("Vary")
 	h.Set("Cache-Control", "private, no-cache") // but browsers may go back to it with what was filled in
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(page)
 	return err
 }
 

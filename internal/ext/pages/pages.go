@@ -78,7 +78,12 @@ type page struct {
 	Search *searchField // nil: the page has none
 	Of     any          // what the page is about
 	Switch []layout.Choice
+
+	Less func() (*page, error) // makes a shorter page in place of one that is too long; nil: there is none
 }
+
+// mostOfPage is how many bytes a page has at most, where it can be made shorter.
+const mostOfPage = 62 << 10
 
 // link leads to a page.
 type link layout.Link
@@ -130,11 +135,20 @@ func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) e
 	made.Node, made.Named = p.titleOfSearched(nil), p.Name != ""
 	made.Style, made.Switch = p.fileURL(layout.StyleName), layout.Switch(r)
 	root, in := p.root(r), layout.LanguageOf(r)
-	if root == "" && !layout.Keeps(r) {
-		return templates()[name].Execute(w, in, made)
-	}
 	var b bytes.Buffer
 	if err := templates()[name].Execute(&b, in, made); err != nil {
+		return err
+	}
+	if b.Len() > mostOfPage && made.Less != nil {
+		less, err := made.Less()
+		if err != nil {
+			return err
+		}
+		less.Search = made.Search
+		return p.execute(w, r, name, less)
+	}
+	if root == "" && !layout.Keeps(r) {
+		_, err := w.Write(b.Bytes())
 		return err
 	}
 	own := layout.Keep(r, b.Bytes(), string(p.URLs))

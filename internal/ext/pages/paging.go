@@ -65,6 +65,7 @@ type place struct {
 	at   string // of which time, as the request has it
 	list string // "": all lists
 	page int    // of the list
+	size int    // rows of a list at most
 
 	rows   fragment.Part            // the part whose rows are shown
 	after  *fragment.AssociationKey // those behind this one; nil: from the first on
@@ -79,7 +80,14 @@ func (d *describer) asked(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d.place = place{at: q.Get("at"), list: q.Get("list"), page: page}
+	size, err := web.Number(r, "size", most)
+	if err != nil {
+		return err
+	}
+	d.place = place{at: q.Get("at"), list: q.Get("list"), page: page, size: most}
+	if slices.Contains(sizes, int(size)) {
+		d.size = int(size)
+	}
 	if d.before, err = web.Number(r, historyList, 0); err != nil {
 		return err
 	}
@@ -140,6 +148,9 @@ func (p *place) query(list string, page int) string {
 	if page > 1 {
 		q.Set("list", list)
 		q.Set("page", strconv.Itoa(page))
+		if p.size < most {
+			q.Set("size", strconv.Itoa(p.size))
+		}
 	}
 	return p.with(q)
 }
@@ -161,7 +172,7 @@ func pageOf[T any](d *describer, list, what string, size int, all []T) ([]T, *pa
 		return nil, nil
 	}
 	d.found = true
-	if len(all) <= size {
+	if size = min(size, d.size); len(all) <= size {
 		return all, nil
 	}
 	number := 1
@@ -171,6 +182,28 @@ func pageOf[T any](d *describer, list, what string, size int, all []T) ([]T, *pa
 	p := pagerOf(number, size, len(all), func(n int) string { return d.self + d.query(list, n) })
 	p.What = what
 	return all[p.From-1 : p.To], p
+}
+
+// sizes are how many rows the lists of a topic have at most: as many as fit into a page. Each is a multiple of the
+// next.
+var sizes = []int{most, 50, 10, 5, 1}
+
+// fitting has a page of a topic made anew with fewer rows in each list, where it is too long.
+func (d *describer) fitting(r *http.Request, build func() (*page, error)) func() (*page, error) {
+	return func() (*page, error) {
+		made, err := build()
+		if i := slices.Index(sizes, d.size) + 1; err == nil && i < len(sizes) {
+			made.Less = func() (*page, error) {
+				first := (d.page - 1) * d.size
+				if err := d.asked(r); err != nil {
+					return nil, err
+				}
+				d.size, d.page, d.labelled = sizes[i], first/sizes[i]+1, nil
+				return d.fitting(r, build)()
+			}
+		}
+		return made, err
+	}
 }
 
 // missing says that a request asks for what the topic does not have.

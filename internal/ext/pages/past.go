@@ -62,7 +62,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	if err := d.asked(r); err != nil {
 		return err
 	}
-	return p.write(w, r, c, "topic", func() (*page, error) {
+	return p.write(w, r, c, "topic", d.fitting(r, func() (*page, error) {
 		earlier, err := d.topic(was.Topic)
 		if err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 		}
 		markShown(earlier.History, t)
 		return &page{Title: self.Title, Self: self, Path: p.Trail(r, c, self), Of: earlier}, d.missing()
-	})
+	}))
 }
 
 // markShown marks the change of a history, the newest first, that made the topic what it was at a time.
@@ -208,6 +208,7 @@ func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (mad
 	d := p.describer(v, r)
 	d.around = e.Seq
 	made, err = InWords(d.in, fragment.Ref(c.TopicSI), c.Added, c.Removed, most, d.link)
+	made.Fit(mostBytes)
 	made.Missing = c.Missing
 	return made, err
 }

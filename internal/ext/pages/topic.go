@@ -196,7 +196,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if kindOf(c) == texts.Derived {
 		write = func(build func() (*page, error)) error { return p.writeDerived(w, r, c, build) }
 	}
-	return write(func() (*page, error) {
+	return write(d.fitting(r, func() (*page, error) {
 		if d.by, err = d.sayersOf(r, t); err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 			return nil, err
 		}
 		return &page{Title: self.Title, Self: self, Path: append(p.Trail(r, c), above...), Of: described}, d.missing()
-	})
+	}))
 }
 
 // toAdd returns the address of the form of a narrower concept; "" where a topic is none, or who asks may not.
