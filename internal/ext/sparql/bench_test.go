@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/consumed"
@@ -82,4 +84,85 @@ func BenchmarkTarget(b *testing.B) {
 	}
 	b.ReportMetric(ours.Seconds(), "clock-s")
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "×clock-of-curl")
+}
+
+// BenchmarkLargeTarget measures a target of a million statements: its first load, a comparison of the whole graph, and a
+// change of one topic, and by how much the memory of this process grows meanwhile.
+func BenchmarkLargeTarget(b *testing.B) {
+	topics := 100_000
+	if testing.Short() {
+		topics = 10_000
+	}
+	for name, open := range map[string]func(testing.TB) *Target{
+		"oxigraph": func(t testing.TB) *Target {
+			at := oxigraph(t)
+			return &Target{Update: at + "/update", Query: at + "/query"}
+		},
+		"virtuoso": func(t testing.TB) *Target {
+			v := newVirtuoso(t)
+			return &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			db := consumed.OpenStore(b)
+			src := consumed.NewCollection(b, db)
+			k := addTarget(b, db, open(b))
+			put := func(from, to int, note string) {
+				for ; from < to; from += 1000 {
+					src.Publish(b, func(fragment.Source) *fragment.Change {
+						c := &fragment.Change{}
+						for i := from; i < min(from+1000, to); i++ {
+							c.PutTopics = append(c.PutTopics, about(storetest.Ref(i), note, "2", "3", "4", "5", "6", "7", "8", "9"))
+							c.Entries = append(c.Entries, fragment.Entry{TopicSI: storetest.Ref(i), Topic: storetest.Ref(i)})
+						}
+						return c
+					})
+				}
+			}
+			measured := func(unit string, f func() error) {
+				runtime.GC()
+				var before, now runtime.MemStats
+				runtime.ReadMemStats(&before)
+				done, ended, most := make(chan bool), make(chan bool), uint64(0)
+				go func() {
+					defer close(ended)
+					for {
+						select {
+						case <-done:
+							return
+						case <-time.After(100 * time.Millisecond):
+							runtime.ReadMemStats(&now)
+							most = max(most, now.HeapAlloc)
+						}
+					}
+				}()
+				began := time.Now()
+				err := f()
+				took := time.Since(began)
+				close(done)
+				<-ended
+				require.NoError(b, err)
+				b.ReportMetric(took.Seconds(), unit+"-s")
+				b.ReportMetric(float64(max(most, before.HeapAlloc)-before.HeapAlloc)/(1<<20), unit+"-MB")
+			}
+			step := func() error {
+				_, err := k.step(b.Context())
+				return err
+			}
+			for b.Loop() {
+				put(0, topics, "one")
+				measured("load", step)
+				measured("verify", func() error {
+					result, err := k.compareNow(b.Context(), false)
+					if err == nil {
+						require.True(b, result.Equal())
+						require.GreaterOrEqual(b, result.Statements, 10*topics)
+					}
+					return err
+				})
+				put(topics/2, topics/2+1, "changed")
+				measured("change", step)
+			}
+		})
+	}
 }

@@ -2,8 +2,11 @@ package sparql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tmshare/tmshare/internal/cli"
@@ -126,6 +129,89 @@ func (r *comparing) all(ctx context.Context, rows iter.Seq2[extsort.Row, error])
 		}
 		r.result.Extra += r.blanks
 	}
+	if r.theirs > 0 && r.blanks == 0 {
+		if whole, err := r.bySubjects(ctx, rows); whole || err != nil {
+			return err
+		}
+		*r.result = Comparison{Target: r.result.Target}
+		if err := r.d.Close(); err != nil {
+			return err
+		}
+		r.d.rows = newSorter(r.db.Scratch(), "target-repair")
+	}
+	return r.byRanges(ctx, rows)
+}
+
+// maxSubjects is about how many subjects a query names.
+const maxSubjects = 100
+
+// bySubjects compares what the graph says of the subjects of the source, which stores find without looking at all of
+// it. It reports false where that is not all that the graph has, or where a store may have cut an answer.
+func (r *comparing) bySubjects(ctx context.Context, rows iter.Seq2[extsort.Row, error]) (whole bool, err error) {
+	var some []ourLine
+	asked, found, last := map[string]bool{}, 0, ""
+	ask := func() error {
+		theirs, err := r.store.construct(ctx, fmt.Sprintf(
+			"CONSTRUCT { ?s ?p ?o } WHERE { VALUES ?s { <%s> } GRAPH <%s> { ?s ?p ?o } }",
+			strings.Join(slices.Sorted(maps.Keys(asked)), "> <"), r.Graph))
+		if err != nil {
+			return err
+		}
+		for _, q := range theirs {
+			if !asked[q.Subject.Value] {
+				return errNotWhole
+			}
+		}
+		if found += len(theirs); len(theirs) > r.mostRows {
+			return errNotWhole
+		}
+		err = r.differ(some, theirs)
+		clear(asked)
+		some = nil
+		return err
+	}
+	for row, err := range rows {
+		if err != nil {
+			return false, err
+		}
+		p, text, err := ofKey(row.Key)
+		if err != nil {
+			return false, err
+		}
+		if text == last {
+			continue
+		}
+		last = text
+		if !asked[p.subject] && (len(asked) == maxSubjects || len(some) >= r.perRange) {
+			err = ask()
+		} else if len(some) > r.mostRows {
+			err = errNotWhole
+		}
+		if err != nil {
+			return false, unless(err, errNotWhole)
+		}
+		r.result.Statements++
+		some, asked[p.subject] = append(some, ourLine{p, text}), true
+	}
+	if len(some) > 0 {
+		err = ask()
+	}
+	return err == nil && found == r.theirs, unless(err, errNotWhole)
+}
+
+// errNotWhole says that the answers about subjects are not all that a graph has.
+var errNotWhole = errors.New("sparql: the answers are not all that the graph has")
+
+// unless returns err, nil where it is another one.
+func unless(err, other error) error {
+	if errors.Is(err, other) {
+		return nil
+	}
+	return err
+}
+
+// byRanges compares the graph in ranges. Stores look at all of it for each.
+func (r *comparing) byRanges(ctx context.Context, rows iter.Seq2[extsort.Row, error]) error {
 	var from, last place
 	var some []ourLine
 	for row, err := range rows {

@@ -263,7 +263,11 @@ func (s *Store) query(w http.ResponseWriter, text string) {
 		filter = ""
 	}
 	var found []string
+	values := ofSubjects.FindStringSubmatch(text)
 	for one := range triples {
+		if values != nil && !s.Unfiltered && !slices.Contains(strings.Fields(values[1]), token.FindString(one)) {
+			continue
+		}
 		if !strings.Contains(filter, "isBlank") && passes(filter, one) {
 			found = append(found, one)
 		}
@@ -281,6 +285,9 @@ func (s *Store) query(w http.ResponseWriter, text string) {
 		fmt.Fprintf(w, "%s .\n", one)
 	}
 }
+
+// ofSubjects finds the subjects that a query is about alone.
+var ofSubjects = regexp.MustCompile(`VALUES \?s \{([^}]*)\}`)
 
 var comparison = regexp.MustCompile(`STR\(\?(\w)\) (>=|>) "([^"]*)"`)
 
