@@ -1,16 +1,23 @@
 package changes
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
+	"github.com/tmshare/tmshare/internal/rdf/jsonld"
+	"github.com/tmshare/tmshare/internal/rdf/turtle"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -23,11 +30,55 @@ type index struct {
 	topics     map[string]*State
 	statements map[string]bool
 	at         string
+	forms      map[string]map[string]bool // what the other forms say, by the name of the form
 }
 
-func newIndex() *index { return &index{map[string]*State{}, map[string]bool{}, beginning} }
+func newIndex() *index {
+	return &index{map[string]*State{}, map[string]bool{}, beginning, map[string]map[string]bool{"nq": {}, "json-ld": {}}}
+}
+
+// takeForms keeps what a line says in the other forms.
+func (x *index) takeForms(t testing.TB, l *Line) {
+	for name, all := range x.forms {
+		text, err := formats[name](l)
+		require.NoError(t, err)
+		if l.Kind == Reset {
+			clear(all)
+		}
+		kinds, graphs := []string{}, map[rdf.Term]string{}
+		var quads []rdf.Quad
+		keep := func(q rdf.Quad) error {
+			switch q.Predicate.Value {
+			case iri.Own + "kind":
+				kinds = append(kinds, q.Object.Value)
+			case iri.Own + "removed", iri.Own + "added":
+				graphs[q.Object] = q.Predicate.Value
+			}
+			quads = append(quads, q)
+			return nil
+		}
+		if name == "nq" {
+			require.NoError(t, turtle.Read(bytes.NewReader(text), turtle.NQuads, turtle.Options{}, keep))
+		} else {
+			require.Equal(t, 1, bytes.Count(text, []byte("\n")))
+			require.NoError(t, jsonld.Read(bytes.NewReader(text), jsonld.Options{}, keep))
+		}
+		require.Equal(t, []string{string(l.Kind)}, kinds)
+		for _, adds := range []bool{false, true} {
+			for _, q := range quads {
+				graph := cmp.Or(graphs[q.Graph], q.Graph.Value)
+				if q.Graph = (rdf.Term{}); graph == iri.Own+"removed" && !adds {
+					delete(all, strings.TrimSuffix(turtle.Line(q), "\n"))
+				} else if graph == iri.Own+"added" && adds {
+					all[strings.TrimSuffix(turtle.Line(q), "\n")] = true
+				}
+			}
+		}
+	}
+}
 
 func (x *index) take(t testing.TB, l *Line) {
+	x.takeForms(t, l)
 	switch l.Kind {
 	case Reset:
 		clear(x.topics)
@@ -117,6 +168,9 @@ func TestLinesLeadToTheState(t *testing.T) {
 				})
 				require.Equal(t, want.topics, x.topics)
 				require.Equal(t, slices.Sorted(maps.Keys(want.statements)), slices.Sorted(maps.Keys(x.statements)))
+				for name, all := range x.forms {
+					require.Equal(t, slices.Sorted(maps.Keys(want.statements)), slices.Sorted(maps.Keys(all)), name)
+				}
 			}
 		})
 	}

@@ -27,6 +27,7 @@ func Extension() extension.Extension {
 // flags are those of the command.
 type flags struct {
 	from, state, exec   string
+	format              string
 	follow, rdf, forget bool
 	raw                 bool // this process says lines to another one
 	batch               int
@@ -48,7 +49,7 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 			cli.Exits(cli.BrokenInput, cli.Conflict),
 		Example: `  tmshare-client changes egov --from now --follow
   tmshare-client changes egov --state egov.position --exec 'python3 index.py'
-  tmshare-server changes egov --rdf --from beginning > egov.jsonl`,
+  tmshare-server changes egov --format nq --from beginning > egov.nq`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	body := a.Run(store.Write, func(ctx context.Context, args []string) error {
@@ -58,6 +59,9 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.batch < 1 {
 			return cli.UsageError(errors.New("--batch must be positive"))
+		}
+		if _, known := formats[f.format]; !known {
+			return cli.UsageError(fmt.Errorf("--format is jsonl, json-ld or nq, not %q", f.format))
 		}
 		if f.raw || f.forget {
 			return body(cmd, args)
@@ -69,6 +73,9 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 		defer to.unlock()
 		r := *a.Request // the process that holds the store may be another one: it says the lines, and they are handed on here
 		r.Args, r.Stdout = append(slices.Clone(r.Args), "--from", to.at, "--raw"), to
+		if f.rdf = f.rdf || f.format != jsonLines; f.rdf {
+			r.Args = append(r.Args, "--rdf")
+		}
 		a.Request, f.from = &r, to.at
 		cmd.SetOut(to)
 		err = body(cmd, args)
@@ -84,6 +91,7 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 	fl.StringVar(&f.exec, "exec", "", "`command` of the shell that reads the lines")
 	fl.IntVar(&f.batch, "batch", 1000, "`number` of lines that a command gets at a time, at most")
 	fl.BoolVar(&f.rdf, "rdf", false, "with the statements of RDF that go and come (N-Triples)")
+	fl.StringVar(&f.format, "format", jsonLines, "`form` of the lines: jsonl, json-ld or nq (N-Quads)")
 	fl.BoolVar(&f.raw, "raw", false, "print the lines, and how far they go, for the process that hands them on")
 	_ = fl.MarkHidden("raw") // it exists
 	fl.BoolVar(&f.forget, "forget", false, "remember no more what the source changes")

@@ -103,16 +103,19 @@ func (s *sink) Write(p []byte) (n int, err error) {
 
 // line takes a line. One without a kind says how far those before it go.
 func (s *sink) line(text []byte) error {
-	var l struct {
-		Position string
-		Kind     Kind
-	}
+	var l Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return fmt.Errorf("a line of the process that holds the store: %w", err)
 	}
 	s.behind = l.Position
 	if l.Kind == "" {
 		return s.hand()
+	}
+	if write := formats[s.flags.format]; write != nil {
+		var err error
+		if text, err = write(&l); err != nil {
+			return err
+		}
 	}
 	s.lines = append(s.lines, text...)
 	if s.count++; s.count < s.flags.batch {
