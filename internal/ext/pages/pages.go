@@ -78,6 +78,7 @@ type page struct {
 	Search *searchField // nil: the page has none
 	Of     any          // what the page is about
 	Switch []layout.Choice
+	State  *time.Time // when the map has changed last; nil: it is not of one map
 
 	Less func() (*page, error) // makes a shorter page in place of one that is too long; nil: there is none
 }
@@ -112,6 +113,9 @@ func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Col
 		if made.Search == nil {
 			made.Search = p.searchField(c, "")
 		}
+		if c.Head > 0 {
+			made.State = &c.Updated
+		}
 		var b bytes.Buffer
 		err = p.execute(&b, r, name, made)
 		return b.Bytes(), err
@@ -144,7 +148,7 @@ func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) e
 		if err != nil {
 			return err
 		}
-		less.Search = made.Search
+		less.Search, less.State = made.Search, made.State
 		return p.execute(w, r, name, less)
 	}
 	if root == "" && !layout.Keeps(r) {
