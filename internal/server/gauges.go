@@ -67,9 +67,11 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(sizes.Free))
 	}
-	all, err := c.Store.Collections(context.Background()) // a collector is given none
+	ctx := store.Once(context.Background()) // a collector is given none
+	all, err := c.Store.Collections(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(headDesc, err)
+		return
 	}
 	now := c.Now()
 	for i := range all {
@@ -77,30 +79,24 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		if !c.Shown(name) {
 			continue
 		}
-		var snapshots []store.Snapshot
-		err := c.Store.View(context.Background(), name, func(v *store.View) error {
-			all[i] = v.Collection // of one state with the snapshots
-			var err error
-			snapshots, err = v.Snapshots()
-			return err
-		})
+		l, err := c.Store.Latest(ctx, name)
 		if err != nil {
 			out <- prometheus.NewInvalidMetric(snapshotsDesc, err)
 			continue
 		}
-		gauge(topicsDesc, float64(all[i].Topics), name)
-		gauge(entriesDesc, float64(all[i].Head-all[i].Horizon), name)
-		out <- prometheus.MustNewConstMetric(headDesc, prometheus.CounterValue, float64(all[i].Head), name)
-		gauge(unchangedDesc, now.Sub(all[i].Updated).Seconds(), name)
-		gauge(snapshotsDesc, float64(len(snapshots)), name)
+		gauge(topicsDesc, float64(l.Topics), name)
+		gauge(entriesDesc, float64(l.Head-l.Horizon), name)
+		out <- prometheus.MustNewConstMetric(headDesc, prometheus.CounterValue, float64(l.Head), name)
+		gauge(unchangedDesc, now.Sub(l.Updated).Seconds(), name)
+		gauge(snapshotsDesc, float64(len(l.Snapshots)), name)
 		if broken, follows := c.Broken(name); broken {
 			gauge(fileBrokenDesc, 1, name)
 		} else if follows {
 			gauge(fileBrokenDesc, 0, name)
 		}
-		if len(snapshots) > 0 {
-			gauge(snapshotAgeDesc, now.Sub(snapshots[0].Updated).Seconds(), name)
-			gauge(snapshotLagDesc, float64(all[i].Head-snapshots[0].Seq), name)
+		if len(l.Snapshots) > 0 {
+			gauge(snapshotAgeDesc, now.Sub(l.Snapshots[0].Updated).Seconds(), name)
+			gauge(snapshotLagDesc, float64(l.Head-l.Snapshots[0].Seq), name)
 		}
 	}
 }

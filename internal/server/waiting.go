@@ -31,8 +31,8 @@ type waitingRequests struct {
 // watched is what requests wait for.
 type watched struct {
 	requests int
-	seen     map[string]*store.Latest // as of when the first of them came
-	changed  chan struct{}            // closed when it is another
+	seen     any           // as of when the first of them came
+	changed  chan struct{} // closed when it is another
 }
 
 // Waiting returns how many requests wait now.
@@ -108,27 +108,11 @@ func (m *waitingRequests) leave(name string, w *watched) {
 }
 
 // state returns what tells a state of a collection, or of all of them, from others.
-func (m *waitingRequests) state(ctx context.Context, name string) (map[string]*store.Latest, error) {
-	names := []string{name}
+func (m *waitingRequests) state(ctx context.Context, name string) (any, error) {
 	if name == "" {
-		all, err := m.Store.Collections(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names = nil
-		for i := range all {
-			names = append(names, all[i].Name)
-		}
+		return m.Store.Listing(ctx)
 	}
-	state := map[string]*store.Latest{}
-	for _, name := range names {
-		l, err := m.Store.Latest(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		state[name] = l
-	}
-	return state, nil
+	return m.Store.Latest(ctx, name)
 }
 
 // look wakes the requests for what has changed, until none waits.
@@ -148,7 +132,7 @@ func (m *waitingRequests) look(ctx context.Context) {
 		names := maps.Clone(m.watched)
 		m.mu.Unlock()
 		for name, w := range names {
-			if now, err := m.state(ctx, name); err == nil && maps.Equal(now, w.seen) {
+			if now, err := m.state(ctx, name); err == nil && now == w.seen {
 				continue
 			}
 			m.mu.Lock()

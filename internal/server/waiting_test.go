@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
+	"github.com/tmshare/tmshare/merge"
 )
 
 func someWait(c *server.Config) { c.MaxWaiting = 3 }
@@ -101,4 +106,53 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 		assert.Equal(t, http.StatusNotModified, (<-answered).StatusCode)
 	}
 	assert.Equal(t, http.StatusNotModified, n.Get(url, "If-None-Match", tag, "Prefer", "wait=20").StatusCode)
+}
+
+// asking counts the collections that a server asks its store for one by one.
+type asking struct {
+	server.Store
+	asked atomic.Int64
+}
+
+func (a *asking) Latest(ctx context.Context, name string) (*store.Latest, error) {
+	a.asked.Add(1)
+	return a.Store.Latest(ctx, name)
+}
+
+// Those who ask for the overview, and those who wait for it, have the server ask for all collections at once: also for
+// the first time, and after each change.
+func TestTheOverviewAsksForNoCollectionByItself(t *testing.T) {
+	t.Parallel()
+	const count = 100
+	a := &asking{}
+	n := start(t, func(c *server.Config) {
+		a.Store = c.Store
+		c.Store, c.MaxWaiting = a, 3
+	})
+	for i := range count {
+		name := fmt.Sprintf("map%05d", i)
+		_, err := n.Store.CreateCollection(t.Context(), store.Collection{Name: name, SP: n.SP(name)}, &merge.Memory{}, nil)
+		require.NoError(t, err)
+	}
+	n.Idle()
+	a.asked.Store(0)
+	tag := n.MustGet("/topicmaps").Header.Get("ETag")
+	for range 3 {
+		answered := make(chan served.Answer, 1)
+		go func() { answered <- n.Do("GET", n.URL("/topicmaps"), nil, "If-None-Match", tag, "Prefer", "wait=20") }()
+		var got served.Answer
+		testenv.Eventually(t, func() bool { // it may not wait yet
+			_, err := n.Store.ChangeSettings(t.Context(), "map00001", func(s *store.Settings) error { s.Title += "x"; return nil })
+			require.NoError(t, err)
+			select {
+			case got = <-answered:
+				return true
+			case <-time.After(10 * time.Millisecond):
+				return false
+			}
+		})
+		require.Equal(t, http.StatusOK, got.StatusCode)
+		tag = got.Header.Get("ETag")
+	}
+	assert.Less(t, a.asked.Load(), int64(count))
 }

@@ -69,8 +69,12 @@ type (
 	Offer = collections.Offer
 )
 
-// Collections returns all collections by name.
+// Collections returns all collections by name, at no cost as long as nothing is committed. What they point to is shared
+// and must not be changed. With an error it returns those that can be read.
 func (db *DB) Collections(ctx context.Context) (all []Collection, err error) {
+	if node, err := db.Listing(ctx); err == nil {
+		return slices.Clone(node.Collections), nil
+	}
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) { all, err = collections.All(t); return err })
 	return all, err
 }

@@ -23,12 +23,6 @@ func AdviceOnInputs(c *Collection, all []inputs.State) string { return inputs.Ad
 // DecidedError says that a collection cannot be derived from others than it is.
 type DecidedError = inputs.DecidedError
 
-// Listing is all that a node publishes and follows.
-type Listing = inputs.Listing
-
-// Listing is [inputs.Lister.Listing].
-func (db *DB) Listing(ctx context.Context) (*Listing, error) { return db.lister.Listing(ctx, db.rows) }
-
 // Deriving is an update of a derived collection under way. Its rows are committed with the change.
 type Deriving struct {
 	Parts  []Part         // its inputs

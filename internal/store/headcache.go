@@ -10,6 +10,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/store/files"
+	"github.com/tmshare/tmshare/internal/store/inputs"
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
@@ -50,6 +51,12 @@ func (db *DB) Await(ctx context.Context, since Version, every time.Duration) (Ve
 
 // Once is [txn.Once].
 func Once(ctx context.Context) context.Context { return txn.Once(ctx) }
+
+// Listing is all that a node publishes and follows.
+type Listing = inputs.Listing
+
+// Listing is [inputs.Lister.Listing].
+func (db *DB) Listing(ctx context.Context) (*Listing, error) { return db.lister.Listing(ctx, db.rows) }
 
 // Latest returns a collection as it is now. It costs nothing as long as nothing is
 // committed, and it is the same pointer as long as it says the same.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sort"
 	"sync"
 	"time"
 
@@ -91,16 +92,31 @@ func (b *background) next() (ctx context.Context, name string, look care, ok boo
 	return nil, "", 0, false
 }
 
-func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
+// lookAfterAll looks after each collection, also for what need not be kept any more.
+func (k *Keeper) lookAfterAll(ctx context.Context) error {
 	all, err := k.Store.Collections(ctx)
-	if err == nil {
-		k.Changes.keep(all)
+	if err != nil {
+		return err
 	}
-	if err == nil && look == ofAge {
-		err = errors.Join(k.SweepTasks(ctx), k.Store.Sweep(ctx))
-	}
+	k.Changes.keep(all)
+	err = k.SweepTasks(ctx)
 	for i := range all {
-		k.lookAfter(all[i].Name, look)
+		k.lookAfter(all[i].Name, ofAge)
+	}
+	return err
+}
+
+// atOnce is how many collections are looked after in a row, where nobody says that they have changed: many of them
+// keep no processor busy.
+const atOnce = 1000
+
+// lookAfterSome looks after the next collections in the order of names.
+func (k *Keeper) lookAfterSome(ctx context.Context) error {
+	all, err := k.Store.Collections(ctx)
+	next := sort.Search(len(all), func(i int) bool { return all[i].Name > k.looked })
+	for i := range min(len(all), atOnce) {
+		k.looked = all[(next+i)%len(all)].Name
+		k.lookAfter(k.looked, ofFiles)
 	}
 	return err
 }

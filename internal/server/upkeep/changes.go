@@ -69,9 +69,13 @@ func (c *Changes) lookAtAll(ctx context.Context) {
 	if now == before {
 		return
 	}
-	names, others := now.Since(before)
-	for _, name := range names {
-		c.look(ctx, name)
+	others := before == nil // the first time, that all are new says the same and asks for none
+	if !others {
+		var names []string
+		names, others = now.Since(before)
+		for _, name := range names {
+			c.look(ctx, name)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,11 @@ const followEvery = time.Second
 
 // follow has collections looked after whenever the store has changed, until ctx ends.
 func (k *Keeper) follow(ctx context.Context) {
+	var seen *store.Listing
 	for last := (store.Version{}); ; {
 		version, err := k.Store.Await(ctx, last, followEvery)
 		if err == nil {
-			err = k.lookAtChanged(ctx)
+			seen, err = k.lookAtChanged(ctx, seen)
 		}
 		if last = version; err != nil && ctx.Err() == nil {
 			last = store.Version{}
@@ -31,16 +32,26 @@ func (k *Keeper) follow(ctx context.Context) {
 	}
 }
 
-// lookAtChanged has collections looked after that may have changed without a request here: derived ones and replicas,
-// by a request or a round of a subscription; any, by another process that shares the store.
-func (k *Keeper) lookAtChanged(ctx context.Context) error {
-	all, err := k.Store.Collections(ctx)
-	for i := range all {
-		if len(all[i].DerivedFrom) > 0 || all[i].Replica != nil || !k.Store.Alone() {
-			k.lookAfter(all[i].Name, ofChange)
+// lookAtChanged has collections looked after that may have changed without a request here, since those of a listing:
+// derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
+// It returns the listing of now.
+func (k *Keeper) lookAtChanged(ctx context.Context, before *store.Listing) (*store.Listing, error) {
+	now, err := k.Store.Listing(ctx)
+	if err != nil {
+		return before, err
+	}
+	for i := range now.Collections {
+		if c := &now.Collections[i]; len(c.DerivedFrom) > 0 || c.Replica != nil {
+			k.lookAfter(c.Name, ofChange)
 		}
 	}
-	return err
+	if !k.Store.Alone() {
+		names, _ := now.Since(before)
+		for _, name := range names {
+			k.lookAfter(name, ofChange)
+		}
+	}
+	return now, nil
 }
 
 // derive brings a derived collection in step with its inputs. It reports whether the collection is still being filled:

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -75,6 +76,7 @@ type Keeper struct {
 	Changes    Changes // when collections were changed, by requests too
 	background background
 	also       []Task
+	looked     string // the collection that was looked after last in its turn
 }
 
 // Task is what an extension does for collections.
@@ -133,7 +135,7 @@ func (k *Keeper) Start() error {
 	k.background.begin(func() {
 		k.Store.Lease(ctx, "upkeep", func(ctx context.Context) {
 			k.background.setDuty(ctx)
-			if err := k.lookAtFirst(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(k.lookAtFirst(ctx), k.Store.Sweep(ctx)); err != nil && ctx.Err() == nil {
 				k.Logger.Error(notLookedAfter, "error", err)
 			}
 			k.goOn(ctx)
@@ -151,7 +153,7 @@ func (k *Keeper) lookAtFirst(ctx context.Context) error {
 	if err := k.replaceAllLost(ctx); err != nil {
 		return err
 	}
-	return k.lookAfterAll(ctx, ofAge)
+	return k.lookAfterAll(ctx)
 }
 
 // goOn looks now and then, until ctx ends.
@@ -168,9 +170,9 @@ func (k *Keeper) goOn(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-check.C:
-			err = k.lookAfterAll(ctx, ofFiles)
+			err = k.lookAfterSome(ctx)
 		case <-prune.C:
-			err = k.lookAfterAll(ctx, ofAge)
+			err = errors.Join(k.lookAfterAll(ctx), k.Store.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			k.Logger.Error(notLookedAfter, "error", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,7 +112,7 @@ func (k *kept) settings(name string, change func(*store.Settings)) {
 // look has the keeper do what it does now and then, and waits until it is done.
 func (k *kept) look(how care) {
 	k.t.Helper()
-	require.NoError(k.t, k.lookAfterAll(k.t.Context(), how))
+	require.NoError(k.t, map[care]func(context.Context) error{ofFiles: k.lookAfterSome, ofAge: k.lookAfterAll}[how](k.t.Context()))
 	k.Wait()
 }
 
@@ -300,6 +301,8 @@ func (c *counting) Collections(context.Context) ([]store.Collection, error) {
 	return nil, nil
 }
 
+func (c *counting) Listing(context.Context) (*store.Listing, error) { return &store.Listing{}, nil }
+
 // Looks come once a minute and once an hour until Close. Time passes when all wait.
 func TestLooksComeNowAndThenUntilClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -362,4 +365,48 @@ func TestChangesOfCollectionsThatAreGoneAreForgotten(t *testing.T) {
 func (c *counting) Await(ctx context.Context, _ store.Version, _ time.Duration) (store.Version, error) {
 	<-ctx.Done()
 	return store.Version{}, context.Cause(ctx)
+}
+
+// Many collections are looked after in turn: each time as many as keep no processor busy, and all of them in the end,
+// also where the one that was looked after last is gone.
+func TestManyCollectionsAreLookedAfterInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &many{}
+		for i := range 2*atOnce + 500 {
+			m.all = append(m.all, store.Collection{Name: fmt.Sprintf("map%05d", i)})
+		}
+		k := New(Config{Store: m, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+		looks := func() map[string]int {
+			m.looks = map[string]int{}
+			require.NoError(t, k.lookAfterSome(t.Context()))
+			k.Wait()
+			return m.looks
+		}
+		for _, first := range []int{0, atOnce, 2 * atOnce, 500} {
+			names := looks()
+			assert.Len(t, names, atOnce)
+			assert.Equal(t, 1, names[m.all[first].Name])
+			assert.Equal(t, 1, names[m.all[(first+atOnce-1)%len(m.all)].Name])
+		}
+		m.all = slices.Delete(m.all, 1499, 1500)
+		assert.Equal(t, 1, looks()["map01500"])
+		m.all = m.all[:3]
+		assert.Len(t, looks(), 3)
+		m.all = nil
+		assert.Empty(t, looks())
+	})
+}
+
+// many is a store of many collections, which counts who is looked after.
+type many struct {
+	Store
+	all   []store.Collection
+	looks map[string]int
+}
+
+func (m *many) Collections(context.Context) ([]store.Collection, error) { return m.all, nil }
+
+func (m *many) Latest(_ context.Context, name string) (*store.Latest, error) {
+	m.looks[name]++
+	return nil, store.ErrNotFound
 }
