@@ -62,6 +62,26 @@ func TestAServerThatOnlyReadsAnswersAtEachAddress(t *testing.T) {
 	})
 }
 
+// A server whose database takes no changes any more is not ready, says so, and is ready again when it does.
+func TestReadinessEndsWithTheLastChange(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	n := startOn(t, store.Options{Dir: t.TempDir(), Engine: pgserver.Open(t, s.Store(t))})
+	n.Publish("small", served.Small())
+	assert.Equal(t, "ready\n", string(n.MustGet("/readyz").Bytes))
+	s.SQL(t, "ALTER SYSTEM SET default_transaction_read_only = on")
+	s.SQL(t, "SELECT pg_reload_conf()")
+	testenv.Eventually(t, func() bool { return n.Get("/readyz").StatusCode == http.StatusServiceUnavailable })
+	a := n.Get("/readyz", "X-Request-Id", "unwritten")
+	assert.Contains(t, string(a.Bytes), "takes no changes")
+	assert.Contains(t, n.lines("request=unwritten")[0], "target_session_attrs=read-write")
+	n.MustGet("/topicmaps/small")
+	s.SQL(t, "ALTER SYSTEM RESET default_transaction_read_only")
+	s.SQL(t, "SELECT pg_reload_conf()")
+	testenv.Eventually(t, func() bool { return n.Get("/readyz").StatusCode == http.StatusOK })
+}
+
 // fill publishes two maps, of which one has changes.
 func (n *node) fill() {
 	n.Publish("small", served.Small())

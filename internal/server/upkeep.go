@@ -84,9 +84,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()
-	err := s.Store.Impaired()
+	err, writes := s.Store.Impaired(), false
 	if err == nil {
 		_, err = s.Store.Collections(ctx)
+	}
+	if err == nil {
+		err, writes = s.Store.Writable(ctx), true
 	}
 	if err != nil {
 		web.RecorderOf(r).Failure = err
@@ -94,6 +97,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 		if errors.Is(err, store.ErrOtherDatabase) {
 			why = "the address of the database leads to another database than before, or to a server that another one has " +
 				"replaced; the log says to which. Nothing is read or written until it leads to one"
+		} else if writes {
+			why = "the database takes no changes; the log says why"
 		} else if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			why = "the database does not answer; the log has its address"
 		}

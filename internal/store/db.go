@@ -94,6 +94,14 @@ func (db *DB) MayWrite() error {
 	return datafolder.CheckFreeSpace(db.dir)
 }
 
+// Writable asks an engine that others share, and is open for changes, whether it takes any.
+func (db *DB) Writable(ctx context.Context) error {
+	if e, asks := db.rows.Engine.(interface{ Writable(context.Context) error }); asks && !db.readOnly {
+		return e.Writable(ctx)
+	}
+	return nil
+}
+
 // Refusals are the reasons for which nothing may be changed now, each with whether it holds: "damaged", "moved" and
 // "full".
 func (db *DB) Refusals() map[string]bool {

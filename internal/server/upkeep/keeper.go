@@ -32,6 +32,7 @@ type Store interface {
 	Derive(ctx context.Context, name string, n int,
 		decide func(*store.Deriving, merge.State) (*fragment.Change, error)) (c *store.Collection, more bool, err error)
 	MayWrite() error
+	Writable(ctx context.Context) error
 	Impaired() error
 	Refusals() map[string]bool
 	Sweep(ctx context.Context) error

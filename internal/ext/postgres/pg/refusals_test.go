@@ -27,6 +27,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		"too little time":   {statements: "ALTER ROLE STORE SET statement_timeout = '1ms'", expected: "statement_timeout"},
 		"no right to write": {statements: "REVOKE INSERT ON STORE.tm_rows FROM STORE", expected: "INSERT, UPDATE and DELETE"},
 		"no schema":         {statements: "REVOKE USAGE ON SCHEMA STORE FROM STORE", expected: "USAGE on its schema"},
+		"no such schema":    {statements: "DROP SCHEMA STORE CASCADE", expected: "tmshare-server migrate --store URL"},
 		"one connection":    {option: "&pool_max_conns=1", expected: "2 or more"},
 		"no number":         {option: "&pool_max_conns=many", expected: "2 or more"},
 	} {
