@@ -67,11 +67,9 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		gauge(bytesDesc, float64(sizes.Snapshots), "snapshots")
 		out <- prometheus.MustNewConstMetric(freeDesc, prometheus.GaugeValue, float64(sizes.Free))
 	}
-	ctx := store.Once(context.Background()) // a collector is given none
-	all, err := c.Store.Collections(ctx)
+	all, err := c.Store.Collections(context.Background()) // a collector is given none
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(headDesc, err)
-		return
 	}
 	now := c.Now()
 	for i := range all {
@@ -79,7 +77,7 @@ func (c *CollectionGauges) Collect(out chan<- prometheus.Metric) {
 		if !c.Shown(name) {
 			continue
 		}
-		l, err := c.Store.Latest(ctx, name)
+		l, err := c.Store.Latest(context.Background(), name)
 		if err != nil {
 			out <- prometheus.NewInvalidMetric(snapshotsDesc, err)
 			continue

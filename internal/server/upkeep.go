@@ -84,23 +84,21 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()
-	err, writes := s.Store.Impaired(), false
+	err := s.Store.Impaired()
 	if err == nil {
 		_, err = s.Store.Collections(ctx)
 	}
 	if err == nil {
-		err, writes = s.Store.Writable(ctx), true
+		err = s.Store.Writable(ctx)
 	}
 	if err != nil {
 		web.RecorderOf(r).Failure = err
-		why := cmp.Or(problems.Impaired(err), "the store cannot be read; the log says why")
+		why := cmp.Or(problems.Impaired(err), "the store cannot be used; the log says why")
 		if errors.Is(err, store.ErrOtherDatabase) {
 			why = "the address of the database leads to another database than before, or to a server that another one has " +
 				"replaced; the log says to which. Nothing is read or written until it leads to one"
-		} else if writes {
-			why = "the database takes no changes; the log says why"
 		} else if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-			why = "the database does not answer; the log has its address"
+			why = "the database does not answer, or takes no changes; the log says why, and has its address"
 		}
 		return web.Problemf(http.StatusServiceUnavailable, "%s", why)
 	}

@@ -40,7 +40,7 @@ func TestListingsKnowWhatDiffers(t *testing.T) {
 		assert.Same(t, now, listing())
 		before = now
 	}
-	differ(false)
+	differ(true)
 	create("b")
 	create("d")
 	differ(false, "b", "d")

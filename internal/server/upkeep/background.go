@@ -92,31 +92,22 @@ func (b *background) next() (ctx context.Context, name string, look care, ok boo
 	return nil, "", 0, false
 }
 
-// lookAfterAll looks after each collection, also for what need not be kept any more.
-func (k *Keeper) lookAfterAll(ctx context.Context) error {
-	all, err := k.Store.Collections(ctx)
-	if err != nil {
-		return err
-	}
-	k.Changes.keep(all)
-	err = k.SweepTasks(ctx)
-	for i := range all {
-		k.lookAfter(all[i].Name, ofAge)
-	}
-	return err
-}
-
-// atOnce is how many collections are looked after in a row, where nobody says that they have changed: many of them
-// keep no processor busy.
+// atOnce is how many collections are looked after in a row, so that many of them keep no processor busy.
 const atOnce = 1000
 
-// lookAfterSome looks after the next collections in the order of names.
-func (k *Keeper) lookAfterSome(ctx context.Context) error {
+// lookAfterAll looks after the next collections in the order of names; after each where look is ofAge.
+func (k *Keeper) lookAfterAll(ctx context.Context, look care) error {
 	all, err := k.Store.Collections(ctx)
+	most := min(len(all), atOnce)
+	if err == nil && look == ofAge {
+		most = len(all)
+		k.Changes.keep(all)
+		err = k.SweepTasks(ctx)
+	}
 	next := sort.Search(len(all), func(i int) bool { return all[i].Name > k.looked })
-	for i := range min(len(all), atOnce) {
+	for i := range most {
 		k.looked = all[(next+i)%len(all)].Name
-		k.lookAfter(k.looked, ofFiles)
+		k.lookAfter(k.looked, look)
 	}
 	return err
 }

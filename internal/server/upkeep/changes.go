@@ -69,13 +69,9 @@ func (c *Changes) lookAtAll(ctx context.Context) {
 	if now == before {
 		return
 	}
-	others := before == nil // the first time, that all are new says the same and asks for none
-	if !others {
-		var names []string
-		names, others = now.Since(before)
-		for _, name := range names {
-			c.look(ctx, name)
-		}
+	names, others := now.Since(before)
+	for _, name := range names {
+		c.look(ctx, name)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

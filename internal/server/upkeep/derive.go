@@ -34,7 +34,7 @@ func (k *Keeper) follow(ctx context.Context) {
 
 // lookAtChanged has collections looked after that may have changed without a request here, since those of a listing:
 // derived ones and replicas, by a request or a round of a subscription; any, by another process that shares the store.
-// It returns the listing of now.
+// It returns the listing of now. The first time, all are being looked after.
 func (k *Keeper) lookAtChanged(ctx context.Context, before *store.Listing) (*store.Listing, error) {
 	now, err := k.Store.Listing(ctx)
 	if err != nil {

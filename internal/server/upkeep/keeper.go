@@ -154,7 +154,7 @@ func (k *Keeper) lookAtFirst(ctx context.Context) error {
 	if err := k.replaceAllLost(ctx); err != nil {
 		return err
 	}
-	return k.lookAfterAll(ctx)
+	return k.lookAfterAll(ctx, ofAge)
 }
 
 // goOn looks now and then, until ctx ends.
@@ -171,9 +171,9 @@ func (k *Keeper) goOn(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-check.C:
-			err = k.lookAfterSome(ctx)
+			err = k.lookAfterAll(ctx, ofFiles)
 		case <-prune.C:
-			err = errors.Join(k.lookAfterAll(ctx), k.Store.Sweep(ctx))
+			err = errors.Join(k.lookAfterAll(ctx, ofAge), k.Store.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			k.Logger.Error(notLookedAfter, "error", err)

@@ -112,7 +112,7 @@ func (k *kept) settings(name string, change func(*store.Settings)) {
 // look has the keeper do what it does now and then, and waits until it is done.
 func (k *kept) look(how care) {
 	k.t.Helper()
-	require.NoError(k.t, map[care]func(context.Context) error{ofFiles: k.lookAfterSome, ofAge: k.lookAfterAll}[how](k.t.Context()))
+	require.NoError(k.t, k.lookAfterAll(k.t.Context(), how))
 	k.Wait()
 }
 
@@ -378,7 +378,7 @@ func TestManyCollectionsAreLookedAfterInTurn(t *testing.T) {
 		k := New(Config{Store: m, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
 		looks := func() map[string]int {
 			m.looks = map[string]int{}
-			require.NoError(t, k.lookAfterSome(t.Context()))
+			require.NoError(t, k.lookAfterAll(t.Context(), ofFiles))
 			k.Wait()
 			return m.looks
 		}

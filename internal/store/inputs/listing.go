@@ -38,10 +38,10 @@ func (l *Listing) Except(names []string) []collections.Collection {
 }
 
 // Since returns the names of the collections that are not as in an earlier listing, or are not there any more, and
-// whether the subscriptions are others.
+// whether the subscriptions are others. Since nil, all may be another.
 func (l *Listing) Since(before *Listing) (names []string, others bool) {
 	if before == nil {
-		before = &Listing{}
+		return nil, true
 	}
 	differing := func(was, now []kv.Row) (keys [][]byte) {
 		for len(was) > 0 || len(now) > 0 {
