@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tmshare/tmshare/internal/kv"
 )
@@ -38,6 +40,26 @@ const (
 	invalidPassword      = "28P01"
 	invalidAuthorization = "28000"
 )
+
+// warning is the code of a notice that says so of nothing else, such as that a commit does not wait for its synchronous
+// standby any more, because somebody has cancelled it.
+const warning = "01000"
+
+// noteWarnings has connections remember that there was a warning.
+func noteWarnings(c *pgx.ConnConfig) {
+	c.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+		if n.Code == warning {
+			conn.CustomData()[warning] = true
+		}
+	}
+}
+
+// warned reports whether there was a warning since the last time that it was called.
+func warned(conn *pgxpool.Conn) bool {
+	data := conn.Conn().PgConn().CustomData()
+	defer delete(data, warning)
+	return data[warning] != nil
+}
 
 func hasCode(err error, codes ...string) bool {
 	var failed *pgconn.PgError
@@ -184,7 +206,8 @@ func (e *Engine) tries(ctx context.Context) *tries {
 
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(err error) bool {
-	passes := collided(err) || away(err) || t.returns && errors.Is(err, kv.ErrOtherDatabase)
+	passes := collided(err) || away(err) ||
+		t.returns && (errors.Is(err, kv.ErrOtherDatabase) || errors.Is(err, errNoStandby))
 	// who has waited for an answer waits for no second
 	if t.left--; t.left <= 0 || !passes || errors.Is(err, context.DeadlineExceeded) {
 		return false

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -141,6 +142,40 @@ func TestAPromotedStandbyHasWhatWasAcknowledged(t *testing.T) {
 	o.URL = standby.URL()
 	assert.Equal(t, uint64(acknowledged), counted(t, pgserver.Open(t, o)))
 	t.Log("acknowledged:", acknowledged)
+}
+
+// A commit is not acknowledged before a standby has it, though the database gives up to wait for its synchronous standby
+// because somebody cancels the statement.
+func TestACommitWaitsForTheStandbyThoughTheDatabaseDoesNot(t *testing.T) {
+	t.Parallel()
+	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")
+	standby := primary.Standby()
+	o := primary.Store(t)
+	e := pgserver.Open(t, o)
+	before, err := e.Version(t.Context())
+	require.NoError(t, err)
+	standby.Kill()
+	w, err := e.Begin(t.Context(), before)
+	require.NoError(t, err)
+	require.NoError(t, w.Put([]byte("n"), binary.BigEndian.AppendUint64(nil, 1)))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Commit() }()
+	testenv.Eventually(t, func() bool {
+		primary.SQL(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		v, err := e.Version(t.Context())
+		return err == nil && v != before
+	}, "the commit is not in the primary")
+	select {
+	case err := <-ended:
+		require.Error(t, err, "what no standby has is acknowledged")
+	case <-time.After(time.Second):
+	}
+	standby.Run()
+	require.NoError(t, <-ended)
+	primary.Kill()
+	standby.Promote()
+	o.URL = standby.URL()
+	assert.Equal(t, uint64(1), counted(t, pgserver.Open(t, o)))
 }
 
 // host returns the folder with the socket of a server.

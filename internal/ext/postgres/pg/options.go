@@ -112,6 +112,7 @@ func (o *Options) config() (*pgxpool.Config, error) {
 	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.AnswerTimeout)
 	c.ConnConfig.RuntimeParams["search_path"] = o.Schema
 	c.ConnConfig.RuntimeParams["application_name"] = "tmshare"
+	noteWarnings(c.ConnConfig)
 	return c, nil
 }
 

@@ -270,8 +270,11 @@ func (t *transaction) Commit() error {
 	}
 }
 
-// errOutcomeUnknown says that a connection was lost while the database was committing.
-var errOutcomeUnknown = errors.New("the connection was lost during the commit")
+// errOutcomeUnknown says that the database did not tell what became of a commit.
+var errOutcomeUnknown = errors.New("the database did not tell what became of the commit")
+
+// errNoStandby says that the database has committed, and does not wait any more for its synchronous standby.
+var errNoStandby = errors.New("its synchronous standby may not have the commit")
 
 // commit tries once, in one exchange with the database: a process that stands still holds up nobody in between. Nothing
 // is changed after an error that is not errOutcomeUnknown.
@@ -298,12 +301,15 @@ func (t *transaction) commit() error {
 	}
 	t.queue(&batch)
 	batch.Queue("COMMIT")
+	warned(t.conn) // of what went before
 	// From here on nobody gives up early: the commit is done or not, and the caller must know.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
 	switch err := t.conn.SendBatch(ctx, &batch).Close(); {
 	case hasCode(err, notNullViolation):
 		return kv.ErrConflict
+	case err == nil && warned(t.conn):
+		return fmt.Errorf("%w: %w", errOutcomeUnknown, errNoStandby)
 	case err == nil:
 		t.leads = *leads
 		return nil
@@ -356,7 +362,7 @@ const noSpace = -1
 // again for the answer what became of it.
 const commitTimeout = 30 * time.Second
 
-// resolve asks what became of a commit after the connection was lost. done says that it was carried
+// resolve asks what became of a commit of which the database did not tell. done says that it was carried
 // out. Else lost is returned where it was not, and cannot be any more.
 func (t *transaction) resolve(lost error) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
@@ -365,7 +371,7 @@ func (t *transaction) resolve(lost error) (done bool, err error) {
 	for try.returns = true; ; try.left = maxTries {
 		if done, err = t.outcome(ctx); err == nil {
 			t.engine.Logger.Warn(
-				"the connection to the database was lost during a commit; the database was asked what became of it", "done", done)
+				"the database did not tell what became of a commit; it was asked again", "why", lost, "done", done)
 			if done {
 				return true, nil
 			}
@@ -381,9 +387,16 @@ func (t *transaction) resolve(lost error) (done bool, err error) {
 }
 
 // outcome reports whether the commit was carried out. It waits for the transaction to end where the
-// database has not noticed yet that nobody waits for it.
+// database has not noticed yet that nobody waits for it. What it locks makes it a commit itself: a synchronous standby
+// that has that has the other one as well.
 func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
-	err = pgx.BeginTxFunc(ctx, t.engine.writers, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+	conn, err := t.engine.writers.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release(conn)
+	warned(conn) // of what went before
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		spaces := []int64{noSpace}
 		for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
 			spaces = append(spaces, int64(space))
@@ -395,5 +408,8 @@ func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 		}
 		return tx.QueryRow(ctx, "SELECT count(*) > 0 FROM tm_commits WHERE id = $1", t.id).Scan(&done)
 	})
+	if err == nil && warned(conn) {
+		err = errNoStandby
+	}
 	return done, err
 }
