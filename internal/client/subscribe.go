@@ -34,12 +34,10 @@ type SubscribeOptions struct {
 
 	store.Asked // in Format, the name of one that servers offer
 
-	// AllowSharedPrefix allows a source to have the source locator prefix of a subscription
-	// that follows another server.
+	// AllowSharedPrefix allows a source to have the source locator prefix of a subscription that follows another server.
 	AllowSharedPrefix bool
 
-	// Again allows a second subscription to a source, by the same protocol and in the same
-	// format, under another name.
+	// Again allows a second subscription to a source, by the same protocol and in the same format, under another name.
 	Again bool
 
 	// Key is the public key that has to sign the checkpoints of the source. "" takes the one of the first checkpoint,
@@ -199,7 +197,8 @@ func (c *Client) checkOthers(ctx context.Context, s *store.Subscription, o *Subs
 	for i := range all {
 		other := &all[i]
 		switch {
-		case !o.Again && iri.SameDocument(other.FragmentsFeed, s.FragmentsFeed) &&
+		case !o.Again && (s.Protocol == store.TMShare && iri.SameDocument(other.FragmentsFeed, s.FragmentsFeed) ||
+			iri.NormalizeURL(other.FragmentsFeed) == iri.NormalizeURL(s.FragmentsFeed)) && // it may be of a part of a document
 			c.Formats.Same(other.Format, s.Format) && ProtocolOf(other) == ProtocolOf(s):
 			again := "; --again follows it twice"
 			if s.Replica {

@@ -427,14 +427,23 @@ func TestSeveralStreamsOfADocument(t *testing.T) {
 			var choice *follow.ChoiceError
 			require.ErrorAs(t, err, &choice)
 			require.Equal(t, []follow.Offer{{Title: h.URL + "/root#s", URL: h.URL + "/root#s"}, {Title: second, URL: h.URL + "/root#" + second}}, choice.Collections)
-			for i, says := range []string{":x :n 1 .", ":y :n 2 ."} {
-				as, f := fmt.Sprint("s", i), newFollower(t)
+			for i, says := range []string{":x :n 1 .", ":y :n 2 ."} { // one node follows both
+				as := fmt.Sprint("s", i)
 				s := f.follow(choice.Collections[i].URL, as, client.SubscribeOptions{Protocol: "ldes"})
 				require.Equal(t, choice.Collections[i].URL, s.FragmentsFeed)
+				_, err = f.Subscribe(t.Context(), h.URL+"/root#"+choice.Collections[i].Title, client.SubscribeOptions{Protocol: "ldes", Name: "twice"})
+				require.ErrorContains(t, err, "is subscribed to already, as \""+as)
 				f.sync(as)
 				f.says(as, says)
 				require.Zero(t, f.sync(as).Applied)
 			}
+			h.has("/about", "<about#v> a ldes:EventStream ; tree:view <root> .")
+			h.has("/root", "<about#v> a ldes:EventStream ; ldes:timestampPath :at "+views+" <root#s> a ldes:EventStream "+views+
+				"<about#v> tree:member :z . :z :n 3 . <root#s> tree:member :x . :x :n 1 .")
+			s := f.follow(h.URL+"/about#v", "described", client.SubscribeOptions{Protocol: "ldes"})
+			require.Equal(t, h.URL+"/root#"+h.URL+"/about#v", s.FragmentsFeed)
+			f.sync("described")
+			f.says("described", ":z :n 3 .")
 			_, err = f.Subscribe(t.Context(), h.URL+"/root#u", client.SubscribeOptions{Protocol: "ldes", Name: "none"})
 			require.ErrorAs(t, err, &choice)
 		})

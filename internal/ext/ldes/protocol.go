@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/iri"
+	"github.com/tmshare/tmshare/internal/rdf"
 )
 
 // Protocol returns how a stream is followed: each resource is a record, of which the versions are members. So is each
@@ -45,7 +46,7 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 		case here != "" && len(d.streamsAt(at)) == 1:
 			return &follow.Found{URL: here, Prefix: prefixOf(d.termsOf(s))}, nil
 		case here != "":
-			return &follow.Found{URL: page(here) + chosen(ref), Prefix: prefixOf(d.termsOf(s))}, nil
+			return &follow.Found{URL: addressOf(here, s), Prefix: prefixOf(d.termsOf(s))}, nil
 		case len(views) > 1:
 			choice := &follow.ChoiceError{URL: ref}
 			for _, v := range views {
@@ -55,15 +56,23 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 		case len(views) == 1 && hops < 5 && page(views[0]) != at:
 			at = page(views[0])
 		case err == nil && (len(d.subjects(treeRelation)) > 0 || len(d.subjects(treeMember)) > 0):
-			return &follow.Found{URL: at + chosen(ref), Prefix: prefixOf(d.termsOf(s))}, nil
+			if len(d.streamsAt(at)) > 1 {
+				at = addressOf(at, s)
+			}
+			return &follow.Found{URL: at, Prefix: prefixOf(d.termsOf(s))}, nil
 		default:
 			return nil, d.noStream()
 		}
 	}
 }
 
-// chosen returns the end of a URL by which one of several streams of a document is chosen, "" where there is none.
-func chosen(ref string) string { return ref[len(page(ref)):] }
+// addressOf returns the URL of one of several streams of a document: its IRI, or that behind a "#".
+func addressOf(at string, stream rdf.Term) string {
+	if page(stream.Value) == page(at) {
+		return stream.Value
+	}
+	return page(at) + "#" + stream.Value
+}
 
 // prefixOf returns the source locator prefix that a stream of ours declares, "" for others.
 func prefixOf(c *terms) string {

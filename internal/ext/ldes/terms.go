@@ -72,14 +72,10 @@ func (d *read) streamAt(view, ref string) (rdf.Term, error) {
 	}
 	choice := &follow.ChoiceError{URL: page(ref)}
 	for _, s := range all {
-		if at := chosen(ref); s.Value == ref || at != "" && s.Value == at[1:] {
+		if _, part, _ := strings.Cut(ref, "#"); s.Value == ref || s.Value == part {
 			return s, nil
 		}
-		to := s.Value
-		if page(to) != page(ref) {
-			to = page(ref) + "#" + s.Value
-		}
-		choice.Collections = append(choice.Collections, follow.Offer{Title: s.Value, URL: to})
+		choice.Collections = append(choice.Collections, follow.Offer{Title: s.Value, URL: addressOf(ref, s)})
 	}
 	return rdf.Term{}, choice
 }
