@@ -185,7 +185,7 @@ func TestFeedWithoutAPrefix(t *testing.T) {
 	sub := c.known("egov")
 	assert.Equal(t, s.URL+"/feed#", sub.SP)
 	assert.True(t, sub.OwnSP)
-	assert.Contains(t, c.reported(), "declares no ServerSrcLocatorPrefix; its statements will bear "+sub.SP)
+	assert.Contains(t, c.reported(), "has no source locator prefix of its own; its statements will bear "+sub.SP)
 	c.sync()
 	c.hasAs("egov", sub.SP, doc(topics(1, "v1")...))
 

@@ -85,7 +85,7 @@ func TestSitemapOfXTMDocuments(t *testing.T) {
 	p.put("c", doc(topic("c", "C")))
 	p.sitemap("sitemap.xml", "", p.item("a", 1, ""), p.item("b", 0, ""), p.item("c", 1, ""))
 	s := p.following(t, "sitemap.xml")
-	assert.Contains(t, s.reported(), "/sitemap.xml declares no ServerSrcLocatorPrefix; its statements will bear "+p.URL+"/sitemap.xml#")
+	assert.Contains(t, s.reported(), "/sitemap.xml has no source locator prefix of its own; its statements will bear "+p.URL+"/sitemap.xml#")
 	s.syncQuiet()
 	assert.Equal(t, "sitemap.xml sitemap.xml b a c", p.seen())
 	s.hasOf(p, "sitemap.xml", topic("a", "A"), topic("b", "B"), topic("c", "C"))

@@ -108,7 +108,7 @@ deleted. Local statements ("local") and replicas have some.`,
 	cmd.Flags().StringVar(&since, "since", "", "only what was done from this `time` on")
 	cmd.Flags().BoolVar(&commits, "commits", false, "list the commits of a collection of the data folder")
 	cmd.Flags().StringVar(&author, "author", "", "with --commits, only those by this `name`")
-	cmd.Flags().IntVarP(&most, "limit", "n", 20, "show this `number` at most, 0: all")
+	cmd.Flags().IntVarP(&most, "limit", "n", 20, "show this `number` of whole rounds or commits at most; 0: all")
 	cmd.Flags().IntVar(&most, "number", 20, "")
 	_ = cmd.Flags().MarkHidden("number") // the name up to 0.1
 	extension.LanguageFlag(cmd.Flags(), &languages)

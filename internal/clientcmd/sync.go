@@ -196,7 +196,7 @@ func describeEntries(r *client.Round) string {
 	case r.Mark.IsZero():
 		return fmt.Sprintf("%d changes, %d fragments applied; in step with an empty source", r.Entries, r.Applied)
 	case r.CleanStart && !r.Snapshot:
-		return fmt.Sprintf("loaded without a snapshot, %d fragments applied; in step as of %s", r.Applied, at)
+		return fmt.Sprintf("loaded as a whole, %d fragments applied; in step as of %s", r.Applied, at)
 	case r.CleanStart && r.Applied > 0:
 		return fmt.Sprintf("loaded from a snapshot, then %d fragments applied; in step as of %s", r.Applied, at)
 	case r.CleanStart:

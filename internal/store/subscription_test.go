@@ -307,3 +307,25 @@ func TestFormerRowsOfSubscriptionsAreRead(t *testing.T) {
 	require.Equal(t, Asked{Format: "xtm1", TokenFile: "/t", AcceptMoves: true, CACert: "/c", Hosts: []string{"h"},
 		Strict: new(false)}, s.Asked)
 }
+
+// TestConsumersEndWithTheirSubscription ends a subscription. Its consumers that end with it do, and no others.
+func TestConsumersEndWithTheirSubscription(t *testing.T) {
+	db, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	require.NoError(t, err)
+	defer db.Close()
+	for _, name := range []string{"egov", "other"} {
+		require.NoError(t, db.AddSubscription(t.Context(), Subscription{Name: name, SP: "http://example.org/"}))
+	}
+	for _, c := range []Consumer{{Name: "a", Source: "egov", WithSource: true}, {Name: "b", Source: "egov"},
+		{Name: "c", Source: "other", WithSource: true}} {
+		require.NoError(t, db.AddConsumer(t.Context(), c))
+	}
+	require.NoError(t, db.RemoveSubscription(t.Context(), "egov"))
+	left, err := db.Consumers(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, c := range left {
+		names = append(names, c.Name)
+	}
+	require.Equal(t, []string{"b", "c"}, names)
+}

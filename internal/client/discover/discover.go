@@ -79,7 +79,7 @@ func (f Finder) subscriptionAt(at, declared, sp string) (*store.Subscription, er
 		if s.SP = sp; sp == "" {
 			s.SP = prefixFor(at)
 		}
-		f.Report(fmt.Sprintf("%s declares no ServerSrcLocatorPrefix; its statements will bear %s", at, s.SP))
+		f.Report(fmt.Sprintf("%s has no source locator prefix of its own; its statements will bear %s", at, s.SP))
 	case sp != "" && sp != s.SP:
 		return nil, fmt.Errorf("%s: its ServerSrcLocatorPrefix is %s; another one (%s) would never match that", at, s.SP, sp)
 	}

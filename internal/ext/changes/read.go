@@ -19,7 +19,7 @@ func consumer(source string) string { return "changes/" + source }
 
 // keep has the changes of a source remembered from now on, if they are not yet. It reports whether they are not.
 func keep(ctx context.Context, db *store.DB, source string) (begun bool, err error) {
-	err = db.AddConsumer(ctx, store.Consumer{Name: consumer(source), Source: source})
+	err = db.AddConsumer(ctx, store.Consumer{Name: consumer(source), Source: source, WithSource: true})
 	if errors.Is(err, store.ErrExists) {
 		return false, nil
 	}

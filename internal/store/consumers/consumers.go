@@ -21,6 +21,8 @@ type Consumer struct {
 	past.Cursor
 	// Kept is what the consumer keeps. The store knows nothing of it.
 	Kept json.RawMessage `json:",omitempty"`
+	// WithSource says that it ends with the subscription that it reads.
+	WithSource bool `json:",omitempty"`
 }
 
 func key(name string) []byte { return keys.Name(keys.TableConsumer, name) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/store/consumers"
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/txn"
@@ -237,7 +238,13 @@ func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 			return err
 		}
 		number = s.Number
-		return errors.Join(records.Unname(t, keys.TableSubscription, name, number),
+		all, err := consumers.All(t)
+		for _, c := range all {
+			if c.WithSource && c.Source == name {
+				err = errors.Join(err, consumers.Delete(t, c.Name))
+			}
+		}
+		return errors.Join(err, records.Unname(t, keys.TableSubscription, name, number),
 			st.Note(t, Activity{Source: name, Kind: ActivityUnsubscribed, Note: s.FragmentsFeed}))
 	})
 	if err != nil {
