@@ -73,8 +73,7 @@ type Config struct {
 	// Protocols are those by which sources of records are followed.
 	Protocols []follow.Protocol
 
-	// Hosts may be followed to besides the one of the subscription ("host" or
-	// "host:port").
+	// Hosts may be followed to besides the one of the subscription ("host" or "host:port").
 	Hosts []string
 
 	Parallel      int           // fragments fetched at a time; default 32
@@ -109,16 +108,14 @@ type Config struct {
 	// Progress is told how far long work has come, very often.
 	Progress func(Progress)
 
-	// Locks are shared by the clients of one store, so that rounds of one
-	// subscription do not overlap.
+	// Locks are shared by the clients of one store, so that rounds of one subscription do not overlap.
 	Locks *locks.Locks
 
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
-// Client syncs the subscriptions of a store. Rounds of one subscription must
-// not overlap.
+// Client syncs the subscriptions of a store. Rounds of one subscription must not overlap.
 type Client struct {
 	Config
 	format *formats.Format // to ask for alone; nil: what is best
@@ -176,8 +173,7 @@ func New(c Config) (*Client, error) {
 	return &Client{Config: c}, nil
 }
 
-// Subscription returns the subscription with a name; an [*UnknownError] says
-// that there is none.
+// Subscription returns the subscription with a name; an [*UnknownError] says that there is none.
 func (c *Client) Subscription(ctx context.Context, name string) (*store.Subscription, error) {
 	all, err := c.Store.Subscriptions(ctx)
 	if err != nil {

@@ -18,9 +18,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no subscription %q; there are: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// PrefixError says that a feed declares another source locator prefix than the
-// one that was pinned when subscribing. Nothing was changed: following it could
-// delete everything.
+// PrefixError says that a feed declares another source locator prefix than the one that was pinned when subscribing.
+// Nothing was changed: following it could delete everything.
 type PrefixError struct {
 	URL           string
 	Pinned, Found string

@@ -52,8 +52,7 @@ func (c *Config) fetcher() *fetch.Fetcher {
 	}
 }
 
-// limitsLast marks an error that says that a document goes beyond a limit as one that
-// another try does not mend.
+// limitsLast marks an error that says that a document goes beyond a limit as one that another try does not mend.
 func limitsLast(err error) error {
 	if errors.Is(err, xtm.ErrLimit) {
 		return fetch.Permanent(err)

@@ -53,12 +53,10 @@ type received struct {
 	lasting   bool   // the source always says this of the change
 }
 
-// maxCommit bounds, roughly, the bytes of fragments that are applied in one
-// commit.
+// maxCommit bounds, roughly, the bytes of fragments that are applied in one commit.
 const maxCommit = 8 << 20
 
-// maxGone is how many changes of a round may wait for the feed to be read again, because their
-// fragments are gone.
+// maxGone is how many changes of a round may wait for the feed to be read again, because their fragments are gone.
 const maxGone = 3
 
 // followFragments applies what the fragments feed has beyond the mark, up to a time unless that is zero.

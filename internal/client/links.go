@@ -127,9 +127,8 @@ func (c linkChoice) Snapshot(feed string, e *feeds.Entry) (feeds.Link, error) {
 	return l, nil
 }
 
-// Best chooses the link to the XTM that we like best: XTM 2.1, which loses
-// nothing, then XTM 1.0, then whatever may be XTM. Of XTM 1.0 where that was
-// asked for, the order is another.
+// Best chooses the link to the XTM that we like best: XTM 2.1, which loses nothing, then XTM 1.0, then whatever may
+// be XTM. Of XTM 1.0 where that was asked for, the order is another.
 func (c linkChoice) Best(links []feeds.Link) (best feeds.Link, ok bool) {
 	rank := 0
 	for _, l := range links {
@@ -183,8 +182,7 @@ func rankType(mediaType string) int {
 	return 0
 }
 
-// Other reports whether a media type is that of another format than the one that was
-// asked for alone.
+// Other reports whether a media type is that of another format than the one that was asked for alone.
 func (c linkChoice) Other(mediaType string) bool {
 	switch r := rankType(mediaType); c.Format {
 	case formats.XTM10:

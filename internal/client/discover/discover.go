@@ -69,8 +69,7 @@ func (f Finder) found(ctx context.Context, p *follow.Protocol, ref, sp string) (
 	return s, err
 }
 
-// subscriptionAt makes a subscription to what declares a source locator prefix, or where that
-// is "" to what does not.
+// subscriptionAt makes a subscription to what declares a source locator prefix, or where that is "" to what does not.
 func (f Finder) subscriptionAt(at, declared, sp string) (*store.Subscription, error) {
 	s := &store.Subscription{FragmentsFeed: at, SP: declared}
 	switch {

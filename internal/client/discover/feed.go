@@ -90,8 +90,7 @@ func (f Finder) ofRecords() string {
 	return "atom-pmh, which this program does not have"
 }
 
-// isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of
-// records are plain Atom.
+// isRecordsFeed reports whether nothing in a feed says that it is another one: feeds of records are plain Atom.
 func isRecordsFeed(f *feeds.Feed) bool {
 	_, other := f.Link(feeds.RelSnapshotFeed)
 	for i := range f.Entries {
@@ -132,8 +131,7 @@ func leadsDown(f *feeds.Feed) bool {
 	return slices.ContainsFunc(f.Entries, func(e feeds.Entry) bool { _, ok := e.Link(feeds.RelTopicMapFeed); return ok })
 }
 
-// isFragmentsFeed tells a fragments feed by its prefix and by what it links to;
-// a snapshots feed has a prefix too.
+// isFragmentsFeed tells a fragments feed by its prefix and by what it links to; a snapshots feed has a prefix too.
 func isFragmentsFeed(f *feeds.Feed) bool {
 	for i := range f.Entries {
 		e := &f.Entries[i]
@@ -152,8 +150,7 @@ func isFragmentsFeed(f *feeds.Feed) bool {
 	return false
 }
 
-// down returns the URL of the next feed on the way to a fragments feed, and
-// whether it is that feed.
+// down returns the URL of the next feed on the way to a fragments feed, and whether it is that feed.
 func down(f *feeds.Feed, at string) (next string, fragments bool, err error) {
 	var offers []follow.Offer
 	for i := range f.Entries {
