@@ -30,6 +30,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
 )
@@ -520,4 +521,92 @@ func TestProcessesGoOnWithAPromotedStandby(t *testing.T) {
 	testenv.Eventually(t, func() bool { now := s.opened(1, "a"); return len(now) == 2 && now[1] == before[0] }, "followers are told that the database has another history")
 	c.stop()
 	copy.prove()
+}
+
+// Collections are renamed through one process, then the other, while writers and followers go on at the first name
+// through both. The other process knows of a rename from its answer on: the former address leads to the new one for
+// readers, writers and those who wait, and nothing that was acknowledged is lost.
+func TestRenamesBesideAnotherProcess(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	database := pgserver.Start(t, "fsync=off")
+	s := share(t, database.URL(), database.URL(), 2)
+	c := s.countOn("n0")
+	code, answer, _ := s.request(0, http.MethodPut, "/topicmaps/all", `{"derivedFrom": ["n0"]}`, map[string]string{"Content-Type": "application/json"})
+	require.Equal(t, http.StatusCreated, code, "%s", answer)
+	copies := []*copying{
+		s.copyTo([]string{"--store", follower(database.URL())}, "n0", "all"),
+		s.copyTo([]string{"--data", filepath.Join(s.dir, "copy")}, "n0", "all"),
+	}
+	for _, follows := range copies {
+		c.repeat(300*time.Millisecond, follows.sync)
+	}
+	for i := range testenv.Rounds(6, 100) {
+		name, to, other := fmt.Sprint("n", i), fmt.Sprint("n", i+1), (i+1)%2
+		before := c.last("n0")
+		testenv.Eventually(t, func() bool { return c.last("n0") > before })
+		client, err := admin.New(s.nodes[i%2].url(), sharedToken)
+		require.NoError(t, err)
+		_, err = client.Rename(t.Context(), name, to, "")
+		require.NoError(t, err)
+		for _, former := range []string{name, "n0"} {
+			for method, path := range map[string]string{http.MethodGet: "/fragments", http.MethodPut: "", http.MethodHead: "/snapshots/current.xtm21"} {
+				r, err := http.NewRequest(method, s.nodes[other].url()+"/topicmaps/"+former+path, strings.NewReader(counterMap(-1)))
+				require.NoError(t, err)
+				r.Header.Set("Authorization", "Bearer "+sharedToken)
+				r.Header.Set("Content-Type", "application/xtm+xml")
+				r.Header.Set("Prefer", "wait=5")
+				res, err := http.DefaultTransport.RoundTrip(r)
+				require.NoError(t, err)
+				res.Body.Close()
+				require.Equal(t, http.StatusPermanentRedirect, res.StatusCode, "%s %s%s", method, former, path)
+				require.Equal(t, s.balancer.URL+"/topicmaps/"+to+path, res.Header.Get("Location"))
+			}
+		}
+		code, answer, _ := s.request(other, http.MethodGet, "/topicmaps/"+to+"/fragments", "", nil)
+		require.Equal(t, http.StatusOK, code, "%s", answer)
+	}
+	before := c.last("n0")
+	testenv.Eventually(t, func() bool { return c.last("n0") > before }, "writers go on")
+
+	// Those who wait at the other process are led to the new name at once.
+	code, answer, _ = s.request(0, http.MethodPut, "/topicmaps/still", "{}", map[string]string{"Content-Type": "application/json"})
+	require.Equal(t, http.StatusCreated, code, "%s", answer)
+	code, _, h := s.request(1, http.MethodGet, "/topicmaps/still/fragments", "", nil)
+	require.Equal(t, http.StatusOK, code)
+	led := make(chan string)
+	go func() {
+		r, _ := http.NewRequest(http.MethodGet, s.nodes[1].url()+"/topicmaps/still/fragments", nil)
+		r.Header.Set("If-None-Match", h.Get("ETag"))
+		r.Header.Set("Prefer", "wait=60")
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			led <- err.Error()
+			return
+		}
+		res.Body.Close()
+		led <- fmt.Sprint(res.StatusCode, " ", res.Header.Get("Location"))
+	}()
+	testenv.Eventually(t, func() bool {
+		_, metrics, _ := s.request(1, http.MethodGet, "/metrics", "", nil)
+		return regexp.MustCompile(`(?m)^tmshare_http_requests_waiting [1-9]`).Match(metrics)
+	})
+	client, err := admin.New(s.nodes[0].url(), sharedToken)
+	require.NoError(t, err)
+	_, err = client.Rename(t.Context(), "still", "moved", "")
+	require.NoError(t, err)
+	require.Equal(t, "308 "+s.balancer.URL+"/topicmaps/moved/fragments", <-led)
+	c.stop()
+	counted := c.last("n0")
+	for i := range s.nodes {
+		testenv.Eventually(t, func() bool {
+			_, document, _ := s.request(i, http.MethodGet, "/topicmaps/all/snapshots/current.xtm21", "", nil)
+			found := counterName.FindSubmatch(document)
+			return found != nil && string(found[1]) == fmt.Sprint(counted)
+		}, "what is derived goes on")
+	}
+	for _, follows := range copies {
+		follows.prove()
+		require.Positive(t, follows.rounds.Load())
+	}
 }
