@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/testenv"
 )
 
@@ -67,8 +68,11 @@ func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 			status, answer = s.ask(http.MethodPut, "/topicmaps/new", "{}")
 			require.Equal(t, http.StatusInsufficientStorage, status, answer)
 			reads()
+			code, output := run(t, "tmshare-server", "doctor", "--data", dir, "--listen", s.addr)
+			require.Equal(t, cli.Differs, code, output)
+			require.Regexp(t, `data folder: \d+ MB are free on its disk; nothing is written below 64 MB\n +to do: free some space: `, output)
 			require.NoError(t, s.end(syscall.SIGTERM), s.log.String())
-			code, output := run(t, "tmshare-client", "check", "--data", dir)
+			code, output = run(t, "tmshare-client", "check", "--data", dir)
 			require.Zero(t, code, output)
 			free()
 			s = serveIn(t, dir)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +86,40 @@ func TestSecondSIGTERMEndsAtOnce(t *testing.T) {
 	})
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	assert.EqualError(t, cmd.Wait(), "signal: terminated", "it does not wait for the request, which never ends")
+}
+
+// A command that waits for a server ends at once after Ctrl-C, with the exit code for that, and says what has become of
+// what it was to do.
+func TestCommandsThatAreInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lib.xtm")
+	require.NoError(t, os.WriteFile(file, maps.Libraries, 0o600))
+	asked, over := make(chan bool, 10), make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- true
+		<-over
+	}))
+	defer silent.Close()
+	defer close(over)
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{`interrupted; what the server had begun may have been done: "tmshare-server log lib" shows whether it was`, []string{"import", "lib", file}},
+		{"interrupted; nothing was changed", []string{"collections"}},
+	} {
+		cmd := exec.Command("tmshare-server", append(c.args, "--server", silent.URL)...)
+		var output bytes.Buffer
+		cmd.Stderr = &output
+		require.NoError(t, cmd.Start())
+		<-asked
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait()
+		assert.Equal(t, 130, cmd.ProcessState.ExitCode(), "%v: %s", c.args, output.String())
+		assert.Contains(t, output.String(), "tmshare-server: "+c.says, "%v", c.args)
+	}
 }
 
 // A publication that takes longer than the grace period is ended with it, and leaves nothing: the

@@ -2,7 +2,13 @@ package doctor
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -157,6 +163,42 @@ func TestFindingsOfSettings(t *testing.T) {
 				assert.Contains(t, r.Findings[i].What, what)
 			}
 		})
+	}
+}
+
+// A certificate that ends soon, has ended, or is for another host, is a finding.
+func TestFindingsOfCertificates(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	ends := time.Now().Add(90 * 24 * time.Hour)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: ends, DNSNames: []string{"maps.example.org"}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := extension.Serving{Listen: "127.0.0.1:8080", Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	require.NoError(t, os.WriteFile(s.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o600))
+	require.NoError(t, os.WriteFile(s.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	expires := "the certificate expires on " + ends.UTC().Format(time.DateOnly)
+	for _, c := range []struct {
+		before time.Duration // of its end
+		host   string
+		what   []string
+	}{
+		{30 * 24 * time.Hour, "maps.example.org", nil},
+		{20 * 24 * time.Hour, "maps.example.org", []string{expires}},
+		{-24 * time.Hour, "maps.example.org", []string{expires}},
+		{30 * 24 * time.Hour, "old.example.org", []string{"the certificate is for maps.example.org, not for old.example.org"}},
+	} {
+		s.BaseURL = "https://" + c.host
+		r := &Report{}
+		r.certificate(&Node{Serving: &s, Now: func() time.Time { return ends.Add(-c.before) }})
+		require.Len(t, r.Findings, len(c.what), "%v", remedies(r))
+		for i, what := range c.what {
+			assert.Equal(t, what, r.Findings[i].What)
+		}
 	}
 }
 
