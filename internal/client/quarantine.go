@@ -13,12 +13,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// revisit tries again to get what is in quarantine: that of the given topics, or
-// all. Where the source publishes closing entries, what can be had by now is applied
-// late, when the round has applied what is new: see Retry. Other sources may say by
-// an entry of another topic what has become of it. There the mark goes back to before it, and
-// the walk that follows applies it and all that came after it. What the server does not keep any
-// more is looked at when that is done: see checkKept.
+// revisit tries again to get what is in quarantine: that of the given topics, or all. Where the source publishes
+// closing entries, what can be had by now is applied late, when the round has applied what is new: see Retry. Other
+// sources may say by an entry of another topic what has become of it. There the mark goes back to before it, and the
+// walk that follows applies it and all that came after it. What the server does not keep any more is looked at when
+// that is done: see checkKept.
 func (c *Client) revisit(ctx context.Context, s *store.Subscription, topics ...string) error {
 	all, err := c.Store.Quarantine(ctx, s.Name)
 	if err != nil {

@@ -30,8 +30,7 @@ func (p *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// tolerated counts what the documents of a source break the rules of XTM by. It is
-// safe for concurrent use.
+// tolerated counts what the documents of a source break the rules of XTM by. It is safe for concurrent use.
 type tolerated struct {
 	mu    sync.Mutex
 	tally xtm.Tally

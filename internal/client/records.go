@@ -15,10 +15,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A source may publish records rather than fragments: of each topic what it is now, under
-// an identifier for life, and that it is no more. The map is what all records say
-// together. What is fetched is always the present state of a record, so it may be newer
-// than the entry that led to it, and then comes once more with a later one. Records that
+// A source may publish records rather than fragments: of each topic what it is now, under an identifier for life, and
+// that it is no more. The map is what all records say together. What is fetched is always the present state of a
+// record, so it may be newer than the entry that led to it, and then comes once more with a later one. Records that
 // are deleted go before others come: an identifier may have moved on.
 
 // records is a source of records in the store, as a [follow.Sink].

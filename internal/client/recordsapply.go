@@ -16,8 +16,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Commit implements [follow.Sink]: it applies what was obtained, and keeps what is held of each
-// record with it.
+// Commit implements [follow.Sink]: it applies what was obtained, and keeps what is held of each record with it.
 func (h *records) Commit(ctx context.Context, batch []follow.Result[obtained],
 	waited func(*follow.Record) bool) (waiting []*follow.Record, err error) {
 	if batch, err = h.loadOf(ctx, batch); err != nil || len(batch) == 0 {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,6 +135,19 @@ func (w *Watcher) Broken(collection string) (broken, follows bool) {
 	defer w.mu.Unlock()
 	broken, follows = w.broken[collection]
 	return broken, follows
+}
+
+// AllBroken returns the names of the collections whose files cannot be published.
+func (w *Watcher) AllBroken() (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, broken := range w.broken {
+		if broken {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (w *Watcher) set(collection string, broken bool) {

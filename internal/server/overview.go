@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -24,10 +25,10 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	hidden := s.hidden(r)
-	tag, document, err := s.overviews.Get(node, strings.Join(hidden, " "), func() ([]byte, error) {
+	hidden, broken := s.hidden(r), s.watcher.AllBroken()
+	tag, document, err := s.overviews.Get(node, fmt.Sprint(hidden, broken), func() ([]byte, error) {
 		var b bytes.Buffer
-		err := s.overview(node, hidden).Encode(&b)
+		err := s.overview(node, hidden, broken).Encode(&b)
 		return b.Bytes(), err
 	})
 	if err != nil {
@@ -48,8 +49,8 @@ func (e encoded) Encode(w io.Writer) error {
 	return err
 }
 
-// overview makes the Topic Maps Feed without the collections of some names.
-func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
+// overview makes the Topic Maps Feed without the collections of some names. The files of others are broken.
+func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.Feed {
 	all := node.Except(without)
 	feed := &feeds.Feed{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.URLs.Overview())).URN(),
@@ -63,7 +64,11 @@ func (s *Server) overview(node *store.Listing, without []string) *feeds.Feed {
 	for i := range all {
 		e := s.collectionEntry(&all[i])
 		var advice string
-		if e.Condition, advice = inputs.Condition(node, &all[i]); e.Condition != "" {
+		e.Condition, advice = inputs.Condition(node, &all[i])
+		if e.Condition == "" && slices.Contains(broken, all[i].Name) {
+			e.Condition, advice = "file not published", "it is missing or broken, and the version before stays; see the log"
+		}
+		if e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice
 			_, e.SummaryLanguage = Languages(&all[i])
 		}

@@ -18,9 +18,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Name is the name of the source of local statements: a collection of the
-// node's own, which a server on the same data folder publishes like any other,
-// and which no subscription touches.
+// Name is the name of the source of local statements: a collection of the node's own, which a server on the same data
+// folder publishes like any other, and which no subscription touches.
 const Name = "local"
 
 // Statements are the local statements of a store.
@@ -37,9 +36,8 @@ type Edit struct {
 	Deleted int    `json:"deleted"`
 }
 
-// Ensure makes the source of local statements where there is none, with a
-// prefix ("" makes one up). It returns the prefix, which does not change as long
-// as there are local statements.
+// Ensure makes the source of local statements where there is none, with a prefix ("" makes one up). It returns the
+// prefix, which does not change as long as there are local statements.
 func (s Statements) Ensure(ctx context.Context, sp string) (string, error) {
 	has, empty, err := Prefix(ctx, s.Store)
 	if err != nil {
@@ -79,8 +77,7 @@ func choosePrefix(has string, empty bool, sp string) (string, error) {
 	return sp, fragment.ValidatePrefix(sp)
 }
 
-// Prefix returns the prefix of the local statements, "" where there is no
-// source of them, and whether there are none.
+// Prefix returns the prefix of the local statements, "" where there is no source of them, and whether there are none.
 func Prefix(ctx context.Context, r *store.DB) (sp string, empty bool, err error) {
 	empty = true
 	err = r.ReadParts(ctx, func(parts []store.Part) error {
@@ -102,11 +99,10 @@ func Prefix(ctx context.Context, r *store.DB) (sp string, empty bool, err error)
 // isLocal reports whether a source is that of the local statements.
 func isLocal(p store.Part) bool { return p.Own && p.Name == Name }
 
-// Import makes local statements of a document, which read reads on the
-// prefix of the local statements: each topic that it describes (with a name, an
-// occurrence or a type) is replaced by what it says, as far as the local
-// statements go. With whole, the document takes the place of all of them, unless that loses
-// more than limit allows (a [*losses.TooManyError]). sp is the prefix to have if there are none yet.
+// Import makes local statements of a document, which read reads on the prefix of the local statements: each topic
+// that it describes (with a name, an occurrence or a type) is replaced by what it says, as far as the local
+// statements go. With whole, the document takes the place of all of them, unless that loses more than limit allows (a
+// [*losses.TooManyError]). sp is the prefix to have if there are none yet.
 func (s Statements) Import(ctx context.Context, sp string, whole bool, limit losses.Limit,
 	read func(base tmdm.Locator) (*tmdm.TopicMap, error)) (*Edit, error) {
 	has, empty, err := Prefix(ctx, s.Store)
@@ -139,11 +135,9 @@ func (s Statements) Import(ctx context.Context, sp string, whole bool, limit los
 	})
 }
 
-// EditTopic changes what the local statements say of one topic. ref is one of
-// its subject identifiers; f gets the topic in a map that has what they say of
-// it so far. A topic that others speak of is referred to by their identifier for
-// it alone, so that it can still be split (protocol: local edits about a foreign
-// topic assert one identifier).
+// EditTopic changes what the local statements say of one topic. ref is one of its subject identifiers; f gets the
+// topic in a map that has what they say of it so far. A topic that others speak of is referred to by their identifier
+// for it alone, so that it can still be split (protocol: local edits about a foreign topic assert one identifier).
 func (s Statements) EditTopic(ctx context.Context, ref, sp string,
 	f func(tm *tmdm.TopicMap, topic *tmdm.Topic) error) (*Edit, error) {
 	si, err := s.reference(ctx, ref)
@@ -215,9 +209,8 @@ func (s Statements) editTidily(ctx context.Context, mentioned *[]tmdm.Locator,
 	return e, nil
 }
 
-// RemoveTopic removes all local statements about the topic with a subject
-// identifier, its associations included. A [*fragment.InUseError] says what
-// still uses it.
+// RemoveTopic removes all local statements about the topic with a subject identifier, its associations included. A
+// [*fragment.InUseError] says what still uses it.
 func (s Statements) RemoveTopic(ctx context.Context, ref string) (*Edit, error) {
 	si, err := s.reference(ctx, ref)
 	if err != nil {
@@ -270,9 +263,8 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 	return e, nil
 }
 
-// reference returns the subject identifier by which local statements refer to
-// the topic with the subject identifier si: that of the local source if it has
-// the topic, else that of the first other source.
+// reference returns the subject identifier by which local statements refer to the topic with the subject identifier
+// si: that of the local source if it has the topic, else that of the first other source.
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	meant, err := tmdm.Named(si)
 	if err != nil {
@@ -300,8 +292,7 @@ func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, err
 	return best, err
 }
 
-// described returns a map with what a source says of one topic, and the others
-// that this mentions as bare ones.
+// described returns a map with what a source says of one topic, and the others that this mentions as bare ones.
 func described(ctx context.Context, sp string, state merge.State, si tmdm.Locator) (*tmdm.TopicMap, error) {
 	var own merge.Memory
 	t, err := state.Topic(si)
@@ -323,8 +314,7 @@ func described(ctx context.Context, sp string, state merge.State, si tmdm.Locato
 	return tm, err
 }
 
-// bare reports whether nothing is said of a topic but its identifiers, one at
-// most.
+// bare reports whether nothing is said of a topic but its identifiers, one at most.
 func bare(t *tmdm.Topic) bool {
 	return len(t.Names())+len(t.Occurrences())+len(t.RolesPlayed()) == 0 &&
 		len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 1

@@ -142,8 +142,7 @@ func (v View) Map(ctx context.Context, claims bool, sources ...string) (*tmdm.To
 	return tm, conflicts, err
 }
 
-// loaded checks that there is something to merge, and that all is there that was
-// named.
+// loaded checks that there is something to merge, and that all is there that was named.
 func (v View) loaded(ctx context.Context, sources []string) error {
 	all, err := v.Store.Subscriptions(ctx)
 	if err != nil {
@@ -182,10 +181,9 @@ func (v View) loaded(ctx context.Context, sources []string) error {
 	return nil
 }
 
-// Export writes the merged view of the named sources, or of all, in a format. It returns what the
-// format could not carry. Where the format can write records, the memory in use does not grow with
-// the map. claims gives each statement the item identifiers of the sources that assert it, in
-// formats that keep them.
+// Export writes the merged view of the named sources, or of all, in a format. It returns what the format could not
+// carry. Where the format can write records, the memory in use does not grow with the map. claims gives each
+// statement the item identifiers of the sources that assert it, in formats that keep them.
 func (v View) Export(ctx context.Context, w io.Writer, f *formats.Format, claims bool,
 	sources ...string) (losses xtm.Losses, err error) {
 	claims = claims && f.Claims
