@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
@@ -19,7 +20,8 @@ import (
 // statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
 // own documents.
 func fragmentsOf(m *fragment.Map, resources []string) (fragments []*fragment.Fragment, err error) {
-	seen, mentioned := map[fragment.Ref]bool{}, mentions(m)
+	seen := map[fragment.Ref]bool{}
+	mentioned := sync.OnceValue(func() map[fragment.Ref]bool { return mentions(m) })
 	var queue []fragment.Ref
 	for _, resource := range resources {
 		ref, err := named(m, resource)
@@ -100,7 +102,7 @@ func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 
 // statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none
 // the topic is provisional. What says only that the topic is there gives a topic that nothing else mentions.
-func statementsOf(m *fragment.Map, ref fragment.Ref, mentioned map[fragment.Ref]bool) (*fragment.Fragment, error) {
+func statementsOf(m *fragment.Map, ref fragment.Ref, mentioned func() map[fragment.Ref]bool) (*fragment.Fragment, error) {
 	known, err := m.Topic(ref)
 	if err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func statementsOf(m *fragment.Map, ref fragment.Ref, mentioned map[fragment.Ref]
 	if one.Stubs, err = stubs(m, one); err != nil || len(one.Associations)+len(t.Names)+len(t.Occurrences) > 0 {
 		return one, err
 	}
-	if known == nil || mentioned[t.TopicSI()] {
+	if known == nil || mentioned()[t.TopicSI()] {
 		provisional := *t
 		provisional.Provisional = true
 		one.Topic = &provisional

@@ -44,8 +44,10 @@ func Read(r io.Reader, notation Notation, o Options, each func(rdf.Quad) error) 
 	p := &parser{each: each, tolerated: o.Tolerated, notation: notation, base: cmp.Or(o.Base, o.URI),
 		prefixes: map[string]string{}}
 	p.input = input{r: r, uri: o.URI, line: 1}
-	p.known = map[string]string{}
-	p.limits = o.Limits
+	if whole, ok := r.(interface{ Len() int }); ok { // of a line in memory no more is needed
+		p.buf = make([]byte, 0, min(whole.Len()+1, firstBuffer))
+	}
+	p.known, p.limits = map[string]string{}, o.Limits
 	for limit, standard := range map[*int]int{&p.limits.Term: 16 << 20, &p.limits.Depth: 1000, &p.limits.Prefixes: 10_000,
 		&p.limits.Growth: 8 << 20} {
 		if *limit <= 0 {
