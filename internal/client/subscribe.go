@@ -197,9 +197,9 @@ func (c *Client) checkOthers(ctx context.Context, s *store.Subscription, o *Subs
 	for i := range all {
 		other := &all[i]
 		switch {
-		case !o.Again && (s.Protocol == store.TMShare && iri.SameDocument(other.FragmentsFeed, s.FragmentsFeed) ||
-			iri.NormalizeURL(other.FragmentsFeed) == iri.NormalizeURL(s.FragmentsFeed)) && // it may be of a part of a document
-			c.Formats.Same(other.Format, s.Format) && ProtocolOf(other) == ProtocolOf(s):
+		case !o.Again && iri.SameDocument(other.FragmentsFeed, s.FragmentsFeed) && c.Formats.Same(other.Format, s.Format) &&
+			ProtocolOf(other) == ProtocolOf(s) && (!strings.Contains(other.FragmentsFeed, "#") || // else both may be parts
+			iri.NormalizeURL(other.FragmentsFeed) == iri.NormalizeURL(s.FragmentsFeed)):
 			again := "; --again follows it twice"
 			if s.Replica {
 				again = ""

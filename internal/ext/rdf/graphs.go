@@ -102,7 +102,8 @@ func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 
 // statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none
 // the topic is provisional. What says only that the topic is there gives a topic that nothing else mentions.
-func statementsOf(m *fragment.Map, ref fragment.Ref, mentioned func() map[fragment.Ref]bool) (*fragment.Fragment, error) {
+func statementsOf(m *fragment.Map, ref fragment.Ref,
+	mentioned func() map[fragment.Ref]bool) (*fragment.Fragment, error) {
 	known, err := m.Topic(ref)
 	if err != nil {
 		return nil, err
