@@ -61,9 +61,19 @@ func (u *updater) record(s *subject) error {
 func (u *updater) associations(s *subject) error {
 	r := renamer{u: u}
 	s.played = true
-	for a, err := range u.filter.associations(u.view.PlayedBy(s.ref)) {
+	for a, err := range u.view.PlayedBy(s.ref) {
+		passes := err == nil
+		if passes {
+			passes, err = u.filter.association(a)
+		}
 		if err != nil {
 			return err
+		}
+		if err := u.enqueueNode(s, a); err != nil {
+			return err
+		}
+		if !passes {
+			continue
 		}
 		renamed := r.association(a)
 		key := renamed.Key()
@@ -77,6 +87,22 @@ func (u *updater) associations(s *subject) error {
 		}
 	}
 	return r.err
+}
+
+// enqueueNode has a blank node looked at, which passes with what has it.
+func (u *updater) enqueueNode(s *subject, a *fragment.Association) error {
+	if u.filter == nil || u.filter.within == nil && u.filter.types == nil {
+		return nil
+	}
+	one, other, ok := u.filter.has(a)
+	if !ok || one != s.ref {
+		return nil
+	}
+	node, err := u.filter.isNode(other)
+	if node && err == nil {
+		u.enqueue(other)
+	}
+	return err
 }
 
 // unpublished reports whether no published topic has an identifier of s.

@@ -11,6 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/words"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -18,9 +19,9 @@ import (
 // Filter lets a part of what a view says pass. The rest is as if it had not been said, except for identifiers: they
 // tell which topics are the same.
 //
-//   - A topic passes if it is an instance of one of the types, and one of the topics within, or below these. Of a topic
-//     that does not, only the names of the default type in the unconstrained scope pass. It is published while
-//     something that passes refers to it.
+//   - A topic passes if it is an instance of one of the types, and one of the topics within, or below these. A blank
+//     node of RDF passes with what has it as the object of a statement. Of a topic that does not, only the names of the
+//     default type in the unconstrained scope pass. It is published while something that passes refers to it.
 //   - An association passes if it has one of the association types, and if one of its players passes. A
 //     type-instance one passes with the instance.
 //   - A statement passes if its scope is unconstrained or has one of the themes.
@@ -35,6 +36,7 @@ type Filter struct {
 
 	scopedNames bool // names in the unconstrained scope do not pass
 
+	having pair   // the types of the roles of what has a blank node, and of the node
 	names  *meant // the default name type
 	typing *meant // what says who is an instance of what
 }
@@ -82,6 +84,14 @@ func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	}
 	if f.scope, err = f.find(scope, nil); err != nil {
 		return nil, err
+	}
+	roles := map[fragment.Ref]*fragment.Ref{ofSubject.above: &f.having.above, ofSubject.below: &f.having.below}
+	for psi, role := range roles {
+		id, err := f.identity(psi)
+		if err != nil {
+			return nil, err
+		}
+		*role = id.TopicSI()
 	}
 	if f.names, err = f.find([]fragment.Ref{tmdm.PSIDefaultNameType}, nil); err != nil {
 		return nil, err
@@ -191,28 +201,91 @@ func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment
 
 // passes reports whether the topic with a TopicSI of the view passes.
 func (f *Filter) passes(ref fragment.Ref) (bool, error) {
-	switch {
-	case f == nil:
-		return true, nil
-	case f.within != nil && !f.within.refs[ref]:
-		return false, nil
-	case f.types == nil:
+	if f == nil || f.within == nil && f.types == nil {
 		return true, nil
 	}
 	if passed, known := f.passed[ref]; known {
 		return passed, nil
 	}
-	f.passed[ref] = false
+	// It goes up from a node to what has it, and on from that if it is a node.
+	below, seen := map[fragment.Ref]fragment.Ref{}, []fragment.Ref{ref}
+	for i := 0; i < len(seen); i++ {
+		passes, known := f.passed[seen[i]]
+		for err := error(nil); !known; known = true {
+			if passes, err = f.isMeant(seen[i]); err != nil {
+				return false, err
+			}
+		}
+		if passes { // and so do the nodes on the way
+			at := seen[i]
+			for f.passed[at] = true; at != ref; f.passed[at] = true {
+				at = below[at]
+			}
+			return true, nil
+		}
+		node, err := f.isNode(seen[i])
+		if err != nil {
+			return false, err
+		}
+		if !node {
+			continue
+		}
+		for a, err := range f.view.AssociationsOf(seen[i], fragment.AsPlayer) {
+			if err != nil {
+				return false, err
+			}
+			if one, other, ok := f.has(a); ok && other == seen[i] && one != ref && below[one] == "" {
+				below[one] = seen[i]
+				seen = append(seen, one)
+			}
+		}
+	}
+	for _, ref := range seen {
+		f.passed[ref] = false
+	}
+	return false, nil
+}
+
+// isMeant reports whether a topic is within what the filter names, and of its types.
+func (f *Filter) isMeant(ref fragment.Ref) (bool, error) {
+	if f.within != nil && !f.within.refs[ref] || f.types == nil {
+		return f.within == nil || f.within.refs[ref], nil
+	}
 	for a, err := range f.view.AssociationsOf(ref, fragment.AsInstance) {
 		if err != nil {
 			return false, err
 		}
 		if class, _, ok := a.TypeInstance(); ok && f.types.refs[class] {
-			f.passed[ref] = true
-			break
+			return true, nil
 		}
 	}
-	return f.passed[ref], nil
+	return false, nil
+}
+
+// isNode reports whether a topic is a blank node of RDF: nothing else identifies it.
+func (f *Filter) isNode(ref fragment.Ref) (bool, error) {
+	if !words.IsOpaque(string(ref)) {
+		return false, nil
+	}
+	id, err := f.view.Identity(ref)
+	if id == nil || err != nil {
+		return err == nil, err
+	}
+	named := func(si fragment.Ref) bool { return !words.IsOpaque(string(si)) }
+	return !slices.ContainsFunc(id.SubjectIdentifiers, named), nil
+}
+
+// has returns the players of an association that says what a topic has, if it passes with that.
+func (f *Filter) has(a *fragment.Association) (one, other fragment.Ref, ok bool) {
+	if len(a.Roles) != 2 || !f.valid(a.Scope) || f.associationTypes != nil && !f.associationTypes.refs[a.Type] {
+		return "", "", false
+	}
+	from, to := a.Roles[0], a.Roles[1]
+	if from.Type != f.having.above {
+		from, to = to, from
+	}
+	ok = from.Type == f.having.above && to.Type == f.having.below && from.Type != to.Type
+	return from.Player, to.Player, ok
 }
 
 // valid reports whether a statement with a scope passes.

@@ -383,6 +383,14 @@ func share(rng *rand.Rand, tm *tmdm.TopicMap) (shared []string) {
 		}
 		shared = append(shared, "share a name: "+tmdm.Describe(to))
 	}
+	if rng.IntN(2) == 0 {
+		node := tm.CreateTopicBySubjectIdentifier(tmdm.Locator(genid + string(rune('a'+rng.IntN(4)))))
+		a := tm.CreateAssociation(any())
+		a.AddRole(tm.CreateTopicBySubjectIdentifier(fragment.RDFSubject), any())
+		a.AddRole(tm.CreateTopicBySubjectIdentifier(fragment.RDFObject), node)
+		node.AddOccurrence("of a node", tmdm.XSDString, any())
+		shared = append(shared, "share a node: "+tmdm.Describe(node))
+	}
 	tm.Normalize(context.Background())
 	return shared
 }
