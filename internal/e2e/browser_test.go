@@ -31,7 +31,7 @@ var updateGolden = flag.Bool("update", false, "write what pages are for screen r
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, *browser.Browser){
-		"walk": walkThroughMaps, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors, "rejecting": rejectingOnANode, "proposing": proposalsWhileOneTypes,
+		"walk": walkThroughMaps, "vocabulary": walkThroughAVocabulary, "pages": pagesOfAllKinds, "hostile": hostileMap, "editing": editingByKeyboard, "mishaps": mishapsOfEditors, "rejecting": rejectingOnANode, "proposing": proposalsWhileOneTypes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.Person(t)) })
 	}

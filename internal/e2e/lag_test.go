@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -66,20 +65,9 @@ func TestLagIsTheSameInAllViews(t *testing.T) {
 	w, err := watch.New(watching, watch.Options{Store: db, Interval: time.Hour})
 	require.NoError(t, err)
 	held.Watcher.Store(w)
-	all := ext.All()
-	parts := extension.Held(all, held)
-	watcher := httptest.NewServer(w.Handler(parts...))
+	watcher := httptest.NewServer(w.Handler(extension.Held(ext.All(), held)...))
 	t.Cleanup(watcher.Close)
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	node, err := server.New(server.Config{Store: db, Logger: quiet, OnLoopback: true, BaseURL: "http://" + socket.Addr().String(), Parts: extension.Parts(all)})
-	require.NoError(t, err)
-	h := &http.Server{Handler: node}
-	go h.Serve(socket)
-	t.Cleanup(func() {
-		h.Close()
-		node.Close()
-	})
+	node := startNode(t, held)
 	command := func(args ...string) string {
 		var out bytes.Buffer
 		code := held.Execute(t.Context(), &control.Request{Program: "tmshare-client", Args: args, Env: map[string]string{}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard}, held)
@@ -128,7 +116,7 @@ func TestLagIsTheSameInAllViews(t *testing.T) {
 	words("status", command("status"), `egov +last round failed +(\S+)`)
 	words("status --verbose", command("status", "--verbose"), `lag +(\S+) at most`)
 	whole("status --node --json", command("status", "--node", "--json"))
-	for _, base := range []string{watcher.URL, node.BaseURL} {
+	for _, base := range []string{watcher.URL, node} {
 		whole(base+"/node.json", string(fetched(t, base+"/node.json")))
 		words(base+"/node.html", page(base+"/node.html"), `((?:\d+ ?(?:h|min|m|s) ?)+) at most`)
 		words(base+"/node/egov.html", page(base+"/node/egov.html"), `Lag\s*((?:\d+ ?(?:h|min|m|s) ?)+) at most`)

@@ -22,6 +22,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext"
+	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/kv/badger"
 	"github.com/tmshare/tmshare/internal/publish"
@@ -62,6 +63,24 @@ func startServer(t testing.TB, config server.Config) *server.Server {
 		s.Close()
 	})
 	return s
+}
+
+// startNode starts a server whose pages show what a store follows, for who has a token. It returns its address.
+func startNode(t testing.TB, held *extension.Holding, tokens ...string) (base string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	base = "http://" + listener.Addr().String()
+	all := ext.All()
+	extension.Held(all, held)
+	s, err := server.New(server.Config{Store: held.DB, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: tokens, Parts: extension.Parts(all)})
+	require.NoError(t, err)
+	h := &http.Server{Handler: s}
+	go h.Serve(listener)
+	t.Cleanup(func() {
+		h.Close()
+		s.Close()
+	})
+	return base
 }
 
 // node is a client and what its sources say together.

@@ -123,13 +123,16 @@ func putTurtle(t testing.TB, s *server.Server, name string, document []byte) {
 	putDocument(t, s, name, "text/turtle", document)
 }
 
-// putDocument puts a document to a collection.
-func putDocument(t testing.TB, s *server.Server, name, mediaType string, document []byte) {
+// putDocument puts a document to a collection, with further headers: names and values.
+func putDocument(t testing.TB, s *server.Server, name, mediaType string, document []byte, headers ...string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPut, s.BaseURL+"/topicmaps/"+name, bytes.NewReader(document))
 	require.NoError(t, err)
 	req.Header.Set("TMShare-Max-Delete", "all")
 	req.Header.Set("Content-Type", mediaType)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())

@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,22 +31,7 @@ func rejectingOnANode(t *testing.T, b *browser.Browser) {
 	importMap(t, origin, "libraries", maps.Libraries)
 
 	db := openStore(t)
-	held := &extension.Holding{DB: db, Execute: clientcmd.Executing(ext.All)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	base := "http://" + listener.Addr().String()
-	all := ext.All()
-	extension.Held(all, held)
-	s, err := server.New(server.Config{
-		Store: db, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: []string{token}, Parts: extension.Parts(all),
-	})
-	require.NoError(t, err)
-	h := &http.Server{Handler: s}
-	go h.Serve(listener)
-	t.Cleanup(func() {
-		h.Close()
-		s.Close()
-	})
+	base := startNode(t, &extension.Holding{DB: db, Execute: clientcmd.Executing(ext.All)}, token)
 	c, err := client.New(client.Config{Protocols: ext.Protocols(), Store: db, Logger: quiet})
 	require.NoError(t, err)
 	_, err = c.Subscribe(t.Context(), origin.BaseURL+"/topicmaps/libraries", client.SubscribeOptions{})

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func Undo(ctx context.Context, v *store.View, commitOf uint64, o Undone) (*fragm
 		return nil, err
 	}
 	u := undo{between: b, v: v, now: v.State(), topics: map[fragment.Ref]*turn[fragment.Topic]{},
-		associations: map[fragment.AssociationKey]*turn[fragment.Association]{}}
+		associations: map[fragment.AssociationKey]*turn[fragment.Association]{}, mentioned: map[fragment.Ref]int{}}
 	if err := u.gather(ctx, number); err != nil {
 		return nil, err
 	}
@@ -93,7 +94,19 @@ type undo struct {
 	now          records.State
 	topics       map[fragment.Ref]*turn[fragment.Topic]
 	associations map[fragment.AssociationKey]*turn[fragment.Association]
+	mentioned    map[fragment.Ref]int // by what is there now of these, as often as that is
 	kept         []Kept
+}
+
+// mention counts what a topic and an association refer to, where there are any, among what is to change.
+func (u *undo) mention(by int, t *fragment.Topic, a *fragment.Association) {
+	count := func(ref fragment.Ref) { u.mentioned[ref] += by }
+	if t != nil {
+		t.Mentions(count)
+	}
+	if a != nil {
+		a.Mentions(count)
+	}
 }
 
 func (u *undo) keep(about, format string, args ...any) {
@@ -139,10 +152,7 @@ func (u *undo) record(key []byte) error {
 	if err != nil {
 		return err
 	}
-	some := then.Association
-	if some == nil {
-		some = was.Association
-	}
+	some := cmp.Or(then.Association, was.Association)
 	if !plays {
 		return u.topic(key, was.Topic, then.Topic)
 	}
@@ -160,6 +170,7 @@ func (u *undo) record(key []byte) error {
 		u.keep(nameOf(some), changedSince)
 	}) {
 		u.associations[some.Key()] = &turn[fragment.Association]{was.Association, is}
+		u.mention(1, nil, is)
 	}
 	return err
 }
@@ -169,6 +180,7 @@ func (u *undo) topic(key []byte, was, then *fragment.Topic) error {
 	is, err := u.now.RecordAt(key)
 	if err == nil && turns(was, then, is.Topic, fragment.SameTopic, func() { u.keep(ref.String(), changedSince) }) {
 		u.topics[ref] = &turn[fragment.Topic]{was, is.Topic}
+		u.mention(1, is.Topic, nil)
 	}
 	return err
 }
@@ -203,6 +215,7 @@ func (u *undo) check() error {
 		}
 		if why != "" {
 			u.keep(ref.String(), "%s", why)
+			u.mention(-1, u.topics[ref].is, nil)
 			delete(u.topics, ref)
 		}
 	}
@@ -225,6 +238,7 @@ func (u *undo) check() error {
 		}
 		if why != "" {
 			u.keep(name, "%s", why)
+			u.mention(-1, nil, u.associations[key].is)
 			delete(u.associations, key)
 		}
 	}
@@ -308,22 +322,7 @@ func (u *undo) used(ref fragment.Ref) (string, error) {
 		}
 	}
 	n, err := u.now.Mentions(ref)
-	mention := func(r fragment.Ref) {
-		if r == ref {
-			n--
-		}
-	}
-	for _, t := range u.topics {
-		if t.is != nil {
-			t.is.Mentions(mention)
-		}
-	}
-	for _, a := range u.associations {
-		if a.is != nil {
-			a.is.Mentions(mention)
-		}
-	}
-	if n > 0 {
+	if n > u.mentioned[ref] {
 		return "others refer to it by now", err
 	}
 	return "", err

@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/ext/pages"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/served"
 )
 
@@ -178,4 +181,24 @@ func TestPlansAreSmallPages(t *testing.T) {
 	assert.Regexp(t, `And \d+ more topics?\.`, text)
 	require.Equal(t, http.StatusSeeOther, b.Send(f, "publish").StatusCode)
 	assert.Equal(t, before, n.Current("m"))
+}
+
+// To take back a commit of a whole map is asked and shown like that of a few topics: the page lists the first ones and
+// counts the others.
+func TestUndoingAWholeMap(t *testing.T) {
+	t.Parallel()
+	testenv.OnlyWithAll(t, "real maps are large")
+	n, b := served.Editor(t, served.Small(), func(c *server.Config) { c.Lenient = true })
+	n.PutSettings("big", "{}", "Authorization", "Bearer "+served.Token)
+	begin := time.Now()
+	a := n.Put("big", realMap(t, "mondial.xtm.gz"), "Authorization", "Bearer "+served.Token)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
+	undo := strings.TrimPrefix(served.DataURL(t, n.Feed("/topicmaps/big/fragments").Entries[0]), n.BaseURL) + "/undo.html"
+	put := time.Since(begin)
+	begin = time.Now()
+	a = b.Do(undo, nil)
+	assert.Less(t, time.Since(begin), 20*put, "it grows with the map, and not with the square of that")
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	assert.LessOrEqual(t, len(a.Bytes), 64<<10)
+	assert.Regexp(t, `And [5-6],\d\d\d more topics\.`, served.TextOf(t, a))
 }

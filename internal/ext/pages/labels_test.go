@@ -185,6 +185,7 @@ func TestConceptsAreFoundAndListedByTheirLabels(t *testing.T) {
 	assert.NotContains(t, list("in=en&letter=A"), "aaa")
 	assert.Contains(t, list("in=en&letter=S"), "said twice")
 	assert.NotContains(t, list("in=en&letter=B"), "by a label", "it has a name of its own")
+	assert.Contains(t, n.Page("/topicmaps/voc/index.html?in=en").Links, n.URL("/topicmaps/voc/index.html?in=fi&lang=fi"), "who chooses a language reads on in it")
 	put(strings.ReplaceAll(thesaurus, "koira", "hauva"))
 	assert.Nil(t, search("koira"))
 	assert.Equal(t, []string{"dog: hauva"}, search("hauva"))

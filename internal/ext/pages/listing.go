@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -136,7 +137,7 @@ func (d *describer) listedIn(r *http.Request, list *listing, all []string) (in s
 			break
 		}
 		list.Languages = append(list.Languages, choice{cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
-			"?" + with(r, "in", tag, "letter", "", "page", ""), tag == in})
+			"?" + with(r, "in", tag, layout.Lang, tag, "letter", "", "page", ""), tag == in})
 	}
 	return in
 }
@@ -292,7 +293,7 @@ func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 	}
 	for _, tag := range tags {
 		facet := inLanguage{Title: cmp.Or(d.titleOfLanguage(tag), d.in.Say(texts.NoLanguage)),
-			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?in=" + tag}
+			URL: d.URLs.Map(&d.v.Collection) + "/index" + Ending + "?" + url.Values{"in": {tag}, layout.Lang: {tag}}.Encode()}
 		for ref, err := range words.Listed(d.v.State(), tag) {
 			ok := false
 			if err == nil {
