@@ -28,6 +28,7 @@ func (st *statement) flags(cmd *cobra.Command, typ, datatype bool) {
 		cmd.Flags().StringVar(&st.datatype, "datatype", "", "`IRI` of its datatype (default: that of strings)")
 	}
 	cmd.Flags().StringArrayVar(&st.scope, "scope", nil, "a theme of its scope, by subject `identifier` (repeatable)")
+	cli.CommandLineOnly(cmd.Flags()) // what a statement says is no setting
 }
 
 // in returns the topics of a map that stand for type and scope.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
+	"regexp"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -99,20 +99,19 @@ func settings(program string, fl *pflag.FlagSet) (all []Shown) {
 	return all
 }
 
-// hidden returns a value without the passwords that it may have: those of an address.
+// secrets are what a value may have that is not shown: passwords in addresses, whether these can be parsed or not, and
+// in settings of databases.
+var secrets = regexp.MustCompile(`(://[^/\s:@]*:)[^\s@]*@|((?:password|token)=)[^\s&\]]*`)
+
+// hidden returns a value without its secrets.
 func hidden(value string) string {
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" {
-		return value
-	}
-	q := u.Query()
-	for name := range q {
-		if name == "password" || name == "sslpassword" || name == "token" {
-			q.Set(name, "xxxxx")
-			u.RawQuery = q.Encode()
+	return secrets.ReplaceAllStringFunc(value, func(secret string) string {
+		m := secrets.FindStringSubmatch(secret)
+		if m[2] != "" {
+			return m[2] + "xxxxx"
 		}
-	}
-	return u.Redacted()
+		return m[1] + "xxxxx@"
+	})
 }
 
 func write(to io.Writer, all []Shown) error {

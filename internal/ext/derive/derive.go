@@ -51,8 +51,9 @@ var usages = map[string]string{
 }
 
 // Flags adds the flags that say what of a map is meant. The function returns the filter; nil: nothing is said.
-func Flags(fl *pflag.FlagSet) func() (*store.Filter, error) {
+func Flags(to *pflag.FlagSet) func() (*store.Filter, error) {
 	var f store.Filter
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
 	given := map[string]*[]string{}
 	for _, l := range f.Lists() {
 		given[l.Flag] = fl.StringSlice(l.Flag, nil, usages[l.Flag])
@@ -60,10 +61,12 @@ func Flags(fl *pflag.FlagSet) func() (*store.Filter, error) {
 	languages := fl.StringSlice("language", nil,
 		"only statements in the unconstrained scope or in these languages: `tags` such as de,fr, each for itself")
 	fl.BoolVar(&f.ScopedNames, "scoped-names", false, "no names in the unconstrained scope")
+	cli.CommandLineOnly(fl)
+	to.AddFlagSet(fl)
 	return func() (*store.Filter, error) {
 		for _, l := range f.Lists() {
 			all := *given[l.Flag]
-			if fl.Changed(l.Flag) && (len(all) == 0 || slices.Contains(all, "")) {
+			if to.Changed(l.Flag) && (len(all) == 0 || slices.Contains(all, "")) {
 				return nil, cli.UsageError(
 					fmt.Errorf("--%s names nothing: give subject identifiers, or leave it out for all", l.Flag))
 			}
