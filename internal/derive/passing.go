@@ -65,11 +65,16 @@ type passing struct {
 
 // Topic implements [fragment.Source]. It returns topics, too, that nothing refers to.
 func (p *passing) Topic(si fragment.Ref) (*fragment.Topic, error) {
-	t, err := p.view.Topic(si)
-	if err == nil {
-		t, _, err = p.f.topic(t)
-	}
+	t, _, err := p.topic(si)
 	return t, err
+}
+
+// topic returns what passes of a topic, and whether it does.
+func (p *passing) topic(si fragment.Ref) (t *fragment.Topic, passes bool, err error) {
+	if t, err = p.view.Topic(si); t == nil || err != nil {
+		return nil, false, err
+	}
+	return p.f.topic(t)
 }
 
 // Identity implements [fragment.Identifier].
@@ -145,9 +150,11 @@ func (p *passing) need() error {
 	}
 	p.needed = needed
 	for ref := range needed { // what is left of topics that do not pass is names of one type
-		if t, err := p.Topic(ref); err != nil {
+		t, passes, err := p.topic(ref)
+		if err != nil {
 			return err
-		} else if t != nil && len(t.Names) > 0 {
+		}
+		if t != nil && !passes && len(t.Names) > 0 {
 			t.Mentions(need)
 			return nil
 		}
