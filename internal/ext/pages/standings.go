@@ -356,9 +356,10 @@ func (h *hierarchy) rootsAfter(all []records.Class, steps []step) (roots []recor
 // which they have changed what is above them.
 func (h *hierarchy) changed(steps []step) (map[fragment.Ref]bool, error) {
 	all := map[fragment.Ref]bool{}
+	note := func(ref fragment.Ref, moves bool) { all[ref] = all[ref] || moves }
 	for _, s := range steps {
 		if s.part == fragment.AsType && h.instances != nil {
-			all[s.player] = all[s.player]
+			note(s.player, false)
 		}
 		if s.part == fragment.AsType || s.part == fragment.AsInstance && len(h.classes) == 0 {
 			continue
@@ -368,12 +369,13 @@ func (h *hierarchy) changed(steps []step) (map[fragment.Ref]bool, error) {
 			return nil, err
 		}
 		if class, instance, ok := a.TypeInstance(); ok && slices.Contains(h.classes, class) {
-			all[instance] = all[instance]
+			note(instance, false)
 		}
 		if top := h.by.top(a); top != "" {
-			all[top] = all[top]
+			note(top, false)
 		} else if above, below, ok := h.by.pair(a); ok {
-			all[above], all[below] = all[above], true
+			note(above, false)
+			note(below, true)
 		}
 	}
 	return all, nil
