@@ -29,6 +29,7 @@ import (
 // Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
 	base  string // the server's address, without a slash at the end
+	addr  string // the same without a password
 	token string
 	http  *http.Client
 }
@@ -42,9 +43,11 @@ func New(address, token string) (*Client, error) {
 		return nil, fmt.Errorf(
 			"%q is not an http or https URL without query and fragment: write it as in http://127.0.0.1:8080", address)
 	}
+	trimmed := func(s string) string { // the address of the overview will do, and of its page
+		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(s, "/"), ".html"), "/topicmaps")
+	}
 	return &Client{
-		// that of the overview will do, and of its page
-		base:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".html"), "/topicmaps"),
+		base: trimmed(address), addr: trimmed(u.Redacted()),
 		token: token,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),
@@ -203,7 +206,7 @@ func (c *Client) refusal(res *http.Response) *Refusal {
 	}
 	r.Status, r.RequestID = res.StatusCode, cmp.Or(r.RequestID, res.Header.Get("X-Request-Id"))
 	if r.Detail == "" {
-		r.Detail = fmt.Sprintf("%s answers %s", c.base, res.Status)
+		r.Detail = fmt.Sprintf("%s answers %s", c.addr, res.Status)
 		if to := res.Header.Get("Location"); to != "" {
 			r.Detail += ", leading to " + to + "; give the server's address as it is there"
 		}

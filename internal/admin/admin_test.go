@@ -324,6 +324,17 @@ func TestAddressesMakeSense(t *testing.T) {
 	}
 }
 
+// A password in the address is in no message.
+func TestMessagesShowNoPassword(t *testing.T) {
+	address, err := testenv.FreeAddress()
+	require.NoError(t, err)
+	c, err := admin.New("http://me:secret@"+address, "")
+	require.NoError(t, err)
+	_, err = c.Collections(t.Context())
+	require.ErrorContains(t, err, "no answer from http://me:xxxxx@"+address)
+	require.NotContains(t, err.Error(), "secret")
+}
+
 // A server that stops reading a long document and answers must be heard.
 func TestRefusalsOfLongDocumentsArrive(t *testing.T) {
 	c, _, _ := serve(t)

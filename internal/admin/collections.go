@@ -41,11 +41,11 @@ func (c *Client) Collections(ctx context.Context) ([]Collection, error) {
 		e := &feed.Entries[i]
 		links := e.Find(feeds.RelTopicMapFeed)
 		if len(links) == 0 {
-			return nil, fmt.Errorf("the entry %q of the overview at %s leads to no topic map feed", e.Title, c.base)
+			return nil, fmt.Errorf("the entry %q of the overview at %s leads to no topic map feed", e.Title, c.addr)
 		}
 		u, err := url.Parse(links[0].Href)
 		if err != nil {
-			return nil, fmt.Errorf("the overview at %s: %w", c.base, err)
+			return nil, fmt.Errorf("the overview at %s: %w", c.addr, err)
 		}
 		var former []string
 		for _, link := range e.Find(feeds.RelFormer) {

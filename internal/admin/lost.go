@@ -24,14 +24,14 @@ func (c *Client) lost(r *request, err error) error {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("no answer from %s: %w; check that the server runs, and its address (--server)", c.base, err)
+		return fmt.Errorf("no answer from %s: %w; check that the server runs, and its address (--server)", c.addr, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("no answer from %s: %w; begin the address with http:// (--server)", c.base, err)
+		return fmt.Errorf("no answer from %s: %w; begin the address with http:// (--server)", c.addr, err)
 	case r.method == http.MethodGet || r.DryRun:
-		return fmt.Errorf("%s has not answered to the end: %w; check that the server still runs, then try again", c.base, err)
+		return fmt.Errorf("%s has not answered to the end: %w; check that the server still runs, then try again", c.addr, err)
 	}
 	return fmt.Errorf("%s has not answered to the end: %w. It did all of what was asked, or nothing: %s shows which. "+
-		"If it was nothing, check that the server runs, and try again", c.base, err, r.shownBy())
+		"If it was nothing, check that the server runs, and try again", c.addr, err, r.shownBy())
 }
 
 // read reads the body of an answer by into. Its error says whether the connection has failed, or the answer is none of
@@ -45,7 +45,7 @@ func (c *Client) read(r *request, res *http.Response, into func(io.Reader) error
 	case body.err != nil:
 		return c.unanswered(r, body.err)
 	}
-	return fmt.Errorf("%s answers what is not this server's: %w; check the address (--server)", c.base+r.path, err)
+	return fmt.Errorf("%s answers what is not this server's: %w; check the address (--server)", c.addr+r.path, err)
 }
 
 // noticed remembers why its reader has failed.

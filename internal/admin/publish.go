@@ -239,7 +239,7 @@ func (c *Client) topicPath(ctx context.Context, name, si string, at time.Time) (
 	defer res.Body.Close()
 	to, err := res.Location()
 	if err != nil {
-		return "", fmt.Errorf("%s does not lead to the topic: %w", c.base+find, err)
+		return "", fmt.Errorf("%s does not lead to the topic: %w", c.addr+find, err)
 	}
 	return find + "/" + url.PathEscape(path.Base(to.Path)), nil
 }
