@@ -56,6 +56,7 @@ var runs = []run{
 	{in: "bench", name: "Derive", flags: []string{"-topics", "10000"}},
 	{in: "bench", name: "DeriveCatchUp"},
 	{in: "internal/ext/sparql", name: "Target"},
+	{in: "internal/ext/sparql", name: "LargeTarget", flags: []string{"-test.benchtime", "1x"}},
 	{in: "internal/ext/ldes", name: "Following", flags: []string{"-test.benchtime", "1x"}},
 	{in: "internal/ext/folder", name: "Delta", flags: []string{"-test.benchtime", "3x"}},
 	{in: "internal/ext/folder", name: "BaselineByDump", flags: []string{"-test.short"}},

@@ -91,7 +91,7 @@ func BenchmarkTarget(b *testing.B) {
 func BenchmarkLargeTarget(b *testing.B) {
 	topics := 100_000
 	if testing.Short() {
-		topics = 10_000
+		topics = 1_000
 	}
 	for name, open := range map[string]func(testing.TB) *Target{
 		"oxigraph": func(t testing.TB) *Target {
