@@ -117,7 +117,13 @@ func inUse(src Source, ref Ref) error {
 }
 
 func describePlayers(a *Association) string {
-	return "an association of " + strings.Join(texts(a.Players()), ", ")
+	players := a.Players()
+	named := players[:min(len(players), 5)]
+	text := "an association of " + strings.Join(texts(named), ", ")
+	if more := len(players) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func texts(refs []Ref) []string {
