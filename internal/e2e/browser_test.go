@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -123,17 +122,6 @@ func walkThroughMaps(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, "Not Found", b.Title())
 	b.Follow("all topic maps")
 	assert.Empty(t, b.Complaints())
-}
-
-// fetched returns what programs get at an address.
-func fetched(t *testing.T, url string) []byte {
-	answer, err := http.Get(url)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode, url)
-	return body
 }
 
 // browserPages are pages of all kinds: their names, and their addresses.

@@ -135,3 +135,14 @@ func TestLagIsTheSameInAllViews(t *testing.T) {
 	}
 	assert.Len(t, said, 12)
 }
+
+// fetched returns what programs get at an address.
+func fetched(t *testing.T, url string) []byte {
+	answer, err := http.Get(url)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.StatusCode, url)
+	return body
+}

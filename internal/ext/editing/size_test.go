@@ -28,6 +28,7 @@ import (
 // Pages of each kind, and forms, have 64 kB at most, whatever is said of a topic: of the map of topics of which very much
 // is said, in many languages and by many types, and of real maps.
 func TestNoPageIsLarge(t *testing.T) {
+	testenv.SkipUnderRace(t)
 	t.Parallel()
 	for _, m := range []struct{ name, file string }{
 		{"much", ""}, {"voc4cat", "voc4cat/v07.ttl.gz"}, {"GCL", "GCL-2-1.xtm"}, {"mondial", "mondial.xtm.gz"},
