@@ -91,7 +91,7 @@ func (u *updater) associations(s *subject) error {
 
 // enqueueNode has a blank node looked at, which passes with what has it.
 func (u *updater) enqueueNode(s *subject, a *fragment.Association) error {
-	if u.filter == nil || u.filter.within == nil && u.filter.types == nil {
+	if !u.filter.choosesTopics() {
 		return nil
 	}
 	one, other, ok := u.filter.has(a)

@@ -199,9 +199,12 @@ func (f *Filter) under(by map[tmdm.Locator]pair) (func(fragment.Ref) ([]fragment
 	}, nil
 }
 
+// choosesTopics reports whether there are topics that do not pass.
+func (f *Filter) choosesTopics() bool { return f != nil && (f.within != nil || f.types != nil) }
+
 // passes reports whether the topic with a TopicSI of the view passes.
 func (f *Filter) passes(ref fragment.Ref) (bool, error) {
-	if f == nil || f.within == nil && f.types == nil {
+	if !f.choosesTopics() {
 		return true, nil
 	}
 	if passed, known := f.passed[ref]; known {
@@ -211,16 +214,17 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 	below, seen := map[fragment.Ref]fragment.Ref{}, []fragment.Ref{ref}
 	for i := 0; i < len(seen); i++ {
 		passes, known := f.passed[seen[i]]
-		for err := error(nil); !known; known = true {
+		if !known {
+			var err error
 			if passes, err = f.isMeant(seen[i]); err != nil {
 				return false, err
 			}
 		}
 		if passes { // and so do the nodes on the way
-			at := seen[i]
-			for f.passed[at] = true; at != ref; f.passed[at] = true {
-				at = below[at]
+			for at := seen[i]; at != ref; at = below[at] {
+				f.passed[at] = true
 			}
+			f.passed[ref] = true
 			return true, nil
 		}
 		node, err := f.isNode(seen[i])
@@ -248,8 +252,11 @@ func (f *Filter) passes(ref fragment.Ref) (bool, error) {
 
 // isMeant reports whether a topic is within what the filter names, and of its types.
 func (f *Filter) isMeant(ref fragment.Ref) (bool, error) {
-	if f.within != nil && !f.within.refs[ref] || f.types == nil {
-		return f.within == nil || f.within.refs[ref], nil
+	if f.within != nil && !f.within.refs[ref] {
+		return false, nil
+	}
+	if f.types == nil {
+		return true, nil
 	}
 	for a, err := range f.view.AssociationsOf(ref, fragment.AsInstance) {
 		if err != nil {

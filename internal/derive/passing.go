@@ -65,13 +65,13 @@ type passing struct {
 
 // Topic implements [fragment.Source]. It returns topics, too, that nothing refers to.
 func (p *passing) Topic(si fragment.Ref) (*fragment.Topic, error) {
-	t, _, err := p.topic(si)
+	t, _, err := p.left(p.view.Topic(si))
 	return t, err
 }
 
-// topic returns what passes of a topic, and whether it does.
-func (p *passing) topic(si fragment.Ref) (t *fragment.Topic, passes bool, err error) {
-	if t, err = p.view.Topic(si); t == nil || err != nil {
+// left returns what passes of a topic of the view, and whether it does.
+func (p *passing) left(t *fragment.Topic, err error) (*fragment.Topic, bool, error) {
+	if t == nil || err != nil {
 		return nil, false, err
 	}
 	return p.f.topic(t)
@@ -82,10 +82,7 @@ func (p *passing) Identity(si fragment.Ref) (*fragment.Identity, error) { return
 
 // TopicBySubjectLocator implements [fragment.Source].
 func (p *passing) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
-	t, err := p.view.TopicBySubjectLocator(sl)
-	if err == nil {
-		t, _, err = p.f.topic(t)
-	}
+	t, _, err := p.left(p.view.TopicBySubjectLocator(sl))
 	return t, err
 }
 
@@ -150,7 +147,7 @@ func (p *passing) need() error {
 	}
 	p.needed = needed
 	for ref := range needed { // what is left of topics that do not pass is names of one type
-		t, passes, err := p.topic(ref)
+		t, passes, err := p.left(p.view.Topic(ref))
 		if err != nil {
 			return err
 		}
