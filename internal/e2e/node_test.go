@@ -49,12 +49,17 @@ func openStore(t testing.TB) *store.DB {
 
 // startServer starts a server over a store of its own and returns it.
 func startServer(t testing.TB, config server.Config) *server.Server {
+	config.Store, config.Parts, config.Formats = openStore(t), ext.Parts(), ext.Formats()
+	return serve(t, &config)
+}
+
+// serve starts a server at a free address, which it puts into the config.
+func serve(t testing.TB, config *server.Config) *server.Server {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	config.Store, config.OnLoopback, config.Logger = openStore(t), true, quiet
+	config.OnLoopback, config.Logger = true, quiet
 	config.BaseURL = "http://" + listener.Addr().String()
-	config.Parts, config.Formats = ext.Parts(), ext.Formats()
-	s, err := server.New(config)
+	s, err := server.New(*config)
 	require.NoError(t, err)
 	h := &http.Server{Handler: s}
 	go h.Serve(listener)
@@ -67,20 +72,11 @@ func startServer(t testing.TB, config server.Config) *server.Server {
 
 // startNode starts a server whose pages show what a store follows, for who has a token. It returns its address.
 func startNode(t testing.TB, held *extension.Holding, tokens ...string) (base string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	base = "http://" + listener.Addr().String()
 	all := ext.All()
 	extension.Held(all, held)
-	s, err := server.New(server.Config{Store: held.DB, Logger: quiet, OnLoopback: true, BaseURL: base, Tokens: tokens, Parts: extension.Parts(all)})
-	require.NoError(t, err)
-	h := &http.Server{Handler: s}
-	go h.Serve(listener)
-	t.Cleanup(func() {
-		h.Close()
-		s.Close()
-	})
-	return base
+	config := server.Config{Store: held.DB, Tokens: tokens, Parts: extension.Parts(all)}
+	serve(t, &config)
+	return config.BaseURL
 }
 
 // node is a client and what its sources say together.

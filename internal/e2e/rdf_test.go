@@ -7,13 +7,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/feeds"
@@ -34,14 +32,7 @@ func vocabularies(t *testing.T) (all [][]byte) {
 	require.NoError(t, err)
 	require.Len(t, files, 6)
 	for _, path := range files { // in order: Glob sorts
-		packed, err := os.ReadFile(path)
-		require.NoError(t, err)
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		require.NoError(t, err)
-		var b bytes.Buffer
-		_, err = b.ReadFrom(z)
-		require.NoError(t, err)
-		all = append(all, b.Bytes())
+		all = append(all, testenv.SharedFile(t, "data/voc4cat/"+filepath.Base(path)))
 	}
 	return all
 }

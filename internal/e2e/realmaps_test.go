@@ -1,11 +1,7 @@
 package e2e_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -25,15 +21,7 @@ import (
 // realMap returns one of the real maps beside the checkout.
 func realMap(t testing.TB, file string) []byte {
 	testenv.SkipUnderRace(t) // the maps of the clone show the same
-	b, err := os.ReadFile(testenv.Shared(t, "data/"+file))
-	require.NoError(t, err)
-	if strings.HasSuffix(file, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		require.NoError(t, err)
-		b, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return b
+	return testenv.SharedFile(t, "data/"+file)
 }
 
 // The edits in each version that a map goes through.

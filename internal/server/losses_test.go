@@ -2,12 +2,8 @@ package server_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -120,12 +116,8 @@ func TestIDsThatWereNumberedAnew(t *testing.T) {
 
 // vocabulary returns the statements of one state of a real vocabulary.
 func vocabulary(t *testing.T, state int) (all []rdf.Quad) {
-	f, err := os.Open(filepath.Join(testenv.Shared(t, "data/voc4cat"), fmt.Sprintf("v%02d.ttl.gz", state)))
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	require.NoError(t, turtle.Read(io.Reader(z), turtle.Turtle, turtle.Options{URI: "http://example.org/voc"}, func(q rdf.Quad) error {
+	z := bytes.NewReader(testenv.SharedFile(t, fmt.Sprintf("data/voc4cat/v%02d.ttl.gz", state)))
+	require.NoError(t, turtle.Read(z, turtle.Turtle, turtle.Options{URI: "http://example.org/voc"}, func(q rdf.Quad) error {
 		all = append(all, q)
 		return nil
 	}))

@@ -3,9 +3,12 @@ package testenv
 
 import (
 	"cmp"
+	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +32,27 @@ func Shared(t testing.TB, path string) string {
 		}
 		dir = parent
 	}
+}
+
+// SharedFile returns what a file below "shared" contains, as Shared finds it. One whose name ends in .gz is unpacked.
+func SharedFile(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(Shared(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := io.Reader(f)
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return content
 }
 
 // packages are the packages of Debian with programs that have another name.

@@ -2,13 +2,10 @@ package editing_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +35,7 @@ func TestNoPageIsLarge(t *testing.T) {
 			doc, mediaType := muchIsSaid(), "application/x-tm+xml"
 			if m.file != "" {
 				testenv.OnlyWithAll(t, "real maps are large")
-				doc = realMap(t, m.file)
+				doc = testenv.SharedFile(t, "data/"+m.file)
 			}
 			if strings.HasSuffix(m.file, ".ttl.gz") {
 				mediaType = "text/turtle"
@@ -163,18 +160,6 @@ func talkedOf(t *testing.T, n *served.Node) (all []fragment.Ref) {
 	}))
 	slices.SortFunc(all, func(a, b fragment.Ref) int { return much[b] - much[a] })
 	return all[:min(len(all), 4)]
-}
-
-func realMap(t *testing.T, file string) []byte {
-	b, err := os.ReadFile(testenv.Shared(t, "data/"+file))
-	require.NoError(t, err)
-	if strings.HasSuffix(file, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		require.NoError(t, err)
-		b, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return b
 }
 
 // muchIsSaid returns a map with topics of which very much is said.

@@ -191,7 +191,7 @@ func TestUndoingAWholeMap(t *testing.T) {
 	n, b := served.Editor(t, served.Small(), func(c *server.Config) { c.Lenient = true })
 	n.PutSettings("big", "{}", "Authorization", "Bearer "+served.Token)
 	begin := time.Now()
-	a := n.Put("big", realMap(t, "mondial.xtm.gz"), "Authorization", "Bearer "+served.Token)
+	a := n.Put("big", testenv.SharedFile(t, "data/mondial.xtm.gz"), "Authorization", "Bearer "+served.Token)
 	require.Equal(t, http.StatusOK, a.StatusCode, "%s", a.Bytes)
 	undo := strings.TrimPrefix(served.DataURL(t, n.Feed("/topicmaps/big/fragments").Entries[0]), n.BaseURL) + "/undo.html"
 	put := time.Since(begin)

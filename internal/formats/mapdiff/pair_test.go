@@ -3,13 +3,9 @@ package mapdiff
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -164,16 +160,8 @@ func TestCompareAgreesWithCanonicalForm(t *testing.T) {
 
 // Real maps, with new ids for all topics, and with one name changed as well.
 func TestRealMapsWithOtherIDs(t *testing.T) {
-	dir := testenv.Shared(t, "data")
 	for _, name := range []string{"GCL-2-1.xtm", "TapsasConcerts.xtm", "mondial.xtm.gz"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		if strings.HasSuffix(name, ".gz") {
-			z, err := gzip.NewReader(bytes.NewReader(data))
-			require.NoError(t, err)
-			data, err = io.ReadAll(z)
-			require.NoError(t, err)
-		}
+		data := testenv.SharedFile(t, "data/"+name)
 		load := func(doc string) *tmdm.TopicMap {
 			tm, err := xtm.Read(t.Context(), strings.NewReader(doc), xtm.Options{Base: base, Lenient: true})
 			require.NoError(t, err)
