@@ -247,12 +247,7 @@ appears when it is complete.
 			if f.Stored != "" && filter == nil {
 				return xtm.Losses{}, r.server.Export(ctx, args[0], f.URLEnding, at.first(), w)
 			}
-			return r.export(ctx, args[0], f, at.first(), w, func(m *tmdm.TopicMap) (*tmdm.TopicMap, error) {
-				if filter == nil {
-					return m, nil
-				}
-				return passing(ctx, a.Filter(), filter, m)
-			})
+			return r.export(ctx, args[0], f, at.first(), w, a.Filter(), filter)
 		})
 		if err == nil {
 			formats.ReportLosses(os.Stderr, f, losses)
@@ -264,9 +259,9 @@ appears when it is complete.
 	})
 }
 
-// export writes what is made of a collection in a format. It is made of XTM 2.1 here.
+// export writes what a filter lets pass of a collection in a format; nil: all. It is made of XTM 2.1 here.
 func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer,
-	part func(*tmdm.TopicMap) (*tmdm.TopicMap, error)) (losses xtm.Losses, err error) {
+	pass merged.Pass, filter json.RawMessage) (losses xtm.Losses, err error) {
 	var b bytes.Buffer
 	if err := r.server.Export(ctx, name, formats.XTM21.URLEnding, at, &b); err != nil {
 		return losses, err
@@ -275,8 +270,10 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 	if err != nil {
 		return losses, err
 	}
-	if d.Map, err = part(d.Map); err != nil {
-		return losses, err
+	if filter != nil {
+		if d.Map, err = passing(ctx, pass, filter, d.Map); err != nil {
+			return losses, err
+		}
 	}
 	return d.Encoder(f, formats.WriteOptions{})(w)
 }

@@ -198,6 +198,8 @@ type Shared interface {
 	// based on keyspaces that are changed, and on others that are read. Without any that is changed, all commits wait.
 	// States that are read from then on stay as they are in these keyspaces.
 	Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (Turn, error)
+	// Writable returns nil if changes are taken now, and the error of a change else.
+	Writable(ctx context.Context) error
 }
 
 // Turn is the time in which others do not commit. It is used by one goroutine.

@@ -96,8 +96,8 @@ func (db *DB) MayWrite() error {
 
 // Writable asks an engine that others share, and is open for changes, whether it takes any.
 func (db *DB) Writable(ctx context.Context) error {
-	if e, asks := db.rows.Engine.(interface{ Writable(context.Context) error }); asks && !db.readOnly {
-		return e.Writable(ctx)
+	if shared, ok := db.rows.Engine.(kv.Shared); ok && !db.readOnly {
+		return shared.Writable(ctx)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (e *Engine) try(ctx context.Context, ask func(context.Context) error) error
 	}
 }
 
-// Writable returns an error unless the user of the database may write all tables. It changes nothing.
+// Writable implements [kv.Shared]: the user of the database may write all tables. It changes nothing.
 func (e *Engine) Writable(ctx context.Context) error {
 	return e.try(ctx, func(ctx context.Context) error {
 		var batch pgx.Batch
