@@ -101,6 +101,8 @@ func (s *Span) UnmarshalBinary(b []byte) error {
 
 // SpanRead compares the entries of a reading with those that are remembered. Each is added as it is read.
 type SpanRead struct {
+	Part bool // there is more than what is read, of any time: what is remembered of other records stays
+
 	before *Span
 	asOf   int64 // a time by the server's clock, from before it was read
 	newest int64 // of all that is remembered and was no future then, but for some time
@@ -123,8 +125,7 @@ const (
 func NewSpanRead(before *Span, asOf time.Time) *SpanRead {
 	r := &SpanRead{
 		before: before, asOf: asOf.UnixMicro(), newest: never, read: map[mark16]spanned{}, low: forever, back: forever,
-		kept: time.Time{}.UnixMicro(),
-		seen: map[mark16]bool{}, later: map[mark16]int64{}, fresh: map[mark16]bool{},
+		kept: time.Time{}.UnixMicro(), seen: map[mark16]bool{}, later: map[mark16]int64{}, fresh: map[mark16]bool{},
 	}
 	if before != nil {
 		for _, e := range before.entries {
@@ -232,14 +233,14 @@ func (r *SpanRead) Stands() bool {
 func (r *SpanRead) Span(whole bool) *Span {
 	if r.before != nil {
 		for k, e := range r.before.entries {
-			if e.updated < r.low {
+			if r.Part && r.later[e.record] == never || !r.Part && e.updated < r.low {
 				r.read[k] = e
 			}
 		}
 	}
 	r.cut()
 	low := r.low
-	if r.before != nil && r.before.low.UnixMicro() < r.low {
+	if r.before != nil && (r.Part || r.before.low.UnixMicro() < r.low) {
 		low = r.before.low.UnixMicro()
 	}
 	if whole {

@@ -178,6 +178,7 @@ type hosted struct {
 
 type hostedPage struct {
 	body, kind, cache, etag string
+	location, coding        string
 	status                  int
 }
 
@@ -186,11 +187,17 @@ func host(t testing.TB) *hosted {
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		p, ok := h.pages[r.URL.Path]
+		p, ok := h.pages[r.URL.RequestURI()]
 		etag := cmp.Or(p.etag, fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(p.body))))
 		w.Header().Set("ETag", etag)
 		if p.cache != "" {
 			w.Header().Set("Cache-Control", p.cache)
+		}
+		if p.coding != "" {
+			w.Header().Set("Content-Encoding", p.coding)
+		}
+		if p.location != "" {
+			w.Header().Set("Location", p.location)
 		}
 		switch {
 		case !ok:
@@ -198,14 +205,14 @@ func host(t testing.TB) *hosted {
 		case p.status != 0:
 			w.WriteHeader(p.status)
 		case r.Header.Get("If-None-Match") == etag:
-			h.seen = append(h.seen, r.URL.Path+" 304")
+			h.seen = append(h.seen, r.URL.RequestURI()+" 304")
 			w.WriteHeader(http.StatusNotModified)
 			return
 		default:
 			w.Header().Set("Content-Type", p.kind)
 			_, _ = w.Write([]byte(p.body))
 		}
-		h.seen = append(h.seen, r.URL.Path)
+		h.seen = append(h.seen, r.URL.RequestURI())
 	}))
 	t.Cleanup(h.Close)
 	return h

@@ -111,7 +111,7 @@ func timeOf(text string) time.Time {
 }
 
 // textOf returns what a member says of its resource, in N-Triples: its statements but for those of the stream, those of
-// the blank nodes that they lead to, and those of its own graph.
+// its own graph, and those of the blank nodes that either leads to (LDES §3.4 "Emitting members").
 func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 	var b strings.Builder
 	version := resource != id
@@ -122,22 +122,23 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 		q.Graph = rdf.Term{}
 		b.WriteString(turtle.Line(q))
 	}
-	seen := map[rdf.Term]bool{id: true}
-	for queue := []rdf.Term{id}; len(queue) > 0; queue = queue[1:] {
-		for _, at := range d.by[queue[0]] {
-			q := d.statements[at]
-			if version && q.Subject == id && t.spends(&q) {
-				continue
-			}
-			if say(q); q.Object.Kind == rdf.Blank && !seen[q.Object] {
-				seen[q.Object] = true
-				queue = append(queue, q.Object)
-			}
+	seen, queue := map[rdf.Term]bool{id: true}, []rdf.Term{id}
+	follow := func(q rdf.Quad) {
+		if say(q); q.Object.Kind == rdf.Blank && !seen[q.Object] {
+			seen[q.Object] = true
+			queue = append(queue, q.Object)
 		}
 	}
 	for _, at := range d.named[id.Value] {
-		if q := d.statements[at]; q.Subject != id { // else it was said
-			say(q)
+		if q := d.statements[at]; q.Subject != id { // else it is said below
+			follow(q)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, at := range d.by[queue[0]] {
+			if q := d.statements[at]; !version || q.Subject != id || !t.spends(&q) {
+				follow(q)
+			}
 		}
 	}
 	return b.String()

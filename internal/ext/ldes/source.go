@@ -253,6 +253,7 @@ func (w *walk) note(a *fetch.Answer) {
 	}
 	w.reading.Note(a)
 	w.asOf, w.span = a.AsOf, follow.NewSpanRead(w.look.Memory.Remembered(), a.AsOf)
+	w.span.Part = !w.whole
 }
 
 // begin reads what the root says of the stream. One that says nothing of its members leaves that to the document of
@@ -308,7 +309,7 @@ func (w *walk) take(ctx context.Context, d *read, p, was *held) error {
 		}
 		key := follow.Key(fmt.Sprint(m.version, " ", m.sum), m.Updated) // what was cut has another sum
 		m.Anew = anew || w.look.Memory.Remembered().IsNew(key, m.Updated)
-		w.span.Add(key, m.ID, m.Updated)
+		w.span.Add(key, m.version, m.Updated)
 		if m.transaction == "" {
 			all = append(all, m)
 			continue
