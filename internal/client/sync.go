@@ -57,6 +57,9 @@ type Round struct {
 	// Moved is the address at which the source is for good, by its own word; "": where it is followed.
 	Moved string `json:"moved,omitempty"`
 
+	// Every is how often the source has something new, by its own word; zero: it does not say.
+	Every time.Duration `json:"-"`
+
 	Error string `json:"error,omitempty"` // for programs: why the round failed
 }
 
@@ -284,7 +287,9 @@ func (c *Client) round(ctx context.Context, name string,
 	}
 	now := c.Now().UTC()
 	if own != nil {
-		r.Moved = own.moved.to()
+		if r.Moved = own.moved.to(); own.reading != nil {
+			r.Every = own.reading.Every
+		}
 	}
 	why := ""
 	if failed != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,12 +58,27 @@ type Answer struct {
 
 // Immutable reports whether what is at the address never changes (RFC 8246).
 func (a *Answer) Immutable() bool {
+	_, is := a.directive("immutable")
+	return is
+}
+
+// MaxAge returns for how long caches may give the answer again (RFC 9111 §5.2.2.1 "max-age"), zero where it does not
+// say.
+func (a *Answer) MaxAge() time.Duration {
+	value, _ := a.directive("max-age")
+	seconds, _ := strconv.ParseUint(value, 10, 31)
+	return time.Duration(seconds) * time.Second
+}
+
+// directive returns the value of a directive of Cache-Control, and whether it is there.
+func (a *Answer) directive(name string) (value string, is bool) {
 	for directive := range strings.SplitSeq(strings.Join(a.Header.Values("Cache-Control"), ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(directive), "immutable") {
-			return true
+		key, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		if strings.EqualFold(key, name) {
+			return strings.Trim(value, `"`), true
 		}
 	}
-	return false
+	return "", false
 }
 
 // Do fetches a document and reads it with read, which is not called for an

@@ -52,6 +52,9 @@ type Reading struct {
 	Mixed    bool      // a document was made before the last reading that was accepted
 	ETag     string    // of the document to begin with
 
+	// Every is how often the source has something new, by its own word; zero: it does not say.
+	Every time.Duration
+
 	// Span has the entries that were read, of sources that prove nothing; nil: what is remembered stays.
 	Span *Span
 

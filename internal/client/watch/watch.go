@@ -27,8 +27,10 @@ type Options struct {
 	// Names are the subscriptions to watch; none means all, also those to come.
 	Names []string
 
-	Interval time.Duration // between two rounds of a source; default 5 min
-	Jitter   float64       // waits vary by this fraction of them, 0 to 1
+	// Interval is the time between two rounds of a source; default 5 min. One that says that it has something new more
+	// often is asked more often.
+	Interval time.Duration
+	Jitter   float64 // waits vary by this fraction of them, 0 to 1
 
 	// Beat is how often Alive is called while the watcher is well; default 10 s.
 	Beat  time.Duration
@@ -326,7 +328,7 @@ func (w *Watcher) round(ctx context.Context, f *follower,
 	if w.Done(f.name, r, err); err != nil {
 		r = nil
 	}
-	return r, w.wait(waits, err)
+	return r, w.wait(waits, r, err)
 }
 
 // waits are those after rounds that fail: twice as long each time.
@@ -339,8 +341,11 @@ func (w *Watcher) waits() *backoff.ExponentialBackOff {
 }
 
 // wait returns the time to the next round after one that ended with err.
-func (w *Watcher) wait(waits *backoff.ExponentialBackOff, err error) time.Duration {
+func (w *Watcher) wait(waits *backoff.ExponentialBackOff, r *client.Round, err error) time.Duration {
 	interval := w.Interval
+	if r != nil && r.Every > 0 {
+		interval = min(interval, r.Every)
+	}
 	doubted := errors.As(err, new(*follow.DoubtError))
 	if doubted { // later readings confirm it, or end it
 		interval = min(interval, max(w.Client.ConfirmAfter/2, time.Second))

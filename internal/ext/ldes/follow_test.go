@@ -3,6 +3,7 @@ package ldes_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/client"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/client/status"
+	"github.com/tmshare/tmshare/internal/client/watch"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/follow/followtest"
@@ -676,6 +678,77 @@ func TestPathsOfOtherKinds(t *testing.T) {
 			_, err = f.Client.Sync(t.Context(), "s")
 		}
 		require.ErrorContains(t, err, "ldes:"+property)
+	}
+}
+
+// A stream says when something new is expected. It is asked then, but no earlier than caches on the way give another
+// answer, and as often as the interval of the watcher says at least.
+func TestPollingIntervals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		polling, root, open string // what the stream says, and Cache-Control of its pages
+		every               time.Duration
+	}{
+		"none":                   {"", "max-age=5", "max-age=5", 0},
+		"nothing of caches":      {"60", "", "", time.Minute},
+		"caches are quick":       {"60", "max-age=5", "public, max-age=10", time.Minute},
+		"caches are slow":        {"1", "max-age=50", "max-age=\"40\"", 40 * time.Second},
+		"the open page is quick": {"1", "max-age=50", "Public, Max-Age=2", 2 * time.Second},
+		"no number":              {`"PT1S"`, "", "", 0},
+		"less than nothing":      {"-1", "", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			polling := ""
+			if c.polling != "" {
+				polling = "<s> ldes:pollingInterval " + c.polling + " .\n"
+			}
+			h.has("/root", stream+polling+leads("root", "old", "open"))
+			h.has("/old", "!"+version("m1", 1, "x", "; :n 1"))
+			h.has("/open", version("m2", 2, "y", "; :n 2"))
+			for path, cache := range map[string]string{"/root": c.root, "/open": c.open} {
+				p := h.pages[path]
+				p.cache = cache
+				h.pages[path] = p
+			}
+			f := newFollower(t)
+			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+			for range 3 {
+				require.Equal(t, c.every, f.sync("s").Every)
+			}
+		})
+	}
+}
+
+// A watcher asks when the stream says, where that is earlier than by its interval.
+func TestWatchersPoll(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		polling  string
+		interval time.Duration
+	}{{"1", time.Hour}, {"3600", time.Millisecond}} {
+		h := host(t)
+		h.has("/root", stream+"<s> ldes:pollingInterval "+c.polling+" .\n"+version("m1", 1, "x", "; :n 1"))
+		f := newFollower(t)
+		f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+		rounds := make(chan *client.Round, 100)
+		w, err := watch.New(f.Client, watch.Options{Store: f.db, Interval: c.interval, Done: func(_ string, r *client.Round, err error) {
+			assert.NoError(t, err)
+			select {
+			case rounds <- r:
+			default:
+			}
+		}})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, w.Run(ctx)) })
+		for range 3 {
+			<-rounds
+		}
+		stop()
+		running.Wait()
 	}
 }
 

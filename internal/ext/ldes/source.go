@@ -116,6 +116,7 @@ type walk struct {
 	asOf    time.Time
 	newest  follow.Instant
 	count   int             // of documents
+	stale   []time.Duration // when answers about pages that may grow are out of date
 	changed bool            // a page is not as it was
 	broken  string          // an immutable page that has changed
 	missing map[string]bool // pages that were there
@@ -205,7 +206,10 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	if err := d.isPage(at); err != nil {
 		return nil, err
 	}
-	if w.note(d.Answer); d.NotModified {
+	if w.note(d.Answer); !d.Immutable() {
+		w.stale = append(w.stale, d.MaxAge())
+	}
+	if d.NotModified {
 		return nil, nil
 	}
 	w.read[at] = true
@@ -421,6 +425,9 @@ func (w *walk) members() (n int) {
 func (w *walk) delta(found *loss) (*follow.Delta, error) {
 	n, t, before := &follow.Delta{Reading: w.reading}, w.after.Terms, w.look.Mark
 	n.Documents, n.Feed, n.AsOf, n.ToEnd = w.count, t.id(), w.asOf, w.whole
+	if n.Every = t.Polling; t.Polling > 0 && len(w.stale) > 0 {
+		n.Every = max(t.Polling, slices.Min(w.stale))
+	}
 	defer func() { n.HoldsTime(w.look.Doubted()) }()
 	if found == nil && !w.whole && !w.changed && len(w.missing) == 0 {
 		n.Unchanged, n.Same, n.Mark, n.HeadAt = true, true, before, before.Updated

@@ -2,7 +2,9 @@ package ldes
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -24,6 +26,8 @@ type terms struct {
 
 	Transaction, Final path   `json:",omitempty"`
 	Finals             string `json:",omitempty"` // what the last member of a transaction has there
+
+	Polling time.Duration `json:",omitempty"` // how often something new is expected
 
 	// Latest says that the last version of each resource that lives is kept. Drops says that others than versions that
 	// are superseded may be dropped.
@@ -102,6 +106,9 @@ func (d *read) termsOf(stream rdf.Term) *terms {
 		Sequence: to("versionSequencePath", "sequencePath"), Type: to("versionDeletePath"),
 		Transaction: to("transactionPath"), Final: to("transactionFinalizedPath"),
 		Finals: d.first(stream, nsLDES+"transactionFinalizedObject").Value,
+	}
+	if n, err := strconv.ParseUint(d.first(stream, nsLDES+"pollingInterval").Value, 10, 31); err == nil {
+		c.Polling = time.Duration(n) * time.Second
 	}
 	if c.unread = unread; c.Type == nil {
 		c.Type = path{rdf.Type}
