@@ -133,7 +133,7 @@ func Word(iri string) string {
 func WordIn(tag, iri string) (word, lang string) { return wordOf(tag, iri, prefixed(iri)) }
 
 func wordOf(tag, iri, prefixed string) (word, lang string) {
-	if word := cmp.Or(words()[tag][prefixed], languageOf(tag, iri)); word != "" || tag == inLanguages[0] {
+	if word := cmp.Or(words()[tag][prefixed], languageOf(tag, iri), licenceOf(iri)); word != "" || tag == inLanguages[0] {
 		return word, ""
 	}
 	word, _ = wordOf(inLanguages[0], iri, prefixed)
@@ -253,6 +253,20 @@ func languageOf(in, iri string) string {
 				return display.Regions(language.Make(in)).Name(region)
 			}
 		}
+	}
+	return ""
+}
+
+// licenceOf returns the name of the licence of Creative Commons that an IRI is of, or "".
+func licenceOf(iri string) string {
+	_, path, _ := strings.Cut(iri, "://")
+	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	switch {
+	case len(parts) < 4 || parts[0] != "creativecommons.org":
+	case parts[1] == "licenses":
+		return strings.Join(append([]string{"CC", strings.ToUpper(parts[2])}, parts[3:]...), " ")
+	case parts[1] == "publicdomain" && parts[2] == "zero":
+		return "CC0 " + parts[3]
 	}
 	return ""
 }

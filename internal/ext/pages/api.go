@@ -22,7 +22,7 @@ type example struct {
 // and the time of its last change.
 func (p *Pages) API(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	c := &v.Collection
-	return p.write(w, r, c, "api", func() (*page, error) {
+	return p.write(w, r, v, "api", func() (*page, error) {
 		si, name, err := exampleOf(v)
 		if err != nil {
 			return nil, err

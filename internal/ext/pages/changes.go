@@ -188,7 +188,7 @@ func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) e
 		}
 	}
 	c := &v.Collection
-	return p.write(w, r, c, "changes", func() (*page, error) {
+	return p.write(w, r, v, "changes", func() (*page, error) {
 		all, left, err := p.changes(r, v, kind, behind, upTo)
 		older := ""
 		if left > behind {
@@ -268,7 +268,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		return err
 	}
 	c := &v.Collection
-	return p.write(w, r, c, "change", func() (*page, error) {
+	return p.write(w, r, v, "change", func() (*page, error) {
 		words, err := p.whatChanged(r, v, e)
 		if err != nil {
 			return nil, err

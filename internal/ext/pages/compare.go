@@ -77,7 +77,7 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 		return err
 	}
 	c := &v.Collection
-	return p.write(w, r, c, "compare", func() (*page, error) {
+	return p.write(w, r, v, "compare", func() (*page, error) {
 		d := p.describer(v, r)
 		d.around = interval.To.Seq
 		made := &page{Title: Say(r, texts.Compared, titleOf(c)), Path: p.Trail(r, c), Of: interval}
@@ -148,7 +148,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 		return err
 	}
 	c, ref := &v.Collection, last.TopicSI
-	return p.write(w, r, c, "compare", func() (*page, error) {
+	return p.write(w, r, v, "compare", func() (*page, error) {
 		d := p.describer(v, r)
 		d.around = interval.To.Seq
 		if interval.Topic, err = d.link(ref); err != nil {

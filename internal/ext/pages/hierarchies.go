@@ -189,10 +189,10 @@ func (p *Pages) Hierarchy(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	key, c := web.Var(r, "key"), &v.Collection
+	key := web.Var(r, "key")
 	for i := range all {
 		if slices.Contains(all[i].keys(), key) && v.Topics <= hierarchicalUpTo {
-			return p.write(w, r, c, "hierarchy", func() (*page, error) {
+			return p.write(w, r, v, "hierarchy", func() (*page, error) {
 				self, err := all[i].link(d)
 				tree := &typeTree{}
 				if err == nil && !all[i].skos {

@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ skos:broader a h:hierarchical-relation-type . rdf:object a h:superordinate-role-
 		publishTurtle(t, n, name, skosPrefixes+labels+statements)
 		var trees []string
 		for _, l := range n.Page("/topicmaps/" + name + ".html").Links {
-			if strings.Contains(l, "/hierarchies/") {
+			if strings.Contains(l, "/hierarchies/") && !slices.Contains(trees, l) { // it stands at the top, too
 				trees = append(trees, l)
 			}
 		}

@@ -46,7 +46,7 @@ func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) e
 	if err != nil {
 		return err
 	}
-	return p.write(w, r, &v.Collection, "listing", func() (*page, error) {
+	return p.write(w, r, v, "listing", func() (*page, error) {
 		d := p.describer(v, r)
 		list := &listing{All: "?" + with(r, "type", "", "without", "", "page", ""),
 			Without: d.titleOfLanguage(r.URL.Query().Get("without"))}

@@ -56,7 +56,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 	for _, s := range taken { // the state of a map does not say which there are
 		tag += s.Files[0].URL
 	}
-	return p.writeTagged(w, r, c, web.Digest([]byte(tag)), "map", func() (*page, error) {
+	return p.writeTagged(w, r, v, web.Digest([]byte(tag)), "map", func() (*page, error) {
 		about := aboutMap{
 			listed: listed{link{Title: titleOf(c), URL: p.URLs.Map(c)}, c.Summary, c.Topics, c.Updated, kindOf(c), ""},
 			SP:     c.SP, Feed: p.URLs.Map(c), FeedOfChanges: p.URLs.Fragments(c), FeedOfSnapshots: p.URLs.Snapshots(c),

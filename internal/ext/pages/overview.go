@@ -42,13 +42,15 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 			maps[i].Problem = condition + ": " + advice
 		}
 	}
-	return p.writeEachTime(w, r, "overview", &page{Title: Say(r, texts.Maps), Search: p.searchField(nil, ""), Of: struct {
+	made := &page{Title: Say(r, texts.Maps), Of: struct {
 		Maps         []listed
 		Links        []feeds.Link
 		Feed, SignIn string
 		SignedIn     bool
 		Node         string // page of it; "": who asks may not see it
-	}{maps, p.Links(nil), p.URLs.Overview(), p.signInAt(), p.signedIn(r), p.nodeAt(r)}})
+	}{maps, p.Links(nil), p.URLs.Overview(), p.signInAt(), p.signedIn(r), p.nodeAt(r)}}
+	made.Search = p.searchField(nil, "")
+	return p.writeEachTime(w, r, "overview", made)
 }
 
 func kindOf(c *store.Collection) texts.Text {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 	"github.com/tmshare/tmshare/internal/server"
@@ -72,13 +73,12 @@ type page struct {
 	Self   link   // what the title has besides: a language, a notation
 	Path   []link // from the overview to here
 	Style  string
-	Script string       // "": none
-	Node   string       // what the server is called
-	Named  bool         // that is no address, and belongs into titles
-	Search *searchField // nil: the page has none
-	Of     any          // what the page is about
+	Script string // "": none
+	Node   string // what the server is called
+	Named  bool   // that is no address, and belongs into titles
+	Of     any    // what the page is about
 	Switch []layout.Choice
-	State  *time.Time // when the map has changed last; nil: it is not of one map
+	frame
 
 	Less func() (*page, error) // makes a shorter page in place of one that is too long; nil: there is none
 }
@@ -93,15 +93,22 @@ type link layout.Link
 const Policy = layout.Policy
 
 // write answers with a page that is made of a state of a collection, if the client does not have it.
-func (p *Pages) write(w http.ResponseWriter, r *http.Request, c *store.Collection, name string,
+func (p *Pages) write(w http.ResponseWriter, r *http.Request, v *store.View, name string,
 	build func() (*page, error)) error {
-	return p.writeTagged(w, r, c, p.tag(r, c), name, build)
+	return p.writeTagged(w, r, v, p.tag(r, &v.Collection), name, build)
 }
 
 // writeTagged answers with a page of a collection, if the client does not have the one with the tag.
-func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Collection, tag, name string,
+func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, v *store.View, tag, name string,
 	build func() (*page, error)) error {
 	head(w)
+	proven, err := proven(v)
+	if err != nil {
+		return err
+	}
+	if proven != nil {
+		tag = web.Digest([]byte(tag + feeds.FormatTime(*proven)))
+	}
 	if p.edits(r) {
 		tag += "-edit" // there are links to forms on it
 	}
@@ -110,11 +117,8 @@ func (p *Pages) writeTagged(w http.ResponseWriter, r *http.Request, c *store.Col
 		if err != nil {
 			return nil, err
 		}
-		if made.Search == nil {
-			made.Search = p.searchField(c, "")
-		}
-		if c.Head > 0 {
-			made.State = &c.Updated
+		if err := p.framed(r, v, made); err != nil {
+			return nil, err
 		}
 		var b bytes.Buffer
 		err = p.execute(&b, r, name, made)
@@ -148,7 +152,7 @@ func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) e
 		if err != nil {
 			return err
 		}
-		less.Search, less.State = made.Search, made.State
+		less.frame = made.frame
 		return p.execute(w, r, name, less)
 	}
 	if root == "" && !layout.Keeps(r) {
@@ -311,7 +315,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	shown.Detail = layout.Sentence(detail, name)
 	c := p.mapFor(r, name)
 	made := &page{Title: Say(r, texts.Text(problem.Title)), Path: p.Trail(r, c),
-		Search: p.searchField(c, r.URL.Query().Get("q"))}
+		frame: frame{Search: p.searchField(c, r.URL.Query().Get("q"))}}
 	if c != nil && shown.Missing {
 		shown.Map, shown.Search = &link{Title: titleOf(c), URL: p.URLs.Map(c) + Ending}, made.Search.Action
 	}

@@ -62,7 +62,7 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	if err := d.asked(r); err != nil {
 		return err
 	}
-	return p.write(w, r, c, "topic", d.fitting(r, func() (*page, error) {
+	return p.write(w, r, v, "topic", d.fitting(r, func() (*page, error) {
 		earlier, err := d.topic(was.Topic)
 		if err != nil {
 			return nil, err

@@ -162,13 +162,15 @@ func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
 
 // writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said
 // does not, and depends on who asks: so the page has no tag of the state.
-func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, c *store.Collection,
+func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, v *store.View,
 	build func() (*page, error)) error {
 	web.RecorderOf(r).Private = true
 	made, err := build()
+	if err == nil {
+		err = p.framed(r, v, made)
+	}
 	if err != nil {
 		return err
 	}
-	made.Search = p.searchField(c, "")
 	return p.writeEachTime(w, r, "topic", made)
 }

@@ -41,11 +41,25 @@ const (
 	mostSchemes      = 5
 	mostOfScheme     = 50_000
 	mostValuesOfFact = 10
-	mostTops         = 50
+	mostTops         = 49 // one more of each property are no more than [most]
 )
 
 // schemes returns the first schemes of a map, in the order of the reader.
 func (d *describer) schemes() (all []scheme, err error) {
+	refs, err := d.wholes()
+	for _, ref := range refs {
+		s, failed := d.scheme(ref)
+		if failed != nil {
+			return nil, failed
+		}
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b scheme) int { return d.order(a.link, b.link) })
+	return all, err
+}
+
+// wholes returns the first of what describes the whole map.
+func (d *describer) wholes() (all []fragment.Ref, err error) {
 	for _, class := range wholes {
 		ref, there, err := d.ref(class)
 		if err != nil {
@@ -62,14 +76,9 @@ func (d *describer) schemes() (all []scheme, err error) {
 				break
 			}
 			_, instance, _ := a.TypeInstance()
-			s, err := d.scheme(instance)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, *s)
+			all = append(all, instance)
 		}
 	}
-	slices.SortFunc(all, func(a, b scheme) int { return d.order(a.link, b.link) })
 	return all, nil
 }
 
@@ -94,7 +103,11 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found := slices.Concat(objects[tops[0]], objects[tops[1]]); len(found) > 0 {
+	found, err := d.links(slices.Concat(objects[tops[0]], objects[tops[1]]))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
 		slices.SortFunc(found, d.order)
 		found = slices.Compact(found)
 		if len(found) > mostTops {
@@ -103,7 +116,10 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 		s.Facts = append(s.Facts, fact{Type: link{Title: d.in.Say(texts.TopConcepts), URL: l.URL}, Links: found})
 	}
 	for _, property := range facts {
-		f := fact{Links: objects[property]}
+		f := fact{}
+		if f.Links, err = d.links(objects[property]); err != nil {
+			return nil, err
+		}
 		for _, o := range t.Occurrences {
 			if o.Type == property && len(f.Values) < mostValuesOfFact {
 				f.Values = append(f.Values, valueOf(o.Value, o.Scope))
@@ -122,8 +138,9 @@ func (d *describer) scheme(ref fragment.Ref) (*scheme, error) {
 }
 
 // objectsOf returns the topics to which some properties lead from a topic, and its top concepts, by their properties.
-func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map[fragment.Ref][]link, error) {
-	all := map[fragment.Ref][]link{}
+func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (all map[fragment.Ref][]fragment.Ref,
+	err error) {
+	all = map[fragment.Ref][]fragment.Ref{}
 	for a, err := range d.v.State().AssociationsOfTypes(self, mostOfScheme, properties...) {
 		if err != nil {
 			return nil, err
@@ -136,14 +153,9 @@ func (d *describer) objectsOf(self fragment.Ref, properties []fragment.Ref) (map
 			if a.Type == tops[1] {
 				as = fragment.RDFSubject
 			}
-			if r.Type != as || r.Player == self || len(all[a.Type]) == enough {
-				continue
+			if r.Type == as && r.Player != self && len(all[a.Type]) < enough {
+				all[a.Type] = append(all[a.Type], r.Player)
 			}
-			l, err := d.link(r.Player)
-			if err != nil {
-				return nil, err
-			}
-			all[a.Type] = append(all[a.Type], l)
 		}
 	}
 	return all, nil

@@ -28,8 +28,8 @@ func TestThePageOfAMapSaysWhatTheMapIs(t *testing.T) {
 :gabbro skos:topConceptOf :scheme ; skos:prefLabel "gabbro"@en .
 :basalt a skos:Concept ; skos:inScheme :scheme ; skos:topConceptOf :scheme ; skos:prefLabel "basalt"@en ; skos:definition "A dark rock."@en .`), "Content-Type", "text/turtle").StatusCode)
 	for language, want := range map[string][]string{
-		"en": {"Rocks", "All rocks.", "Top concepts basalt , gabbro", "licence", "creativecommons.org", "publisher", "The Survey", "version", "1.4"},
-		"de": {"Gesteine", "Alle Gesteine.", "Lizenz", "creativecommons.org", "The Survey", "1.4"},
+		"en": {"Rocks", "All rocks.", "Top concepts basalt , gabbro", "licence", "CC BY 4.0", "publisher", "The Survey", "version", "1.4"},
+		"de": {"Gesteine", "Alle Gesteine.", "Lizenz", "CC BY 4.0", "The Survey", "1.4"},
 	} {
 		a := n.MustGet("/topicmaps/voc.html", "Accept-Language", language)
 		page := shown(a)
@@ -58,5 +58,5 @@ func TestALargeSchemeShowsItsLicence(t *testing.T) {
 	}
 	publishTurtle(t, n, "voc", doc.String())
 	assert.Contains(t, shown(n.MustGet("/topicmaps/voc.html", "Accept-Language", "en")),
-		"Large licence by/4.0 (creativecommons.org) publisher survey (x) creator anna (x)")
+		"Large licence CC BY 4.0 publisher survey (x) creator anna (x)")
 }

@@ -517,7 +517,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 	if to != "" {
 		return p.SeeOther(w, r, p.URLs.Topic(c, to)+Ending)
 	}
-	return p.write(w, r, c, "search", func() (*page, error) {
+	return p.write(w, r, v, "search", func() (*page, error) {
 		all, err := searchMap(p, r, v, a, (*describer).hit)
 		if err != nil {
 			return nil, err
@@ -608,7 +608,7 @@ func (p *Pages) foundPage(r *http.Request, c *store.Collection, a asking, all *s
 	if all.ended {
 		data.Ended = a.in.Say(texts.SearchEnded, p.searchWithin())
 	}
-	return &page{Title: title, Path: p.Trail(r, c), Search: p.searchField(c, a.query.Text), Of: data}
+	return &page{Title: title, Path: p.Trail(r, c), frame: frame{Search: p.searchField(c, a.query.Text)}, Of: data}
 }
 
 // filtered returns the query of a request with a value of a parameter, or without the parameter, on the first page.

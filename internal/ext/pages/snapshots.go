@@ -48,12 +48,15 @@ func (p *Pages) Snapshots(w http.ResponseWriter, r *http.Request, v *store.View)
 	if err != nil {
 		return err
 	}
-	return p.writeEachTime(w, r, "snapshots", &page{Title: Say(r, texts.Snapshots), Path: p.Trail(r, c),
-		Search: p.searchField(c, ""), Of: struct {
-			Snapshots []snapshot
-			Feed      string
-			Current   []link
-		}{all, p.URLs.Snapshots(c), p.data(p.URLs.Current(c), "", c.InRDF())}})
+	made := &page{Title: Say(r, texts.Snapshots), Path: p.Trail(r, c), Of: struct {
+		Snapshots []snapshot
+		Feed      string
+		Current   []link
+	}{all, p.URLs.Snapshots(c), p.data(p.URLs.Current(c), "", c.InRDF())}}
+	if err := p.framed(r, v, made); err != nil {
+		return err
+	}
+	return p.writeEachTime(w, r, "snapshots", made)
 }
 
 // data are the links to all forms of a topic, a fragment or a map at an address, for programs.

@@ -150,6 +150,9 @@ func (p *Pages) keepUp(ctx context.Context, name string, _ bool) error {
 		if _, err = types.roots(); err != nil {
 			return err
 		}
+		if _, err = d.licences(); err != nil {
+			return err
+		}
 		all, err := d.orderings()
 		for i := range all {
 			if _, failed := (&hierarchy{d: d, by: all[i]}).roots(); failed != nil {

@@ -176,7 +176,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		return err
 	}
 	if t == nil {
-		return p.write(w, r, c, "gone", func() (*page, error) {
+		return p.write(w, r, v, "gone", func() (*page, error) {
 			described := &topic{Pages: map[string]*pager{}}
 			if described.History, err = d.history(described, last); err != nil {
 				return nil, err
@@ -192,9 +192,9 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	if kindOf(c) == texts.Derived {
 		reject = p.sayersAt(r, string(t.TopicSI()))
 	}
-	write := func(build func() (*page, error)) error { return p.write(w, r, c, "topic", build) }
+	write := func(build func() (*page, error)) error { return p.write(w, r, v, "topic", build) }
 	if kindOf(c) == texts.Derived {
-		write = func(build func() (*page, error)) error { return p.writeDerived(w, r, c, build) }
+		write = func(build func() (*page, error)) error { return p.writeDerived(w, r, v, build) }
 	}
 	return write(d.fitting(r, func() (*page, error) {
 		if d.by, err = d.sayersOf(r, t); err != nil {

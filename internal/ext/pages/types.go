@@ -67,7 +67,7 @@ var classes = []fragment.Ref{"http://www.w3.org/2002/07/owl#Class", "http://www.
 
 // Types answers with the page of the types of a map: the tree of its classes, by their supertypes.
 func (p *Pages) Types(w http.ResponseWriter, r *http.Request, v *store.View) error {
-	return p.write(w, r, &v.Collection, "types", func() (*page, error) {
+	return p.write(w, r, v, "types", func() (*page, error) {
 		d := p.describer(v, r)
 		h, err := d.types(true)
 		if err != nil {

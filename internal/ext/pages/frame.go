@@ -1,0 +1,132 @@
+package pages
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/records"
+	"github.com/tmshare/tmshare/internal/store/sources"
+	"github.com/tmshare/tmshare/internal/titles"
+)
+
+// frame is what all pages of a map have above the article, and at the foot.
+type frame struct {
+	Search    *searchField // nil: the page has none
+	Hierarchy string       // the page of one; "": the map has none
+	State     *time.Time   // when the map has changed last; nil: it is not of one map
+	Proven    *time.Time   // when it was last found to be what its source has; nil: it is no copy, or that is not known
+	Licences  []link       // what may be done with it
+}
+
+// framed adds to a page of a map what all of them have.
+func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
+	if made.Search == nil {
+		made.Search = p.searchField(&v.Collection, "")
+	}
+	if v.Head == 0 {
+		return nil
+	}
+	made.State = &v.Updated
+	if made.Proven, err = proven(v); err != nil {
+		return err
+	}
+	d := p.describer(v, r)
+	hierarchies, err := p.hierarchies(d)
+	if err != nil {
+		return err
+	}
+	if len(hierarchies) > 0 {
+		made.Hierarchy = hierarchies[0].URL
+	}
+	made.Licences, err = d.licences()
+	return err
+}
+
+// proven returns when a copy was last found to have the state digest that its source states. It is nil where that is
+// not so now, and for other maps.
+func proven(v *store.View) (*time.Time, error) {
+	if v.Replica == nil {
+		return nil, nil
+	}
+	s, err := sources.Get(v.Tx(), v.Name)
+	if err != nil || s.State == nil || s.State.Proof == nil || !s.State.Proof.Equal {
+		return nil, err
+	}
+	return &s.State.Proof.At, nil
+}
+
+// licensing are those of [facts] that say what may be done with a scheme.
+var licensing = facts[:3]
+
+// longestLicence is how many bytes of one are shown: a scheme may have its whole text.
+const longestLicence = 100
+
+// licences returns what the schemes of a map say of what may be done with them.
+func (d *describer) licences() (all []link, err error) {
+	schemes, err := d.wholes()
+	if len(schemes) == 0 || err != nil {
+		return nil, err
+	}
+	for _, ref := range schemes {
+		t, err := d.v.Source().Topic(ref)
+		if t == nil || err != nil {
+			return nil, err
+		}
+		for _, o := range t.Occurrences {
+			if !slices.Contains(licensing, o.Type) || len(all) == mostValuesOfFact {
+				continue
+			}
+			l := link{Title: titles.Cut(o.Value, longestLicence), URL: addressOf(o.Value).URL,
+				Lang: valueOf("", o.Scope).Lang}
+			if l.URL != "" {
+				l.Title, l.Lang = layout.Short(d.in, o.Value)
+			}
+			all = append(all, l)
+		}
+	}
+	refs, err := d.standing("licences", func() ([]records.Class, bool, error) { return d.licencesOf(schemes) },
+		func(all []records.Class, steps []step) ([]records.Class, bool, error) {
+			for _, s := range steps {
+				switch {
+				case s.part == fragment.AsType && slices.Contains(wholes, s.player):
+					return nil, false, nil
+				case s.part == fragment.AsPlayer && slices.Contains(schemes, s.player):
+					a, err := s.association()
+					if err != nil || slices.Contains(licensing, a.Type) {
+						return nil, false, err
+					}
+				}
+			}
+			return all, true, nil
+		})
+	for _, c := range refs {
+		l, failed := d.link(c.TopicSI)
+		if failed != nil {
+			return nil, failed
+		}
+		l.URL = cmp.Or(addressOf(string(c.TopicSI)).URL, l.URL)
+		all = append(all, l)
+	}
+	return all, err
+}
+
+// licencesOf returns the topics that schemes name as their licences.
+func (d *describer) licencesOf(schemes []fragment.Ref) (all []records.Class, keep bool, err error) {
+	for _, ref := range schemes {
+		objects, err := d.objectsOf(ref, licensing)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, licence := range slices.Concat(slices.Collect(maps.Values(objects))...) {
+			all = append(all, records.Class{TopicSI: licence})
+		}
+	}
+	slices.SortFunc(all, func(a, b records.Class) int { return cmp.Compare(a.TopicSI, b.TopicSI) })
+	return slices.Compact(all), true, nil
+}
