@@ -17,6 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
 	"github.com/tmshare/tmshare/merge"
 )
@@ -106,6 +107,21 @@ func walkThroughAVocabulary(t *testing.T, b *browser.Browser) {
 	require.Equal(t, http.StatusOK, b.Press("Undo the commit"))
 	b.Follow("Changes")
 	assert.Regexp(t, `(?s)Ada: Takes back the change of .*Ada: a mistake.*Ada: its German label.*Ada: the seventh state`, b.Text())
+
+	b.Visit(concept)
+	b.Follow("Move it under another concept")
+	b.Audit(browser.Axe(t))
+	b.Fill("Broader", "light sour")
+	testenv.Eventually(t, func() bool {
+		return browser.Eval[bool](b, `[...document.getElementById("under").list?.options ?? []].some(o => o.value === "light source")`)
+	})
+	b.Keys("ce")
+	require.Equal(t, http.StatusOK, b.Press("Show what will be published"))
+	assert.Regexp(t, `(?s)photocatalysis will be below light source.*No longer said:\s+Broader: catalysis research field`, b.Text())
+	b.Audit(browser.Axe(t))
+	b.Fill("Note: why", "a better place")
+	require.Equal(t, http.StatusOK, b.Press("Move the concept"))
+	assert.Regexp(t, `(?s)Where it stands.*equipment.*irradiation system.*light source.*photocatalysis`, b.Text())
 
 	syncs()
 	b.Visit(follower + "/node.html")

@@ -26,6 +26,7 @@ type question struct {
 	decide decision
 	says   texts.Text             // what the log says of it, of a time, where a person says nothing
 	at     func(t *target) string // that time, which the title has, too; nil: there is none
+	move   *move                  // of a concept; nil: it is no move
 }
 
 // confirmation is the page that asks whether a change is to be made.
@@ -42,6 +43,8 @@ type confirmation struct {
 	Kept       []history.Kept // what of a commit cannot be taken back
 	MoreKept   int            // of which only so many are listed
 	Moved      string         // why a topic cannot be what it was
+	Move       *move          // where a concept is to be; nil: it is not moved
+	Asks       bool           // that is not certain, or cannot be
 }
 
 // deletion asks whether a topic is to be deleted.
@@ -123,7 +126,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 			d.Note = pages.Say(r, q.says, q.at(t))
 		}
 	}
-	page := &confirmation{Forced: r.URL.Query().Get("force") == "1"}
+	page := &confirmation{Move: q.move, Forced: r.URL.Query().Get("force") == "1"}
 	other := errors.Is(err, errOther)
 	switch refused := page.refused(err); {
 	case refused:
@@ -142,7 +145,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	}
 	status := http.StatusOK
 	switch {
-	case page.Users != nil || page.Kept != nil || page.Moved != "":
+	case page.Users != nil || page.Kept != nil || page.Moved != "" || page.Asks:
 		if sent {
 			status = http.StatusConflict
 		}
@@ -151,7 +154,9 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	}
 	title := page.Topic.Title
 	if q.title != "" {
-		title = pages.Say(r, texts.About, pages.Say(r, q.title), title) + ", " + q.at(t)
+		if title = pages.Say(r, texts.About, pages.Say(r, q.title), title); q.at != nil {
+			title += ", " + q.at(t)
+		}
 	}
 	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), page)
 }
@@ -170,6 +175,8 @@ func (c *confirmation) refused(err error) bool {
 	case errors.As(err, &conflict):
 		c.Kept = conflict.Kept[:min(len(conflict.Kept), mostKept)]
 		c.MoreKept = len(conflict.Kept) - len(c.Kept)
+	case errors.Is(err, errWrong):
+		c.Asks = true
 	case errors.As(err, &moved):
 		c.Moved = moved.Topic.String()
 	default:

@@ -53,6 +53,7 @@ func (e *editor) routes(handle func(path string, h web.Handler, methods ...strin
 	for path, ask := range map[string]web.Handler{
 		"/topics/{key:[a-z2-7]{26}}/delete":  e.deletion,
 		"/topics/{key:[a-z2-7]{26}}/restore": e.restoration,
+		"/topics/{key:[a-z2-7]{26}}/move":    e.moving,
 		"/fragments/{id:[0-9a-f-]{36}}/undo": e.undoing,
 	} {
 		form("/topicmaps/{map}"+path, e.FewUploads(ask), ask)

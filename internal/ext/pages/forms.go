@@ -31,7 +31,7 @@ func (p *Pages) MakeForm(r *http.Request, name, title string, path []Link, data 
 		path = p.Trail(r, nil)
 	}
 	made := &page{Title: title, Path: path, Of: data}
-	if name == "edit" {
+	if name == "edit" || name == "move" {
 		made.Script = p.fileURL(layout.ScriptName)
 	}
 	err := p.execute(&b, r, name, made)

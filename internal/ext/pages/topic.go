@@ -48,6 +48,7 @@ type topic struct {
 	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
 	Edit   string     // the form to edit it; "": who asks may not
 	Add    string     // the form of a narrower concept; "": it is none, or who asks may not
+	Move   string     // that by which it gets another place; likewise
 	At     *time.Time // nil: now
 	When   string     // the time of the state that the page shows, for a field of a form
 	Now    string     // page of the topic as it is
@@ -210,7 +211,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 		}
 		described.Picture, described.When = pictureOf(self, described), forField(v.Updated)
 		described.Reject, described.Edit = reject, p.toEdit(r, c, p.URLs.Topic(c, last.TopicSI)+"/edit")
-		described.Add = d.toAdd(r, described)
+		described.Add, described.Move = d.toAdd(r, described)
 		if described.History, err = d.history(described, last); err != nil {
 			return nil, err
 		}
@@ -222,14 +223,15 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	}))
 }
 
-// toAdd returns the address of the form of a narrower concept; "" where a topic is none, or who asks may not.
-func (d *describer) toAdd(r *http.Request, described *topic) string {
-	c := &d.v.Collection
+// toAdd returns the addresses of the forms of a narrower concept, and of the place of the concept; "" where a topic is
+// none, or who asks may not.
+func (d *describer) toAdd(r *http.Request, described *topic) (add, move string) {
+	c, key := &d.v.Collection, web.Var(r, "key")
 	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")
 	if form == "" || !described.isConcept() {
-		return ""
+		return "", ""
 	}
-	return form + "?under=" + web.Var(r, "key")
+	return form + "?under=" + key, d.URLs.Map(c) + "/topics/" + key + "/move" + Ending
 }
 
 // describer describes topics of a view. It remembers what they are called.

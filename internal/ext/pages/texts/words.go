@@ -41,6 +41,7 @@ const (
 	// Titles of pages with forms.
 	SignIn   Text = "Sign in"
 	NewTopic Text = "New topic"
+	Move     Text = "Move a concept"
 	Restore  Text = "Make it what it was"
 	Undo     Text = "Undo"
 	Restores Text = "Makes it what it was at %s"
