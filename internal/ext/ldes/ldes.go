@@ -50,6 +50,8 @@ const (
 	treeShape      = nsTREE + "shape"
 	notBefore      = nsTREE + "GreaterThanOrEqualToRelation"
 	before         = nsTREE + "LessThanRelation"
+	notAfter       = nsTREE + "LessThanOrEqualToRelation"
+	equalTo        = nsTREE + "EqualToRelation"
 	isVersionOf    = nsDCT + "isVersionOf"
 	published      = nsAS + "published"
 	created        = nsAS + "Create"

@@ -44,7 +44,9 @@ func (w *walk) member(d *read, id rdf.Term, p *held, i int) (*member, error) {
 	}
 	m.ID, m.TopicSI = resource.Value, []string{resource.Value}
 	for _, at := range d.at(id, t.Time) {
-		m.Updated = timeOf(at.Value)
+		var zoned bool
+		m.Updated, zoned = timeOf(at.Value)
+		w.after.Local = w.after.Local || !zoned
 	}
 	for _, at := range d.at(id, t.Sequence) {
 		if n, err := strconv.ParseInt(at.Value, 10, 64); err == nil {
@@ -99,15 +101,15 @@ func (w *walk) arrival(p *held, id string) time.Time {
 	return time.UnixMicro(w.after.Arrived).UTC()
 }
 
-// timeOf reads an xsd:dateTime or an xsd:date, which may lack a time zone. It is zero for anything else.
-func timeOf(text string) time.Time {
+// timeOf reads an xsd:dateTime or an xsd:date, and reports whether it has a time zone. It is zero for anything else.
+func timeOf(text string) (at time.Time, zoned bool) {
 	text = strings.TrimSpace(text)
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02Z07:00", time.DateOnly} {
+	for i, layout := range []string{time.RFC3339Nano, "2006-01-02Z07:00", "2006-01-02T15:04:05.999999999", time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC().Truncate(time.Microsecond)
+			return at.UTC().Truncate(time.Microsecond), i < 2
 		}
 	}
-	return time.Time{}
+	return time.Time{}, false
 }
 
 // textOf returns what a member says of its resource, in N-Triples: its statements but for those of the stream, those of

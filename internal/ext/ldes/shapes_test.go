@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -298,6 +299,88 @@ func TestWhatBelongsToMembers(t *testing.T) {
 			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
 			f.sync("s")
 			f.says("s", c.says)
+		})
+	}
+}
+
+// Pages that get no more members, as the times in relations to them say, are read twice, and then not any more: the
+// newest alone is asked for. They are read again where relations say otherwise, and once a day.
+func TestBoundsOfRelations(t *testing.T) {
+	t.Parallel()
+	h := host(t)
+	now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	f := newFollower(t, func(c *client.Config) { c.Now = func() time.Time { return now } })
+	asks := func(want ...string) {
+		t.Helper()
+		h.requests()
+		f.sync("s")
+		require.Equal(t, want, h.requests())
+	}
+	h.has("/root", stream+between("root", "a", 0, 3)+to("root", "tree:LessThanOrEqualToRelation", "b", second(5))+
+		to("root", "tree:GreaterThanOrEqualToRelation", "c", second(6)))
+	h.has("/a", members(0, 1, 2))
+	h.has("/b", members(3, 4, 5))
+	h.has("/c", members(6))
+	f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+	asks("/a", "/b", "/c", "/root")
+	asks("/a 304", "/b 304", "/c 304", "/root 304")
+	asks("/a", "/b", "/c 304", "/root 304")
+	asks("/c 304", "/root 304")
+	h.has("/c", members(6, 7, 8))
+	asks("/c", "/root 304")
+	f.says("s", saysOf(8))
+	asks("/c 304", "/root 304")
+
+	h.has("/root", stream+between("root", "a", 0, 3)+between("root", "b", 3, 6)+between("root", "c", 6, 9)+to("root", "tree:GreaterThanOrEqualToRelation", "d", second(9)))
+	h.has("/d", members(9))
+	asks("/c 304", "/d", "/root")
+	asks("/c 304", "/d 304", "/root 304")
+	asks("/c", "/d 304", "/root 304")
+	asks("/d 304", "/root 304")
+	f.says("s", saysOf(9))
+
+	h.has("/root", stream+between("root", "a", 0, 3)+to("root", "tree:GreaterThanOrEqualToRelation", "b", second(3))+between("root", "c", 6, 9)+to("root", "tree:GreaterThanOrEqualToRelation", "d", second(9)))
+	h.has("/b", members(3, 4, 5, 10))
+	asks("/b", "/d 304", "/root")
+	f.says("s", saysOf(10))
+	asks("/b 304", "/d 304", "/root 304")
+
+	h.has("/a", members(0, 1, 2)+version("late", 1, "late", "; :n 1")) // against the rules
+	asks("/b 304", "/d 304", "/root 304")
+	now = now.Add(25 * time.Hour)
+	f.sync("s")
+	f.says("s", saysOf(10)+":late :n 1 .")
+}
+
+// Times in relations say nothing where they are of something else, or are not comparable, and where members wait.
+func TestBoundsThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	until := `; tree:path dcterms:modified ; tree:value "2026-01-01T00:00:03Z"^^xsd:dateTime`
+	for name, c := range map[string]struct{ stream, relation, members string }{
+		"another path":         {"", to("root", "tree:LessThanRelation", "a", strings.ReplaceAll(until, "modified", "created")), ""},
+		"another relation":     {"", to("root", "tree:GreaterThanRelation", "a", until), ""},
+		"no zone":              {"", to("root", "tree:LessThanRelation", "a", strings.ReplaceAll(until, "Z", "")), ""},
+		"members without":      {"", to("root", "tree:LessThanRelation", "a", until), `<s> tree:member <l> . <l> dcterms:isVersionOf :l ; dcterms:modified "2026-01-01T00:00:02" .`},
+		"not before all":       {"", to("root", "tree:LessThanRelation", "a", strings.ReplaceAll(until, "03Z", "09Z")), ""},
+		"equal":                {"", to("root", "tree:LessThanOrEqualToRelation", "a", strings.ReplaceAll(until, "03Z", "08Z")), ""},
+		"versions come late":   {"<s> ldes:versionTimestampPath dcterms:modified .", to("root", "tree:LessThanRelation", "a", until), ""},
+		"another page differs": {"", to("root", "tree:LessThanRelation", "a", until) + leads("root", "b"), ""},
+		"the future":           {"", to("root", "tree:LessThanRelation", "a", strings.ReplaceAll(until, "2026", "2126")), `<s> tree:member <f> . <f> dcterms:isVersionOf :f ; dcterms:modified "2226-01-01T00:00:00Z" .`},
+		"part of something":    {"<s> ldes:transactionPath :in ; ldes:transactionFinalizedPath :last .", to("root", "tree:LessThanRelation", "a", until), version("w", 2, "w", `; :in "t"`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := host(t)
+			h.has("/root", stream+c.stream+c.relation+members(8))
+			h.has("/a", members(0, 1, 2)+c.members)
+			h.has("/b", leads("b", "a"))
+			f := newFollower(t)
+			f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
+			for range 5 {
+				h.requests()
+				f.sync("s")
+			}
+			require.Contains(t, strings.Join(h.requests(), " "), "/a")
 		})
 	}
 }

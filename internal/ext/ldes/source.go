@@ -17,10 +17,10 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// A stream is walked from its root along all relations. A page that is immutable is read twice, in two rounds and past
-// caches the second time: a single answer may be cut. A round asks for the others, and for the one with the newest
-// member, whatever it is: a history that was put back shows there. In doubt, and once a day, all is read. What members
-// say is kept in a file until it is applied.
+// A stream is walked from its root along all relations. A page that gets no more members, as it says itself or as the
+// times in relations to it say, is read twice, in two rounds and past caches the second time: a single answer may be
+// cut. A round asks for the others, and for the one with the newest member, whatever it is: a history that was put back
+// shows there. In doubt, and once a day, all is read. What members say is kept in a file until it is applied.
 
 // source is a stream, for one round.
 type source struct {
@@ -37,6 +37,7 @@ type known struct {
 
 	Members int   `json:"members,omitempty"` // of all pages
 	Arrived int64 `json:"arrived,omitempty"` // when the last member without a time was read first; microseconds since 1970
+	Local   bool  `json:"local,omitempty"`   // a time of a member has no zone: it may be hours off
 }
 
 // held is a page that was read.
@@ -44,11 +45,13 @@ type held struct {
 	N      uint64 `json:"n"`                // its number, in the order in which pages were found
 	URL    string `json:"url,omitempty"`    // of one that is asked for again
 	ETag   string `json:"etag,omitempty"`   // likewise
-	Closed bool   `json:"closed,omitempty"` // it is immutable
-	Again  bool   `json:"again,omitempty"`  // it is immutable, and is to be read a second time
+	Closed bool   `json:"closed,omitempty"` // it gets no more members
+	Again  bool   `json:"again,omitempty"`  // likewise, and it is to be read a second time
+	Past   bool   `json:"past,omitempty"`   // relations alone say that it is closed
 	Sum    uint64 `json:"sum,omitempty"`    // of what it says of its members
 
-	Members int `json:"members,omitempty"` // how many it has
+	Members int       `json:"members,omitempty"` // how many it has
+	Until   time.Time `json:"until,omitzero"`    // all are from before that, as relations say; zero: they do not
 	// Arrived has, of a stream without an order, when its members were read first, in microseconds since 1970, by their
 	// hashes.
 	Arrived map[uint64]int64 `json:"arrived,omitempty"`
@@ -119,6 +122,7 @@ type walk struct {
 	stale   []time.Duration // when answers about pages that may grow are out of date
 	changed bool            // a page is not as it was
 	broken  string          // an immutable page that has changed
+	until   map[string]time.Time
 	missing map[string]bool // pages that were there
 	read    map[string]bool // pages, by address
 	atMark  map[string]bool // records with a member at the mark, or later
@@ -143,9 +147,9 @@ func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h foll
 		documents: documents{fetcher: look.Fetcher(s.Fetcher), allowURL: allowURL, most: s.Feed.MaxBytes,
 			tolerated: s.Tolerated},
 		after: &known{Terms: before.Terms, Pages: map[string]*held{}, Next: before.Next, Last: before.Last,
-			Arrived: before.Arrived},
-		stated: follow.NewStatements(ref, &s.Scratch), missing: map[string]bool{}, read: map[string]bool{},
-		atMark: map[string]bool{}, open: map[string][]part{}, finals: map[string]bool{}}
+			Arrived: before.Arrived, Local: before.Local},
+		stated: follow.NewStatements(ref, &s.Scratch), until: map[string]time.Time{}, missing: map[string]bool{},
+		read: map[string]bool{}, atMark: map[string]bool{}, open: map[string][]part{}, finals: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.stated.Close())
@@ -178,6 +182,7 @@ func (s *source) walk(ctx context.Context, ref string, look *follow.Look, h foll
 		}
 		queue = append(queue, next...)
 	}
+	w.close()
 	if err := w.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -215,7 +220,7 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	w.read[at] = true
 	now := &held{N: w.after.Next, URL: at, ETag: d.ETag}
 	if was != nil {
-		now.N, now.Arrived = was.N, maps.Clone(was.Arrived)
+		now.N, now.Arrived, now.Until = was.N, maps.Clone(was.Arrived), was.Until
 	} else {
 		w.after.Next++
 	}
@@ -232,18 +237,77 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 	now.Closed = immutable(d, at) && (same && (was.Again || was.Closed) || d.Status == http.StatusGone)
 	now.Again = immutable(d, at) && !now.Closed
 	w.changed = w.changed || !same || now.Again != was.Again
-	if was != nil && was.Closed && !same && !w.after.Terms.Latest && !w.after.Terms.Drops {
+	if was != nil && was.Closed && !was.Past && !same && !w.after.Terms.Latest && !w.after.Terms.Drops {
 		w.broken = at
 	}
-	for _, from := range d.subjects(treeRelation) {
-		for _, r := range d.objects(from, treeRelation) {
-			to := page(d.first(r, treeNode).Value)
-			if to != "" && (w.whole || w.before.Pages[follow.ShortHash(to)] == nil) {
-				next = append(next, to)
-			}
+	pages, bounds := d.leads(w.after.Terms)
+	for _, to := range pages {
+		until := bounds[to]
+		if p := w.before.Pages[follow.ShortHash(to)]; w.whole || p == nil || p.Past && !w.past(until) {
+			next = append(next, to)
+		}
+		if other, is := w.until[to]; !is || !other.IsZero() && (until.IsZero() || until.After(other)) {
+			w.until[to] = until // that of the page that says least
 		}
 	}
 	return next, nil
+}
+
+// leads returns to which pages a page leads, and before which time all members there are, zero where that is not said.
+// All that relations say of a page holds (LDES §3.5.2 "Ordered").
+func (d *read) leads(t *terms) (pages []string, bounds map[string]time.Time) {
+	bounds = map[string]time.Time{}
+	for _, from := range d.subjects(treeRelation) {
+		for _, r := range d.objects(from, treeRelation) {
+			to := page(d.first(r, treeNode).Value)
+			if to == "" {
+				continue
+			}
+			until, zoned := timeOf(d.first(r, treeValue).Value)
+			switch kind := d.first(r, rdf.Type).Value; {
+			case !zoned || t.Late || t.Time == nil || !slices.Equal(t.Time, d.pathAt(d.first(r, treePath))):
+				until = time.Time{}
+			case kind == before:
+			case kind == notAfter || kind == equalTo:
+				until = until.Add(time.Microsecond)
+			default:
+				until = time.Time{}
+			}
+			known, is := bounds[to]
+			if !is {
+				pages = append(pages, to)
+			}
+			if !is || known.IsZero() || !until.IsZero() && until.Before(known) {
+				bounds[to] = until
+			}
+		}
+	}
+	return pages, bounds
+}
+
+// past reports whether a page of which all members are from before a time gets no more of them: no member that comes is
+// earlier than one that was taken (LDES §4.1 "The chronological order of the stream"). Times of the future do not
+// count.
+func (w *walk) past(until time.Time) bool {
+	return !until.IsZero() && !until.After(w.look.Updated) && !until.After(w.asOf) && !w.after.Local
+}
+
+// close closes the pages that get no more members, as relations say, once they were read twice.
+func (w *walk) close() {
+	for hash, p := range w.after.Pages {
+		was := w.before.Pages[hash]
+		if until, is := w.until[p.URL]; is {
+			p.Until = until
+		}
+		switch twice := was != nil && was.Sum == p.Sum && (was.Again || was.Past) && w.read[p.URL]; {
+		case p.Closed || !w.past(p.Until):
+		case twice:
+			p.Closed, p.Past, p.Again = true, true, false
+			w.changed = true
+		case !p.Again:
+			p.Again, w.changed = true, true
+		}
+	}
 }
 
 // note notes what an answer says of when the document was made.

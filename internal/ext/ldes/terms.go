@@ -27,6 +27,7 @@ type terms struct {
 	Transaction, Final path   `json:",omitempty"`
 	Finals             string `json:",omitempty"` // what the last member of a transaction has there
 
+	Late    bool          `json:",omitempty"` // versions may come later than their times say
 	Polling time.Duration `json:",omitempty"` // how often something new is expected
 
 	// Latest says that the last version of each resource that lives is kept. Drops says that others than versions that
@@ -104,6 +105,7 @@ func (d *read) termsOf(stream rdf.Term) *terms {
 		Prefix: d.first(stream, string(feeds.RelPrefix)).Value,
 		Of:     to("versionOfPath"), Time: to("versionTimestampPath", "timestampPath"),
 		Sequence: to("versionSequencePath", "sequencePath"), Type: to("versionDeletePath"),
+		Late:        d.first(stream, nsLDES+"versionTimestampPath").Kind != rdf.None,
 		Transaction: to("transactionPath"), Final: to("transactionFinalizedPath"),
 		Finals: d.first(stream, nsLDES+"transactionFinalizedObject").Value,
 	}
