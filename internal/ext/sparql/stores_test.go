@@ -1,12 +1,15 @@
 package sparql
 
 import (
+	"archive/zip"
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,25 +43,73 @@ func oxigraph(t testing.TB) string {
 	return strings.TrimSpace(line)
 }
 
-// virtuoso is a server of Virtuoso, with a folder of its own.
-type virtuoso struct {
+// storeServer is a server of a store with a folder of its own, which may be killed and started again.
+type storeServer struct {
 	t       testing.TB
-	program string
 	dir     string
 	URL     string
+	queries string // path, of queries by anybody
+	program []string
 	cmd     *exec.Cmd
 }
 
-func newVirtuoso(t testing.TB) *virtuoso {
-	v := &virtuoso{t: t, program: testenv.Command(t, "virtuoso-t"), dir: t.TempDir()}
-	free := func() string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		return l.Addr().String()
+// free returns a free address.
+func free(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// jars are those of the store of Apache Jena that Fuseki serves, in Debian's folder.
+const jars = "jena-arq jena-base jena-core jena-iri jena-shacl jena-tdb2 jena-dboe-base jena-dboe-index jena-dboe-storage " +
+	"jena-dboe-trans-data jena-dboe-transaction commons-codec commons-compress commons-csv commons-io commons-lang3 " +
+	"dexx.collection gson guava thrift protobuf slf4j-api slf4j-nop jsonld-java jackson-core jackson-databind " +
+	"jackson-annotations titanium-json-ld httpclient httpcore commons-logging commons-cli"
+
+// newJena starts a store of Apache Jena with the addresses of Fuseki.
+func newJena(t testing.TB) *storeServer {
+	java := testenv.Command(t, "java")
+	testenv.Command(t, "javac")
+	at := free(t)
+	v := &storeServer{t: t, dir: t.TempDir(), URL: "http://" + at, queries: "/ds/query"}
+	core, err := zip.OpenReader("/usr/share/java/jena-core.jar")
+	if err != nil {
+		t.Skip("NOT CHECKED: targets in Apache Jena, which is not installed (Debian: libapache-jena-java)")
 	}
-	sql, web := free(), free()
-	v.URL = "http://" + web
+	defer core.Close()
+	messages := filepath.Join(v.dir, "messages") // Debian's are in another folder than its classes look for them
+	for _, f := range core.File {
+		if _, name, ok := strings.Cut(f.Name, "jena/ext/xerces/"); ok && strings.HasSuffix(name, ".properties") {
+			from, err := f.Open()
+			require.NoError(t, err)
+			data, err := io.ReadAll(from)
+			require.NoError(t, err)
+			to := filepath.Join(messages, "xerces", name)
+			require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o700))
+			require.NoError(t, os.WriteFile(to, data, 0o600))
+		}
+	}
+	paths := []string{messages}
+	for _, jar := range strings.Fields(jars) {
+		paths = append(paths, "/usr/share/java/"+jar+".jar")
+	}
+	classes := filepath.Join(v.dir, "classes")
+	out, err := exec.Command("javac", "-cp", strings.Join(paths, ":"), "-d", classes, "testdata/Jena.java").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	_, port, _ := strings.Cut(at, ":")
+	v.program = []string{java, "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(append(paths, classes), ":"), "Jena",
+		filepath.Join(v.dir, "db"), port}
+	v.start()
+	t.Cleanup(v.kill)
+	return v
+}
+
+func newVirtuoso(t testing.TB) *storeServer {
+	program := testenv.Command(t, "virtuoso-t")
+	sql, web := free(t), free(t)
+	v := &storeServer{t: t, dir: t.TempDir(), URL: "http://" + web, queries: "/sparql"}
+	v.program = []string{program, "+foreground", "+configfile", filepath.Join(v.dir, "virtuoso.ini")}
 	files := ""
 	for _, name := range []string{"DatabaseFile db", "ErrorLogFile log", "LockFile lck", "TransactionFile trx", "xa_persistent_file pxa"} {
 		key, file, _ := strings.Cut(name, " ")
@@ -76,27 +127,40 @@ func newVirtuoso(t testing.TB) *virtuoso {
 	return v
 }
 
-func (v *virtuoso) password() string { return filepath.Join(v.dir, "password") }
+func (v *storeServer) password() string { return filepath.Join(v.dir, "password") }
 
-func (v *virtuoso) start() {
-	v.cmd = exec.Command(v.program, "+foreground", "+configfile", filepath.Join(v.dir, "virtuoso.ini"))
+// start starts the server, and waits until it answers queries.
+func (v *storeServer) start() {
+	v.cmd = exec.Command(v.program[0], v.program[1:]...)
 	v.cmd.Dir = v.dir
 	require.NoError(v.t, v.cmd.Start())
 	require.Eventually(v.t, func() bool {
-		res, err := http.Get(v.URL + "/sparql?query=ASK%7B%7D")
+		res, err := http.PostForm(v.URL+v.queries, url.Values{"query": {"ASK {}"}})
 		if err != nil {
 			return false
 		}
 		res.Body.Close()
 		return res.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }
 
 // kill ends the server by SIGKILL.
-func (v *virtuoso) kill() {
+func (v *storeServer) kill() {
 	_ = v.cmd.Process.Kill()
 	_ = v.cmd.Wait()
 	_ = os.Remove(filepath.Join(v.dir, "virtuoso.lck"))
+}
+
+// killable are stores that keep what they have in a folder.
+var killable = map[string]func(testing.TB) (*storeServer, *Target){
+	"virtuoso": func(t testing.TB) (*storeServer, *Target) {
+		v := newVirtuoso(t)
+		return v, &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()}
+	},
+	"jena": func(t testing.TB) (*storeServer, *Target) {
+		v := newJena(t)
+		return v, &Target{Update: v.URL + "/ds/update", Query: queryAddress(v.URL + "/ds/update")}
+	},
 }
 
 // realStores start stores, and return targets in them.
@@ -105,10 +169,8 @@ var realStores = map[string]func(t *testing.T) *Target{
 		at := oxigraph(t)
 		return &Target{Update: at + "/update", Query: at + "/query"}
 	},
-	"virtuoso": func(t *testing.T) *Target {
-		v := newVirtuoso(t)
-		return &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()}
-	},
+	"virtuoso": func(t *testing.T) *Target { _, target := killable["virtuoso"](t); return target },
+	"jena":     func(t *testing.T) *Target { _, target := killable["jena"](t); return target },
 }
 
 // A large graph is compared in ranges: of subjects, and of objects of one subject.
@@ -181,30 +243,35 @@ func TestRealStoresAreKeptInStep(t *testing.T) {
 }
 
 // A store that is killed at any moment is in step in the end.
-func TestVirtuosoIsKilled(t *testing.T) {
+func TestStoresAreKilled(t *testing.T) {
 	testenv.OnlyWithAll(t, "it starts stores")
-	v := newVirtuoso(t)
-	db := consumed.OpenStore(t)
-	src := consumed.NewCollection(t, db)
-	k := addTarget(t, db, &Target{Update: v.URL + "/sparql-auth", Query: v.URL + "/sparql-auth", PasswordFile: v.password()})
-	random := rand.New(rand.NewPCG(testenv.Seed(), 1))
-	for i := range testenv.Rounds(3, 100) {
-		var all []any
-		for n := range 1 + random.IntN(1500) {
-			all = append(all, about(storetest.Ref(n), fmt.Sprint("round ", i)))
-		}
-		src.Publish(t, published(t, memoryOf(t, all...)))
-		ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.IntN(600))*time.Millisecond)
-		_, _ = k.step(ctx)
-		stop()
-		v.kill()
-		v.start()
-		_, err := k.step(t.Context())
-		require.NoError(t, err)
-		_, err = k.step(t.Context())
-		require.NoError(t, err)
-		result, err := k.compareNow(t.Context(), false)
-		require.NoError(t, err)
-		require.True(t, result.Equal(), "round %d: %+v", i, result)
+	for name, start := range killable {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, target := start(t)
+			db := consumed.OpenStore(t)
+			src := consumed.NewCollection(t, db)
+			k := addTarget(t, db, target)
+			random := rand.New(rand.NewPCG(testenv.Seed(), 1))
+			for i := range testenv.Rounds(3, 100) {
+				var all []any
+				for n := range 1 + random.IntN(1500) {
+					all = append(all, about(storetest.Ref(n), fmt.Sprint("round ", i)))
+				}
+				src.Publish(t, published(t, memoryOf(t, all...)))
+				ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.IntN(600))*time.Millisecond)
+				_, _ = k.step(ctx)
+				stop()
+				v.kill()
+				v.start()
+				for range 2 {
+					_, err := k.step(t.Context())
+					require.NoError(t, err)
+				}
+				result, err := k.compareNow(t.Context(), false)
+				require.NoError(t, err)
+				require.True(t, result.Equal(), "round %d: %+v", i, result)
+			}
+		})
 	}
 }
