@@ -191,8 +191,8 @@ func serverFailed(err error, reading bool) *web.Problem {
 			return noSpace(err)
 		}
 		return web.Problemf(http.StatusInsufficientStorage,
-			"the disk of the server is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk "+
-				"that has the data folder, then send the request again")
+			"the disk of the store is full, or nearly so: nothing was changed. Reading goes on. Free some space on the disk "+
+				"of the data folder, or of the database, then send the request again")
 	}
 	if errors.Is(err, store.ErrUnavailable) {
 		p := web.Problemf(http.StatusServiceUnavailable,

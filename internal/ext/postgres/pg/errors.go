@@ -33,6 +33,7 @@ const (
 	undefinedTable       = "42P01"
 	undefinedSchema      = "3F000"
 	duplicateTable       = "42P07"
+	diskFull             = "53100"
 	tooManyConnections   = "53300"
 	readOnly             = "25006"
 	statementCancelled   = "57014"
@@ -152,6 +153,9 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	case hasCode(err, noSuchParameter):
 		return fmt.Errorf("the database (%s) does not know an option of the address: %w. Correct it, or leave it out",
 			Redacted(o.URL), err)
+	case hasCode(err, diskFull):
+		return fmt.Errorf("the disk of the database (%s) is full: %w (%w). Free some space there, and try again",
+			Redacted(o.URL), err, syscall.ENOSPC)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf(
 			"%w (%s): it stands still, as there is no answer in time (%w). Look at its machine and the network, and try again",

@@ -42,7 +42,8 @@ type Options struct {
 // maxConnections is the option of an address that bounds connections, as pgx calls it.
 const maxConnections = "pool_max_conns"
 
-// connectTimeout bounds how long a connection waits for a server that does not answer.
+// connectTimeout bounds how long a connection waits for a server that does not answer, unless the address says so with
+// connect_timeout. One of several servers waits for less, so that a question has time for all of them.
 const connectTimeout = 10 * time.Second
 
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -109,7 +110,9 @@ func (o *Options) config() (*pgxpool.Config, error) {
 	if err := verifyTLS(o.URL, c); err != nil {
 		return nil, err
 	}
-	c.ConnConfig.ConnectTimeout = min(connectTimeout, o.AnswerTimeout)
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = min(connectTimeout, o.AnswerTimeout/time.Duration(2+len(c.ConnConfig.Fallbacks)))
+	}
 	c.ConnConfig.RuntimeParams["search_path"] = o.Schema
 	c.ConnConfig.RuntimeParams["application_name"] = "tmshare"
 	noteWarnings(c.ConnConfig)

@@ -28,6 +28,9 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		"no right to write": {statements: "REVOKE INSERT ON STORE.tm_rows FROM STORE", expected: "INSERT, UPDATE and DELETE"},
 		"no schema":         {statements: "REVOKE USAGE ON SCHEMA STORE FROM STORE", expected: "USAGE on its schema"},
 		"no such schema":    {statements: "DROP SCHEMA STORE CASCADE", expected: "tmshare-server migrate --store URL"},
+		"full disk": {statements: `CREATE FUNCTION STORE.full() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+			CREATE TRIGGER t BEFORE INSERT ON STORE.tm_rows EXECUTE FUNCTION STORE.full()`, expected: "(no space left on device). Free some space there"},
 		"one connection":    {option: "&pool_max_conns=1", expected: "2 or more"},
 		"no number":         {option: "&pool_max_conns=many", expected: "2 or more"},
 	} {

@@ -2,6 +2,8 @@ package pg_test
 
 import (
 	"context"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,46 @@ func TestADatabaseThatStandsStill(t *testing.T) {
 	inTime("to open it", func() error { _, err := pg.Open(t.Context(), o); return err })
 	require.NoError(t, still.Rollback(t.Context()))
 	require.NoError(t, write())
+}
+
+// mute returns the folder with the socket of a server that says nothing.
+func mute(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), ".s.PGSQL.5432"))
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return filepath.Dir(l.Addr().String())
+}
+
+// Servers that stand still may come first in an address: a question has time for those that come behind.
+func TestServersThatStandStillBeforeTheOneThatAnswers(t *testing.T) {
+	t.Parallel()
+	s := pgserver.Start(t, "fsync=off")
+	o := s.Store(t)
+	o.AnswerTimeout = 8 * time.Second
+	hosts := strings.Join([]string{mute(t), mute(t), s.Dir()}, ",")
+	o.URL = "postgres://tmshare@/postgres?target_session_attrs=read-write&host=" + hosts
+	_, err := pgserver.Open(t, o).Version(t.Context())
+	require.NoError(t, err)
+}
+
+// An address says how long a server may stand still.
+func TestAnAddressSaysHowLongAConnectionMayTake(t *testing.T) {
+	t.Parallel()
+	ended := make(chan string)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, option := range []string{"", "&connect_timeout=1"} {
+		o := pg.Options{URL: "postgres://tmshare@/postgres?host=" + mute(t) + option, AnswerTimeout: time.Hour}
+		go func() {
+			_, err := pg.Open(ctx, o)
+			if ctx.Err() == nil {
+				assert.ErrorIs(t, err, kv.ErrUnavailable)
+				ended <- option
+			}
+		}()
+	}
+	assert.Equal(t, "&connect_timeout=1", <-ended)
 }
 
 // A user that may only read gets an error when a store is opened for writing, with what to do.
