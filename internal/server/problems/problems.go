@@ -196,7 +196,7 @@ func serverFailed(err error, reading bool) *web.Problem {
 	}
 	if errors.Is(err, store.ErrUnavailable) {
 		p := web.Problemf(http.StatusServiceUnavailable,
-			"the database of the server does not answer. Nothing is lost: try again")
+			"the database of the server does not answer, or takes no changes. Nothing is lost: try again")
 		p.RetryAfter = 5 * time.Second
 		return p
 	}

@@ -69,14 +69,14 @@ func (s *Server) makeFolder() {
 	var err error
 	s.dir, err = os.MkdirTemp("", "pg")
 	require.NoError(s.t, err)
-	_, err = asUser(s.dir)
+	_, err = AsUser(s.dir)
 	require.NoError(s.t, err)
 }
 
 // call runs a program of PostgreSQL.
 func (s *Server) call(program string, args ...string) {
 	s.t.Helper()
-	attributes, err := asUser("")
+	attributes, err := AsUser("")
 	require.NoError(s.t, err)
 	cmd := exec.Command(filepath.Join(s.bin, program), args...)
 	cmd.SysProcAttr, cmd.Dir = attributes, s.dir
@@ -96,11 +96,19 @@ func (s *Server) SQL(t testing.TB, statements string) string {
 // Freeze has the connections of programs to the server stand still, until what it returns is called.
 func (s *Server) Freeze(t testing.TB) (thaw func()) {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), "-qAt", "-h", s.dir, "-p", s.port, "-U", "tmshare", "-d",
-		"postgres", "-c", "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'").Output()
-	require.NoError(t, err)
+	return stop(t, s.SQL(t, "SELECT pid FROM pg_stat_activity WHERE application_name = 'tmshare'"))
+}
+
+// Stop has all of the server stand still, until what it returns is called.
+func (s *Server) Stop(t testing.TB) (cont func()) {
+	t.Helper()
+	return stop(t, fmt.Sprint(s.process.Process.Pid, " ", s.SQL(t, "SELECT pid FROM pg_stat_activity")))
+}
+
+func stop(t testing.TB, processes string) (cont func()) {
+	t.Helper()
 	signal := func(by syscall.Signal) {
-		for _, pid := range strings.Fields(string(out)) {
+		for _, pid := range strings.Fields(processes) {
 			n, err := strconv.Atoi(pid)
 			require.NoError(t, err)
 			_ = syscall.Kill(n, by) // it may have ended
@@ -191,7 +199,7 @@ func (s *Server) Run() {
 	s.t.Helper()
 	args := s.commandLine()
 	s.process = exec.Command(args[0], args[1:]...)
-	attributes, err := asUser("")
+	attributes, err := AsUser("")
 	require.NoError(s.t, err)
 	attributes.Pdeathsig = syscall.SIGQUIT // it ends with the test
 	s.process.SysProcAttr, s.process.Dir, s.process.Stderr = attributes, s.dir, &s.log

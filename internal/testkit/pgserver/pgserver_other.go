@@ -53,6 +53,9 @@ func (s *Server) Resume(testing.TB) {}
 // Freeze has connections stand still.
 func (s *Server) Freeze(testing.TB) func() { return func() {} }
 
+// Stop has all stand still.
+func (s *Server) Stop(testing.TB) func() { return func() {} }
+
 // Dump returns nothing.
 func (s *Server) Dump(testing.TB, string) string { return "" }
 

@@ -31,7 +31,7 @@ func NewPooler(t testing.TB, s *Server, settings ...string) *Pooler {
 	var err error
 	p.dir, err = os.MkdirTemp("", "pool")
 	require.NoError(t, err)
-	attributes, err := asUser(p.dir)
+	attributes, err := AsUser(p.dir)
 	require.NoError(t, err)
 	var names strings.Builder
 	for i := range users {

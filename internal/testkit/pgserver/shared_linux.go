@@ -46,7 +46,7 @@ func startShared(t testing.TB) *Server {
 	s.makeFolder()
 	s.initialize()
 	cmd := exec.Command("sh", append([]string{"-c", untilTheProcessEnds, "sh"}, s.commandLine()...)...)
-	attributes, err := asUser("")
+	attributes, err := AsUser("")
 	require.NoError(t, err)
 	attributes.Setpgid = true // what interrupts the tests does not interrupt it
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = attributes, s.dir, append(cmd.Environ(), "FOLDER="+s.dir)

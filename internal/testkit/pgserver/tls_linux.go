@@ -51,7 +51,7 @@ func (s *Server) write(name string, content []byte) {
 	s.t.Helper()
 	path := filepath.Join(s.data(), name)
 	require.NoError(s.t, os.WriteFile(path, content, 0o600))
-	_, err := asUser(path)
+	_, err := AsUser(path)
 	require.NoError(s.t, err)
 }
 

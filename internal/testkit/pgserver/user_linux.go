@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// asUser returns with which user the programs run, and gives that a folder, if one is named: they
+// AsUser returns with which user the programs run, and gives that a folder, if one is named: they
 // refuse to run as root.
-func asUser(folder string) (*syscall.SysProcAttr, error) {
+func AsUser(folder string) (*syscall.SysProcAttr, error) {
 	if os.Geteuid() != 0 {
 		return &syscall.SysProcAttr{}, nil
 	}

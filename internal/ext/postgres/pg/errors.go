@@ -165,6 +165,10 @@ func (o *Options) explain(ctx context.Context, err error) error {
 			"%w for changes, as the database (%s) is only read: %w. It is a standby, or has default_transaction_read_only. "+
 				"Name the server that takes changes, or all servers with target_session_attrs=read-write", kv.ErrUnavailable,
 			Redacted(o.URL), err)
+	case errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return fmt.Errorf(
+			"%w for changes, as none of its servers (%s) takes any: %w. All that answer are standbys: look at what promotes "+
+				"one of them, such as Patroni, and whether its etcd has a quorum", kv.ErrUnavailable, Redacted(o.URL), err)
 	case hasCode(err, statementCancelled):
 		return fmt.Errorf(
 			"%w (%s): a statement was cancelled: %w. Where it is the statement_timeout of this user, set that to 0: this "+

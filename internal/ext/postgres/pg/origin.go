@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -46,14 +47,16 @@ func originOf(ctx context.Context, conn *pgconn.PgConn) (o origin, err error) {
 type origins struct {
 	mu    sync.Mutex
 	now   origin
-	other time.Time // when another database was seen last
+	other time.Time                 // when another database was seen last
+	open  map[*pgconn.PgConn]origin // connections that were admitted
 }
 
 // settled is how long no connection leads to another database before this one is used again.
 const settled = 5 * time.Second
 
-// admit returns why a connection is not to be used.
-func (s *origins) admit(o origin) error {
+// admit returns why a connection is not to be used. One to a server that has taken over ends all to the server before:
+// that may stand still, and never answer the questions that are under way.
+func (s *origins) admit(conn *pgconn.PgConn, o origin) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -70,6 +73,22 @@ func (s *origins) admit(o origin) error {
 	default:
 		s.now.timeline = o.timeline
 	}
+	if s.open == nil {
+		s.open = map[*pgconn.PgConn]origin{}
+	}
+	maps.DeleteFunc(s.open, func(conn *pgconn.PgConn, o origin) bool {
+		select {
+		case <-conn.CleanupDone():
+			return true
+		default:
+		}
+		if o.timeline != 0 && o.timeline < s.now.timeline {
+			go conn.Conn().Close()
+			return true
+		}
+		return false
+	})
+	s.open[conn] = o
 	return nil
 }
 
@@ -100,7 +119,7 @@ func (s *origins) watch(c *pgxpool.Config) {
 			return err
 		}
 		conn.CustomData()[originKey] = o
-		return s.admit(o)
+		return s.admit(conn, o)
 	}
 	c.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) {
 		o, _ := conn.PgConn().CustomData()[originKey].(origin)

@@ -143,3 +143,47 @@ func TestAnOldPrimaryThatReturns(t *testing.T) {
 	at.Lead(t, standby.URL())
 	testenv.Eventually(t, func() bool { _, err := led.Version(t.Context()); return err == nil })
 }
+
+// A primary stands still, with all that it was asked, and its synchronous standby takes over. What was asked of the
+// primary ends when the engine first sees that, and does not wait until it would be given up. A commit that the primary
+// did not answer is made once.
+func TestAPrimaryThatStandsStillHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	primary := pgserver.Start(t, "fsync=off", "synchronous_standby_names=*")
+	standby := primary.Standby()
+	o := primary.Store(t)
+	both := url.Values{"host": {host(t, primary) + "," + host(t, standby)}, "target_session_attrs": {"read-write"},
+		"connect_timeout": {"1"}}
+	o.URL = "postgres://tmshare@/postgres?" + both.Encode()
+	o.AnswerTimeout = time.Hour
+	e := pgserver.Open(t, o)
+	require.NoError(t, putN(t, e, "1"))
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	before, err := e.Version(t.Context())
+	require.NoError(t, err)
+	w, err := e.Begin(t.Context(), before)
+	require.NoError(t, err)
+	require.NoError(t, w.Put([]byte("a"), []byte("2")))
+	defer primary.Stop(t)()
+	ended := make(chan error, 2)
+	go func() { _, err := r.Get([]byte("a")); ended <- err }()
+	go func() { ended <- w.Commit() }()
+	standby.Promote()
+	_, err = e.History(t.Context())
+	require.NoError(t, err)
+	for range 2 {
+		select {
+		case err := <-ended:
+			if err != nil {
+				require.ErrorIs(t, err, kv.ErrUnavailable)
+			}
+		case <-time.After(25 * time.Second): // a commit would be given up after 30
+			t.Fatal("what was asked of the primary waits for its answer")
+		}
+	}
+	now, err := e.Version(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before.Number+1, now.Number)
+}

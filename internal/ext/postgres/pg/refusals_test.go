@@ -23,7 +23,9 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		option     string
 		expected   string
 	}{
-		"only read":         {statements: "ALTER ROLE STORE SET default_transaction_read_only = on", expected: "target_session_attrs=read-write"},
+		"only read": {statements: "ALTER ROLE STORE SET default_transaction_read_only = on", expected: "target_session_attrs=read-write"},
+		"no leader": {statements: "ALTER ROLE STORE SET default_transaction_read_only = on",
+			option: "&target_session_attrs=read-write", expected: "All that answer are standbys"},
 		"too little time":   {statements: "ALTER ROLE STORE SET statement_timeout = '1ms'", expected: "statement_timeout"},
 		"no right to write": {statements: "REVOKE INSERT ON STORE.tm_rows FROM STORE", expected: "INSERT, UPDATE and DELETE"},
 		"no schema":         {statements: "REVOKE USAGE ON SCHEMA STORE FROM STORE", expected: "USAGE on its schema"},
@@ -31,8 +33,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		"full disk": {statements: `CREATE FUNCTION STORE.full() RETURNS trigger LANGUAGE plpgsql AS
 			$$ BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
 			CREATE TRIGGER t BEFORE INSERT ON STORE.tm_rows EXECUTE FUNCTION STORE.full()`, expected: "(no space left on device). Free some space there"},
-		"one connection":    {option: "&pool_max_conns=1", expected: "2 or more"},
-		"no number":         {option: "&pool_max_conns=many", expected: "2 or more"},
+		"one connection": {option: "&pool_max_conns=1", expected: "2 or more"},
+		"no number":      {option: "&pool_max_conns=many", expected: "2 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := s.Store(t)
