@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -92,8 +91,9 @@ type world struct {
 // process is a node. Its address stays when it is started again.
 type process struct {
 	dir, address string
+	store        string    // in a database; "": in the folder
 	cmd          *exec.Cmd // nil while it does not run
-	log          bytes.Buffer
+	log          testenv.Log
 }
 
 func (p *process) url() string { return "http://" + p.address }

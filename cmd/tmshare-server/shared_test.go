@@ -44,25 +44,34 @@ const (
 type sharing struct {
 	t        *testing.T
 	dir      string
-	store    string // where the processes find the database
 	nodes    []*process
 	ended    []chan struct{} // closed when the process has ended
 	balancer *httptest.Server
-	restarts int // of processes that ended by themselves when they were started
+	pause    time.Duration // between two numbers of one who counts
+	restarts int           // of processes that ended by themselves when they were started
 }
 
 // share starts processes on a database. They find it at store, which may lead through something that makes faults.
 func share(t *testing.T, database, store string, n int) *sharing {
 	t.Helper()
-	s := &sharing{t: t, dir: t.TempDir(), store: store}
+	var nodes []*process
+	for range n {
+		nodes = append(nodes, &process{store: store, address: freeAddress(t)})
+	}
+	return shareAt(t, database, nodes)
+}
+
+// shareAt starts processes with addresses of their own, each of which finds the database its own way.
+func shareAt(t *testing.T, database string, nodes []*process) *sharing {
+	t.Helper()
+	s := &sharing{t: t, dir: t.TempDir(), nodes: nodes, ended: make([]chan struct{}, len(nodes))}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(sharedToken), 0o600))
 	for _, at := range []string{database, follower(database)} {
 		out, err := exec.Command("tmshare-server", "migrate", "--store", at).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	for i := range n {
-		s.nodes = append(s.nodes, &process{dir: filepath.Join(s.dir, fmt.Sprint("n", i)), address: freeAddress(t)})
-		s.ended = append(s.ended, nil)
+	for i, p := range s.nodes {
+		p.dir = filepath.Join(s.dir, fmt.Sprint("n", i))
 	}
 	s.balancer = httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", s.nodes[0].address },
@@ -77,7 +86,7 @@ func share(t *testing.T, database, store string, n int) *sharing {
 			}
 		}
 	})
-	for i := range n {
+	for i := range s.nodes {
 		s.start(i)
 	}
 	return s
@@ -111,7 +120,7 @@ func (s *sharing) start(i int) {
 	p := s.nodes[i]
 	for begun := time.Now(); ; s.restarts++ {
 		require.Less(s.t, time.Since(begun), time.Minute, "node %d does not start", i)
-		p.cmd = exec.Command("tmshare-server", "serve", "--store", s.store, "--listen", p.address, "--data", p.dir, "--interval", "1s",
+		p.cmd = exec.Command("tmshare-server", "serve", "--store", p.store, "--listen", p.address, "--data", p.dir, "--interval", "1s",
 			"--base-url", s.balancer.URL, "--token-file", filepath.Join(s.dir, "tokens"), "--document-size", "20", "--shutdown-grace", "2s")
 		p.cmd.Stderr = &p.log
 		require.NoError(s.t, p.cmd.Start())
@@ -270,7 +279,7 @@ func (s *sharing) countOn(collections ...string) *counting {
 		c.acknowledged[name] = map[int]int{}
 		for w := range 2 {
 			rng := rand.New(rand.NewPCG(testenv.Seed(), uint64(2*at+w)))
-			c.repeat(0, func() {
+			c.repeat(s.pause, func() {
 				if n := s.count(name, rng); n > 0 {
 					c.mu.Lock()
 					defer c.mu.Unlock()
@@ -329,8 +338,7 @@ type copying struct {
 func (s *sharing) copyTo(args []string, collections ...string) *copying {
 	c := &copying{t: s.t, args: args}
 	for _, name := range collections {
-		out, err := c.run("subscribe", s.balancer.URL+"/topicmaps/"+name, "--as", "of-"+name)
-		require.NoError(s.t, err, "%s", out)
+		c.must("subscribe", s.balancer.URL+"/topicmaps/"+name, "--as", "of-"+name)
 	}
 	return c
 }
@@ -345,21 +353,25 @@ func (c *copying) sync() {
 	}
 }
 
-// prove brings the copies in step, and proves them equal. Connections to the database may be cut meanwhile.
-func (c *copying) prove() {
-	for _, command := range [][]string{{"sync"}, {"verify", "--full"}} {
-		out, err := c.run(command...)
-		for range 20 {
-			if !strings.Contains(string(out), "the database cannot be reached") {
-				break
-			}
-			out, err = c.run(command...)
+// must carries out a command, again where a connection to the database was cut: that of the client, or of the server.
+func (c *copying) must(command ...string) (out string) {
+	for range 20 {
+		answer, err := c.run(command...)
+		if out = string(answer); err == nil {
+			return out
 		}
-		require.NoError(c.t, err, "%s", out)
-		if command[0] == "sync" {
-			require.Contains(c.t, string(out), "proven")
+		if !strings.Contains(out, "the database cannot be reached") && !strings.Contains(out, "503 Service Unavailable") {
+			break
 		}
 	}
+	require.FailNow(c.t, "the command fails", "%s: %s", command, out)
+	return ""
+}
+
+// prove brings the copies in step, and proves them equal. Connections to the database may be cut meanwhile.
+func (c *copying) prove() {
+	require.Contains(c.t, c.must("sync"), "proven")
+	c.must("verify", "--full")
 }
 
 // walker reads the feed of a collection back to its beginning, again and again.

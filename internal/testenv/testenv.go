@@ -58,7 +58,8 @@ func SharedFile(t testing.TB, path string) []byte {
 // packages are the packages of Debian with programs that have another name.
 var packages = map[string]string{"xmllint": "libxml2-utils", "promtool": "prometheus", "systemd-analyze": "systemd",
 	"dpkg-deb": "dpkg", "unshare": "util-linux", "virtuoso-t": "virtuoso-opensource", "node": "nodejs",
-	"nginx": "nginx-light", "groonga": "groonga-bin", "java": "default-jre-headless", "javac": "default-jdk-headless"}
+	"nginx": "nginx-light", "groonga": "groonga-bin", "java": "default-jre-headless", "javac": "default-jdk-headless",
+	"etcd": "etcd-server", "psql": "postgresql-client"}
 
 // Command returns the path of a program. Where it is missing, the test is
 // skipped and says what is not checked.
