@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/consumed"
@@ -275,3 +276,24 @@ func TestStoresAreKilled(t *testing.T) {
 		})
 	}
 }
+
+// RealStores is realStores, for tests of other packages.
+var RealStores = realStores
+
+// Kept brings a graph of the collection m in step, and returns what asks the store for a variable.
+func Kept(t *testing.T, db *store.DB, target *Target) (inStep func(), ask func(query, variable string) []string) {
+	k := addTarget(t, db, target)
+	return func() {
+			t.Helper()
+			_, err := k.step(t.Context())
+			require.NoError(t, err)
+		}, func(query, variable string) []string {
+			t.Helper()
+			all, err := k.store.values(t.Context(), query, variable)
+			require.NoError(t, err, query)
+			return all
+		}
+}
+
+// Graph is the graph of these targets.
+const Graph = graph
