@@ -284,12 +284,10 @@ func passing(ctx context.Context, pass merged.Pass, filter json.RawMessage, m *t
 	if err != nil {
 		return nil, err
 	}
-	src, missing, err := pass(ctx, filter, merge.Part{Source: whole, Published: true})
+	warn := func(line string) { fmt.Fprintln(os.Stderr, "warning: "+line) }
+	src, err := pass(ctx, filter, warn, merge.Part{Source: whole, Published: true})
 	if err != nil {
 		return nil, err
-	}
-	for _, line := range missing {
-		fmt.Fprintln(os.Stderr, "warning: "+line)
 	}
 	m, _, err = merge.Join(ctx, merge.Part{Source: src})
 	return m, err

@@ -29,7 +29,7 @@ import (
 type serveFlags struct {
 	app              *extension.App
 	prefixes, titles []string
-	lenient, strict  bool
+	strict           bool
 	trustedProxies   []string
 	config           server.Config
 	run              runFlags
@@ -139,8 +139,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 		"`time` between the first and the last reading that confirm a loss of a subscription")
 	fl.StringArrayVar(&f.hosts, "host", nil,
 		"let subscriptions follow links to this `host` too, besides the one subscribed to (repeatable)")
-	fl.BoolVar(&f.strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
-	fl.BoolVar(&f.lenient, "lenient", true, "read such XTM as it is meant, and log a warning (default)")
+	fl.BoolVar(&f.strict, "strict", false,
+		"refuse XTM that breaks rules of its version, in place of reading it as it is meant")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<30,
 		"largest map that is taken, of a request or a file, unpacked, in `bytes`")
 	fl.IntVar(&f.config.Limits.Roles, "max-roles", 1000,
@@ -160,7 +160,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.config.DocumentSize, "document-size", 100,
 		"`number` of entries in an archive document, for new collections")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
-	cli.Seldom(fl, "confirm-after", "document-size", "lenient", "max-body", "max-roles", "max-uploads", "max-waiting",
+	cli.Seldom(fl, "confirm-after", "document-size", "max-body", "max-roles", "max-uploads", "max-waiting",
 		"publish-timeout", "shutdown-delay", "shutdown-grace", "slow-client-timeout", "slow-request", "snapshot-after",
 		"snapshot-every", "snapshots-kept")
 	extension.AddFlags(f.app.Extensions, fl)
@@ -225,7 +225,7 @@ func (f *serveFlags) configure() (maps, prefixes, titles map[string]string, err 
 	if err != nil {
 		return fail(err)
 	}
-	f.config.Lenient = f.lenient && !f.strict
+	f.config.Lenient = !f.strict
 	f.config.ReadTokens = map[string][]string{}
 	for _, name := range sortedKeys(readers) {
 		if f.config.ReadTokens[name], _, err = readTokens(readers[name]); err != nil {

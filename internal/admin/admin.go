@@ -113,6 +113,8 @@ func (r *Refusal) Outcome() int {
 		return cli.Conflict
 	case r.ofDocument && r.Status == http.StatusUnprocessableEntity, r.Status == http.StatusUnsupportedMediaType:
 		return cli.BrokenInput
+	case r.Status == http.StatusUnprocessableEntity: // something that was given is wrong
+		return cli.Usage
 	}
 	return cli.Failed
 }

@@ -84,6 +84,11 @@ func Run(root *cobra.Command, env Environment) int {
 	is := about()
 	root.Version = is.Version + " " + is.Go
 	addGroups(root)
+	visitFlags(root, func(f *pflag.Flag) {
+		if slices.Contains([]string{"int", "int64", "uint64"}, f.Value.Type()) {
+			f.Value = decimal{f.Value}
+		}
+	})
 	out := &output{Writer: root.OutOrStdout()}
 	root.SetOut(out)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -281,7 +286,9 @@ func configured(cmd *cobra.Command, env Environment) (map[string]Given, error) {
 	}
 	all, err := env.Read(path)
 	by, known := map[string]Given{}, map[string]bool{}
-	flagsBelow(cmd.Root(), known)
+	visitFlags(cmd.Root(), func(f *pflag.Flag) {
+		known[f.Name] = known[f.Name] || !IsCommandLineOnly(f) && f.Name != "config"
+	})
 	for _, g := range all {
 		if by[g.Flag] = g; !known[g.Flag] && err == nil {
 			err = fmt.Errorf("%s: there is no key %q: \"%s config show COMMAND\" lists those of a command", g.Place, g.Flag,
@@ -294,17 +301,22 @@ func configured(cmd *cobra.Command, env Environment) (map[string]Given, error) {
 	return by, nil
 }
 
-// flagsBelow collects the names of the flags of a command, and of those below it, that not only a command line sets.
-func flagsBelow(cmd *cobra.Command, all map[string]bool) {
-	for _, set := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
-		set.VisitAll(func(f *pflag.Flag) {
-			if !IsCommandLineOnly(f) && f.Name != "config" {
-				all[f.Name] = true
-			}
-		})
+// decimal reads a number as people do: a 0 in front is no sign of another base.
+type decimal struct{ pflag.Value }
+
+func (d decimal) Set(s string) error {
+	if t := strings.TrimLeft(s, "0"); t != "" {
+		s = t
 	}
+	return d.Value.Set(s)
+}
+
+// visitFlags calls visit with the flags of a command and of those below it.
+func visitFlags(cmd *cobra.Command, visit func(*pflag.Flag)) {
+	cmd.Flags().VisitAll(visit)
+	cmd.PersistentFlags().VisitAll(visit)
 	for _, c := range cmd.Commands() {
-		flagsBelow(c, all)
+		visitFlags(c, visit)
 	}
 }
 

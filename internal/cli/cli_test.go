@@ -86,6 +86,9 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	assert.Equal(t, 1, number)
 	assert.Empty(t, text)
 
+	_, _ = program(run, "work", "--number=0100") // no number of base 8
+	assert.Equal(t, 100, number)
+
 	t.Setenv("TMSHARE_TWO_WORDS", "")
 	_, _ = program(run, "work")
 	assert.Equal(t, "default", text, "an empty variable says nothing")
@@ -153,15 +156,15 @@ func TestArguments(t *testing.T) {
 		"group lst":             `unknown command "lst" for "program group"; did you mean "program group list"?`,
 		"group nothing":         `unknown command "nothing" for "program group"; there are list, show`,
 		"group lst --flag x":    "unknown flag: --flag; there are list, show",
-		"work --on --off":       "--strict and --lenient contradict each other: give one of them",
+		"work --on --off":       "--quiet and --verbose contradict each other: give one of them",
 		"work --on=false --off": "",
 	} {
 		root := &cobra.Command{Use: "program"}
 		group := &cobra.Command{Use: "group", Args: Args(cobra.NoArgs), RunE: none}
 		group.AddCommand(&cobra.Command{Use: "list", RunE: none}, &cobra.Command{Use: "show", RunE: none})
 		work := &cobra.Command{Use: "work", Args: Args(cobra.NoArgs), RunE: none}
-		work.Flags().Bool("strict", false, "")
-		work.Flags().Bool("lenient", true, "")
+		work.Flags().Bool("quiet", false, "")
+		work.Flags().Bool("verbose", false, "")
 		root.AddCommand(group, work,
 			&cobra.Command{Use: "import NAME FILE", Args: Args(cobra.ExactArgs(2)), RunE: none},
 			&cobra.Command{Use: "harvest [URL] FOLDER", Args: Args(cobra.RangeArgs(1, 2)), RunE: none},
@@ -171,7 +174,7 @@ func TestArguments(t *testing.T) {
 		var b bytes.Buffer
 		root.SetErr(&b)
 		root.SetOut(&bytes.Buffer{})
-		root.SetArgs(strings.Fields(strings.NewReplacer("--on", "--strict", "--off", "--lenient").Replace(line)))
+		root.SetArgs(strings.Fields(strings.NewReplacer("--on", "--quiet", "--off", "--verbose").Replace(line)))
 		code := Run(root, Environment{Getenv: os.Getenv})
 		if want == "" {
 			assert.Equal(t, OK, code, line)

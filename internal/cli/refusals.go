@@ -14,8 +14,7 @@ import (
 )
 
 // contradictions are flags of which each takes back what the other says.
-var contradictions = [][2]string{{"strict", "lenient"}, {"quiet", "verbose"}, {"no-merge", "root"},
-	{"previous", "base"}}
+var contradictions = [][2]string{{"quiet", "verbose"}, {"no-merge", "root"}, {"previous", "base"}}
 
 // checkContradictions returns an error where flags contradict each other.
 func checkContradictions(flags *pflag.FlagSet) error {

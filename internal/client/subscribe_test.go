@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -263,6 +264,28 @@ func TestSourcesThatMoveSaySo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, o.FeedURL("moving"), sub.FragmentsFeed)
 	s.hasAs("egov", "http://maps.example.org/moving/", doc(topics(1, "v2")...))
+
+	// What is in quarantine stays there when the source moves, and is taken from the new address.
+	status.Store(0)
+	o.BreakWith(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		broken := strings.Contains(r.URL.Path, "/fragments/")
+		if broken {
+			http.NotFound(w, r)
+		}
+		return broken
+	})
+	o.PutAs("moving", doc(topics(1, "v3")...))
+	_, was := s.syncPasses(1)
+	_, err = s.SetURL(t.Context(), "egov", []string{before.URL + "/topicmaps/moving/fragments"}, false)
+	require.NoError(t, err)
+	kept, err := s.db.Quarantine(t.Context(), "egov")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	assert.Equal(t, was[0].Tries, kept[0].Tries)
+	assert.Equal(t, before.URL+strings.TrimPrefix(was[0].Link, o.URL), kept[0].Link)
+	o.BreakWith(nil)
+	s.syncPasses(0)
+	s.hasAs("egov", "http://maps.example.org/moving/", doc(topics(1, "v3")...))
 }
 
 // A redirect for good from HTTP to HTTPS of the same host is followed where that is accepted, with a token, too.

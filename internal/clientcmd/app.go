@@ -27,8 +27,8 @@ func (a *app) addCommands(root *cobra.Command) {
 	fl := root.PersistentFlags()
 	a.AddFolderFlags(fl, cli.StateDir("client"))
 	fl.StringArrayVar(&a.Hosts, "host", nil, "follow links to this `host` too, besides the one subscribed to (repeatable)")
-	fl.BoolVar(&a.Strict, "strict", false, "refuse XTM that breaks the rules of its version where what is meant is plain")
-	fl.BoolVar(&a.Lenient, "lenient", true, "read such XTM as it is meant, with a warning (default)")
+	fl.BoolVar(&a.Strict, "strict", false,
+		"refuse XTM that breaks rules of its version, in place of reading it as it is meant")
 	fl.IntVar(&a.MaxEntries, "max-entries", 10_000_000,
 		"take this `number` of entries of a feed, or of lists, in one round, at most")
 	root.AddCommand(cli.In(cli.Everyday, a.subscribe(), a.replicate(), a.unsubscribe(), a.expand(),

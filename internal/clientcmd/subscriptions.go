@@ -34,7 +34,7 @@ Further URLs are those of replicas of the same collection ("replicate"). Each ro
 follows the address with the newest changes whose log goes on from what is held here.
 The first URL is the authority: only by its word is a history given up for another.
 
-What is said here of --host, --strict and --lenient holds for each later round of the
+What is said here of --host and --strict holds for each later round of the
 subscription.
 
 Other ways to follow a source:
@@ -149,13 +149,10 @@ func (a *app) subscribing(o *client.SubscribeOptions,
 	})
 }
 
-// strictly returns what the flags say of how XTM is read, nil where they say nothing.
+// strictly returns what the command line says of how XTM is read, nil where it says nothing.
 func (a *app) strictly() *bool {
-	for name, strict := range map[string]bool{"strict": true, "lenient": false} {
-		if f := a.Command.Flags().Lookup(name); f != nil && f.Changed {
-			strict = strict == (f.Value.String() == "true")
-			return &strict
-		}
+	if cli.OnCommandLine(a.Command.Flags(), "strict") {
+		return &a.Strict
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (u *updater) record(s *subject) error {
 		return err
 	}
 	s.stated = t != nil && len(t.Names)+len(t.Occurrences) > 0
-	s.announced = passes && t != nil && (!t.Provisional || s.stated)
+	s.announced = t != nil && u.filter.announced(t, passes)
 	if s.bare {
 		if s.bare, err = u.unpublished(s); s.bare || err != nil {
 			return err

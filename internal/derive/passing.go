@@ -10,55 +10,66 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/collections"
+	"github.com/tmshare/tmshare/internal/titles"
 	"github.com/tmshare/tmshare/merge"
 	"github.com/tmshare/tmshare/tmdm"
 )
 
 // Pass returns what passes of a map: of what some sources say together. It is what a collection has that is derived
-// from them by the filter. It is for one goroutine. What the filter names and no source has is said.
-func Pass(ctx context.Context, given *store.Filter,
-	parts ...merge.Part) (src fragment.Source, missing []string, err error) {
+// from them by the filter. It is for one goroutine. What the filter names and no source has is reported, and that
+// nothing passes.
+func Pass(ctx context.Context, given *store.Filter, report func(line string),
+	parts ...merge.Part) (fragment.Source, error) {
 	view := merge.NewView(ctx, parts...)
 	f, err := Resolve(view, given)
-	if err == nil {
-		missing, err = Missing(given, func(si fragment.Ref) (bool, error) {
-			id, err := view.Identity(si)
-			return id != nil, err
-		})
+	if err != nil {
+		return nil, err
 	}
-	return &passing{view: view, f: f}, missing, err
+	missing, _, err := Missing(given, func(si fragment.Ref) (bool, error) {
+		id, err := view.Identity(si)
+		return id != nil, err
+	})
+	for _, line := range missing {
+		report(line)
+	}
+	return &passing{view: view, f: f, report: report}, err
 }
 
-// Missing says what a filter names that is not there.
-func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (all []string, err error) {
+// Missing says what a filter names that is not there. nothing has what is meant by the lists of which nothing is there.
+func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, nothing []string, err error) {
 	if given.Empty() {
-		return nil, nil
+		return nil, nil, nil
 	}
-	look := func(means, named string, refs ...fragment.Ref) {
-		there := false
+	look := func(means, named string, refs ...fragment.Ref) (there bool) {
 		for i := 0; i < len(refs) && !there && err == nil; i++ {
 			there, err = has(refs[i])
 		}
 		if !there && err == nil {
-			all = append(all, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; "+
+			lines = append(lines, fmt.Sprintf("no input has the %s %s so far: nothing passes by it; "+
 				"check the identifier (\"topic\" shows those that there are)", means, named))
 		}
+		return there
 	}
 	for _, list := range given.Lists() {
+		some := len(*list.Refs) == 0
 		for _, ref := range *list.Refs {
-			look(list.Means, string(ref), ref)
+			some = look(list.Means, string(ref), ref) || some
+		}
+		if !some {
+			nothing = append(nothing, list.Means)
 		}
 	}
 	for _, language := range given.Languages {
 		look("language", language, collections.Themes(language)...)
 	}
-	return all, err
+	return lines, nothing, err
 }
 
 // passing is what passes of a view. All identities do.
 type passing struct {
-	view *merge.View
-	f    *Filter
+	view   *merge.View
+	f      *Filter
+	report func(line string) // nil: nobody is told that nothing passes
 
 	needed map[fragment.Ref]bool // TopicSIs that something that passes refers to; nil: nobody has asked
 }
@@ -93,6 +104,7 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 	return func(yield func(*fragment.Topic, error) bool) {
 		err := p.need()
+		var seen, passed bool
 		for t, failed := range p.view.Topics() {
 			var left *fragment.Topic
 			var passes bool
@@ -103,16 +115,26 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 				yield(nil, err)
 				return
 			}
-			if (announced(left, passes) || slices.ContainsFunc(left.SubjectIdentifiers, p.isNeeded)) && !yield(left, nil) {
+			seen = true
+			if !p.f.announced(left, passes) && !slices.ContainsFunc(left.SubjectIdentifiers, p.isNeeded) {
+				continue
+			}
+			if passed = true; !yield(left, nil) {
 				return
 			}
+		}
+		if seen && !passed && p.report != nil {
+			p.report("nothing passes the filter: no topic is in all that its parts name; leave a part out")
 		}
 	}
 }
 
-// announced reports whether what is left of a topic is there though nothing refers to it.
-func announced(left *fragment.Topic, passes bool) bool {
-	return passes && (!left.Provisional || len(left.Names)+len(left.Occurrences) > 0)
+// announced reports whether what is left of a topic is there though nothing refers to it. A language that was not asked
+// for is not, if it is nothing but that.
+func (f *Filter) announced(left *fragment.Topic, passes bool) bool {
+	bare := func(si fragment.Ref) bool { _, is := titles.LanguageOf(si); return is }
+	return passes && (len(left.Names)+len(left.Occurrences) > 0 || !left.Provisional && (f == nil || f.scope == nil ||
+		f.scope.refs[left.TopicSI()] || !slices.ContainsFunc(left.SubjectIdentifiers, bare)))
 }
 
 func (p *passing) isNeeded(si fragment.Ref) bool { return p.needed[si] }

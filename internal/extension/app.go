@@ -38,9 +38,9 @@ type App struct {
 	JSON, Quiet, Verbose bool
 
 	// Flags of tmshare-client.
-	Hosts           []string // that links may lead to
-	MaxEntries      int
-	Lenient, Strict bool
+	Hosts      []string // that links may lead to
+	MaxEntries int
+	Strict     bool
 
 	// While a command runs.
 	DB      *store.DB // open, for [App.Run]
@@ -346,7 +346,7 @@ func (a *App) withDamage(ctx context.Context, err error) error {
 }
 
 // ReadsLeniently reports whether XTM that breaks rules is read as it is meant.
-func (a *App) ReadsLeniently() bool { return a.Lenient && !a.Strict }
+func (a *App) ReadsLeniently() bool { return !a.Strict }
 
 // Fetcher returns what fetches from the server of a URL, with the token in a file ("": none).
 func (a *App) Fetcher(url, tokenFile string) (*fetch.Fetcher, error) {

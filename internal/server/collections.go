@@ -188,14 +188,9 @@ func (s *Server) putCollection(w http.ResponseWriter, r *http.Request) error {
 	name := web.Var(r, "map")
 	changed := s.keeper.Changes.Begin(name)
 	defer changed()
-	if given.DerivedFrom != nil {
-		if err := inputs.CheckName(name); err != nil {
-			return err
-		}
-		closed := func(name string) bool { return len(s.readers[name]) > 0 }
-		if err := inputs.KeepsClosed(r.Context(), s.Store, closed, name, *given.DerivedFrom); err != nil {
-			return err
-		}
+	closed := func(name string) bool { return len(s.readers[name]) > 0 }
+	if err := inputs.Check(r.Context(), s.Store, closed, name, given.DerivedFrom, given.Filter); err != nil {
+		return err
 	}
 	change := func() (*store.Collection, error) {
 		allowed := func(c *store.Collection) error { return s.mayChange(r, c, given) }

@@ -68,6 +68,10 @@ func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.
 		if e.Condition == "" && slices.Contains(broken, all[i].Name) {
 			e.Condition, advice = "file not published", "it is missing or broken, and the version before stays; see the log"
 		}
+		failed := func(f store.Subscription) bool { return f.Name == all[i].Name && f.LastError != "" }
+		if e.Condition == "" && all[i].Replica != nil && slices.ContainsFunc(node.Subscriptions, failed) {
+			e.Condition, advice = "not in step", "its last round failed; \"tmshare-server doctor\" says why"
+		}
 		if e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice
 			_, e.SummaryLanguage = Languages(&all[i])

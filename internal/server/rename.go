@@ -23,13 +23,12 @@ func (s *Server) rename(w http.ResponseWriter, r *http.Request) error {
 	var given struct{ To string }
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxSettings))
 	d.DisallowUnknownFields()
-	err := d.Decode(&given)
-	if err == nil {
-		err = store.ValidateName(given.To)
-	}
-	if err != nil {
+	if err := d.Decode(&given); err != nil {
 		return web.Problemf(http.StatusUnprocessableEntity,
 			"send the new name as JSON, such as {\"to\": \"services\"}: %s", err)
+	}
+	if err := store.ValidateName(given.To); err != nil {
+		return web.Problemf(http.StatusUnprocessableEntity, "%s", err)
 	}
 	if len(s.readers[name]) > 0 && len(s.readers[given.To]) == 0 {
 		return web.Problemf(http.StatusConflict,

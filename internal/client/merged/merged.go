@@ -30,10 +30,10 @@ type View struct {
 	Filter json.RawMessage   // what is shown; nil: all
 }
 
-// Pass returns what a filter, which is in JSON, lets pass of what some sources say together. missing says what of the
-// filter means nothing in them.
-type Pass func(ctx context.Context, filter json.RawMessage,
-	parts ...merge.Part) (src fragment.Source, missing []string, err error)
+// Pass returns what a filter, which is in JSON, lets pass of what some sources say together. What of the filter means
+// nothing in them is reported, and so is a walk through topics of which none passes.
+type Pass func(ctx context.Context, filter json.RawMessage, report func(line string),
+	parts ...merge.Part) (fragment.Source, error)
 
 // passing returns what a filter lets pass of parts.
 func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
@@ -41,11 +41,7 @@ func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merg
 		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
 			"or show the whole (source set %[1]s --whole)", parts[0].Name)
 	}
-	src, missing, err := v.Pass(ctx, filter, parts...)
-	for _, line := range missing {
-		v.Report(line)
-	}
-	return src, err
+	return v.Pass(ctx, filter, v.Report, parts...)
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.

@@ -67,6 +67,11 @@ holds for all commands of the program that have such a flag. The variable
 			if err := target.ParseFlags(rest); err != nil {
 				return cli.UsageError(fmt.Errorf("%w\nTry \"%s --help\"", err, target.CommandPath()))
 			}
+			if extra := target.Flags().Args(); len(extra) > 0 { // they can be left out
+				if err := target.ValidateArgs(extra); err != nil {
+					return cli.UsageError(err)
+				}
+			}
 			if err := cli.Settle(target, a.Environment(), a.Command.ErrOrStderr()); err != nil {
 				return err
 			}

@@ -33,13 +33,13 @@ func Extension() extension.Extension {
 		}}
 }
 
-func pass(ctx context.Context, filter json.RawMessage,
-	parts ...merge.Part) (src fragment.Source, missing []string, err error) {
+func pass(ctx context.Context, filter json.RawMessage, report func(line string),
+	parts ...merge.Part) (fragment.Source, error) {
 	var f store.Filter
 	if err := json.Unmarshal(filter, &f); err != nil {
-		return nil, nil, fmt.Errorf("a filter that this program does not know: %w", err)
+		return nil, fmt.Errorf("a filter that this program does not know: %w", err)
 	}
-	return derive.Pass(ctx, &f, parts...)
+	return derive.Pass(ctx, &f, report, parts...)
 }
 
 // usages are those of the flags for the lists of filters.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/fragment"
@@ -17,6 +18,7 @@ import (
 // Store is what is needed of a store.
 type Store interface {
 	Listing(ctx context.Context) (*store.Listing, error)
+	ReadParts(ctx context.Context, f func([]store.Part) error) error
 }
 
 // Links returns the links from the fragments feed of a derived collection to those of its inputs, none for one that is
@@ -72,6 +74,7 @@ func State(links []feeds.Link) string {
 const (
 	BeingFilled = "being filled"
 	Missing     = "input missing"
+	Nothing     = "nothing passes"
 )
 
 // Condition returns the condition of a collection, and says what to do about it; "" where it has none.
@@ -80,6 +83,8 @@ func Condition(node *store.Listing, c *store.Collection) (condition, advice stri
 		return Missing, what
 	} else if c.Hidden {
 		return BeingFilled, fmt.Sprintf("%d topics so far", c.Topics)
+	} else if c.Topics == 0 && !c.Filter.Empty() {
+		return Nothing, "its inputs have no topics, or none that its filter lets pass: give it another (derive)"
 	}
 	return "", ""
 }
@@ -90,19 +95,19 @@ func Conditions(ctx context.Context, db Store) (state func(*store.Collection) (c
 	return func(c *store.Collection) (condition, advice string) { return Condition(node, c) }, err
 }
 
-// Reader reads the sources of the merged view.
-type Reader interface {
-	ReadParts(ctx context.Context, f func([]store.Part) error) error
+// Warnings says what the filter of a collection names that no input has so far.
+func Warnings(ctx context.Context, db Store, c *store.Collection) ([]string, error) {
+	lines, _, err := missing(ctx, db, c)
+	return lines, err
 }
 
-// Warnings says what the filter of a collection names that no input has so far.
-func Warnings(ctx context.Context, db Reader, c *store.Collection) (all []string, err error) {
+func missing(ctx context.Context, db Store, c *store.Collection) (lines, nothing []string, err error) {
 	err = db.ReadParts(ctx, func(parts []store.Part) error {
 		parts = slices.DeleteFunc(parts, func(p store.Part) bool { return !p.InputOf(c) })
-		all, err = derive.Missing(c.Filter, func(si fragment.Ref) (bool, error) { return anyHas(parts, si) })
+		lines, nothing, err = derive.Missing(c.Filter, func(si fragment.Ref) (bool, error) { return anyHas(parts, si) })
 		return err
 	})
-	return all, err
+	return lines, nothing, err
 }
 
 func anyHas(parts []store.Part, si fragment.Ref) (bool, error) {
@@ -114,37 +119,51 @@ func anyHas(parts []store.Part, si fragment.Ref) (bool, error) {
 	return false, nil
 }
 
-// KeepsClosed returns an error where a collection that is derived would show to all what only some may read of an
-// input. closed reports whether a collection of this server can be read only with a token.
-func KeepsClosed(ctx context.Context, db Store, closed func(name string) bool, name string, inputs []string) error {
-	if closed(name) {
+// localStatements is the name of the collection of the node's own statements, which are written.
+const localStatements = "local"
+
+// Check returns an error for what a collection must not be derived from, and how (nil: as it is): by its name; where it
+// would show to all what only some may read of an input; and by another filter that would take all away, as no input
+// has anything of what one of its lists names. closed reports whether a collection can be read only with a token.
+func Check(ctx context.Context, db Store, closed func(name string) bool, name string, from *[]string,
+	filter *store.Filter) error {
+	if from == nil && filter == nil {
 		return nil
+	}
+	if name == localStatements {
+		return web.Problemf(http.StatusConflict,
+			"%q is the name of the node's own statements, which \"edit\" writes: choose another name", name)
 	}
 	node, err := db.Listing(ctx)
 	if err != nil {
 		return err
 	}
-	for _, input := range inputs {
-		withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool {
-			return f.Name == input && f.TokenFile != ""
-		})
-		if withToken || closed(input) {
-			return web.Problemf(http.StatusConflict,
-				"%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first",
-				input, name, name)
+	if from != nil && !closed(name) {
+		for _, input := range *from {
+			withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool {
+				return f.Name == input && f.TokenFile != ""
+			})
+			if withToken || closed(input) {
+				return web.Problemf(http.StatusConflict,
+					"%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first",
+					input, name, name)
+			}
 		}
 	}
-	return nil
-}
-
-// localStatements is the name of the collection of the node's own statements, which are written.
-const localStatements = "local"
-
-// CheckName checks the name of a derived collection.
-func CheckName(name string) error {
-	if name == localStatements {
-		return web.Problemf(http.StatusConflict,
-			"%q is the name of the node's own statements, which \"edit\" writes: choose another name", name)
+	for _, c := range node.Collections {
+		isNew := func(input string) bool { return !slices.Contains(c.DerivedFrom, input) }
+		others := from != nil && slices.ContainsFunc(*from, isNew)
+		if c.Name != name || c.Topics == 0 || others || filter.Equal(c.Filter) {
+			continue
+		}
+		c.Filter = filter
+		_, nothing, err := missing(ctx, db, &c)
+		if len(nothing) > 0 {
+			return web.Problemf(http.StatusConflict, "%s has %d topics, and of what the filter names (%s) no input has "+
+				"anything: nothing would be left; check the identifiers (\"topic\" shows those that there are)",
+				name, c.Topics, strings.Join(nothing, ", "))
+		}
+		return err
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/store/consumers"
@@ -126,6 +127,36 @@ func (a *Applying) Owed() ([]Quarantined, error) {
 // Quarantined returns what is in quarantine.
 func (a *Applying) Quarantined() ([]Quarantined, error) {
 	return quarantined(a.tx, a.subscription.Source(a.Progress))
+}
+
+// moveQuarantine has what is in quarantine, or owed, looked for where the source is now: at the same place below its
+// feed, from one of the feeds before, or else in the feed itself.
+func moveQuarantine(t *txn.Tx, s *Subscription, before []string) error {
+	to := func(url string) (string, bool) {
+		for _, from := range before {
+			if rest, below := strings.CutPrefix(url, from); below {
+				return s.FragmentsFeed + rest, true
+			}
+		}
+		return url, false
+	}
+	for _, p := range s.progress() {
+		for _, table := range []byte{keys.TableQuarantine, keys.TableOwed} {
+			all, err := txn.List[Quarantined](t, s.Source(p).Key(table), nil)
+			for _, q := range all {
+				var same bool
+				q.Link, _ = to(q.Link)
+				if q.Document, same = to(q.Document); !same {
+					q.Document = s.FragmentsFeed
+				}
+				err = errors.Join(err, t.PutJSON(append(s.Source(p).Key(table), q.TopicSI...), q))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (a *Applying) owedKey(topicSI string) []byte {

@@ -220,11 +220,16 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 	})
 }
 
-// MoveSubscription changes where the source of a subscription is.
+// MoveSubscription changes where the source of a subscription is. What is in quarantine is at the same places there.
 func (st *Store) MoveSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	return st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
+		from := []string{s.FragmentsFeed}
+		for _, a := range s.Addresses {
+			from = append(from, a.FragmentsFeed)
+		}
 		change(s)
-		return errors.Join(Put(t, s), st.Note(t, Activity{Source: name, Kind: ActivityMoved, Note: s.Authority()}))
+		return errors.Join(Put(t, s), moveQuarantine(t, s, from),
+			st.Note(t, Activity{Source: name, Kind: ActivityMoved, Note: s.Authority()}))
 	}))
 }
 

@@ -112,10 +112,7 @@ func folderFlags(a *extension.App) []string {
 	for _, host := range a.Hosts {
 		flags = append(flags, "--host="+host)
 	}
-	if a.Strict {
-		flags = append(flags, "--strict")
-	}
-	return append(flags, fmt.Sprintf("--lenient=%t", a.Lenient), fmt.Sprintf("--max-entries=%d", a.MaxEntries))
+	return append(flags, fmt.Sprintf("--strict=%t", a.Strict), fmt.Sprintf("--max-entries=%d", a.MaxEntries))
 }
 
 // openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that
