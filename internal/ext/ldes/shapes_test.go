@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/rdf"
 	"github.com/tmshare/tmshare/internal/rdf/jsonld"
 	"github.com/tmshare/tmshare/internal/rdf/rdfxml"
@@ -155,7 +156,8 @@ func (h *hosted) put(pages map[string]string, later string) {
 	}
 }
 
-// Streams in the shapes of publishers, and of the tests of other clients, are followed to the same members.
+// Streams in the shapes of publishers, and of the tests of other clients, are followed to the same members. One
+// that goes back is in doubt.
 func TestShapesOfStreams(t *testing.T) {
 	t.Parallel()
 	for name, s := range shapes {
@@ -176,6 +178,16 @@ func TestShapesOfStreams(t *testing.T) {
 			require.Equal(t, 1, f.sync("s").Applied)
 			f.says("s", saysOf(s.last+1))
 			require.Empty(t, reports)
+			h.put(s.pages, "") // it was put back
+			for range 2 {
+				doubt := f.doubts("s")
+				require.Equal(t, follow.LossOlder, doubt.Loss)
+				require.Equal(t, "the newest member is older than the one that was handled last", doubt.Reason)
+				f.says("s", saysOf(s.last+1))
+			}
+			h.put(s.pages, members(s.last+1))
+			f.sync("s")
+			f.says("s", saysOf(s.last+1))
 		})
 	}
 }

@@ -37,7 +37,7 @@ public class Jena {
         status = 400;
         body = String.valueOf(e.getMessage()).getBytes(StandardCharsets.UTF_8);
       }
-      x.sendResponseHeaders(status == 200 && body.length == 0 ? 204 : status, body.length == 0 ? -1 : body.length);
+      x.sendResponseHeaders(status, body.length == 0 ? -1 : body.length);
       x.getResponseBody().write(body);
       x.close();
     });
