@@ -14,7 +14,6 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/client"
-	"github.com/tmshare/tmshare/internal/ext/pages/layout"
 	"github.com/tmshare/tmshare/internal/server"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/browser"
@@ -129,7 +128,6 @@ func editingByKeyboard(t *testing.T, b *browser.Browser) {
 // A field proposes the topics that are called as somebody writes. The one that is chosen is meant, also where its
 // name would not be enough. The form works behind another name of the machine, and where scripts are off.
 func proposalsWhileOneTypes(t *testing.T, b *browser.Browser) {
-	assert.LessOrEqual(t, len(layout.Script), 5<<10)
 	s := startServer(t, server.Config{})
 	importMap(t, s, "rocks", []byte(`<topicMap xmlns="http://www.topicmaps.org/xtm/" version="2.1"/>`))
 	putTurtle(t, s, "rocks", []byte(rocks+":alias skos:altLabel \"gabbro\"@en ; skos:prefLabel \"gabbroic rock\"@en ."))

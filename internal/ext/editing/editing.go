@@ -248,21 +248,23 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	if t.topic == nil {
 		return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
 	}
-	now, err := e.shown(r, v, t, mostShown)
-	if err != nil {
-		return err
+	for most := mostShown; ; most /= 2 {
+		now, err := e.shown(r, v, t, most)
+		if err != nil {
+			return err
+		}
+		a, err := e.begin(r, &v.Collection, v.State(), t.self)
+		if err != nil {
+			return err
+		}
+		now.draft.Author, now.draft.Note = d.Author, d.Note
+		if err := a.rebase(now.draft, d); err != nil {
+			return err
+		}
+		if err := e.show(w, r, http.StatusOK, v, t, now); err != errLong {
+			return err
+		}
 	}
-	a, err := e.begin(r, &v.Collection, v.State(), t.self)
-	if err != nil {
-		return err
-	}
-	now.most = 0
-	fresh := now.draft
-	fresh.Author, fresh.Note = d.Author, d.Note
-	if err := a.rebase(fresh, d); err != nil {
-		return err
-	}
-	return e.show(w, r, http.StatusOK, v, t, now)
 }
 
 // rebase puts what a draft changes into one that was made of another state. What the draft only shows is as it is in

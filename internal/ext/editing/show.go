@@ -26,7 +26,10 @@ const (
 	mostShown  = 50       // statements of a kind that are there
 	emptyRows  = 2        // for new ones
 	mostFilled = 36 << 10 // bytes of HTML of the values of a kind, and half of that where the form has all kinds
-	mostOfForm = 60 << 10 // bytes of HTML of a form that nothing was filled in yet
+	mostOfForm = 60 << 10 // bytes of HTML of a form. It has all that a person has written, however long that is
+
+	mostProblems = 20 // that a form that is too long lists
+	mostMeant    = 40 // topics that may be meant, in all fields of it
 )
 
 // errLong says that a form has too many rows.
@@ -229,12 +232,15 @@ type known struct {
 // formPage is what the page of a form shows.
 type formPage struct {
 	*draft
-	Code       string
-	Topic      *pages.Link // nil: it is new
-	SI         fragment.Ref
-	Delete     string
-	More       []part
-	Problems   []input
+	Code     string
+	Topic    *pages.Link // nil: it is new
+	SI       fragment.Ref
+	Delete   string
+	More     []part
+	Problems []input
+
+	MoreProblems int // of which only so many are listed
+
 	Taken      *pages.Link // the topic that has the identifier of the new one
 	Identify   input
 	By, Why    input
@@ -248,7 +254,7 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	if err := d.decorate(s.draft); err != nil {
 		return err
 	}
-	page := &formPage{draft: s.draft, Code: e.Code(r), More: s.more, Problems: s.draft.problems()}
+	page := &formPage{draft: s.draft, Code: e.Code(r), More: s.more}
 	if name := e.NameOf(r); name != "" {
 		page.AuthorKnow, page.Author = true, name
 	}
@@ -273,14 +279,41 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 		page.Known = append(page.Known, known{si, title})
 	}
 	slices.SortFunc(page.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
-	b, err := e.MakeForm(r, "edit", title, path, page)
-	if err != nil {
-		return err
+	for folded := false; ; folded = true {
+		page.Problems = s.draft.problems()
+		if page.MoreProblems = max(0, len(page.Problems)-mostProblems); folded {
+			page.Problems = page.Problems[:len(page.Problems)-page.MoreProblems]
+		} else {
+			page.MoreProblems = 0
+		}
+		b, err := e.MakeForm(r, "edit", title, path, page)
+		switch {
+		case err != nil:
+			return err
+		case folded || len(b) <= mostOfForm:
+			return e.SendForm(w, r, status, b)
+		case s.most > 1:
+			return errLong
+		}
+		s.draft.fold()
 	}
-	if s.most > 1 && len(b) > mostOfForm {
-		return errLong
+}
+
+// fold takes from a form that is too long the rows that are as they were: what a form does not have stays as it is. Of
+// what may be meant it leaves the first topics.
+func (d *draft) fold() {
+	d.Names, d.Occurrences = touched(d.Names), touched(d.Occurrences)
+	d.Types, d.Associations = touched(d.Types), touched(d.Associations)
+	left := mostMeant
+	for _, r := range d.rows() {
+		r.Wrong.Meant = r.Wrong.Meant[:min(left, len(r.Wrong.Meant))]
+		left -= len(r.Wrong.Meant)
 	}
-	return e.SendForm(w, r, status, b)
+}
+
+// touched returns the rows that a person has changed, and those that are new.
+func touched[T any, R rowOf[T]](rows []T) []T {
+	return slices.DeleteFunc(rows, func(r T) bool { b := R(&r).base(); return b.Is != "" && !b.Open })
 }
 
 // decorator adds to rows what is shown of their statements beside the fields.

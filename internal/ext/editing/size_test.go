@@ -63,6 +63,65 @@ func TestNoPageIsLarge(t *testing.T) {
 	}
 }
 
+// A form that comes back has 64 kB at most, too: with something wrong in each row, with more rows, or with what others
+// have changed. It has all that was written.
+func TestFormsThatComeBackAreSmall(t *testing.T) {
+	testenv.SkipUnderRace(t)
+	t.Parallel()
+	n, b := served.Editor(t, served.Small())
+	var doc strings.Builder
+	doc.WriteString("@prefix : <http://example.org/a/long/address/of/a/topic/of/which/something/is/said/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n")
+	for i := range 20 {
+		fmt.Fprintf(&doc, ":hub a :type%[1]d ; skos:altLabel \"name %[1]d\"@en ; skos:note \"note %[1]d\" ; skos:related :concept%[1]d . :concept%[1]d skos:prefLabel \"Concept of which something is said %[1]d\"@en .\n", i)
+	}
+	n.PutSettings("big", "{}", "Authorization", "Bearer "+served.Token)
+	require.Equal(t, http.StatusOK, n.Put("big", []byte(doc.String()), "Content-Type", "text/turtle", "Authorization", "Bearer "+served.Token).StatusCode)
+	fits := func(a served.Answer, status int, what string) {
+		t.Helper()
+		t.Logf("%d bytes: %s", len(a.Bytes), what)
+		assert.Equal(t, status, a.StatusCode, what)
+		assert.LessOrEqual(t, len(a.Bytes), 64<<10, what)
+	}
+	at := served.TopicPath("big", "http://example.org/a/long/address/of/a/topic/of/which/something/is/said/hub") + "/edit.html"
+	f, first := b.Open(at)
+	t.Logf("%d bytes at first", len(first.Bytes))
+	for range 6 {
+		more := b.Send(f, "association")
+		fits(more, http.StatusOK, "more rows")
+		f = served.FormOf(t, at, more)
+	}
+	for field := range f.Fields {
+		if strings.HasPrefix(field, "name-") && strings.HasSuffix(field, "-language") {
+			f.Set(field, "no language", field+"-is", "")
+		}
+		if typeOfRow.MatchString(field) {
+			f.Set(field, "something is said")
+		}
+	}
+	a := b.Send(f, "preview")
+	fits(a, http.StatusUnprocessableEntity, "wrong in many rows")
+	assert.Contains(t, string(a.Bytes), "No language:")
+	assert.Contains(t, string(a.Bytes), "use association-", "what may be meant")
+	back := served.FormOf(t, at, a)
+	written := func(f served.Form) (all []string) {
+		for field, values := range f.Fields {
+			if values[0] == "no language" || values[0] == "something is said" {
+				all = append(all, numberOfRow.ReplaceAllString(field, "-"))
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	assert.Equal(t, written(f), written(back), "what was written comes back")
+	assert.NotContains(t, string(a.Bytes), "note 7", "what was not need not")
+	fits(b.Send(f, "edit"), http.StatusOK, "going on with what is wrong")
+}
+
+var (
+	numberOfRow = regexp.MustCompile(`-\d+-`)
+	typeOfRow   = regexp.MustCompile(`^association-\d+-type$`)
+)
+
 // walk gets pages, and those that they lead to.
 type walk struct {
 	b       *served.Browser
@@ -159,7 +218,7 @@ func talkedOf(t *testing.T, n *served.Node) (all []fragment.Ref) {
 		return nil
 	}))
 	slices.SortFunc(all, func(a, b fragment.Ref) int { return much[b] - much[a] })
-	return all[:min(len(all), 4)]
+	return all[:min(len(all), 5)]
 }
 
 // muchIsSaid returns a map with topics of which very much is said.
@@ -193,6 +252,11 @@ func muchIsSaid() []byte {
 		texts += occurrence(fmt.Sprint(long, "property/", i%70), fmt.Sprint(strings.Repeat("Much is said &lt;b&gt; here. ", 1+i*i), i))
 		topic(fmt.Sprint(long, "type/", i), name("", "", fmt.Sprint("Type ", strings.Repeat("long ", 10), i)))
 		topic(fmt.Sprint(long, "property/", i), name("", "", fmt.Sprint("Property ", strings.Repeat("long ", 10), i)))
+	}
+	topic("http://example.org/kinds", name("", "", "Of many kinds"))
+	for i := range 900 { // 120 kinds
+		fmt.Fprintf(&b, `<association><type>%s</type><role><type>%s</type>%s</role><role><type>%s</type>%s</role></association>`, ref(fmt.Sprint(long, "type/", i%120)),
+			ref(long+"type/1"), ref("http://example.org/kinds"), ref(fmt.Sprint(long, "type/", i%7)), ref(fmt.Sprint(long, "concept/", i%700)))
 	}
 	topic("http://example.org/hub", `<instanceOf>`+ref(skos+"Concept")+types+`</instanceOf>`+all+texts)
 	topic(long+"plain", name("", "", "Plain"))

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -323,29 +324,30 @@ func (d *describer) blocks(described *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	for _, group := range groups {
-		if err := d.shown(described, group); err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(described.Associations, func(a, b associations) int {
+	shown := slices.DeleteFunc(slices.Collect(maps.Values(groups)), func(g *associations) bool { return !d.shows(g.list()) })
+	slices.SortFunc(shown, func(a, b *associations) int {
 		role := func(g *associations) link {
 			if g.Role == nil {
 				return link{}
 			}
 			return *g.Role
 		}
-		return cmp.Or(cmp.Compare(a.rank, b.rank), d.order(a.Type, b.Type), d.order(role(&a), role(&b)),
+		return cmp.Or(cmp.Compare(a.rank, b.rank), d.order(a.Type, b.Type), d.order(role(a), role(b)),
 			cmp.Compare(a.key, b.key))
 	})
+	if d.shows(kindsList) {
+		shown, described.Pages[kindsList] = pageOf(d, kindsList, d.in.Say(texts.MoreKinds), most, shown)
+	}
+	for _, group := range shown {
+		if err := d.shown(described, group); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // shown adds a page of a block.
 func (d *describer) shown(described *topic, group *associations) (err error) {
-	if !d.shows(group.list()) {
-		return nil
-	}
 	if group.Role != nil {
 		group.Other = group.otherRole()
 	}

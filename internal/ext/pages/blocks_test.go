@@ -289,3 +289,38 @@ func TestWhatATopicIsComesFirst(t *testing.T) {
 	text := strings.Join(strings.Fields(n.Page(served.TopicPath("voc", "http://x/dog")+pages.Ending).Text), " ")
 	assert.Regexp(t, `A pet\. .*Broader ?pet.*Names.*Occurrences.*Ein Haustier\..*It barks\..*History.*Identifiers`, text, "the most important comes first")
 }
+
+// A topic with very many kinds of associations has pages of them, which have each kind once.
+func TestKindsOfAssociationsHavePages(t *testing.T) {
+	t.Parallel()
+	n := forTurtle(t)
+	var doc strings.Builder
+	doc.WriteString(skosPrefixes)
+	for i := range 120 {
+		for j := range 3 {
+			fmt.Fprintf(&doc, ":hub :property%d :object%d .\n", i, j)
+		}
+	}
+	publishTurtle(t, n, "voc", doc.String())
+	path := served.TopicPath("voc", "http://x/hub") + pages.Ending
+	kinds := map[string]int{}
+	numbered := regexp.MustCompile(`property\d+ \(x\)</bdi></a></dt>`)
+	next, got := regexp.MustCompile(`<a href="([^"]*list=kinds[^"]*)" rel="next">`), 0
+	for at := path; ; got++ {
+		page := n.MustGet(at).Bytes
+		assert.LessOrEqual(t, len(page), 64<<10, at)
+		for _, kind := range numbered.FindAll(page, -1) {
+			kinds[string(kind)]++
+		}
+		more := next.FindSubmatch(page)
+		if more == nil {
+			break
+		}
+		at = strings.ReplaceAll(string(more[1]), "&amp;", "&")
+	}
+	assert.Positive(t, got)
+	assert.Len(t, kinds, 120)
+	for kind, n := range kinds {
+		assert.Equal(t, 1, n, kind)
+	}
+}

@@ -28,6 +28,7 @@ const (
 	reifiesList     = "about"
 	instancesList   = "instances"
 	historyList     = "history"
+	kindsList       = "kinds" // of associations: the first page of each
 )
 
 // ofTopic are the lists that are made of no associations.
@@ -111,6 +112,8 @@ func (p *place) first() bool { return p.list == "" && p.after == nil && p.before
 // shows reports whether a list is on the page.
 func (p *place) shows(list string) bool {
 	switch {
+	case p.list == kindsList:
+		return list == kindsList || !slices.Contains(ofTopic, list) && list != typesList && list != instancesList
 	case p.list != "":
 		return p.list == list
 	case p.before > 0:

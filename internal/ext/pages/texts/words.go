@@ -68,6 +68,7 @@ const (
 	MoreRoles        Text = "roles"
 	MoreTypes        Text = "types"
 	MoreAssociations Text = "associations"
+	MoreKinds        Text = "kinds of associations"
 	MoreInstances    Text = "instances"
 	MoreReified      Text = "statements that it is about"
 	MoreHistory      Text = "changes"
