@@ -281,10 +281,8 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	slices.SortFunc(page.Known, func(a, b known) int { return strings.Compare(string(a.SI), string(b.SI)) })
 	for folded := false; ; folded = true {
 		page.Problems = s.draft.problems()
-		if page.MoreProblems = max(0, len(page.Problems)-mostProblems); folded {
-			page.Problems = page.Problems[:len(page.Problems)-page.MoreProblems]
-		} else {
-			page.MoreProblems = 0
+		if more := len(page.Problems) - mostProblems; folded && more > 0 {
+			page.Problems, page.MoreProblems = page.Problems[:mostProblems], more
 		}
 		b, err := e.MakeForm(r, "edit", title, path, page)
 		switch {

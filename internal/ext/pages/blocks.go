@@ -324,7 +324,8 @@ func (d *describer) blocks(described *topic, self fragment.Ref) error {
 			return err
 		}
 	}
-	shown := slices.DeleteFunc(slices.Collect(maps.Values(groups)), func(g *associations) bool { return !d.shows(g.list()) })
+	hidden := func(g *associations) bool { return !d.shows(g.list()) }
+	shown := slices.DeleteFunc(slices.Collect(maps.Values(groups)), hidden)
 	slices.SortFunc(shown, func(a, b *associations) int {
 		role := func(g *associations) link {
 			if g.Role == nil {
