@@ -143,13 +143,19 @@ var shapes = map[string]struct {
 	}},
 }
 
+func (h *hosted) set(path string, p hostedPage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pages[path] = p
+}
+
 // put puts the pages of a shape on the server. A page that begins with ">" leads to another address.
 func (h *hosted) put(pages map[string]string, later string) {
 	for path, body := range pages {
 		if at, moved := strings.CutPrefix(body, ">"); moved {
-			h.pages["/"+path] = hostedPage{status: 301, location: "/" + at}
+			h.set("/"+path, hostedPage{status: 301, location: "/" + at})
 		} else if body == "410" {
-			h.pages["/"+path] = hostedPage{status: 410}
+			h.set("/"+path, hostedPage{status: 410})
 		} else {
 			h.has("/"+path, strings.ReplaceAll(body, "+", later))
 		}
@@ -257,7 +263,7 @@ func TestNotationsOfStreams(t *testing.T) {
 					require.NoError(t, z.Close())
 					p.body, p.coding = b.String(), "gzip"
 				}
-				h.pages["/root"] = p
+				h.set("/root", p)
 				f := newFollower(t)
 				f.follow(h.URL+"/root", "s", client.SubscribeOptions{Protocol: "ldes"})
 				f.sync("s")
