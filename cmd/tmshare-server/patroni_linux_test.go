@@ -458,9 +458,8 @@ func (p *posting) sameDigest() {
 // standby that commits wait for stands still. Nothing that was acknowledged or shown is lost, all goes on by itself, and
 // messages name the cause.
 func TestClusterOfTheGuideLosesNothing(t *testing.T) {
-	testenv.OnlyWithAll(t, "it needs Patroni, etcd and HAProxy")
 	if !testenv.Long() {
-		t.Skip("it takes minutes: it runs with -long")
+		t.Skip("it needs Patroni, etcd and HAProxy, and takes minutes: it runs with -long")
 	}
 	c := newCluster(t)
 	t.Setenv("PGPASSWORD", clusterPassword)
