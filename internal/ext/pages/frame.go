@@ -5,10 +5,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/ext/pages/layout"
+	"github.com/tmshare/tmshare/internal/server"
+	"github.com/tmshare/tmshare/internal/server/web"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/sources"
@@ -17,12 +21,27 @@ import (
 
 // frame is what all pages of a map have above the article, and at the foot.
 type frame struct {
-	Search    *searchField // nil: the page has none
-	Hierarchy string       // the page of one; "": the map has none
-	State     *time.Time   // when the map has changed last; nil: it is not of one map
-	Proven    *time.Time   // when it was last found to be what its source has; nil: it is no copy, or that is not known
-	Licences  []link       // what may be done with it
+	Search *searchField // nil: the page has none
+	State  *time.Time   // when the map has changed last; nil: it is not of one map
+	Proven *time.Time   // when it was last found to be what its source has; nil: it is no copy, or that is not known
+	mapFrame
 }
+
+// mapFrame is what a map says for all of its pages.
+type mapFrame struct {
+	Hierarchy string // the page of one; "": the map has none
+	Licences  []link // what may be done with the map
+}
+
+// frames remember what maps say in their states, for who reads some languages: a page is often made in a state of which
+// another one was made before.
+type frames struct {
+	sync.Mutex
+	kept map[string]mapFrame
+}
+
+// mostFrames is how many are remembered.
+const mostFrames = 1000
 
 // framed adds to a page of a map what all of them have.
 func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
@@ -36,16 +55,37 @@ func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
 	if made.Proven, err = proven(v); err != nil {
 		return err
 	}
-	d := p.describer(v, r)
-	hierarchies, err := p.hierarchies(d)
+	id := web.Digest([]byte(strings.Join(append(LanguagesOf(r, &v.Collection), layout.LanguageOf(r).Tag, v.Name,
+		server.StateOf(&v.Collection)), "\x00")))
+	p.frames.Lock()
+	found, known := p.frames.kept[id]
+	p.frames.Unlock()
+	if !known {
+		if found, err = p.describer(v, r).mapFrame(); err != nil {
+			return err
+		}
+		p.frames.Lock()
+		if p.frames.kept == nil || len(p.frames.kept) == mostFrames {
+			p.frames.kept = map[string]mapFrame{}
+		}
+		p.frames.kept[id] = found
+		p.frames.Unlock()
+	}
+	made.mapFrame = found
+	return nil
+}
+
+// mapFrame finds what a map says for all of its pages.
+func (d *describer) mapFrame() (found mapFrame, err error) {
+	hierarchies, err := d.hierarchies(d)
 	if err != nil {
-		return err
+		return found, err
 	}
 	if len(hierarchies) > 0 {
-		made.Hierarchy = hierarchies[0].URL
+		found.Hierarchy = hierarchies[0].URL
 	}
-	made.Licences, err = d.licences()
-	return err
+	found.Licences, err = d.licences()
+	return found, err
 }
 
 // proven returns when a copy was last found to have the state digest that its source states. It is nil where that is

@@ -39,6 +39,7 @@ type Pages struct {
 
 	summaries summaries
 	standings standings
+	frames    frames
 
 	node http.Handler // answers with the pages of the node; nil: there are none
 }
