@@ -23,6 +23,7 @@ import (
 type frame struct {
 	Search *searchField // nil: the page has none
 	State  *time.Time   // when the map has changed last; nil: it is not of one map
+	Part   string       // of the map, that has a tab: the first part of the address below that of the map
 	Proven *time.Time   // when it was last found to be what its source has; nil: it is no copy, or that is not known
 	mapFrame
 }
@@ -48,6 +49,8 @@ func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
 	if made.Search == nil {
 		made.Search = p.searchField(&v.Collection, "")
 	}
+	_, below, _ := strings.Cut(r.URL.Path, "/"+v.Name+"/")
+	made.Part, _, _ = strings.Cut(strings.TrimSuffix(below, ".html"), "/")
 	if v.Head == 0 {
 		return nil
 	}

@@ -2,6 +2,8 @@ package pages_test
 
 import (
 	"net/http"
+	gopath "path"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,8 @@ func TestPagesOfAMapHaveItsHierarchyAndLicence(t *testing.T) {
 		for _, path := range paths {
 			page := string(n.MustGet(path).Bytes)
 			assert.Contains(t, page, `<a href="`+n.URL("/topicmaps/voc/hierarchies/"+fragment.Key("http://www.w3.org/2004/02/skos/core#broader")+".html")+`">Hierarchy</a>`, path)
+			tab, marked := map[string]string{"index.html": "A–Z", "types.html": "Types", "snapshots.html": "Snapshots"}[gopath.Base(path)]
+			assert.Equal(t, marked, strings.Contains(page, ` aria-current="true">`+tab+`</a>`), path)
 			assert.Contains(t, page, `<a href="`+n.URL("/topicmaps/voc.html#cite")+`">Cite it</a>`, path)
 			assert.NotContains(t, page, "Proven")
 			if version.licence != "" {
