@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -270,8 +271,18 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		}
 		f.config.BaseURL = f.run.scheme() + "://" + listener.Addr().String()
 	}
-	err = f.app.OpenAlone(ctx,
-		store.Options{Dir: f.app.Data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication)})
+	var made atomic.Pointer[server.Server]
+	err = f.app.OpenAlone(ctx, store.Options{
+		Dir: f.app.Data, Logger: log, MaxPublication: max(f.config.MaxBody, leastPublication),
+		Dependents: []func(context.Context, *store.DB) ([]store.Dependent, error){
+			func(context.Context, *store.DB) (files []store.Dependent, _ error) {
+				if s := made.Load(); s != nil {
+					files = s.Unpublished()
+				}
+				return files, nil
+			},
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -289,6 +300,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		return cli.UsageError(err)
 	}
 	defer s.Close()
+	made.Store(s)
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
 		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)),

@@ -105,9 +105,9 @@ func Settings(all []Extension) []store.Setting {
 // Stores returns o with what a store keeps for extensions.
 func Stores(all []Extension, o store.Options) store.Options {
 	o.Indexes, o.Settings, o.Protocols = Indexes(all), Settings(all), []string{}
-	o.Dependents = collect(all, func(e *Extension) []func(context.Context, *store.DB) ([]store.Dependent, error) {
-		return some(e.Dependents, e.Dependents != nil)
-	})
+	for i := range all {
+		o.Dependents = append(o.Dependents, some(all[i].Dependents, all[i].Dependents != nil)...)
+	}
 	for _, p := range Protocols(all) {
 		o.Protocols = append(o.Protocols, p.Name)
 	}

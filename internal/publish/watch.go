@@ -113,18 +113,18 @@ type Watcher struct {
 	turn chan struct{} // full while a file is read, so that one map at a time is in memory
 
 	mu     sync.Mutex
-	broken map[string]bool // by collection: whether its file cannot be published
+	broken map[string]*store.Dependent // by collection: why its file cannot be published; nil: it can
 }
 
 // NewWatcher returns a watcher that follows nothing yet.
 func NewWatcher(p *Publisher, r *Reader, limit losses.Limit, every time.Duration) *Watcher {
 	return &Watcher{Publisher: p, Reader: r, MaxDelete: limit, Every: every, turn: make(chan struct{}, 1),
-		broken: map[string]bool{}}
+		broken: map[string]*store.Dependent{}}
 }
 
 // Follow returns a job that publishes a file whenever it changes, until its context ends.
 func (w *Watcher) Follow(file Watched) (job func(context.Context)) {
-	w.set(file.Collection, false)
+	w.set(file.Collection, nil)
 	f := &follower{Watched: file, w: w}
 	return f.follow
 }
@@ -133,27 +133,26 @@ func (w *Watcher) Follow(file Watched) (job func(context.Context)) {
 func (w *Watcher) Broken(collection string) (broken, follows bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	broken, follows = w.broken[collection]
-	return broken, follows
+	why, follows := w.broken[collection]
+	return why != nil, follows
 }
 
-// AllBroken returns the names of the collections whose files cannot be published.
-func (w *Watcher) AllBroken() (names []string) {
+// AllBroken returns the names of the collections whose files cannot be published, and why not.
+func (w *Watcher) AllBroken() (names []string, why []store.Dependent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, broken := range w.broken {
-		if broken {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(w.broken)) {
+		if d := w.broken[name]; d != nil {
+			names, why = append(names, name), append(why, *d)
 		}
 	}
-	slices.Sort(names)
-	return names
+	return names, why
 }
 
-func (w *Watcher) set(collection string, broken bool) {
+func (w *Watcher) set(collection string, why *store.Dependent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broken[collection] = broken
+	w.broken[collection] = why
 }
 
 // follower follows one file.
@@ -320,7 +319,7 @@ func (f *follower) renamed(err error) bool {
 		"a collection that follows a file was renamed: give serve --map with its name at the next start", "collection",
 		former.To, "from", f.Collection, "file", f.File)
 	f.Collection = former.To
-	f.w.set(f.Collection, false)
+	f.w.set(f.Collection, nil)
 	return true
 }
 
@@ -328,25 +327,27 @@ func (f *follower) renamed(err error) bool {
 // slowly, or replaced. So only the second one in a row counts.
 func (f *follower) failed(err error) {
 	f.failures++
-	reason := err.Error()
+	reason, advice := err.Error(), fmt.Sprintf(`mend it; "tmshare-client validate %s" lists all that is wrong`, f.File)
 	if loses, ok := errors.AsType[*losses.TooManyError](err); ok {
-		reason = fmt.Sprintf("%s. To publish it all the same: tmshare-server import %s %s --max-delete %s. Lost would be: %s",
-			loses, f.Collection, f.File, losses.Allowing(&loses.Measure), strings.Join(loses.Lines(), "; "))
+		reason += ". Lost would be: " + strings.Join(loses.Lines(), "; ")
+		advice = fmt.Sprintf(`mend it, or publish it all the same: "tmshare-server import %s %s --max-delete %s"`,
+			f.Collection, f.File, losses.Allowing(&loses.Measure))
 	}
 	if f.failures < 2 || reason == f.reported {
 		return
 	}
 	f.reported = reason
-	f.w.set(f.Collection, true)
+	f.w.set(f.Collection, &store.Dependent{Name: "collection " + f.Collection, State: "file not published",
+		Wrong: "the file that it follows is not published: " + reason, Advice: advice})
 	f.w.Publisher.Logger.Error("file not published; the version before stays", "collection", f.Collection, "file", f.File,
-		"error", reason)
+		"error", reason, "advice", advice)
 }
 
 func (f *follower) fine() {
 	f.failures = 0
 	if f.reported != "" {
 		f.reported = ""
-		f.w.set(f.Collection, false)
+		f.w.set(f.Collection, nil)
 		f.w.Publisher.Logger.Info("file is in order again", "collection", f.Collection, "file", f.File)
 	}
 }

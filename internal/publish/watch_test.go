@@ -265,7 +265,7 @@ func TestWatchTriesAgainBeforeItReports(t *testing.T) {
 
 func TestWatchReportsABrokenFileOnce(t *testing.T) {
 	f := follow(t)
-	f.w.set(f.Collection, false)
+	f.w.set(f.Collection, nil)
 	broken := func(lines string) []byte { return bytes.Replace(naming("x"), []byte("</topic>\n"), []byte(lines), 1) }
 
 	f.save(broken("\n\n"))
@@ -539,7 +539,8 @@ func TestWatchHoldsBackAMassDeletion(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(f.logs.String(), "text where only elements may stand"), "so with what is tolerated")
 	lines := f.reported()
 	require.Len(t, lines, 1, "the log says it once")
-	assert.Contains(t, lines[0], "would lose 30 of 32 topics, more than half (30 deleted); nothing is changed. To publish it all the same: tmshare-server import map "+f.File+" --max-delete 30. Lost would be: http://psi.example.org/0: deleted; ")
+	assert.Contains(t, lines[0], "would lose 30 of 32 topics, more than half (30 deleted); nothing is changed. Lost would be: http://psi.example.org/0: deleted; ")
+	assert.Contains(t, lines[0], `advice="mend it, or publish it all the same: \"tmshare-server import map `+f.File+` --max-delete 30\""`)
 	broken, _ := f.w.Broken(f.Collection)
 	assert.True(t, broken)
 	require.NoError(t, f.w.MaxDelete.UnmarshalText([]byte("all")))
@@ -572,7 +573,8 @@ func TestWatchHoldsBackWhatSaysNothingAnyMore(t *testing.T) {
 	lines := f.reported()
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "would lose 97 of 102 topics, more than 0 (97 without names and occurrences); nothing is changed.")
-	assert.Contains(t, lines[0], `--max-delete 97. Lost would be: http://psi.example.org/10 \"Concept 10\": no name and no occurrence is left; `)
+	assert.Contains(t, lines[0], `Lost would be: http://psi.example.org/10 \"Concept 10\": no name and no occurrence is left; `)
+	assert.Contains(t, lines[0], `--max-delete 97\"`)
 	assert.Contains(t, lines[0], "; … and 87 more")
 }
 

@@ -25,7 +25,8 @@ func (s *Server) topicMapsFeed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	hidden, broken := s.hidden(r), s.watcher.AllBroken()
+	hidden := s.hidden(r)
+	broken, _ := s.watcher.AllBroken()
 	tag, document, err := s.overviews.Get(node, fmt.Sprint(hidden, broken), func() ([]byte, error) {
 		var b bytes.Buffer
 		err := s.overview(node, hidden, broken).Encode(&b)
@@ -66,7 +67,8 @@ func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.
 		var advice string
 		e.Condition, advice = inputs.Condition(node, &all[i])
 		if e.Condition == "" && slices.Contains(broken, all[i].Name) {
-			e.Condition, advice = "file not published", "it is missing or broken, and the version before stays; see the log"
+			e.Condition = "file not published"
+			advice = "it is missing, broken, or would lose too many topics; \"tmshare-server doctor\" says more"
 		}
 		failed := func(f store.Subscription) bool { return f.Name == all[i].Name && f.LastError != "" }
 		if e.Condition == "" && all[i].Replica != nil && slices.ContainsFunc(node.Subscriptions, failed) {

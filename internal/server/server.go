@@ -152,6 +152,12 @@ func (s *Server) alone(name string, job func(context.Context)) func(context.Cont
 	return func(ctx context.Context) { s.Store.Lease(ctx, name, job) }
 }
 
+// Unpublished returns the files that cannot be published of those that collections follow.
+func (s *Server) Unpublished() []store.Dependent {
+	_, all := s.watcher.AllBroken()
+	return all
+}
+
 // Watch publishes the files whenever they change, until Close.
 func (s *Server) Watch(files []publish.Watched) {
 	for _, file := range files {

@@ -65,7 +65,7 @@ Each finding is printed with what is to be done. Nothing is changed.` + cli.Exit
 			if err == nil && a.JSON {
 				err = a.Print(r)
 			} else if err == nil {
-				err = r.Print(a.Command.OutOrStdout())
+				err = r.Print(a.Command.OutOrStdout(), a.Quiet)
 			}
 			if err == nil && len(r.Findings) > 0 {
 				err = cli.Exit(cli.Differs)
@@ -95,7 +95,8 @@ clock agrees with the one here; whether targets are in step.`
 	aboutServer = `Look at a server: whether its data folder is whole, of this format, closed to others
 and on a disk with space; whether it runs, and answers under its own address; whether
 its settings let others read tokens or write; whether collections lack inputs, or files
-that they follow (--watch) are missing or broken; whether targets are in step, and WebSub hubs take what they are told;
+that they follow (--watch) are missing, broken or held back; whether targets are in step, and WebSub hubs take what
+they are told;
 how what it follows is, as "tmshare-client doctor" says.
 
 Give it the flags and the environment that "serve" has.`

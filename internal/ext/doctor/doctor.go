@@ -101,16 +101,19 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Print prints a report for people.
-func (r *Report) Print(to io.Writer) error {
+// Print prints a report for people; quiet: the findings alone.
+func (r *Report) Print(to io.Writer, quiet bool) error {
 	w := bufio.NewWriter(to)
-	for _, f := range r.Facts {
-		fmt.Fprintf(w, "%-14s %s\n", f.Name, f.Value)
+	for i := 0; i < len(r.Facts) && !quiet; i++ {
+		fmt.Fprintf(w, "%-14s %s\n", r.Facts[i].Name, r.Facts[i].Value)
 	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(w, "\n%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
+	for i, f := range r.Findings {
+		if i > 0 || !quiet {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n  to do: %s\n", f.Where, f.What, f.Remedy)
 	}
-	if len(r.Findings) == 0 {
+	if len(r.Findings) == 0 && !quiet {
 		fmt.Fprintln(w, "nothing is to be done")
 	}
 	return w.Flush()

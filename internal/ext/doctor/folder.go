@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,8 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	r.fact("publishes", "%d collections", len(node.Publishes))
 	r.fact("follows", "%d subscriptions", len(node.Follows))
 	for _, d := range node.Dependents {
-		if d.Wrong != "" {
+		found := func(f Finding) bool { return f.Where == d.Name } // in the file, which both have read
+		if d.Wrong != "" && !slices.ContainsFunc(r.Findings, found) {
 			r.found(d.Name, d.Wrong, cmp.Or(d.Advice, quotedCommand(n.own(d.Mends))))
 		}
 	}
