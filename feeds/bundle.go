@@ -9,19 +9,19 @@ import (
 )
 
 // DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in
-// XTM 2.1 of at most [MaxInline] bytes. Of others the feed has the links alone, as Decode has of all.
+// XTM 2.1 of at most [MaxInline] bytes. Of other fragments the feed has the links only, as with Decode.
 //
-// head may be nil. It is called with what stands before the first entry: a document that turns out to be damaged behind
-// it may have been shown to it.
+// head may be nil. It is called with the feed as it stands before the first entry, also where the rest of the document
+// then turns out to be damaged.
 func DecodeBundle(r io.Reader, uri string, limits Limits, head func(*Feed)) (*Feed, error) {
 	return decode(r, uri, limits, true, head)
 }
 
-// MaxInline is how many bytes a fragment in a bundle may have.
+// MaxInline is the largest number of bytes of a fragment in a bundle.
 const MaxInline = 256 << 10
 
-// content reads an atom:content, and tells whether there is anything in it. White
-// space is nothing: it is how some write an empty element. inline is the fragment in it, where that is to be kept.
+// content reads an atom:content, and returns whether it is empty. White space counts as empty, as some servers write it
+// in an empty element. inline is its fragment, where that is to be kept.
 func (d *decoder) content() (found Content, inline []byte, err error) {
 	found = EmptyContent
 	if _, referred := d.Attr("", "src"); referred {
@@ -53,15 +53,14 @@ func (d *decoder) content() (found Content, inline []byte, err error) {
 	}
 }
 
-// mayBeXTM21 reports whether a media type leaves it to the root element whether a document is XTM 2.1, or says that it
-// is.
+// mayBeXTM21 reports whether a media type allows XTM 2.1: it states version 2.1, or none.
 func mayBeXTM21(mediaType string) bool {
 	base, params, err := mime.ParseMediaType(mediaType)
 	version, stated := params["version"]
 	return err == nil && base == MediaTypeXTM2 && (!stated || version == "2.1")
 }
 
-// startsXTM21 reports whether the element that has started is the root of a document in XTM 2.1.
+// startsXTM21 reports whether the element that has started is a topicMap of XTM 2.1.
 func (d *decoder) startsXTM21() bool {
 	n := d.Name()
 	return n.Space == "http://www.topicmaps.org/xtm/" && n.Local == "topicMap" && d.attr("version") == "2.1"

@@ -17,17 +17,15 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Decode reads a feed document in any of the dialects, whatever its encoding,
-// its prefixes and the order of its elements. uri is where the document came
-// from: it stands in errors, and with xml:base it is the base of relative links.
+// Decode reads a feed document in any of the dialects, whatever its encoding, its prefixes and the order of its
+// elements. uri is the address of the document. Errors name it, and it is the base of relative links, as xml:base may
+// change it.
 //
-// Identifiers and URLs may be wrapped across lines. Unknown elements, atom:source
-// and what is in atom:content are passed over. A feed must have an id and each
-// entry an id and a time; else, or where a prefix or state makes no sense, the
-// error is an *[InvalidError]. A document that is not well-formed, or no Atom
-// feed, gives a *[SyntaxError], and so does a DOCTYPE, which is never
-// accepted. A document that is too large gives a *[LimitError]. An error of r
-// is returned wrapped.
+// Identifiers and URLs may be wrapped across lines. Unknown elements, atom:source and what is in atom:content are
+// passed over. A feed must have an id, and each entry an id and a time. Where one is missing, or a prefix or state is
+// invalid, the error is an *[InvalidError]. A document that is not well-formed, or no Atom feed, gives a
+// *[SyntaxError], and so does a DOCTYPE, which is never accepted. A document that is too large gives a *[LimitError].
+// Errors of r are wrapped.
 func Decode(r io.Reader, uri string, limits Limits) (*Feed, error) {
 	return decode(r, uri, limits, false, nil)
 }
@@ -44,7 +42,7 @@ func decode(r io.Reader, uri string, limits Limits, bundle bool, head func(*Feed
 	if err := d.readFeed(); err != nil {
 		return nil, err
 	}
-	// Nothing but white space and comments may follow; next sees to it.
+	// Only white space and comments may follow: Next returns an error for all else.
 	if _, err := d.Next(); err != io.EOF {
 		return nil, err
 	}
@@ -57,9 +55,8 @@ type decoder struct {
 	feed   *Feed
 	bundle bool
 	head   func(*Feed) // see DecodeBundle; nil once it was called
-	// fault is the first broken rule of the feed or entry being read. It is
-	// reported where that ends, when the entry's title is known and the
-	// document is known to be well-formed thus far.
+	// fault is the first broken rule of the feed or entry being read. It is reported at the end of that element: then the
+	// entry's title is known, and the document is well-formed so far.
 	fault *InvalidError
 }
 
@@ -69,7 +66,7 @@ func (d *decoder) invalid(element, format string, args ...any) {
 	}
 }
 
-// faultIn returns the fault as that of the labelled parent.
+// faultIn returns the fault with the label of its parent before the element.
 func (d *decoder) faultIn(label string) error {
 	return &InvalidError{label + "/" + d.fault.Element, d.fault.Rule}
 }
@@ -242,7 +239,7 @@ func (d *decoder) link(base string, links *[]Link) error {
 		return err
 	}
 	l := Link{Rel: canonicalRel(strip(d.attr("rel"))), Type: line(d.attr("type"))}
-	// A length is advisory (RFC 4287 §4.2.7.6): a bad one is no length.
+	// A length is advisory (RFC 4287 §4.2.7.6): a bad one is ignored.
 	if n, err := strconv.ParseInt(strings.Trim(d.attr("length"), whiteSpace), 10, 64); err == nil && n > 0 {
 		l.Length = n
 	}
@@ -266,8 +263,7 @@ func (d *decoder) link(base string, links *[]Link) error {
 	return d.Skip()
 }
 
-// author reads an atom:author (RFC 4287 §3.2) into dst, if that is empty: of
-// several authors the first is kept.
+// author reads the name of an atom:author (RFC 4287 §3.2) into dst, if that is empty. The first author is kept.
 func (d *decoder) author(dst *string) error {
 	return d.children(func(n name) error {
 		if n != (name{NamespaceAtom, "name"}) {
@@ -281,8 +277,8 @@ func (d *decoder) author(dst *string) error {
 	})
 }
 
-// locator reads the locator of a topic and adds it to dst, in normal form. A resource keeps its IRI, but for spaces:
-// RDF compares IRIs character by character.
+// locator reads the locator of a topic and adds it to dst, in normal form. The element of RDF resources keeps the IRI
+// as it stands, but for escaped spaces, as RDF compares IRIs character by character.
 func (d *decoder) locator(dst *[]string, element string) error {
 	s, err := d.identifier(element)
 	if err != nil || s == "" {
@@ -298,7 +294,7 @@ func (d *decoder) locator(dst *[]string, element string) error {
 	return nil
 }
 
-// opening reads the id of an opening of the database.
+// opening reads an opening, which is an id, and adds it to those of the feed.
 func (d *decoder) opening() error {
 	id, err := d.identifier(elemOpening)
 	if err != nil {
@@ -314,8 +310,8 @@ func (d *decoder) opening() error {
 	return nil
 }
 
-// unique removes repetitions: feeds name a topic once per dialect. An IRI that was kept counts, and its normal form
-// does not.
+// unique removes repetitions: feeds name a topic once per dialect. Of an IRI as it stands and its normal form, the IRI
+// stays.
 func unique(locators []string) []string {
 	if len(locators) < 2 {
 		return locators
@@ -333,8 +329,7 @@ func unique(locators []string) []string {
 	})
 }
 
-// once reads an element that may have one value only. Saying it again is no
-// fault, saying otherwise is: nobody could tell which one holds.
+// once reads an element that may have one value only. It may be repeated with the same value. Another value is a fault.
 func (d *decoder) once(dst *string, element string) error {
 	s, err := d.identifier(element)
 	if err != nil {
@@ -347,11 +342,10 @@ func (d *decoder) once(dst *string, element string) error {
 	return nil
 }
 
-// identifier reads the text of an element that has no children, joined where
-// it is wrapped.
+// identifier reads the text of an element without children, and joins its lines.
 func (d *decoder) identifier(element string) (string, error) { return d.bounded(element, unwrap) }
 
-// bounded reads what trim leaves of the text of an element that has no children.
+// bounded reads the text of an element without children, through trim. It may have MaxLocator bytes.
 func (d *decoder) bounded(element string, trim func(string) string) (string, error) {
 	s, nested, err := d.text()
 	if nested {
@@ -368,7 +362,7 @@ func (d *decoder) lineOfText() (string, error) {
 	return line(s), err
 }
 
-// textConstruct reads a text construct (RFC 4287 §3.1) of any type as text, and its language, if that is not the one
+// textConstruct reads a text construct (RFC 4287 §3.1) of any type as plain text. language is "" where it is the one
 // around.
 func (d *decoder) textConstruct(around string) (text, language string, err error) {
 	kind := d.attr("type")
@@ -382,8 +376,8 @@ func (d *decoder) textConstruct(around string) (text, language string, err error
 	return line(s), language, err
 }
 
-// language returns the language of the element that started. Where it states none that is well-formed, it is that of
-// its parent.
+// language returns the language of the element that has started: its xml:lang where that is well-formed, else the
+// parent's.
 func (d *decoder) language(parent string) string {
 	value, _ := d.Attr(namespaceXML, "lang")
 	if tag, err := titles.ParseLanguage(string(bytes.Trim(value, whiteSpace))); err == nil {
@@ -400,8 +394,8 @@ func (d *decoder) time(s string) time.Time {
 	return t
 }
 
-// base returns the base of relative references in the element that started: its
-// xml:base, if it has one, resolved against that of its parent.
+// base returns the base of relative references in the element that has started: its xml:base, if any, resolved against
+// parent.
 func (d *decoder) base(parent string) (string, error) {
 	ref, ok := d.Attr(namespaceXML, "base")
 	if !ok {

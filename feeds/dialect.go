@@ -67,9 +67,9 @@ const RelFormer Rel = NamespaceOwn + "/former"
 // published by then. It is the time of the data, whenever the answer was made.
 const CheckedHeader = "TMShare-Checked"
 
-// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so whoever asks with a random
-// value knows that the answer is no cache's. Values have up to 64 letters and digits of ASCII, dots, hyphens and
-// underscores; others are not repeated.
+// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so a client that sends a
+// random value knows that no cache has given the answer. Values have up to 64 letters and digits of ASCII, dots,
+// hyphens and underscores; others are not repeated.
 const (
 	AskedParameter = "asked"
 	AskedHeader    = "TMShare-Asked"

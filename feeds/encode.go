@@ -11,10 +11,9 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
-// Encode writes the feed as an Atom feed document: metadata, then extensions,
-// then entries, each as TMShare and both generations of SDShare know it. Equal
-// feeds give equal bytes. A feed that breaks a rule of Atom or of the protocol is not
-// written at all: the error is an *[InvalidError].
+// Encode writes the feed as an Atom feed document: metadata, then extensions, then entries. Each entry has the elements
+// of TMShare and of both generations of SDShare. Equal feeds give equal bytes. If a feed breaks a rule of Atom or of
+// the protocol, nothing is written, and the error is an *[InvalidError].
 //
 // Text is written on one line, and U+FFFD stands for characters that XML
 // cannot hold. In ids and locators such characters make the feed invalid.
@@ -31,9 +30,8 @@ func (f *Feed) Encode(w io.Writer) error {
 	})
 }
 
-// EncodeWith is Encode for a feed with more entries than one wants to hold at a
-// time: they come from entries, f.Entries are not written. An entry that breaks a
-// rule, or an error of entries, ends it where it stands.
+// EncodeWith is Encode with entries from a sequence, so that memory need not hold them all. It ignores f.Entries. At
+// the first invalid entry or error of the sequence it returns the error; w then has a part of the document.
 func (f *Feed) EncodeWith(w io.Writer, entries iter.Seq2[Entry, error]) error {
 	head := *f
 	head.Entries = nil
@@ -87,9 +85,8 @@ func (f *Feed) encode(w io.Writer, entries iter.Seq2[*Entry, error]) error {
 	return e.w.Flush()
 }
 
-// Encode writes the entry as an Atom entry document (RFC 4287 §2), which is
-// what the self link of an entry leads to. The entry must have an author of
-// its own then.
+// Encode writes the entry as an Atom entry document (RFC 4287 §2), as the self link of an entry leads to. The entry
+// must have an author.
 func (e *Entry) Encode(w io.Writer) error {
 	if err := e.validate("entry", false); err != nil {
 		return err
@@ -101,13 +98,13 @@ func (e *Entry) Encode(w io.Writer) error {
 	return enc.w.Flush()
 }
 
-// encoder writes elements. Its first error stays in w, which Flush returns.
+// encoder writes elements. Flush of w returns its first error.
 type encoder struct{ w *bufio.Writer }
 
 func newEncoder(w io.Writer) encoder { return encoder{bufio.NewWriterSize(w, 16<<10)} }
 
-// root writes the XML declaration and the start tag of the root, but for its end, with
-// all namespaces that anything in it may need.
+// root writes the XML declaration and the start tag of the root, without its end, with all namespaces that the document
+// may need.
 func (e encoder) root(local string) {
 	e.raw(`<?xml version="1.0" encoding="utf-8"?>` + "\n<" + local + ` xmlns="` + NamespaceAtom + `"` +
 		"\n  " + `xmlns:fh="` + NamespaceHistory + `"` +
@@ -117,7 +114,7 @@ func (e encoder) root(local string) {
 		"\n  " + `xmlns:own="` + NamespaceOwn + `"`)
 }
 
-// entry writes the rest of an entry, whose start tag lacks its end. What the feed states of it is not repeated.
+// entry writes the rest of an entry, whose start tag lacks its end. Values that equal those of the feed are left out.
 func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 	e.raw(language(entry.Language, in.Language))
 	e.number(attrCommit, entry.Commit)
@@ -153,14 +150,14 @@ func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 	}
 	if entry.Fragment != nil {
 		e.indent(indent)
-		e.raw(`<content type="` + MediaTypeXTM2 + `">`) // a parameter would hide that it is XML (RFC 4287 §4.1.3.3)
+		e.raw(`<content type="` + MediaTypeXTM2 + `">`) // with a parameter it would not count as XML (RFC 4287 §4.1.3.3)
 		_, _ = e.w.Write(entry.Fragment)
 		e.raw("</content>\n")
 	}
 }
 
-// summary writes the text of an entry for people. Where the server has added what has changed, an attribute says what
-// the text was before.
+// summary writes the text of an entry for people. Where the server has added a description of the changes, an attribute
+// has the text without it.
 func (e encoder) summary(indent int, entry *Entry) {
 	text, attributes := line(entry.Summary), language(entry.SummaryLanguage, entry.Language)
 	if changes := line(entry.Changes); changes != "" {
@@ -198,24 +195,24 @@ func (e encoder) links(indent int, links []Link) {
 	}
 }
 
-// number writes an attribute of our namespace with a number, if there is any.
+// number writes an attribute of our namespace with a number, unless that is 0.
 func (e encoder) number(name string, n uint64) {
 	if n > 0 {
 		e.raw(" own:" + name + `="` + strconv.FormatUint(n, 10) + `"`)
 	}
 }
 
-// mark writes an empty element of the feed.
+// mark writes an empty element of the feed, if it is present.
 func (e encoder) mark(name string, present bool) {
 	if present {
 		e.raw("  <" + name + "/>\n")
 	}
 }
 
-// line writes an element with text for people, if there is any.
+// line writes an element with text for people on one line, unless the text is empty.
 func (e encoder) line(indent int, name, text string) { e.element(indent, name, line(text)) }
 
-// language returns the attribute that states a language, or "" where it is that of what is around.
+// language returns the attribute for a language, or "" where it is that of the parent.
 func language(tag, around string) string {
 	if tag == "" || tag == around {
 		return ""
@@ -223,10 +220,10 @@ func language(tag, around string) string {
 	return ` xml:lang="` + tag + `"`
 }
 
-// element writes an element with text, if there is any.
+// element writes an element with text, unless that is empty.
 func (e encoder) element(indent int, name, text string) { e.text(indent, name, "", text) }
 
-// text writes an element with text, if there is any, and with an attribute.
+// text writes an element with text and attributes, unless the text is empty.
 func (e encoder) text(indent int, name, attribute, text string) {
 	if text == "" {
 		return
@@ -248,7 +245,7 @@ func (e encoder) indent(n int) {
 	}
 }
 
-// raw writes markup. Errors stay in the writer.
+// raw writes markup. The writer keeps its errors.
 func (e encoder) raw(s string) { _, _ = e.w.WriteString(s) }
 
 // escape writes text as character data or as an attribute value.

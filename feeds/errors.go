@@ -6,10 +6,10 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// InvalidError reports a feed that breaks a rule of Atom or of the protocol: it
-// cannot be encoded, or what was decoded cannot be used.
+// InvalidError reports a feed that breaks a rule of Atom or of the protocol. It can neither be encoded nor, once
+// decoded, be used.
 type InvalidError struct {
-	Element string // where: "feed/id", `entry 3 ("Oslo")/updated`; entries count from 1
+	Element string // the place: "feed/id", `entry 3 ("Oslo")/updated`; entries count from 1
 	Rule    string // what is wrong with it
 }
 
@@ -29,7 +29,7 @@ func (e *SyntaxError) Error() string {
 // LimitError reports a document that exceeds one of its [Limits].
 type LimitError struct {
 	URI          string
-	Line, Column int    // where it does
+	Line, Column int    // the place of the excess
 	Limit        string // the field of Limits
 	Max          int64  // its value
 }
@@ -38,7 +38,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: exceeds Limits.%s, which is %d", e.URI, e.Line, e.Column, e.Limit, e.Max)
 }
 
-// entryLabel names an entry in errors by its position, from 0, and its title.
+// entryLabel returns the name of an entry in errors: its position from 1 on, and its title. index is from 0 on.
 func entryLabel(index int, title string) string {
 	if title == "" {
 		return fmt.Sprintf("entry %d", index+1)

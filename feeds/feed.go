@@ -44,8 +44,8 @@ type Feed struct {
 	// source asserts. "" means that the feed declares none.
 	ServerSrcLocatorPrefix string
 
-	// Checkpoint is a signed statement of how far the log has come that the feed shows, Key the public key of who has
-	// signed it. Both are "" where the log is not signed.
+	// Checkpoint is the signed checkpoint of the log as far as the feed shows it. Key is the public key of its signer.
+	// Both are "" where the log is not signed.
 	Checkpoint, Key string
 
 	// Openings are the last openings of the database that the feed is read from, random ids, the newest first. A feed
@@ -116,8 +116,7 @@ type Entry struct {
 	// Rendering is that of the feed, unless the entry states its own.
 	Rendering uint64
 
-	// Omits says that the fragment of a class leaves out its instances, where all that is said of an instance is its
-	// type.
+	// Omits says that the fragment of a class leaves out those instances of which only the type is stated.
 	Omits bool
 
 	// Condition says of a topic map in the Topic Maps Feed in what way it is not as it should be, such as "being
@@ -136,8 +135,8 @@ const (
 	SomeContent  Content = "some"  // read; written only as the fragment
 )
 
-// IsDeletion reports whether e is a deletion entry (Atom-PMH, Detecting entry type):
-// it says that the record that its ID identifies is no more.
+// IsDeletion reports whether e is a deletion entry (Atom-PMH, Detecting entry type): it says that the record with its
+// ID was deleted.
 func (e *Entry) IsDeletion() bool {
 	_, alternate := e.Link("alternate")
 	return !alternate && e.Content == EmptyContent

@@ -8,13 +8,13 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// whiteSpace is that of XML 1.0 §2.3. Other spaces, such as U+00A0, are content.
+// whiteSpace has the white space of XML 1.0 §2.3. Other spaces, such as U+00A0, are content.
 const whiteSpace = " \t\r\n"
 
 func isWhiteSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }
 
-// line returns s on one line: each run of white space is one space, none is
-// left at the ends, and what XML cannot hold is U+FFFD.
+// line returns s on one line: each run of white space is one space, the ends have none, and U+FFFD stands for
+// characters that XML cannot hold.
 func line(s string) string {
 	if isPlainLine(s) {
 		return s
@@ -28,7 +28,7 @@ func line(s string) string {
 	return strings.Join(strings.FieldsFunc(s, isWhiteSpace), " ")
 }
 
-// isPlainLine reports whether a text is of printable ASCII, on one line already: most are.
+// isPlainLine reports whether line returns s unchanged, as s is one line of printable ASCII.
 func isPlainLine(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {
@@ -48,9 +48,8 @@ func strip(s string) string {
 	return strings.Join(strings.FieldsFunc(s, isWhiteSpace), "")
 }
 
-// unwrap joins an identifier that was broken across lines: white space at the
-// ends goes, and so does each run within that has more in it than plain spaces.
-// Single spaces stay, since locators of topic maps do contain them.
+// unwrap joins an identifier that was broken across lines. It removes white space at the ends, and each run within that
+// has a tab or the end of a line. Other spaces stay, since locators of topic maps contain them.
 func unwrap(s string) string {
 	s = strings.Trim(s, whiteSpace)
 	if !strings.ContainsAny(s, "\t\r\n") {

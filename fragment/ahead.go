@@ -9,32 +9,29 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// madeAhead makes the stored forms of a map's topics and associations some time before
-// they are asked for, in a goroutine of its own: while one state is read from disk
-// the other is made from memory, which takes about as long. It works in batches,
-// whose memory is used again.
+// madeAhead makes the stored forms of a map's topics and associations before they are needed, in a goroutine of its
+// own. So reading one state from disk, and making the other from memory, run at the same time. It works in batches, and
+// reuses their memory.
 type madeAhead struct {
 	batches *ahead.Queue[*batch] // in the order of topics
-	used    []*batch             // to be filled again
+	used    []*batch             // to be reused
 	left    []nextTopic          // of a batch
 	large   map[*tmdm.Association]largeAssociation
 }
 
-// manyRoles is how many roles an association may have for its stored form to be made
-// for each of its players.
+// manyRoles is the largest number of roles with which an association's stored form is made for each of its players.
 const manyRoles = 8
 
-// largeAssociation is what is kept of one with more roles, once its least player has
-// been met.
+// largeAssociation describes an association with more roles, once its least player was met.
 type largeAssociation struct {
 	key   AssociationKey
 	least *tmdm.Topic
 }
 
-// batchSize is how many topics are in a batch.
+// batchSize is the number of topics in a batch.
 const batchSize = 128
 
-// batch is the stored forms of some topics.
+// batch holds the stored forms of some topics.
 type batch struct {
 	topics  []nextTopic
 	playing []playing
@@ -46,8 +43,7 @@ type batch struct {
 	content     encoder
 }
 
-// nextTopic is a topic of the next state. It is valid until the next one is asked
-// for.
+// nextTopic is a topic of the next state. It is valid until step is called.
 type nextTopic struct {
 	namedTopic
 	batch       *batch
@@ -68,17 +64,17 @@ type playing struct {
 	key       AssociationKey
 	a         *tmdm.Association
 	form      span
-	elsewhere bool // it is large, and its form is made for its least player alone
+	elsewhere bool // it is large: only its least player has its form
 }
 
 func (p *playing) compare(part Part, key *AssociationKey) int {
 	return cmp.Or(cmp.Compare(p.part, part), bytes.Compare(p.key[:], key[:]))
 }
 
-// span is where something stands.
+// span is a range of bytes of a batch's forms.
 type span struct{ start, end int }
 
-// newAhead begins to make the stored forms of m. The caller ends it.
+// newAhead begins to make the stored forms of m. The caller stops its queue.
 func newAhead(m *Map) *madeAhead {
 	a := &madeAhead{large: map[*tmdm.Association]largeAssociation{}}
 	a.batches = ahead.New(func(b *batch) { a.used = append(a.used, b) })
@@ -128,8 +124,8 @@ func (b *batch) fill(some []namedTopic, large map[*tmdm.Association]largeAssocia
 	}
 }
 
-// associations adds the associations that belong to t. Topics come in the order of
-// their TopicSIs, so the first player of an association that is met is the least.
+// associations adds the associations that belong to t. Topics come in the order of their TopicSIs, so the first player
+// that is met is the least of its association.
 func (b *batch) associations(t *tmdm.Topic, large map[*tmdm.Association]largeAssociation) {
 	first := len(b.playing)
 	for _, r := range t.RolesPlayed() {

@@ -8,13 +8,13 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Decoder reads stored forms for one goroutine that looks at records one by one: a record is valid until the next one
-// is read. So the memory of its lists is used again.
+// Decoder decodes stored forms, one after the other. A record is valid until the next one is decoded, as its memory is
+// reused. It is not safe for concurrent use.
 type Decoder struct {
 	lastTopic       Topic
 	lastAssociation Association
-	locators        []tmdm.Locator // lists are pieces of it
-	capacity        int            // of so many at a time; 0: of just those of one list
+	locators        []tmdm.Locator // lists are slices of it
+	capacity        int            // the number of locators to allocate at once; 0: those of one list
 }
 
 // Topic is [UnmarshalTopic].
@@ -102,8 +102,8 @@ func (d *Decoder) list(r *reader[string]) []tmdm.Locator {
 	return d.locators[start:len(d.locators):len(d.locators)]
 }
 
-// LeastPlayer returns the least of the players in the stored form of an association, without the cost of decoding it:
-// each of its players may have it. It is nil where the bytes are no such form.
+// LeastPlayer returns the least player in the stored form of an association, without decoding it as a whole. It is nil
+// where the bytes are no such form.
 func LeastPlayer(record []byte) (least []byte) {
 	r := reader[[]byte]{rest: AssociationContent(record)}
 	r.text() // the type
@@ -124,8 +124,8 @@ func LeastPlayer(record []byte) (least []byte) {
 	return least
 }
 
-// storedTitle returns the title of the topic with a stored form, as [Topic.Title] does, without the cost of decoding
-// it. final says that no label comes before it that is a resource.
+// storedTitle returns the title of the topic with a stored form, as [Topic.Title] does, without decoding it as a whole.
+// final says that no label that is a resource is preferred to it.
 func storedTitle(record []byte, languages []string) (title string, final bool, err error) {
 	r := reader[[]byte]{rest: TopicContent(record)}
 	identifiers := r.count()
@@ -144,7 +144,7 @@ func storedTitle(record []byte, languages []string) (title string, final bool, e
 			r.skip(r.count() + 1)
 		}
 	}
-	if _, named := best.Best(); !named { // it may be a label
+	if _, named := best.Best(); !named { // the topic may be a label of SKOS-XL
 		for range r.count() {
 			value, _, typ := r.text(), r.text(), r.text()
 			if string(typ) == titles.LiteralForm {
@@ -164,7 +164,7 @@ func storedTitle(record []byte, languages []string) (title string, final bool, e
 	return Ref(topicSI).String(), false, nil
 }
 
-// name reads the scope of a name, and tells a chooser.
+// name reads the scope of a name, and gives the name to a chooser.
 func (r *reader[T]) name(best *titles.Chooser[T], value, typ T) {
 	best.Name(value)
 	best.Type(typ)
@@ -176,7 +176,7 @@ func (r *reader[T]) name(best *titles.Chooser[T], value, typ T) {
 	best.End()
 }
 
-// reader reads texts, which share the memory of what is read.
+// reader reads texts, which share the memory of the stored form.
 type reader[T string | []byte] struct {
 	rest T
 	bad  bool
@@ -184,7 +184,7 @@ type reader[T string | []byte] struct {
 
 func (r *reader[T]) done() bool { return !r.bad && len(r.rest) == 0 }
 
-// count reads a number of things of at least one byte each.
+// count reads the number of items that follow. Each has at least one byte, so a larger number is corrupt.
 func (r *reader[T]) count() int {
 	var n uint64
 	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen64; i++ {
@@ -201,7 +201,7 @@ func (r *reader[T]) count() int {
 	return 0
 }
 
-// skip passes over texts.
+// skip skips n texts.
 func (r *reader[T]) skip(n int) {
 	for range n {
 		r.text()

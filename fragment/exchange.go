@@ -9,13 +9,12 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Exchange returns the change by which records of a published state make way for others: the topics that go, with the
-// associations that go, for those that come. What goes and comes alike is no change. A topic that goes under a TopicSI
-// which no topic that comes has gets a closing entry.
+// Exchange returns the change that replaces records of a published state: targets and removed by topics and added.
+// Equal records on both sides are no change. A target whose TopicSI none of topics has gets a closing entry.
 //
-// Nothing that stays refers to a TopicSI that ceases, and everything that comes refers to topics that are there
-// afterwards: the caller sees to it. It has to give all associations of a topic that goes, but for those in which it is
-// only the class.
+// The caller makes sure that no record that stays refers to a TopicSI that ceases, and that new records refer to
+// existing topics. removed must have all associations of the targets, but for those in which a target is only the
+// class.
 func Exchange(prior Published, targets, topics []*Topic, removed, added []*Association) (*Change, error) {
 	r := emptyReplacement(prior, map[Ref]*Topic{})
 	for _, t := range targets {
@@ -42,7 +41,7 @@ func emptyReplacement(prior Published, targets map[Ref]*Topic) replacement {
 	}
 }
 
-// compare finds what is to be written and published.
+// compare returns the rows to write and the entries to publish.
 func (r *replacement) compare() (*Change, error) {
 	c := &Change{}
 	changed := r.compareAssociations(c)
@@ -75,7 +74,7 @@ func (r *replacement) compare() (*Change, error) {
 	return c, nil
 }
 
-// compareAssociations adds the associations to write, and returns whom they change.
+// compareAssociations adds the associations to write. It returns the topics whose fragments these change.
 func (r *replacement) compareAssociations(c *Change) (changed map[Ref]bool) {
 	changed = map[Ref]bool{}
 	touch := func(a *Association) {

@@ -189,8 +189,8 @@ func sortByKeys(list []keyedAssociation) []keyedAssociation {
 	return slices.CompactFunc(list, func(a, b keyedAssociation) bool { return a.key == b.key })
 }
 
-// part is Association.Part without the cost of making the record. Records know
-// types by their TopicSI alone, so it is that which must be the standard's.
+// part is Association.Part without the cost of making the record. Records know types by their TopicSI alone, so that
+// must be the standard's.
 func (m *Map) part(a *tmdm.Association, player *tmdm.Topic) Part {
 	if a.Type() != m.typeInstance || m.typeInstance == nil {
 		return AsPlayer

@@ -20,8 +20,8 @@ func InPassing(src Source) Source {
 	return src
 }
 
-// Passable is what a Source can be as well: one whose records cost less if they are looked at one by one. What it
-// returns may count on being asked, while it yields a topic, for the classes of this one.
+// Passable describes a [Source] whose records cost less if they are looked at one by one. What it returns may count on
+// being asked, while it yields a topic, for the classes of this one.
 type Passable interface {
 	InPassing() Source
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Identifying is what a Source can be as well: one that lists its subject identifiers. Who has a whole map to name
-// reads them at once, which costs far less than to ask for each.
+// Identifying describes a [Source] that lists its subject identifiers. A caller that names a whole map reads them at
+// once, which costs far less than asking for each.
 type Identifying interface {
 	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and says of each whether it is
 	// the TopicSI of its topic.

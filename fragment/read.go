@@ -45,8 +45,8 @@ func (e *MissingTopicError) Error() string {
 // prefix. A topic with identifiers and nothing else counts as deleted; callers
 // that know better (a feed with a state for each entry) set Deleted themselves.
 //
-// Only what is said of the topic itself is taken: statements about other topics
-// arrive with their own fragments, and would otherwise never be taken back.
+// Only statements about the topic itself are taken. Those about other topics come with their own fragments, and would
+// otherwise never be taken back.
 func Read(ctx context.Context, r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
 	return ReadAs(ctx, r, o, Named{Identity: Identity{SubjectIdentifiers: []tmdm.Locator{topicSI}}})
 }
@@ -167,7 +167,7 @@ func (m *Map) about() ([]Ref, error) {
 		}
 		associations++
 		for _, player := range a.Players() {
-			if a.Part(player) != AsType { // it is the instance that this is said of
+			if a.Part(player) != AsType { // this is a statement about the instance
 				taken[player]++
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// replacement is the state after a document was posted, as far as it differs from the state before: what is said of the
-// targets goes, what the document says comes.
+// replacement is the state after a document was posted, as far as it differs from the state before: the statements
+// about the targets go, those of the document come.
 type replacement struct {
 	prior   Published
 	targets map[Ref]*Topic
@@ -53,8 +53,8 @@ func (p *post) replace(m *Map) (*Change, error) {
 	return r.compare()
 }
 
-// takeAway finds what is said of the targets. The type-instance associations in which they are the class belong to the
-// instances.
+// takeAway finds the statements about the targets. The type-instance associations in which they are the class belong to
+// the instances.
 func (r *replacement) takeAway() error {
 	for ref, t := range r.targets {
 		r.before.addTopic(t)

@@ -49,16 +49,16 @@ func Select[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T,
 	}
 }
 
-// Identifier is what a Source can be as well: one that gives the identifiers of
-// a topic for less than the whole record costs. Stubs ask for nothing else.
+// Identifier describes a [Source] that gives the identifiers of a topic for less than the whole record costs. Stubs ask
+// for nothing else.
 type Identifier interface {
 	// Identity returns the identifiers of the topic with the subject
 	// identifier, or nil.
 	Identity(si Ref) (*Identity, error)
 }
 
-// Players is what a Source can be as well: one that gives in one go the associations in which a subject identifier
-// names a player, those AsInstance first, then those AsPlayer.
+// Players describes a [Source] that gives in one go the associations in which a subject identifier names a player,
+// those AsInstance first, then those AsPlayer.
 type Players interface {
 	PlayedBy(player Ref) iter.Seq2[*Association, error]
 }
@@ -80,7 +80,7 @@ func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
 	}
 }
 
-// Expecting is what a Source can be as well: one that reads much at once for less than it costs one by one.
+// Expecting describes a [Source] that reads much at once for less than it costs one by one.
 type Expecting interface {
 	// Expect says which topics will be asked for, by some of their identifiers, and what they play in.
 	Expect(sis []Ref, sls []tmdm.Locator) error

@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Stored is what a Source can be as well: one that keeps its records in their stored form and in order. Who compares it
-// with another state reads both side by side, which costs far less than to ask for the associations of each topic, and
-// decodes only what differs.
+// Stored describes a [Source] that keeps its records in their stored form and in order. A comparison with another state
+// reads both side by side, which costs far less than asking for the associations of each topic, and decodes only what
+// differs.
 type Stored interface {
 	// StoredTopics iterates over all topics by TopicSI, ascending.
 	StoredTopics() iter.Seq2[StoredTopic, error]

@@ -24,7 +24,7 @@ type Form struct {
 }
 
 // Write writes the fragment of the topic of src whose TopicSI is ref (TMShare, "Topic Map Fragment Data Service"): the
-// topic with all that is said of it, the associations in which it plays a role, and a stub with the identifiers of
+// topic with all statements about it, the associations in which it plays a role, and a stub with the identifiers of
 // every other topic mentioned. It writes as it reads; what it keeps is the set of stubs that are written.
 func Write(w io.Writer, src Source, ref Ref, form Form) error {
 	f := newWriter(w, src, form)

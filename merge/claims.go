@@ -39,8 +39,8 @@ func (v *View) Claims(si fragment.Ref, instances bool) (*Claims, error) {
 	return v.ClaimsAs(si, fragment.AsInstance, fragment.AsPlayer)
 }
 
-// ClaimsAs is [View.Claims] with those associations in which the topic takes part in one of these ways. Whoever asks
-// for none pays for none.
+// ClaimsAs is [View.Claims] with those associations in which the topic takes part in one of these ways. No way, no
+// cost.
 func (v *View) ClaimsAs(si fragment.Ref, parts ...fragment.Part) (*Claims, error) {
 	if err := v.settle(); err != nil {
 		return nil, err

@@ -256,10 +256,10 @@ func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
 	return r.err
 }
 
-// Settlement is something that a view has found out about reifiers. It bears on topics whose records need not
-// have changed: who keeps what a view says compares the settlements of two views.
+// Settlement is a fact about reifiers that a view has found out. It affects topics whose records need not have changed.
+// So a reader that keeps results of a view compares the settlements of two views.
 type Settlement struct {
-	// the topics that it bears on, each by one of its subject identifiers; those that are one, if Statement is ""
+	// the topics that it affects, each by one subject identifier; if Statement is "", those that are one topic
 	Topics []fragment.Ref
 	Key    string // equal settlements have equal keys
 

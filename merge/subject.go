@@ -197,7 +197,7 @@ func (v *View) resolve(ref fragment.Ref) (resolved, error) {
 	if r, ok := v.refs[ref]; ok {
 		return r, nil
 	}
-	last := v.last // of whom the caller may have more to ask
+	last := v.last // about which the caller may ask more
 	s, err := v.subject(false, ref)
 	v.last = last
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 //
 // One source alone that is [Plain] needs no look-ups of references.
 //
-// An item identifier that a document gave to several unequal statements stays
-// with all of them: to find that out would take an index of all. Whoever reads
-// what is written of the view leaves it to the first.
+// An item identifier that a document gave to several unequal statements stays with all of them: finding that out would
+// take an index of all. A reader of what is written leaves it to the first of them.
 //
 // # Cost
 //
@@ -61,7 +60,7 @@ type View struct {
 	kept       *Kept                     // of an earlier view, if its settlements hold for this one
 	joined     Memory                    // a record for each set of reifiers that are one
 	chosen     map[string]fragment.Ref   // reifiers of statements about which the sources disagree, by key
-	about      map[string][]fragment.Ref // whom these statements are about, by subject identifiers
+	about      map[string][]fragment.Ref // the topics of these statements, by subject identifiers
 	conflicts  []*tmdm.ReifierError
 	vocabulary bool // type-instance associations may differ in what they are from what the source says
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Read reads a document into a new topic map: topics that share an identifier
-// are merged, documents that mergeMap names are merged in, reifiers are joined
-// to what they reify, and duplicates are removed. Where ctx ends while that is
-// done, its cause is the error; whoever is to stop the reading ends r as well.
+// Read reads a document into a new topic map: topics that share an identifier are merged, documents that mergeMap names
+// are merged in, reifiers are joined to what they reify, and duplicates are removed. Where ctx ends while that is done,
+// its cause is the error. To stop a read of r, the caller ends r as well.
 //
 // Where r is long, another goroutine may read from it, but never while the Loader
 // is called or a document of it is read, and not when Read has returned. The

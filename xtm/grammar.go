@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// This file holds what the grammars of all versions have in common.
+// This file holds the common parts of the grammars of all versions.
 
 // resource reads a value (ISO 13250-3 §4.16, The resourceData element; §4.17, The resourceRef element).
 // In XTM 1.0 it has no datatype.
@@ -53,7 +53,7 @@ func (d *Decoder) allRefs(parent string) []Ref {
 	return d.refs.Keep(refs...)
 }
 
-// someRefs reads the references of an element that must hold one at least.
+// someRefs reads the references of an element that must hold at least one.
 func (d *Decoder) someRefs(parent string) []Ref {
 	pos := d.pos()
 	refs := d.allRefs(parent)
@@ -75,7 +75,7 @@ func (d *Decoder) ref(parent string) Ref {
 	return r
 }
 
-// exactlyOne fails where an element that names one topic names n.
+// exactlyOne fails unless n, the number of topics that the element parent names, is 1.
 func (d *Decoder) exactlyOne(pos Position, n int, parent string) {
 	switch n {
 	case 0:
@@ -94,7 +94,7 @@ func (d *Decoder) pointer(parent string) Ref {
 	return d.pointer2x(parent)
 }
 
-// href returns where an element leads.
+// href returns the href of an element. It fails where there is none.
 func (d *Decoder) href(name string) []byte {
 	space, shown := "", "href"
 	if d.version == V10 {
@@ -107,8 +107,8 @@ func (d *Decoder) href(name string) []byte {
 	return href
 }
 
-// fewRoles fails where an association has more roles than the limit allows: each of
-// its players has all of them in its fragment.
+// fewRoles fails where an association has more roles than the limit allows: the fragment of each player has all of
+// them.
 func (d *Decoder) fewRoles(a *Association) {
 	if n, limit := len(a.Roles), d.limits.Roles; n > limit {
 		err := d.errorAt(a.Pos, "<association> has %d roles (%d at most): make several associations of it", n, limit)
@@ -117,7 +117,7 @@ func (d *Decoder) fewRoles(a *Association) {
 	}
 }
 
-// one sets *r, which can be set once.
+// one sets *r. It fails where *r is set already.
 func (d *Decoder) one(r *Ref, to Ref, parent, name string) {
 	if !r.IsZero() {
 		d.fail("<%s> has more than one <%s>", parent, name)
@@ -131,7 +131,7 @@ func (d *Decoder) defaultType(r *Ref, psi tmdm.Locator) {
 	}
 }
 
-// count fails where parent has n elements of a kind rather than one.
+// count fails unless n, the number of child elements of parent, is 1.
 func (d *Decoder) count(pos Position, n int, parent, child string) {
 	switch n {
 	case 0:
@@ -142,8 +142,7 @@ func (d *Decoder) count(pos Position, n int, parent, child string) {
 	}
 }
 
-// inherit returns the scope of a variant: its own themes, and those of the name
-// or variant that it stands in, which are not written again.
+// inherit returns the scope of a variant: its own themes, and those of the enclosing name or variant.
 func (d *Decoder) inherit(outer, own []Ref) []Ref {
 	if d.err != nil {
 		return nil
@@ -154,8 +153,8 @@ func (d *Decoder) inherit(outer, own []Ref) []Ref {
 	return d.scope(outer, own)
 }
 
-// scope returns the themes of a and b, each once. A limit on their number keeps
-// small documents from growing: every variant has the themes of its name too.
+// scope returns the themes of a and b, each once. A limit on their number keeps small documents from growing large:
+// every variant also has the themes of its name.
 func (d *Decoder) scope(a, b []Ref) []Ref {
 	switch {
 	case len(a)+len(b) > 2*d.limits.Themes:
@@ -176,10 +175,9 @@ func (d *Decoder) scope(a, b []Ref) []Ref {
 	return a
 }
 
-// embedded returns the content of a resourceData element, which has a depth, in
-// the form that ISO 13250-3 §4.16.3 (Canonicalizing embedded XML) makes the
-// value: Exclusive XML Canonicalization 1.0, without comments. The text before was
-// read already, and the event at which the decoder is.
+// embedded returns the content of the resourceData element at a depth in canonical form (ISO 13250-3 §4.16.3,
+// Canonicalizing embedded XML): Exclusive XML Canonicalization 1.0, without comments. The text before, and the present
+// event, were read already.
 func (d *Decoder) embedded(depth int, before []byte, event scan.Kind) string {
 	var c c14n.Canonicalizer
 	c.Text(before)
@@ -208,8 +206,8 @@ func (d *Decoder) embedded(depth int, before []byte, event scan.Kind) string {
 	return ""
 }
 
-// declared counts the declarations that a start tag of the value makes: in the
-// document there may be one of them for many values.
+// declared charges the namespace declarations that a start tag gets in the value: the document may have declared them
+// once for many values.
 func (d *Decoder) declared(bindings []scan.Binding) {
 	for _, b := range bindings {
 		if len(b.Space) > d.limits.Locator {
@@ -220,8 +218,7 @@ func (d *Decoder) declared(bindings []scan.Binding) {
 	}
 }
 
-// isEmbedded reports whether value is what embedded would return for it, so
-// that it can be written as markup.
+// isEmbedded reports whether embedded returns value unchanged, so that it can be written as markup.
 func isEmbedded(value string) bool {
 	o := Options{Limits: Limits{Token: len(value) + 16, Locator: len(value) + 16}.withDefaults()}
 	d := Decoder{

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Rule names what a reader does not insist on: what widely used software breaks although it is plain what is meant, and
-// what a document has that a topic map, or the standard of its notation, leaves out.
+// Rule names a rule of a notation that a lenient reader does not enforce: widely used software breaks it, and the
+// meaning is plain. It may also name content that a topic map, or the standard of the notation, has no place for.
 type Rule string
 
 // The rules.
@@ -24,10 +24,10 @@ const (
 	TypedMarkup     Rule = "typed-markup"     // markup in a value has the datatype that is for markup
 )
 
-// RuleText says of a rule how it is broken, what reading makes of that, and what to do about it.
+// RuleText describes a rule for messages: how a document breaks it, how that is read, and what to do about it.
 type RuleText struct {
 	Broken, Read, Advice string
-	// Loses says that something of the document is left out, or is another thing than it was.
+	// Loses reports whether the reader leaves out or changes content.
 	Loses bool
 }
 
@@ -77,25 +77,24 @@ var rules = map[Rule]RuleText{
 	},
 }
 
-// NewRule adds a rule of another notation. It is for variables of packages.
+// NewRule adds a rule of another notation. It is not safe for concurrent use: call it from package variables.
 func NewRule(r Rule, text RuleText) Rule {
 	rules[r] = text
 	return r
 }
 
-// Tally counts how often each rule was broken. The zero value is empty, and so is
-// nil. It is not safe for concurrent use.
+// Tally counts how often each rule was broken. Its zero value and nil are empty. It is not safe for concurrent use.
 type Tally struct{ counts []Count }
 
-// Count is how often one rule was broken.
+// Count says how often one rule was broken.
 type Count struct {
 	Rule  Rule
 	Times int
 	First SyntaxError // where
-	names []string    // different ones of what broke it, if they are known
+	names []string    // distinct names of what broke it, where known
 }
 
-// maxNames is how many names of what broke a rule are listed.
+// maxNames is the number of names that a message lists.
 const maxNames = 5
 
 // Add counts an error that has a Rule.
@@ -112,7 +111,7 @@ func (t *Tally) Add(e *SyntaxError) {
 	}
 }
 
-// Counts returns what was counted, in the order in which it was first met.
+// Counts returns the counts in the order of their first faults.
 func (t *Tally) Counts() []Count {
 	if t == nil {
 		return nil
@@ -120,7 +119,7 @@ func (t *Tally) Counts() []Count {
 	return t.counts
 }
 
-// Times returns how often a rule was broken.
+// Times returns the number of times that a rule was broken.
 func (t *Tally) Times(r Rule) int {
 	for _, c := range t.Counts() {
 		if c.Rule == r {
@@ -130,7 +129,7 @@ func (t *Tally) Times(r Rule) int {
 	return 0
 }
 
-// Losses returns the counts of what was left out, or changed.
+// Losses returns the counts of the rules whose breaking lost content.
 func (t *Tally) Losses() (lost []Count) {
 	for _, c := range t.Counts() {
 		if rules[c.Rule].Loses {
@@ -140,13 +139,13 @@ func (t *Tally) Losses() (lost []Count) {
 	return lost
 }
 
-// Tolerated says how the rule was broken, how often, and how that was read.
+// Tolerated returns a message: how the rule was broken, how often, and how that was read.
 func (c Count) Tolerated() string { return c.broken() + "; " + rules[c.Rule].Read }
 
-// Warning does the same, and says what to do about it.
+// Warning returns the message of Tolerated and the advice.
 func (c Count) Warning() string { return c.Tolerated() + ". " + rules[c.Rule].Advice }
 
-// Problem says how the rule was broken, how often, and what to do about it.
+// Problem returns a message: how the rule was broken, how often, and what to do about it.
 func (c Count) Problem() string { return c.broken() + ". " + rules[c.Rule].Advice }
 
 func (c Count) broken() string {

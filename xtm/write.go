@@ -157,7 +157,7 @@ func (x *exporter) write(done func(tmdm.Construct) error) error {
 	return nil
 }
 
-// isTypeOnly reports whether a says no more than that a topic has a type.
+// isTypeOnly reports whether a only says that a topic has a type.
 func (x *exporter) isTypeOnly(a *tmdm.Association) bool {
 	if a.Type() != x.typeInstance || len(a.Roles()) != 2 || len(a.ItemIdentifiers()) > 0 {
 		return false

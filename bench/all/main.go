@@ -1,6 +1,6 @@
-// Command all runs all benchmarks of docs/performance.md, one after the other, each with its flags, and writes the
-// table of their figures, with the goals. What it does meanwhile goes to standard error, as does the output of a
-// benchmark that fails.
+// Command all runs all benchmarks of docs/performance.md, one after the other, each with its flags, and writes a table
+// of their figures and goals to standard output. Progress goes to standard error, and so does the output of a benchmark
+// that fails.
 //
 //	go run ./bench/all > table.md
 //	go run ./bench/all -only 'Serving|Apply' -quick
@@ -29,7 +29,7 @@ var (
 	topics = flag.Int("topics", 100_000, "topics of the synthetic map")
 )
 
-// limit is how long one benchmark may take.
+// limit is the time that one benchmark may take.
 const limit = "15m"
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// all runs the benchmarks and returns which have failed. These do not keep it from going on.
+// all runs the chosen benchmarks and returns the rows of those that failed. A failure does not stop the others.
 func all(ctx context.Context, w io.Writer) (failed []string, err error) {
 	chosen, err := choose(*only)
 	if err != nil {
@@ -63,7 +63,7 @@ func all(ctx context.Context, w io.Writer) (failed []string, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(built)
-	fmt.Fprint(w, machine(ctx), "\n", tableHead) // before anything is built, which is load too
+	fmt.Fprint(w, machine(ctx), "\n", tableHead) // before the builds, which are load too
 	t := table{w: w}
 	begin := time.Now()
 	for i, r := range chosen {

@@ -12,10 +12,10 @@ import (
 
 const tableHead = "| benchmark | figures | ratios |\n| --- | --- | --- |\n"
 
-// processors is what go test puts behind the name of a benchmark.
+// processors matches the number of processors, which go test appends to the name of a benchmark.
 var processors = regexp.MustCompile(`-\d+$`)
 
-// table is made of the output of benchmarks, and written as they come.
+// table turns the output of benchmarks into rows, and writes each at once.
 type table struct {
 	w       io.Writer
 	rows    int
@@ -62,7 +62,7 @@ func (t *table) row(name string, fields []string) error {
 	return err
 }
 
-// judge says whether a figure is as its goal says, if it has one.
+// judge returns, in brackets, the goal of a figure and whether it is met; "" where there is no goal.
 func (t *table) judge(row, figure, unit string) string {
 	g := goalOf(row, unit)
 	f, err := strconv.ParseFloat(figure, 64)
@@ -76,7 +76,7 @@ func (t *table) judge(row, figure, unit string) string {
 	return " (**" + g.bound() + ": missed**)"
 }
 
-// end writes what there is to say below the table.
+// end writes the lines below the table: what was not measured, and which goals were missed.
 func (t *table) end() {
 	for _, line := range t.missing {
 		fmt.Fprintf(t.w, "\n%s\n", line)

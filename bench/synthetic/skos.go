@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// StatementsPerConcept is how many statements of RDF a concept of [WriteSKOS] has.
+// StatementsPerConcept is the number of RDF statements of each concept that [WriteSKOS] writes.
 const StatementsPerConcept = 8
 
-// Notations are those of RDF that [WriteSKOS] knows.
+// Notations are the notations of RDF that [WriteSKOS] writes.
 var Notations = []string{"NTriples", "Turtle", "RDFXML"}
 
 // WriteSKOS writes a thesaurus of n concepts in one of the Notations: each has a type, a label in three languages, a

@@ -72,8 +72,7 @@ func showCollection(a *extension.App) *cobra.Command {
 		Args: cli.Args(cli.NotEmpty(cobra.ExactArgs(1))),
 	}
 	return r.command(cmd, func(ctx context.Context, args []string) error {
-		// The ETag first: should the collection change in between, it is the one
-		// that a later --if-match refuses.
+		// The ETag first: should the collection change in between, a later --if-match refuses this ETag.
 		tag, err := r.server.ETag(ctx, args[0])
 		if err != nil {
 			return err

@@ -84,7 +84,7 @@ of the user. --quiet is for cron: it prints nothing where nothing has changed.`,
 		p := &imported.Published
 		changed := imported.Created || p.Added+p.Updated+p.Deleted > 0
 		switch {
-		case r.json: // which has them
+		case r.json: // the JSON has the warnings
 		case !remembered(r.address+" "+args[0], p.Warnings):
 			r.warn(args[1], p)
 		case (changed || !quiet) && len(p.Warnings) > 0:
@@ -102,11 +102,11 @@ of the user. --quiet is for cron: it prints nothing where nothing has changed.`,
 	})
 }
 
-// remembered reports whether the warnings about what is imported to a place are those of the last time, and remembers
-// them. Where that is not possible they are new.
+// remembered reports whether the warnings of an import to a place equal those of the last import there, and stores
+// their digest. Where it cannot be read, the answer is false.
 func remembered(place string, warnings []formats.Warning) bool {
 	dir, err := os.UserCacheDir()
-	renumbered := func(w formats.Warning) bool { return w.Rule == losses.RenumberedRule } // others each time
+	renumbered := func(w formats.Warning) bool { return w.Rule == losses.RenumberedRule } // these differ each time
 	if err != nil || slices.ContainsFunc(warnings, renumbered) {
 		return false
 	}
@@ -116,7 +116,7 @@ func remembered(place string, warnings []formats.Warning) bool {
 		return true
 	}
 	if os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		_ = os.WriteFile(path, now, 0o600) // else they are told again
+		_ = os.WriteFile(path, now, 0o600) // else the next import prints them again
 	}
 	return false
 }

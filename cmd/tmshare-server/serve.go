@@ -92,9 +92,9 @@ give their token to the page /sign-in.html, and edit topics by forms then.` + cl
 			defer stop()
 			ctx, end := context.WithCancel(cmd.Context())
 			defer end()
-			context.AfterFunc(signalled, func() { stop(); end() }) // from then on a second signal ends the program at once
+			context.AfterFunc(signalled, func() { stop(); end() }) // a second signal ends the program at once
 			if a.Store != "" && !cmd.Flags().Changed("data") {
-				a.Data = "" // another for each process
+				a.Data = "" // processes that share a store have different folders
 			}
 			a.Command = cmd
 			return f.serve(ctx)
@@ -167,10 +167,10 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	extension.AddFlags(f.app.Extensions, fl)
 }
 
-// maybeZero are the flags with numbers and times that may be 0.
+// maybeZero are the flags of numbers and times that may be 0.
 var maybeZero = []string{"interval", "keep-entries", "keep-for", "shutdown-delay", "shutdown-grace", "slow-request"}
 
-// greaterThanZero refuses numbers and times that are not: 0 would be taken for the default.
+// greaterThanZero refuses 0 in flags of numbers and times: it would stand for the default.
 func greaterThanZero(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		given := f.Value.String()
@@ -183,12 +183,12 @@ func greaterThanZero(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// leastPublication is the memory in bytes that any publication may take until it is
-// committed, however small the documents: a deletion changes all that it was related to.
+// leastPublication is the memory in bytes that any publication may take until it is committed, however small the limit
+// of documents: a deletion changes all related topics.
 const leastPublication = 256 << 20
 
-// configure checks the flags, and makes the configuration of the server of them. It returns, by the names of
-// collections, their files, prefixes and titles.
+// configure checks the flags and sets the configuration of the server. It returns the files, prefixes and titles of
+// collections, by name.
 func (f *serveFlags) configure() (maps, prefixes, titles map[string]string, err error) {
 	fail := func(err error) (_, _, _ map[string]string, _ error) { return nil, nil, nil, err }
 	maps, err = cli.Pairs("map", f.run.Maps)
@@ -308,7 +308,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.run.Root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
-			return err // nothing is served: whoever has named the map would think that it is
+			return err // nothing is served: the user would think that this map is, too
 		}
 		if !imported && !f.run.Watch {
 			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection",
@@ -331,8 +331,8 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	return f.run.serve(ctx, s, listener)
 }
 
-// importFile creates a collection, unless it is there already. prefix is the
-// source locator prefix asked for, "" where the default will do.
+// importFile creates a collection, unless it exists. prefix is the source locator prefix of --sp, "" for the default.
+// It reports whether it has imported the file.
 func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string,
 	w *publish.Watched) (imported bool, err error) {
 	err = s.Store.View(ctx, c.Name, func(v *store.View) error {
@@ -355,7 +355,7 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 	start := time.Now()
 	s.Logger.Info("importing", "collection", c.Name, "file", w.File)
 	created, err := s.ImportFile(ctx, c, w)
-	if errors.Is(err, store.ErrExists) { // another process that shares the store was faster
+	if errors.Is(err, store.ErrExists) { // another process has created it meanwhile
 		return false, nil
 	}
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 // headerLink is a link-value of RFC 8288 §3.
 type headerLink struct {
 	target string
-	params map[string]string // by names in lower case; of several, the first counts
+	params map[string]string // by names in lower case; the first of equal names counts
 }
 
-// headerLinks parses a Link header field as RFC 8288 Appendix B.2 and B.3 say.
-// Where that ends, so does the sequence.
+// headerLinks parses a Link header field by RFC 8288 Appendix B.2 and B.3. The sequence ends at the first syntax error.
 func headerLinks(field string) iter.Seq[headerLink] {
 	return func(yield func(headerLink) bool) {
 		for {
@@ -33,8 +32,7 @@ func headerLinks(field string) iter.Seq[headerLink] {
 	}
 }
 
-// parseParams reads parameters up to the end of the link and returns what is
-// behind it (RFC 8288 Appendix B.3).
+// parseParams reads the parameters of a link and returns the rest of the field (RFC 8288 Appendix B.3).
 func (l *headerLink) parseParams(s string) string {
 	for {
 		s = strings.TrimLeft(s, " \t")
@@ -63,7 +61,7 @@ func (l *headerLink) parseParams(s string) string {
 	}
 }
 
-// paramValue reads a token or a quoted string and returns what is behind it.
+// paramValue reads a token or a quoted string, and returns its value and the rest of the field.
 func paramValue(s string) (value, rest string) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ";,")

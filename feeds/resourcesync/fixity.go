@@ -20,8 +20,7 @@ const (
 	SHA256 = "sha-256"
 )
 
-// Hash is one value of a hash attribute (Z39.99 §7): a digest, and how it was
-// made. Algorithms that are not known here are kept as they came.
+// Hash is one value of a hash attribute (Z39.99 §7): a digest and its algorithm. Unknown algorithms are kept.
 type Hash struct {
 	Algorithm string // in lower case: "md5", "sha-1", "sha-256"
 	Digest    string // hexadecimal, in lower case
@@ -29,11 +28,10 @@ type Hash struct {
 
 func (h Hash) String() string { return h.Algorithm + ":" + h.Digest }
 
-// digestSizes are the bytes of digests, by the algorithms that are known here.
+// digestSizes maps the known algorithms to the lengths of their digests in bytes.
 var digestSizes = map[string]int{MD5: md5.Size, "sha-1": sha1.Size, SHA256: sha256.Size, "sha-512": sha512.Size}
 
-// newHash returns what computes digests by the algorithm, or nil where it is
-// not known.
+// newHash returns a hash.Hash of the algorithm, or nil where it is not known.
 func newHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case MD5:
@@ -65,8 +63,7 @@ func parseHash(word string) Hash {
 	return Hash{algorithm, digest}
 }
 
-// sum returns the digest in so many bytes, or nil where it is none. Some Sources
-// write it in base 64.
+// sum returns the digest as size bytes, or nil where it is no digest of that size. Some Sources write it in base64.
 func (h Hash) sum(size int) []byte {
 	if b, err := hex.DecodeString(h.Digest); err == nil && len(b) == size {
 		return b
@@ -88,8 +85,7 @@ func isHex(s string) bool {
 	return s != ""
 }
 
-// Fixity measures what is written to it: the length and digests that metadata
-// states of a resource.
+// Fixity computes the length and the digests of the content that is written to it. It is not safe for concurrent use.
 type Fixity struct {
 	length int64
 	sums   []fixitySum
@@ -100,13 +96,12 @@ type fixitySum struct {
 	hash.Hash
 }
 
-// NewFixity returns a Fixity that computes the digests which documents state:
-// md5 and sha-256.
+// NewFixity returns a Fixity that computes the digests which [Writer] writes: md5 and sha-256.
 func NewFixity() *Fixity {
 	return &Fixity{sums: []fixitySum{{MD5, md5.New()}, {SHA256, sha256.New()}}}
 }
 
-// newFixityFor computes the digests that r states and that can be computed.
+// newFixityFor returns a Fixity for the digests of known algorithms that r states.
 func newFixityFor(r *Representation) *Fixity {
 	f := new(Fixity)
 	for _, h := range r.Hashes {
@@ -137,7 +132,7 @@ func (f *Fixity) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Describe states the length and the digests of what was written.
+// Describe sets the length and the digests of r to those of the content.
 func (f *Fixity) Describe(r *Representation) {
 	r.Length, r.Empty = f.length, f.length == 0
 	r.Hashes = make([]Hash, len(f.sums))
@@ -146,8 +141,7 @@ func (f *Fixity) Describe(r *Representation) {
 	}
 }
 
-// check compares what was written with what r states of it. Digests of an
-// algorithm that is not known are passed over.
+// check compares the content with the length and the digests that r states. Digests of unknown algorithms are ignored.
 func (f *Fixity) check(uri string, r *Representation) error {
 	if (r.Length > 0 || r.Empty) && f.length != r.Length {
 		return &MismatchError{uri, "length", strconv.FormatInt(r.Length, 10), strconv.FormatInt(f.length, 10)}
@@ -163,11 +157,9 @@ func (f *Fixity) check(uri string, r *Representation) error {
 	return nil
 }
 
-// Verify returns a reader of content that holds it to the length and the hashes
-// which r states of the resource uri: where they differ, a *[MismatchError]
-// takes the place of io.EOF. Content that is too long is an error as soon as it
-// is. Hashes of unknown algorithms are passed over. What is not read to its end
-// has not been verified.
+// Verify returns a reader of content that holds it to the length and the hashes which r states of the resource uri:
+// where they differ, a *[MismatchError] takes the place of io.EOF. Content that is too long is an error at once. Hashes
+// of unknown algorithms are ignored. Content that is not read to its end is not verified.
 func (r Representation) Verify(uri string, content io.Reader) io.Reader {
 	return &verifier{content: content, uri: uri, want: r, fixity: newFixityFor(&r)}
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// PackageLimits bound what a remote package may cost. A zero field means the
-// default.
+// PackageLimits bound the cost of reading a remote package. A zero field means the default.
 type PackageLimits struct {
 	MaxEntries   int   // files and folders; default 100,000
 	MaxDirectory int64 // bytes of the list of files at the end; default 32 MiB
-	MaxUnpacked  int64 // bytes of all that is read, unpacked; default 16 GiB
+	MaxUnpacked  int64 // bytes of all reads together, unpacked; default 16 GiB
 	MaxResource  int64 // bytes of one file, unpacked; default 1 GiB
-	MaxRatio     int64 // of the lengths of a file of more than 1 MiB, unpacked and packed; default 200
+	MaxRatio     int64 // of the unpacked to the packed length, for files of more than 1 MiB; default 200
 	Manifest     Limits
 }
 
@@ -32,11 +31,10 @@ func (l PackageLimits) withDefaults() PackageLimits {
 	return l
 }
 
-// smallFile is what may be packed at any ratio.
+// smallFile is the length in bytes up to which any ratio is allowed.
 const smallFile = 1 << 20
 
-// Package reads a ZIP package of a dump. Its files may be read by several
-// goroutines at a time.
+// Package reads a ZIP package of a dump. It is safe for concurrent use.
 type Package struct {
 	uri      string
 	limits   PackageLimits
@@ -45,13 +43,11 @@ type Package struct {
 	unpacked atomic.Int64
 }
 
-// OpenPackage opens the package of that size; uri is where it came from. It looks
-// at the names and lengths of all files before anything is unpacked, and refuses
-// packages that nobody makes in good faith: names that lead out of the package,
-// names that occur twice, symbolic links and devices, bombs. The error then is a
-// *[PackageError] or a *[LimitError]; one of r is returned wrapped.
+// OpenPackage opens the package in r, which has size bytes; uri is its address. It checks the names and lengths of all
+// files before it unpacks any. It refuses hostile packages: names that lead out of the package or occur twice, symbolic
+// links, devices, and bombs. The error then is a *[PackageError] or a *[LimitError]. Errors of r are wrapped.
 //
-// Files that the manifest does not mention do no harm, and are never read.
+// Files that the manifest does not mention are ignored.
 func OpenPackage(r io.ReaderAt, size int64, uri string, limits PackageLimits) (*Package, error) {
 	p := &Package{uri: uri, limits: limits.withDefaults(), files: make(map[string]*zip.File)}
 	directory := &metered{r: r, left: p.limits.MaxDirectory + endOfDirectory}
@@ -66,7 +62,7 @@ func OpenPackage(r io.ReaderAt, size int64, uri string, limits PackageLimits) (*
 	case len(z.File) > p.limits.MaxEntries:
 		return nil, p.limitError("", "MaxEntries", int64(p.limits.MaxEntries))
 	}
-	directory.left = 0 // from here on, lengths of files are what counts
+	directory.left = 0 // from here on, the lengths of files are limited instead
 	var unpacked uint64
 	for _, f := range z.File {
 		if err := p.check(f); err != nil {
@@ -82,7 +78,7 @@ func OpenPackage(r io.ReaderAt, size int64, uri string, limits PackageLimits) (*
 	return p, nil
 }
 
-// check looks at a file before anything of it is read.
+// check checks the name, kind and length of a file, and enters it in p.files.
 func (p *Package) check(f *zip.File) error {
 	refuse := func(reason string) error { return &PackageError{URI: p.uri, Entry: f.Name, Reason: reason} }
 	if reason := unsafeName(f.Name); reason != "" {
@@ -106,16 +102,15 @@ func (p *Package) check(f *zip.File) error {
 		return p.limitError(f.Name, "MaxRatio", p.limits.MaxRatio)
 	}
 	p.files[name] = f
-	// Some Sources pack the folder that holds everything: the manifest is the
-	// one that is least deep.
+	// Some Sources pack the folder with all files: the manifest with the shortest path counts.
 	if path.Base(name) == manifestName && (p.manifest == "" || strings.Count(name, "/") < strings.Count(p.manifest, "/")) {
 		p.manifest = name
 	}
 	return nil
 }
 
-// unsafeName returns why a name in a package, or a path in a manifest without its
-// first slash, is refused; or "".
+// unsafeName returns the reason to refuse a name in a package, or a path in a manifest without its first slash; "" if
+// none.
 func unsafeName(name string) string {
 	switch {
 	case name == "":
@@ -140,9 +135,8 @@ func unsafeName(name string) string {
 	return ""
 }
 
-// Manifest begins to read the manifest. Relative URIs in it are relative to that
-// of the package. Errors are those of [Read], and a *[PackageError] where the
-// document is no manifest.
+// Manifest begins to read the manifest. Relative URIs in it are resolved against that of the package. Errors are those
+// of [Read], and a *[PackageError] where the document is no manifest.
 func (p *Package) Manifest() (*Reader, error) {
 	content, err := p.open(p.manifest)
 	if err != nil {
@@ -159,10 +153,9 @@ func (p *Package) Manifest() (*Reader, error) {
 	return d, nil
 }
 
-// Open returns the bitstream of the resource uri, for which the manifest states
-// r: its Path is opened, and the content held to the rest as by
-// [Representation.Verify]. The error is a *[PackageError] where the package has
-// no such file.
+// Open returns the bitstream of the resource uri, for which the manifest states r: it opens its Path, and verifies the
+// content as [Representation.Verify] does. The error is a *[PackageError] where the package has no such file. The
+// caller closes the reader.
 func (p *Package) Open(uri string, r Representation) (io.ReadCloser, error) {
 	if r.Path == "" {
 		return nil, &PackageError{URI: p.uri, Reason: "the manifest has no path for " + read.Clip(uri)}
@@ -171,8 +164,7 @@ func (p *Package) Open(uri string, r Representation) (io.ReadCloser, error) {
 	if reason := unsafeName(name); reason != "" {
 		return nil, &PackageError{URI: p.uri, Entry: r.Path, Reason: reason}
 	}
-	// A path begins at the root of the package. Where the manifest is in a
-	// folder, that may be meant instead.
+	// A path begins at the root of the package or, if the manifest is in a folder, may begin at that.
 	name = path.Clean(name)
 	if inFolder := path.Join(path.Dir(p.manifest), name); p.files[name] == nil && p.files[inFolder] != nil {
 		name = inFolder
@@ -202,8 +194,8 @@ func (p *Package) open(name string) (io.ReadCloser, error) {
 	return &unpacking{p: p, name: name, content: content}, nil
 }
 
-// unpacking counts what comes out of all files: one of them may be read many
-// times. That none is longer than the directory says is seen to by archive/zip.
+// unpacking counts the unpacked bytes of all reads, as one file may be read many times. archive/zip makes sure that no
+// file is longer than the directory states.
 type unpacking struct {
 	p       *Package
 	name    string
@@ -227,15 +219,13 @@ func (p *Package) limitError(entry, limit string, most int64) error {
 	return &LimitError{URI: p.uri, Entry: entry, Limit: limit, Max: most}
 }
 
-// endOfDirectory is what reading a directory needs beside it: the search for
-// its end, and what is read ahead.
+// endOfDirectory bounds the bytes that are read beside the directory: by the search for its end, and ahead.
 const endOfDirectory = 128 << 10
 
-// metered stops reading once it has read so much: a directory goes on as long as
-// it likes, whatever its end says of it.
+// metered stops after a number of bytes: a directory may be longer than the record at its end states.
 type metered struct {
 	r        io.ReaderAt
-	left     int64 // 0: no end, and nothing is noted
+	left     int64 // 0: no limit, and no errors are kept
 	exceeded bool
 	err      error // of r
 }

@@ -15,21 +15,20 @@ import (
 // manifestName is the name of the manifest in a package (Z39.99 §11.1.1, §13.1.1).
 const manifestName = "manifest.xml"
 
-// packed is the time of all files in a package: the first that ZIP can state.
-// When a resource was modified stands in the manifest.
+// packed is the time of all files in a package: the earliest that ZIP can state. The manifest has the times of the
+// resources.
 var packed = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// PackageOptions say how a package is written. The zero value is useful.
+// PackageOptions say how a package is written. The zero value has the defaults.
 type PackageOptions struct {
-	// MaxBytes is how long the ZIP file may become; default: no limit. Content
-	// whose length is not stated is not counted before it is written.
+	// MaxBytes is the largest length of the ZIP file; default: no limit. Content of unknown length counts only when it is
+	// written.
 	MaxBytes int64
 	Manifest Options
 }
 
-// PackageWriter writes a ZIP package of a dump, file by file: bitstreams under
-// names made from their URIs, and behind them the manifest. Equal content gives
-// equal bytes.
+// PackageWriter writes a ZIP package of a dump, file by file: bitstreams under names made from their URIs, then the
+// manifest. Equal content gives equal bytes. It is not safe for concurrent use.
 type PackageWriter struct {
 	zip       *zip.Writer
 	out       *counter
@@ -38,12 +37,12 @@ type PackageWriter struct {
 	max       int64
 	files     int
 	done      int64 // bytes of the files before the last one
-	pending   int64 // bytes of the last one, which may not have been packed yet
-	directory int64 // bytes that the directory at the end will need
-	err       error // that has left the package incomplete
+	pending   int64 // unpacked bytes of the last file, which may be packed later
+	directory int64 // bytes of the directory at the end
+	err       error // the error that ended the package
 }
 
-// counter counts what is written through it.
+// counter counts the bytes that are written through it.
 type counter struct {
 	w io.Writer
 	n int64
@@ -55,11 +54,10 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// NewPackageWriter begins a package. d is the head of its manifest: a Resource
-// Dump Manifest or a Change Dump Manifest. manifest takes the copy of the
-// manifest that a dump's link of relation contents leads to; it must be empty.
-// The manifest is read from there at the end, so the two are the same bytes
-// (Z39.99 §11.1, §13.1), and only the directory of the package is in memory.
+// NewPackageWriter begins a package. d is the head of its manifest: a Resource Dump Manifest or a Change Dump Manifest.
+// manifest takes the copy of the manifest that a dump's link of relation contents leads to; it must be empty. Close
+// reads the manifest from there, so that both copies are equal (Z39.99 §11.1, §13.1). Memory holds only the directory
+// of the package.
 func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document,
 	options PackageOptions) (*PackageWriter, error) {
 	if d.Index || !kinds[d.Capability].manifest {
@@ -78,14 +76,12 @@ func NewPackageWriter(w io.Writer, manifest io.ReadWriteSeeker, d Document,
 	return p, nil
 }
 
-// Add adds an item and its bitstream. It sets the path, the length and the
-// hashes of the item; a length and hashes that it has already must agree, else
-// the error is a *[MismatchError]. content is nil for a deletion.
+// Add adds an item and its bitstream. It sets the path, the length and the hashes in the manifest. If the item has a
+// length or hashes, the content must agree, else the error is a *[MismatchError]. content is nil for a deletion.
 //
-// The error is [ErrFull] where the package or its manifest has no space for the
-// item; nothing has been written then, nor where the item is invalid. There is
-// space for one item, however long its content is. After other errors, the
-// package is of no use.
+// The error is [ErrFull] where the package or its manifest has no space for the item, and an *[InvalidError] where the
+// item is invalid. After these nothing was written. The first item always has space, however long its content is. After
+// other errors the package cannot be used.
 func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	if p.err != nil {
 		return p.err
@@ -98,8 +94,7 @@ func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	if p.manifest.rules.changes {
 		folder = "changes"
 	}
-	// What the item will look like: there must be space for it, before its
-	// content is written.
+	// The manifest must have space for the item as it will be, before its content is written.
 	want := item.Representation
 	item.Path = ""
 	if !deleted {
@@ -124,11 +119,9 @@ func (p *PackageWriter) Add(item Item, content io.Reader) error {
 	return p.err
 }
 
-// AddLinked adds the bitstream of a resource that an item of a manifest links
-// to, such as a patch (Z39.99 §14.4, Patching Content), and sets the path, the
-// length and the hashes of the link. The link then belongs to an item that is
-// yet to be added; where there is no space for that, the file does no harm. Errors
-// are as with Add.
+// AddLinked adds the bitstream of a resource that an item of a manifest links to, such as a patch (Z39.99 §14.4,
+// Patching Content), and sets the path, the length and the hashes of the link. The caller then adds the item with the
+// link. If that has no space, the file does no harm. Errors are as with Add.
 func (p *PackageWriter) AddLinked(link *Link, content io.Reader) error {
 	if p.err != nil {
 		return p.err
@@ -147,8 +140,7 @@ func (p *PackageWriter) AddLinked(link *Link, content io.Reader) error {
 	return p.err
 }
 
-// write writes a file of the package and describes it in r. want is what is
-// known of it already.
+// write writes a file of the package, and sets its length and hashes in r. They must agree with those in want.
 func (p *PackageWriter) write(uri string, r, want *Representation, content io.Reader) error {
 	file, err := p.create(strings.TrimPrefix(r.Path, "/"))
 	if err != nil {
@@ -167,26 +159,26 @@ func (p *PackageWriter) create(name string) (io.Writer, error) {
 	h.SetMode(0o644)
 	p.files++
 	p.directory += int64(fileOverhead + len(name))
-	file, err := p.zip.CreateHeader(h) // this packs what was left of the file before
+	file, err := p.zip.CreateHeader(h) // this packs the rest of the file before
 	p.done, p.pending = p.out.n, 0
 	return file, err
 }
 
-// fileOverhead is what a file needs in the directory beside its name (the fixed
-// part, its time once more, its length if it is huge), and behind its content.
+// fileOverhead is the number of bytes of a file beside its names and content: the directory entry, its extra fields for
+// time and length, and the data descriptor.
 const fileOverhead = 46 + 9 + 28 + 24
 
-// packageOverhead is what a package needs beside its files: the end of the
-// directory, the header of the manifest, and what is buffered.
+// packageOverhead bounds the bytes of a package beside its files: the end of the directory, the header of the manifest,
+// and the buffer.
 const packageOverhead = 8 << 10
 
-// packedAtMost returns how long content of that length can get by packing it.
+// packedAtMost returns the largest length in bytes that packing can give content of a length.
 func packedAtMost(length int64) int64 { return length + length>>10 + 256 }
 
-// Items returns how many items the manifest has.
+// Items returns the number of items in the manifest.
 func (p *PackageWriter) Items() int { return p.manifest.Items() }
 
-// Bytes returns how long the ZIP file would be at most if it was closed now.
+// Bytes returns an upper bound of the length in bytes that the ZIP file would have if it were closed now.
 func (p *PackageWriter) Bytes() int64 {
 	return p.done + packedAtMost(p.pending) + packedAtMost(p.manifest.Bytes()) + p.directory + packageOverhead
 }
@@ -219,9 +211,8 @@ func (p *PackageWriter) close() error {
 	return p.zip.Close()
 }
 
-// path returns where in the package the resource goes: a number, so that no two
-// paths are the same on any file system, and the end of its URI, in characters
-// that all of them have.
+// path returns the path of a resource in the package. Its number makes it unique on every file system. The end of the
+// URI follows, in characters that all of them allow.
 func (p *PackageWriter) path(folder, uri string) string {
 	return fmt.Sprintf("/%s/%06d-%s", folder, p.files+1, fileName(uri))
 }

@@ -1,11 +1,9 @@
-// Package resourcesync models, writes and reads the documents of ResourceSync
-// (ANSI/NISO Z39.99), by which a Source tells Destinations what resources it
-// has and how they change: Sitemaps with a few elements more, and ZIP packages
-// that hold the resources themselves.
+// Package resourcesync models, writes and reads the documents of ResourceSync (ANSI/NISO Z39.99). In these a Source
+// lists its resources and their changes for Destinations. They are Sitemaps with a few more elements, and ZIP packages
+// of resources.
 //
-// A [Document] is the head of any of them: what it is, which time it speaks of,
-// which documents are around it. What it lists are [Item] values. [Writer] and
-// [Read] handle documents item by item, so that none needs to be in memory:
+// A [Document] is the head of any of them: its capability, its times, and its links to related documents. An [Item] is
+// what it lists. [Writer] and [Read] handle documents item by item, so that none needs to be in memory:
 //
 //	r, err := resourcesync.Read(body, "http://example.com/changelist.xml", resourcesync.Limits{})
 //	for {
@@ -16,14 +14,12 @@
 //		… item.Loc, item.Change, item.ChangeTime() …
 //	}
 //
-// The writer is strict: it writes what the specification allows, in the form
-// that all known readers understand. The reader is lenient: it takes what
-// Sources are known to send. [PackageWriter] and [Package] do the same for
+// The writer is strict: it writes documents that the specification allows and all known readers understand. The reader
+// is lenient: it accepts the deviations that Sources are known to send. [PackageWriter] and [Package] do the same for
 // dumps. The Discover functions find a Source's documents from its resources.
 //
-// The package handles documents only. Fetching them belongs to the client,
-// which also undoes content codings, deciding what to list to the server. Its
-// sibling feeds does the same for Atom.
+// The package handles documents only. The client fetches them and undoes content codings; the server decides what to
+// list. Package feeds does the same for Atom.
 package resourcesync
 
 import (
@@ -46,7 +42,7 @@ const (
 	MediaTypeZIP = "application/zip"
 )
 
-// What a document may hold (Z39.99 §7, Sitemap Document Formats).
+// The limits of a document (Z39.99 §7, Sitemap Document Formats).
 const (
 	MaxItems = 50_000
 	MaxBytes = 50_000_000
@@ -81,8 +77,7 @@ const (
 	Deleted Change = "deleted"
 )
 
-// The relations of links that Z39.99 §7 names, and in §6.3.3 (Links) the one of
-// discovery.
+// The relations of links in Z39.99 §7, and that of discovery in §6.3.3 (Links).
 const (
 	RelUp           = "up"    // to the Capability List, and from there to the Source Description
 	RelIndex        = "index" // to the index that lists the document
@@ -103,33 +98,30 @@ const (
 
 // Document is the head of a document: everything but its items.
 type Document struct {
-	// Index tells a <sitemapindex>, which lists other documents of the same
-	// capability, from a <urlset>.
+	// Index says that the document is a <sitemapindex>, which lists documents of the same capability, and no <urlset>.
 	Index bool
-	// Capability is "" in a Sitemap that is read and is no ResourceSync document.
+	// Capability is "" in a plain Sitemap, which can be read but not written.
 	Capability Capability
 	Times
 	Links []Link
 }
 
-// Times are the times of a document, or of a document or package that an item
-// stands for (Z39.99 Appendix A, Time Attribute Requirements). Those that are
-// zero are not stated.
+// Times are the times of a document or package (Z39.99 Appendix A, Time Attribute Requirements). A zero time is not
+// stated.
 type Times struct {
-	At        time.Time // a snapshot: when taking it began; it holds at least all changes until then
-	Completed time.Time // and when that ended
-	From      time.Time // changes: all since then are there
-	Until     time.Time // and up until then. Without it there will be more
+	At        time.Time // when a snapshot was begun; it has at least all changes until then
+	Completed time.Time // when the snapshot was completed
+	From      time.Time // the list has all changes since then
+	Until     time.Time // until then; without it the list will get more
 }
 
-// Item is what a document lists, a <url> or <sitemap>: a resource, a change, a
-// package or another document.
+// Item is a <url> or <sitemap> of a document: a resource, a change, a package or another document.
 type Item struct {
 	Loc string // its URI; absolute
 	// LastMod is when the resource was last modified. In a change it is the
 	// time of the change, as Datetime is.
 	LastMod    time.Time
-	lastModIn  time.Duration // how long a time is that was stated by its day
+	lastModIn  time.Duration // the time from LastMod to the end of the stated period, in every zone; 0: exact
 	ChangeFreq string        // always, hourly, daily, weekly, monthly, yearly, never, or ""
 	Metadata
 	Links []Link // to related resources (Z39.99 §14, Linking to Related Resources)
@@ -140,8 +132,8 @@ type Metadata struct {
 	Capability Capability // in a Source Description and a Capability List
 	// Change is kept as it came where Z39.99 does not define it.
 	Change Change
-	// Datetime is the time of a change in version 1.1 of Z39.99. Version 1.0
-	// has LastMod only. [Item.ChangeTime] is what readers want.
+	// Datetime is the time of a change in version 1.1 of Z39.99. Version 1.0 has LastMod only. [Item.ChangeTime] returns
+	// either.
 	Datetime   time.Time
 	datetimeIn time.Duration // as lastModIn
 	Times
@@ -156,8 +148,8 @@ type Representation struct {
 	Empty    bool  // the length is stated, and is 0
 	Type     string
 	Encoding string // content codings, as in Content-Encoding
-	// Path is where the bytes are in a package, with a leading slash. It is
-	// read as it came; [Package.Open] makes sense of it.
+	// Path is the path of the file in a package, with a leading slash. Read keeps it as it stands; [Package.Open]
+	// interprets it.
 	Path string
 }
 
@@ -165,13 +157,13 @@ type Representation struct {
 type Link struct {
 	Rel      string // a registered name in lower case, or a URI
 	Href     string // absolute
-	Pri      int    // from 1, which goes first, to 999,999; 0 counts as that
+	Pri      int    // priority from 1, the highest, to 999,999; 0 counts as 999,999
 	Modified time.Time
 	Representation
 }
 
-// ChangeTime is when the change happened that the item describes: Datetime,
-// which version 1.1 states, or LastMod. It is zero where neither is there.
+// ChangeTime returns the time of the change that the item describes: Datetime, else LastMod. It is zero where neither
+// is stated.
 func (i *Item) ChangeTime() time.Time {
 	if !i.Datetime.IsZero() {
 		return i.Datetime
@@ -179,8 +171,8 @@ func (i *Item) ChangeTime() time.Time {
 	return i.LastMod
 }
 
-// ChangedBy is a time by which the change had happened, in every zone: where a document states a day
-// alone, ChangeTime is its begin (W3C Date and Time Formats). It is ChangeTime where that is exact.
+// ChangedBy returns a time by which the change had happened, in every zone. It differs from ChangeTime where a document
+// states a day alone, as ChangeTime is then the begin of the day (W3C Date and Time Formats).
 func (i *Item) ChangedBy() time.Time {
 	if !i.Datetime.IsZero() {
 		return i.Datetime.Add(i.datetimeIn)
@@ -229,8 +221,7 @@ func (l *Link) priority() int {
 	return l.Pri
 }
 
-// canonicalRel returns the one spelling of a relation: registered names are
-// compared regardless of case (RFC 8288 §2.1.1), URIs are not.
+// canonicalRel returns a relation in canonical spelling: registered names ignore case (RFC 8288 §2.1.1), URIs do not.
 func canonicalRel(rel string) string {
 	if strings.Contains(rel, ":") {
 		return rel

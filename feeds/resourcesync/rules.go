@@ -11,8 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// kind is what Z39.99 §8 to §13 and Appendix A, Table 4, say of the documents
-// of one capability.
+// kind has the rules of Z39.99 §8 to §13, and Appendix A, Table 4, for the documents of one capability.
 type kind struct {
 	snapshot bool // has at, and may have completed
 	interval bool // has from, and may have until
@@ -34,19 +33,18 @@ var kinds = map[Capability]kind{
 	ChangeDumpManifest:   {interval: true, manifest: true, changes: true},
 }
 
-// rules holds what is written to Z39.99. They end where the specification
-// leaves a choice to the Source. Methods return what is wrong as an
-// *InvalidError, and nil otherwise.
+// rules checks a document against Z39.99 while it is written. What the specification leaves to the Source is allowed.
+// The methods return the broken rule: as a text, "" if none, or as an *InvalidError.
 type rules struct {
 	kind
 	head  Document
 	items int
 
-	// seen are the URIs, or in a Capability List the capabilities, that the
-	// document has. Of a list of changes, it is the URIs that changed at last.
+	// seen are the URIs of the document, or the capabilities of a Capability List. In a list of changes it has those URIs
+	// alone that changed at the time last.
 	seen map[string]struct{}
-	last time.Time // the time of the change, or the begin of the list or package, before
-	open bool      // the list before has no until
+	last time.Time // the time of the previous change, or the from of the previous list or package
+	open bool      // the previous list has no until
 }
 
 func (r *rules) root() string {
@@ -56,7 +54,7 @@ func (r *rules) root() string {
 	return "urlset"
 }
 
-// checkHead checks the document but for its items.
+// checkHead checks the head of the document.
 func (r *rules) checkHead() error {
 	d := &r.head
 	invalid := func(element, format string, args ...any) error {
@@ -90,7 +88,7 @@ func (r *rules) checkHead() error {
 	return nil
 }
 
-// checkTimes returns what is wrong with the times, or "".
+// checkTimes returns the rule that the times break, or "".
 func checkTimes(t *Times, snapshot, interval bool) string {
 	for _, one := range [...]struct {
 		name    string
@@ -124,8 +122,7 @@ func hasFourDigitYear(t time.Time) bool {
 	return year >= 1 && year <= 9999
 }
 
-// complete returns the item as it is written: of the two times of a change,
-// each stands for the other.
+// complete returns the item as it is written: if one of the two times of a change is missing, it equals the other.
 func (r *rules) complete(item *Item) Item {
 	i := *item
 	if r.changes {
@@ -139,7 +136,7 @@ func (r *rules) complete(item *Item) Item {
 	return i
 }
 
-// checkItem checks an item that may come next.
+// checkItem checks the next item.
 func (r *rules) checkItem(i *Item) error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{
@@ -273,9 +270,8 @@ func (r *rules) checkPath(i *Item) string {
 	return ""
 }
 
-// checkRepeated says what is listed twice: a resource of one state, a
-// capability (Z39.99 §9), or a change that could not be told from another
-// (§12.1).
+// checkRepeated refuses a second item with the same resource, with the same capability (Z39.99 §9), or with the same
+// URI and time of a change (§12.1).
 func (r *rules) checkRepeated(i *Item) string {
 	if _, ok := r.seen[r.key(i)]; !ok {
 		return ""
@@ -298,7 +294,7 @@ func (r *rules) key(i *Item) string {
 	return i.Loc
 }
 
-// note remembers an item that has been written.
+// note remembers a written item.
 func (r *rules) note(i *Item) {
 	r.items++
 	if r.changes {
@@ -316,8 +312,7 @@ func (r *rules) note(i *Item) {
 	r.seen[r.key(i)] = struct{}{}
 }
 
-// checkRepresentation returns what is wrong with attributes of <rs:md> and
-// <rs:ln>, or "".
+// checkRepresentation returns the rule that attributes of <rs:md> or <rs:ln> break, or "".
 func checkRepresentation(p *Representation) string {
 	for _, h := range p.Hashes {
 		size, known := digestSizes[h.Algorithm]
@@ -342,8 +337,8 @@ func checkRepresentation(p *Representation) string {
 	return ""
 }
 
-// checkURI returns what is wrong with an absolute URI (RFC 3986 §4.3), or "".
-// Sitemaps want URIs escaped, so non-ASCII characters are wrong too.
+// checkURI returns the rule that an absolute URI (RFC 3986 §4.3) breaks, or "". URIs in Sitemaps are escaped, so other
+// characters than ASCII break it.
 func checkURI(s string) string {
 	if s == "" {
 		return "is missing"
@@ -374,8 +369,7 @@ func isMediaType(s string) bool {
 // isToken reports whether s is text without spaces.
 func isToken(s string) bool { return isLine(s) && !strings.Contains(s, " ") }
 
-// isLine reports whether s is text on one line, as XML can hold it, without
-// spaces around it, which readers take off.
+// isLine reports whether s is text on one line that XML can hold, without spaces at the ends, which readers remove.
 func isLine(s string) bool {
 	if strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
 		return false

@@ -13,14 +13,14 @@ import (
 // default.
 type Limits struct {
 	MaxBytes      int64 // length of the document; default 100,000,000, twice what Z39.99 allows
-	MaxToken      int64 // bytes of one tag, text or comment, of one URI too; default 1 MiB
+	MaxToken      int64 // bytes of one tag, text, comment or URI; default 1 MiB
 	MaxDepth      int   // nesting of elements; default 64
 	MaxAttributes int   // of one element, and namespace prefixes in scope; default 1,000
 	MaxItems      int   // default 100,000
 	MaxLinks      int   // of an item, or of the document; default 1,000
 
-	// ContentType is that with which the document came. Its charset counts before what the document
-	// declares (RFC 7303 §3.2).
+	// ContentType is the Content-Type of the response. Its charset takes precedence over the document's declaration (RFC
+	// 7303 §3.2).
 	ContentType string
 }
 
@@ -34,7 +34,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// newReader reads a document whose errors are those of this package.
+// newReader returns a reader of a document. Its errors are those of this package.
 func newReader(r io.Reader, uri string, l Limits) *read.Reader {
 	return read.NewReader(r, uri, l.ContentType, read.Limits{
 		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes,
@@ -55,15 +55,13 @@ func (d *Reader) invalid(element, format string, args ...any) error {
 	return &InvalidError{at.URI, at.Line, at.Column, element, fmt.Sprintf(format, args...)}
 }
 
-// text reads the element that started to its end, and leaves all text in it in
-// Buf.
+// text reads the element that has started to its end, and leaves all its text in Buf.
 func (d *Reader) text() error {
 	_, err := d.in.ReadText()
 	return err
 }
 
-// value returns the string, without a new one for each of the few values that
-// most items share.
+// value returns b as a string. The few values that most items share are allocated once.
 func (d *Reader) value(b []byte) string {
 	const most = 256
 	if s, ok := d.values[string(b)]; ok {
@@ -78,14 +76,12 @@ func (d *Reader) value(b []byte) string {
 
 func trim(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
-// isSitemap reports whether elements of the namespace are those of Sitemaps.
-// Some Sources forget it, or spell it otherwise.
+// isSitemap reports whether a namespace is that of Sitemaps. Some Sources omit it or misspell it.
 func isSitemap(space string) bool {
 	return space == NamespaceSitemap || space == "" || isLike(space, NamespaceSitemap)
 }
 
-// isRS is isSitemap for the elements of ResourceSync, which cannot be told
-// without a namespace.
+// isRS reports whether a namespace is that of ResourceSync. It may be misspelt, not omitted.
 func isRS(space string) bool { return space == NamespaceRS || isLike(space, NamespaceRS) }
 
 // isLike compares two namespaces regardless of https and of a slash at the end.

@@ -10,15 +10,13 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
-// Options say how a document is written. The zero value is useful.
+// Options say how a document is written. The zero value has the defaults.
 type Options struct {
-	// MaxItems and MaxBytes may be less than what Z39.99 allows, which is the
-	// default, not more.
+	// MaxItems and MaxBytes limit a document. The defaults are the limits of Z39.99; greater values mean these.
 	MaxItems int
 	MaxBytes int64
-	// Version10 leaves out datetime, which only version 1.1 knows. Readers of
-	// 1.0 pass over it, the schema of 1.0 does not. That schema also wants
-	// media types without punctuation: "application/json", no "+xml".
+	// Version10 leaves out datetime, which version 1.1 added. Readers of 1.0 ignore it, but the schema of 1.0 refuses it.
+	// That schema also refuses media types with punctuation, such as "+xml".
 	Version10 bool
 }
 
@@ -32,24 +30,23 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Writer writes one document, item by item. Equal items give equal bytes. What
-// Z39.99 forbids is not written: the error is an *[InvalidError], and the
-// document can go on without the item. A Writer remembers no more than the URIs
-// of the document, and of a list of changes less.
+// Writer writes one document, item by item. Equal items give equal bytes. An item that Z39.99 forbids is not written:
+// the error is an *[InvalidError], and other items may follow. A Writer remembers the URIs of the document; in a list
+// of changes, only those of the last time. It is not safe for concurrent use.
 type Writer struct {
 	w       io.Writer
 	options Options
 	rules   rules
-	buf     []byte // whole items that are yet to be written
+	buf     []byte // whole items that are not written yet
 	bytes   int64  // of the document, with buf
 	footer  string
 	err     error // of w
 }
 
-// writerBuffer is how much a Writer collects before it writes.
+// writerBuffer is the number of bytes that a Writer collects before it writes.
 const writerBuffer = 32 << 10
 
-// NewWriter begins a document. Nothing is written to w where d is invalid.
+// NewWriter begins a document. If d is invalid, the error is an *[InvalidError], and nothing is written to w.
 //
 // A document without any items is well-formed ResourceSync, but the schemas do
 // not accept it and some readers do not either.
@@ -73,8 +70,8 @@ func NewWriter(w io.Writer, d Document, options Options) (*Writer, error) {
 	return wr, nil
 }
 
-// Write adds an item. The error is [ErrFull] where the document has no space for
-// it. Of LastMod and Datetime of a change, one is enough: both are written.
+// Write adds an item. The error is [ErrFull] where the document has no space for it. A change needs LastMod or
+// Datetime: both are written.
 func (w *Writer) Write(item *Item) error {
 	if w.err != nil {
 		return w.err
@@ -99,7 +96,7 @@ func (w *Writer) fits(item *Item) error {
 	return w.add(&i)
 }
 
-// add puts the item into the buffer, or leaves that as it is.
+// add appends the item to the buffer. After an error the buffer is as before.
 func (w *Writer) add(i *Item) error {
 	if w.rules.items == w.options.MaxItems {
 		return ErrFull
@@ -119,13 +116,13 @@ func (w *Writer) add(i *Item) error {
 	return nil
 }
 
-// Items returns how many items the document has.
+// Items returns the number of items in the document.
 func (w *Writer) Items() int { return w.rules.items }
 
-// Bytes returns how long the document would be if it was closed now.
+// Bytes returns the length in bytes that the document would have if it were closed now.
 func (w *Writer) Bytes() int64 { return w.bytes + int64(len(w.footer)) }
 
-// Close ends the document. It does not close what the document is written to.
+// Close ends the document. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.buf = append(w.buf, w.footer...)
 	w.bytes, w.footer = w.bytes+int64(len(w.footer)), ""
@@ -162,7 +159,7 @@ func (w *Writer) appendItem(b []byte, i *Item) []byte {
 	return append(append(append(b, "</"...), element...), '\n')
 }
 
-// appendMetadata writes <rs:md>, unless it says nothing.
+// appendMetadata writes <rs:md>, unless it has no attributes.
 func (w *Writer) appendMetadata(b []byte, m *Metadata) []byte {
 	const start = "<rs:md"
 	before := len(b)

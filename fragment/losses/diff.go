@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// Diff is [fragment.Diff] of a new version, unless that loses more than it may (a [*TooManyError]). It looks at no
-// topic again: what is said of those that do not change is counted while they are compared.
+// Diff is [fragment.Diff] of a new version, unless that loses more than it may (a [*TooManyError]). It reads no topic
+// twice: the statements of topics that do not change are counted during the comparison.
 func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit Limit) (*fragment.Change, error) {
 	d := differ{next: next, joined: map[fragment.Ref]fragment.StatementCounts{}, ids: newRenumbering(next.Assigned())}
 	change, err := fragment.Diff(ctx, prior, next, d.lose, d.ids.see)
@@ -28,7 +28,7 @@ func Diff(ctx context.Context, prior fragment.Source, next *fragment.Map, limit 
 type differ struct {
 	next   *fragment.Map
 	lost   Measure
-	joined map[fragment.Ref]fragment.StatementCounts // what is said of topics that others were joined with
+	joined map[fragment.Ref]fragment.StatementCounts // the statements about topics that others were joined with
 	err    error                                     // the first one
 	ids    *renumbering
 }
@@ -52,8 +52,8 @@ func (d *differ) lose(c *fragment.Compared) {
 	})
 }
 
-// close measures a TopicSI that is nobody's any more. A topic that has been joined with another is not lost: what was
-// said of it is said of that one.
+// close measures a TopicSI that no topic has any more. A topic that was joined with another is not lost: the other has
+// its statements.
 func (d *differ) close(c *fragment.Compared) {
 	was := func() *fragment.Topic { return c.Old }
 	owner, err := d.next.Topic(c.TopicSI)

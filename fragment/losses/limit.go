@@ -88,7 +88,7 @@ func (m Limit) allowsTopics(l *Measure) bool {
 	return l.Topics < smallMap || l.Lost() <= l.Topics/2
 }
 
-// mostGoes reports whether more than half of what is said goes, but for small maps.
+// mostGoes reports whether more than half of the statements go. Small maps may lose them.
 func mostGoes(l *Measure, gone int) bool {
 	return l.Topics >= smallMap && l.Statements > 0 && gone > l.Statements/2
 }

@@ -59,9 +59,9 @@ func kindOf(before fragment.StatementCounts, after *fragment.StatementCounts) Ki
 	return ""
 }
 
-// Add measures one topic of the state before: what was said of it, and what is said of it then, nil where it is
-// deleted. Topics that do not change may be left out, where Topics and Said are set by other means. topic is asked for
-// the record before, to name the topic.
+// Add measures one topic of the state before: its statements before and after, nil where it is deleted. Topics that do
+// not change may be left out, where Topics and Said are set by other means. topic is asked for the record before, to
+// name the topic.
 func (m *Measure) Add(before fragment.StatementCounts, after *fragment.StatementCounts, topic func() *fragment.Topic) {
 	m.Topics++
 	m.Statements += all(before)
@@ -97,7 +97,7 @@ func (m *Measure) Lose(before fragment.StatementCounts, after *fragment.Statemen
 	}
 }
 
-// all counts all that is said of a topic.
+// all counts all statements about a topic.
 func all(s fragment.StatementCounts) int { return s.Statements + s.Types + s.Associations }
 
 // StatementsOf counts what src says of a topic of it.

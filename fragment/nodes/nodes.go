@@ -42,7 +42,7 @@ type Statements struct {
 
 // Source knows what a map says.
 type Source interface {
-	// Statements returns what is said of the topic with the subject identifier, nil if there is none.
+	// Statements returns the statements about the topic with the subject identifier, nil if there is no such topic.
 	Statements(si fragment.Ref) (*Statements, error)
 }
 
@@ -126,7 +126,7 @@ func (r *Reader) value(ref fragment.Ref, path []fragment.Ref) (Value, error) {
 	return Value{Node: n}, err
 }
 
-// node makes a node of what is said of it.
+// node makes a node of the statements about it.
 func (r *Reader) node(about *Statements, path []fragment.Ref) (*Node, error) {
 	rows := slices.Clone(about.Rows)
 	n := &Node{Types: about.Types}

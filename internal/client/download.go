@@ -44,7 +44,7 @@ func (c *Client) downloadPath(s *store.Subscription) string {
 	return filepath.Join(c.Store.Dir(), downloadFolder, strconv.FormatUint(uint64(s.Number), 10))
 }
 
-// tidyDownloads removes what was fetched for subscriptions that are no more.
+// tidyDownloads removes the downloads of subscriptions that have ended.
 func (c *Client) tidyDownloads(ctx context.Context) error {
 	folder := filepath.Join(c.Store.Dir(), downloadFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -55,9 +55,8 @@ func (c *Client) reportTolerated(source string) {
 	}
 }
 
-// Progress says how far long work has come. It is given to [Config.Progress],
-// which shows it or not: whoever does the work tells it whenever that is easy
-// (after each read, record, commit), without thinking of how often.
+// Progress says how far long work has come. It is given to [Config.Progress], which shows it or not. The work reports
+// it after each read, record and commit.
 //
 // The work of a round is told one phase after the other; a new Phase, or the end
 // of the round, ends the one before. Several goroutines may tell at a time, and

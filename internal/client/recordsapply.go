@@ -81,7 +81,7 @@ func (h *records) apply(a *store.Applying, o *follow.Result[obtained], noted *no
 		if topic, bad, err = h.describe(a, o); err != nil {
 			return false, err
 		}
-		if bad != nil && held.TopicSI != o.Content.fragment.Topic.TopicSI() { // it is about that one no more
+		if bad != nil && held.TopicSI != o.Content.fragment.Topic.TopicSI() { // it is no longer about that one
 			if err := h.drop(a, &held); err != nil {
 				return false, err
 			}
@@ -160,11 +160,9 @@ func (n *notes) quarantine(a *store.Applying, o *follow.Result[obtained], entry 
 	return a.Quarantine(q)
 }
 
-// describe returns the topic that a record that was obtained describes from now on, ""
-// where it is another record that does. Of two records of one topic each would undo what
-// the other says. One of them gives way if the other alone bears the topic's name: it has
-// merged into it, and its deletion is to come. Else the conflict is an error of the
-// record's.
+// describe returns the topic that a record that was obtained describes from now on, "" where another record does. Of
+// two records of one topic each would undo what the other says. One of them gives way if the other alone bears the
+// topic's name: it has merged into it, and its deletion is to come. Else the conflict is an error of the record's.
 func (h *records) describe(a *store.Applying, o *follow.Result[obtained]) (topic fragment.Ref, conflict, err error) {
 	topic = o.Content.fragment.Topic.TopicSI()
 	other, err := h.inTheWay(a, o)
@@ -214,9 +212,8 @@ func (h *records) inTheWay(a *store.Applying, o *follow.Result[obtained]) (*stor
 	return nil, nil
 }
 
-// put applies the fragment of a record, which describes the topic. Where that is another
-// record's, it is for that one to say what the topic is: what came under the address of
-// this one may be of the time when the two were merged.
+// put applies the fragment of a record, which describes the topic. Where that is another record's, the other one
+// describes the topic: what came under the address of this one may be of the time when the two were merged.
 func (h *records) put(a *store.Applying, held *store.Held, o *follow.Result[obtained], topic fragment.Ref) error {
 	if held.TopicSI != topic { // it is about another one now
 		if err := h.drop(a, held); err != nil {

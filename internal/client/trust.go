@@ -21,17 +21,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store/replicas"
 )
 
-// CheckpointError says that a source does not prove that its log goes on from the checkpoint that was accepted last.
-// Nothing was changed.
+// CheckpointError says that a source does not prove that its log goes on from the last accepted checkpoint. Nothing was
+// changed.
 type CheckpointError struct {
 	Name string // of the subscription
 	Err  error  // often a [*checkpoint.ForkError]
 
-	older bool // it is of fewer entries: a cache may have kept it
+	older bool // the checkpoint has fewer entries: a cache may have kept it
 }
 
-// whereOlder returns nil for the error of a checkpoint that is only older than the one that was accepted last. That is
-// a doubt first, as anything older is. Once that is confirmed, it is refused.
+// whereOlder returns nil for the error of a checkpoint that is older than the last accepted one. Like other older
+// states it is in doubt first, and refused once that is confirmed.
 func whereOlder(err error) error {
 	if refused, ok := errors.AsType[*CheckpointError](err); ok && refused.older {
 		return nil
@@ -51,11 +51,11 @@ func (e *CheckpointError) Error() string {
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// maxProof bounds the length in bytes of a proof that a log goes on from an earlier one.
+// maxProof is the largest length in bytes of a consistency proof.
 const maxProof = 64 << 10
 
 // checkpointOf returns the key and the checkpoint of a recent document of the fragments feed, if they go on from those
-// that are pinned. Both are "" where the source is not signed, and was not. The first key that is seen is pinned.
+// that are pinned, else a [CheckpointError]. Both are "" where the source is not signed, and never was.
 func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *feeds.Feed,
 	allowURL func(*url.URL) error) (key, signed string, err error) {
 	if s.Key == "" && f.Checkpoint == "" {
@@ -100,8 +100,8 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	return key, f.Checkpoint, nil
 }
 
-// consistency fetches the proof that the log of one number of entries is the beginning of the log of another. A source
-// that has none has an empty proof.
+// consistency fetches the proof that the log of from entries is the beginning of the log of to entries (RFC 6962
+// §2.1.2). It is empty where the source has none.
 func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	allowURL func(*url.URL) error) (tlog.TreeProof, error) {
 	link, ok := f.Link(feeds.RelCheckpoint)
@@ -125,11 +125,10 @@ func (c *Client) consistency(ctx context.Context, f *feeds.Feed, from, to int64,
 	return proof, err
 }
 
-// begin pins what the source of a subscription states that was just found. key is the one that has to have signed it,
-// "" for whichever has.
+// begin pins the key and the checkpoint of a new subscription's source. key is the required key, "" for any.
 func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) error {
 	stated := &feeds.Feed{Key: s.Key, Checkpoint: s.Checkpoint}
-	s.Key, s.Checkpoint = key, "" // nothing was accepted before, so that nothing is fetched to compare with
+	s.Key, s.Checkpoint = key, "" // no checkpoint was accepted before, so no proof is fetched
 	if s.Protocol != store.TMShare {
 		if key != "" {
 			return fmt.Errorf("sources that are followed by %s state no checkpoints: leave out --key", ProtocolOf(s))
@@ -147,7 +146,7 @@ func (c *Client) begin(ctx context.Context, s *store.Subscription, key string) e
 }
 
 // acceptCheckpoint refuses a recent document of the fragments feed whose checkpoint does not go on from the last one.
-// Else that is kept.
+// It pins the key and the checkpoint of others.
 func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f *feeds.Feed,
 	allowURL func(*url.URL) error) error {
 	key, signed, err := c.checkpointOf(ctx, s, f, allowURL)
@@ -161,8 +160,7 @@ func (c *Client) acceptCheckpoint(ctx context.Context, s *store.Subscription, f 
 	return c.pin(ctx, s, key, signed)
 }
 
-// acceptRecent is [Client.acceptCheckpoint]. Of a document that is not refused it keeps what the source is derived
-// from.
+// acceptRecent is [Client.acceptCheckpoint]. It also stores from which feeds the source is derived.
 func (c *Client) acceptRecent(ctx context.Context, s *store.Subscription, f *feeds.Feed,
 	allowURL func(*url.URL) error) error {
 	if err := c.acceptCheckpoint(ctx, s, f, allowURL); err != nil {
@@ -187,7 +185,7 @@ func (c *Client) pin(ctx context.Context, s *store.Subscription, key, signed str
 	})
 }
 
-// signedDigest returns the state digest of the checkpoint that was accepted last, "" for none.
+// signedDigest returns the state digest of the last accepted checkpoint, "" for none.
 func signedDigest(s *store.Subscription) string {
 	if s.Checkpoint == "" {
 		return ""
@@ -199,8 +197,8 @@ func signedDigest(s *store.Subscription) string {
 	return c.Digest
 }
 
-// unsigned says why the checkpoint that was accepted last does not include the entries that were read, "" if it does.
-// The digest that is signed may be that of the copy all the same: not all entries change the state.
+// unsigned returns why the last accepted checkpoint does not include the entries that were read, "" if it does. Even
+// then its digest may be that of the copy: not all entries change the state.
 func (u *fragments) unsigned() string {
 	if u.s.Checkpoint == "" {
 		return ""
@@ -227,7 +225,7 @@ func (u *fragments) unsigned() string {
 	return ""
 }
 
-// Trust is what a subscription demands of its source, and what that states.
+// Trust has the pinned and the stated checkpoint of a subscription's source.
 type Trust struct {
 	Name       string `json:"name"`
 	Key        string `json:"key,omitempty"`        // the public key that is pinned
@@ -236,13 +234,12 @@ type Trust struct {
 	StatedKey        string `json:"statedKey,omitempty"`
 	StatedCheckpoint string `json:"statedCheckpoint,omitempty"`
 
-	Refused  string `json:"refused,omitempty"` // why what is stated is not accepted
-	Accepted bool   `json:"accepted"`          // what is stated is pinned now
+	Refused  string `json:"refused,omitempty"` // the reason why the stated checkpoint is refused
+	Accepted bool   `json:"accepted"`          // the stated checkpoint is pinned now
 }
 
-// Trust compares the checkpoint that a source states with the one that was accepted last. If accept is set, what is
-// stated is pinned, whatever it is: also that the source is not signed. If a key is given, that is pinned, if it has
-// signed what is stated.
+// Trust compares the checkpoint that a source states with the last accepted one. accept pins whatever the source
+// states, also that it is not signed. A key is pinned if it has signed the stated checkpoint.
 func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Trust, error) {
 	s, unlock, err := c.lock(ctx, name)
 	if err != nil {
@@ -270,7 +267,7 @@ func (c *Client) Trust(ctx context.Context, name, key string, accept bool) (*Tru
 	if key == "" && !accept {
 		return t, nil
 	}
-	begin := &store.Subscription{Name: name, SP: s.SP, Key: key} // nothing is known of it
+	begin := &store.Subscription{Name: name, SP: s.SP, Key: key} // without the checkpoint that is pinned
 	key, signed, err := own.checkpointOf(ctx, begin, f, allowURL)
 	if err == nil {
 		err = own.pin(ctx, s, key, signed)

@@ -236,7 +236,7 @@ type editing struct {
 // means reports whether a value is the one that is given.
 func (e *editing) means(value string) bool { return rejections.IsValue(value, e.given) }
 
-// editCommand makes a command that changes what is said of one topic.
+// editCommand makes a command that changes the statements about one topic.
 func (a *app) editCommand(use, short string, typed, datatype bool,
 	change func(context.Context, *editing) error) *cobra.Command {
 	var st statement

@@ -51,7 +51,7 @@ func Executing(all func() []extension.Extension) (execute extension.Execute) {
 func run(ctx context.Context, shared *extension.App) int {
 	a, r := &app{App: shared}, shared.Request
 	root := &cobra.Command{
-		Use:   cmp.Or(r.Program, program), // that of whoever has sent the command line
+		Use:   cmp.Or(r.Program, program), // that of the sender of the command line
 		Short: "Keep in step with topic maps that others publish",
 		Long: `tmshare-client subscribes to topic maps that servers publish, starts clean from
 a snapshot, applies the changes that come, and proves itself equal to its source.

@@ -175,7 +175,7 @@ type input struct {
 	ended  bool
 }
 
-// receive takes what the caller sends until it sends no more, and says why.
+// receive reads from the caller until the end, and returns the reason of the end.
 func (in *input) receive(conn net.Conn) error {
 	for {
 		kind, content, err := readFrame(conn)

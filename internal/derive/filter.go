@@ -63,7 +63,7 @@ type meant struct {
 	all  []fragment.Ref        // their subject identifiers, in order
 }
 
-// Resolve finds whom a filter means in a view.
+// Resolve finds the topics of a view that a filter means.
 func Resolve(view *merge.View, given *store.Filter) (f *Filter, err error) {
 	if given.Empty() {
 		return nil, nil

@@ -36,8 +36,7 @@ type Display struct {
 	bar   bool      // there is one on the terminal's last line
 }
 
-// NewDisplay returns a display for whoever has sent a command. Programs, which want JSON, get no bar; quiet shows
-// nothing.
+// NewDisplay returns a display for the sender of a command. Programs, which want JSON, get no bar; quiet shows nothing.
 func NewDisplay(r *control.Request, quiet, json bool) *Display {
 	return &Display{w: r.Stderr, terminal: r.StderrTerminal && !json, width: r.Width, quiet: quiet, now: time.Now}
 }

@@ -83,7 +83,7 @@ func (b *Body) restart() {
 	b.timer.Reset(b.stall)
 }
 
-// Pause stops the clocks: it is not the server that keeps us waiting.
+// Pause stops the clocks: the wait is ours, not the server's.
 func (b *Body) Pause() {
 	b.timer.Stop()
 	if b.whole != nil {

@@ -26,7 +26,7 @@ type Chain struct {
 	Check    func(*Document) error
 	Progress func(documents int) // may be nil
 
-	// Advice ends what is said of a feed that cannot be read to its end.
+	// Advice ends the message about a feed that cannot be read to its end.
 	Advice string
 
 	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted.

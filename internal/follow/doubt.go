@@ -61,7 +61,7 @@ type Reading struct {
 	Holds func(key string) bool // reports whether an entry was read; nil: the head alone is known
 }
 
-// Note notes what the answer says of when the first document was made, and by whom.
+// Note notes when the first document was made, and by which server, as the answer states it.
 func (r *Reading) Note(a *fetch.Answer) {
 	r.ETag, r.Asked = a.ETag, a.Echoed
 	r.Checked, _ = a.Checked()

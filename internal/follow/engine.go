@@ -32,8 +32,8 @@ type Sink[T any] interface {
 	// Fetch fetches a record that is not deleted, or a change. Where last is not set, the record is tried again
 	// if what the source says of it turns out to be out of date.
 	Fetch(ctx context.Context, r *Record, last bool) (content T, size int64, err error)
-	// Commit does what is said of some records. It returns those that have to wait for others;
-	// none of those of which waited is true, and no changes of a log.
+	// Commit applies some statements about records. It returns those that have to wait for others: none for which waited
+	// is true, and no changes of a log.
 	Commit(ctx context.Context, some []Result[T], waited func(*Record) bool) (waiting []*Record, err error)
 	// End is told where the next round goes on, when all is done.
 	End(ctx context.Context, n *Delta) error
@@ -166,7 +166,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 		if e.inOrder {
 			break // it is in the log still, or a later change is
 		}
-		if now := p.About(id); (now == nil || !now.News) && !n.Whole { // the source says no more of it
+		if now := p.About(id); (now == nil || !now.News) && !n.Whole { // the source no longer states it
 			again = append(again, p.Again(r))
 		}
 	}
@@ -192,7 +192,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 	return err
 }
 
-// do does what is said of some records.
+// do applies some statements about records.
 func (e *Engine[T]) do(ctx context.Context, some []Record) error {
 	for len(some) > 0 && !e.stopped() {
 		n, suspect, err := e.doAhead(ctx, some)
@@ -214,8 +214,8 @@ func (e *Engine[T]) do(ctx context.Context, some []Record) error {
 	return nil
 }
 
-// doAhead does what is said of some records as long as nothing suggests that the server is out of
-// order. It returns how many it has done, and the record that does.
+// doAhead applies statements about records until one suggests that the server is out of order. It returns the number
+// that it has applied, and the record of that one.
 func (e *Engine[T]) doAhead(ctx context.Context, some []Record) (done int, suspect *Result[T], err error) {
 	var batch []Result[T]
 	var size int64
@@ -307,7 +307,7 @@ func (e *Engine[T]) wait(r *Record) {
 	e.waited[r.ID], e.waiting[r.ID] = r.Updated, *r
 }
 
-// hasWaited reports whether a record waits no more: what is wrong with it now is its error.
+// hasWaited reports whether a record no longer waits: its next fault is its error.
 func (e *Engine[T]) hasWaited(r *Record) bool {
 	at, ok := e.waited[r.ID]
 	return e.last || ok && at.Equal(r.Updated) || !ok && len(e.waited) >= e.MaxWaiting

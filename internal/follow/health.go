@@ -10,8 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// Health tells from what becomes of requests whether it is the server that is out of order, rather
-// than one of its documents.
+// Health judges by the results of requests whether the server is out of order, rather than one of its documents.
 type Health struct {
 	// Alive asks the source for something else when a document could not be fetched. It may be nil.
 	Alive func(context.Context) error

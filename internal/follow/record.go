@@ -67,7 +67,7 @@ type Representation struct {
 	Fixity Fixity `json:"fixity,omitzero"`
 	Copy   bool   `json:"copy,omitempty"` // it is somebody else's: it may be out of date, or not there
 
-	// Patch, if it is not nil, makes the content of that which the record had before.
+	// Patch, if it is not nil, makes the content of the record's former content.
 	Patch *Patch `json:"patch,omitempty"`
 
 	// Open, if it is not nil, opens the content in a package that is already here, or
@@ -201,11 +201,10 @@ type Mark struct {
 	// Documents is what the protocol knows of the documents of the source.
 	Documents json.RawMessage `json:"documents,omitempty"`
 
-	// What follows is of a [Log] only. Relied is the key of a later change, "" if none: if the feed has it
-	// the next time, it has those for whose sake earlier ones were passed over. Unsettled are the changes at
-	// Updated whose topics may have changed once more at that time, by a change that the feed shows as the
-	// same entry: by id, the digest of what was read for them.
-	// Digest is the state digest that the source states for the mark, "" where it states none.
+	// What follows is of a [Log] only. Relied is the key of a later change, "" if none: if the next reading of the feed
+	// has it, it also has the entries that superseded those passed over. Unsettled are the changes at Updated whose topics
+	// may have changed once more at that time, by a change that the feed shows as the same entry: by id, the digest of
+	// what was read for them. Digest is the state digest that the source states for the mark, "" where it states none.
 	Relied    string            `json:"-"`
 	Digest    string            `json:"-"`
 	Unsettled map[string]string `json:"-"`
@@ -247,8 +246,7 @@ func (m *Mark) OfAnother(feed string) bool {
 	return slices.ContainsFunc(m.Known(), func(m *Mark) bool { return m.Feed != "" && m.Feed != feed })
 }
 
-// Patch is what makes a representation of that which the record had before (Z39.99 §14.4, Patch
-// Content).
+// Patch makes a representation of the record's former one (Z39.99 §14.4, Patch Content).
 type Patch struct {
 	URL    string
 	Fixity Fixity

@@ -69,7 +69,7 @@ type Document struct {
 	Version xtm.Version // of XTM; that of documents merged in may be another. "" for other formats
 	Format  *Format     // in which it was read
 	Map     *tmdm.TopicMap
-	Copy    Copy // in place of Map, where Source.To needs none. Whoever has read the document closes it
+	Copy    Copy // in place of Map, where Source.To needs none. The reader of the document closes it
 
 	Tolerated xtm.Tally // what it breaks the rules by, and what was left out
 }

@@ -109,7 +109,7 @@ func (b *between) others(player fragment.Ref, key []byte, f func(about fragment.
 }
 
 // topics returns what has changed of a topic, before and after, by the keys of the rows about it; nil is a state in
-// which it is not there. A topic that comes or goes is there with all that is said of it.
+// which it is not there. A topic that comes or goes has all its statements there.
 func (b *between) topics(ref fragment.Ref, rows [][]byte) (before, after *fragment.Fragment, err error) {
 	was, err := topicOf(b.before, ref)
 	if err != nil {
@@ -174,7 +174,7 @@ func Difference(ctx context.Context, v *store.View, ref fragment.Ref, from, to M
 	for _, then := range []records.State{b.before, b.after} {
 		if t, err := topicOf(then, ref); err != nil {
 			return c, err
-		} else if t == nil { // all that is said of it has come, or gone
+		} else if t == nil { // all its statements have come, or gone
 			return b.change(ctx, ref, nil)
 		}
 	}

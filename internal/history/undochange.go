@@ -46,7 +46,7 @@ func (u *undo) change(limit losses.Limit) (*fragment.Change, error) {
 	return change, err
 }
 
-// losses measures what is lost. What is said of topics without the change is left out on both sides.
+// losses measures what is lost. The statements about topics without the change are left out on both sides.
 func (u *undo) losses(removed, added []*fragment.Association) (*losses.Measure, error) {
 	m := &losses.Measure{Topics: u.v.Topics}
 	was, is := map[fragment.Ref]*fragment.StatementCounts{}, map[fragment.Ref]*fragment.StatementCounts{}

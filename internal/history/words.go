@@ -42,7 +42,7 @@ func InWords(ctx context.Context, sp string, ref fragment.Ref, before,
 	return nil, nil, nil
 }
 
-// topicMap returns what is said of a topic as a map.
+// topicMap returns the statements about a topic as a map.
 func topicMap(ctx context.Context, sp string, f *fragment.Fragment) (*tmdm.TopicMap, error) {
 	if f == nil {
 		return tmdm.New(), nil

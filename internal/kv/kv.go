@@ -4,9 +4,9 @@
 // [Engine] is the contract. Package badger keeps the rows on disk, package memory in the
 // process, and package kvtest holds the tests that every engine passes.
 //
-// The store above is one of several writers. It reads a state ([Engine.Snapshot]), decides
-// what to change, and commits that ([Engine.Begin]) on the condition that the state is still
-// the present one. Whoever is late gets [ErrConflict], and decides again.
+// The store above is one of several writers. It reads a state ([Engine.Snapshot]), decides what to change, and commits
+// that ([Engine.Begin]) on the condition that the state is still the present one. A writer that is late gets
+// [ErrConflict], and decides again.
 package kv
 
 import (

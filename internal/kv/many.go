@@ -9,8 +9,7 @@ type ManyReader interface {
 	// calls value with the value of a key, and rows with the first rows of a prefix; more says that there may be others
 	// behind them. What these are given stays as it is, and must not be changed.
 	//
-	// What would take much memory is left out: whoever wants it asks for it alone. Each key and each prefix is to be
-	// given once.
+	// Large values are left out: the caller reads each of them alone. Each key and each prefix is to be given once.
 	ReadMany(keys, prefixes [][]byte, most int, value func(key, value []byte),
 		rows func(prefix []byte, rows []Row, more bool)) error
 }

@@ -44,7 +44,7 @@ type Store interface {
 	TakeSnapshot(ctx context.Context, name string, keep int) (*store.Snapshot, error)
 }
 
-// How many bytes of who makes a change, and of why, are kept.
+// The bytes that are kept of the author and of the note of a change.
 const (
 	MaxAuthor = 200
 	MaxNote   = 1000

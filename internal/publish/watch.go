@@ -181,10 +181,9 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// look publishes the file if it has changed, and then rested from one look to the
-// next: whoever writes it should be given the time to finish. That the same file
-// is seen twice also makes sure that no later change has the same modification
-// time, as long as the clock of the file system is as fine as the looks.
+// look publishes the file if it has changed, and then rested from one look to the next, so that its writer has the time
+// to finish. That the same file is seen twice also makes sure that no later change has the same modification time, as
+// long as the clock of the file system is as fine as the looks.
 func (f *follower) look(ctx context.Context) {
 	if f.last == nil {
 		f.last = looks{f.File: nil}

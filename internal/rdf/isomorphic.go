@@ -19,7 +19,7 @@ func Isomorphic(a, b []Quad) bool {
 	return match(left, right)
 }
 
-// color is a hash of what is said of a blank node, as far as it is known.
+// color is a hash of the statements about a blank node, as far as they are known.
 type color = [sha256.Size]byte
 
 // coloring gives blank nodes that differ different colors.
@@ -73,7 +73,7 @@ func (c *coloring) line(q Quad, self string) string {
 	return b.String()
 }
 
-// refine mixes into each node's color what is said of it, until no more nodes differ.
+// refine mixes the statements about each node into its color, until no more nodes differ.
 func (c *coloring) refine() {
 	numbers := map[string][]int{} // the statements of each node
 	for i, q := range c.quads {

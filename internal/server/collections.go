@@ -80,8 +80,8 @@ func (s *Server) settingsOf(c *store.Collection, warnings ...string) (Collection
 	return shown, errors.Join(err, json.Unmarshal(b, &shown))
 }
 
-// getSettings answers with the settings of a collection. The feeds do not show
-// all of them: the ETag is for whoever wants to change them on that condition.
+// getSettings answers with the settings of a collection. The feeds do not show all of them. The ETag serves as the
+// condition of a later change.
 func (s *Server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.Store.View(r.Context(), web.Var(r, "map"), func(v *store.View) error {
 		shown, tag, err := s.settingsTag(&v.Collection)

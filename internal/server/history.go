@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Differences are those between two states of a collection.
+// Differences are the topics that differ between two states of a collection.
 type Differences struct {
 	Collection string           `json:"collection"`
 	From       string           `json:"from"` // the time of the last change of each state
@@ -25,7 +25,7 @@ type Differences struct {
 	Topics     []history.Change `json:"topics"`
 }
 
-// How many changes an answer lists: usually, at most, and at most with differences in words.
+// The numbers of changes that an answer lists: by default, at most, and at most with their differences in words.
 const (
 	someChanges    = 100
 	mostChanges    = 1000
@@ -35,8 +35,9 @@ const (
 const jsonType = "application/json"
 
 // history lists the changes of a collection, the newest first: ?si= those of one topic, ?since= those not before a
-// time, ?before= those before the entry with a sequence, ?limit= so many at most, ?words=false without the differences,
-// ?commits=true the commits in place of the changes, ?author= what is by that author alone, ?lang= in these languages.
+// time, ?before= those before the entry with a sequence, ?limit= at most this number, ?words=false without the
+// differences, ?commits=true the commits in place of the changes, ?author= those of that author, ?lang= with titles in
+// these languages.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseHistory(r)
 	if err != nil {
@@ -92,11 +93,10 @@ func parseHistory(r *http.Request) (q history.Query, err error) {
 	return q, nil
 }
 
-// languagesOf returns those in which an answer calls topics, the best first: ?lang=.
+// languagesOf returns the languages of titles in an answer, the best first: ?lang=.
 func languagesOf(r *http.Request) titles.Languages { return titles.Accepted(r.URL.Query().Get("lang")) }
 
-// differences streams the topics that differ between two states, those at the two times ?at=, or at one of them and
-// now.
+// differences streams the topics that differ between two states: those at the two times ?at=, or at one time and now.
 func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 	times, err := parseTimes(r, "at")
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) differences(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) writeDifferences(out io.Writer, r *http.Request, v *store.View, from, to history.Moment) error {
 	b := bufio.NewWriter(out)
 	begun := false
-	begin := func() error { // only once the first is known, as before that an error can still be told
+	begin := func() error { // only once the first is known: until then an error can still be the answer
 		if begun {
 			return nil
 		}
@@ -165,11 +165,11 @@ func (s *Server) writeDifferences(out io.Writer, r *http.Request, v *store.View,
 	if separator == '[' {
 		end = "[]}\n"
 	}
-	_, _ = b.WriteString(end) // Flush has the error
+	_, _ = b.WriteString(end) // Flush returns the error
 	return b.Flush()
 }
 
-// encodeJSON writes a value as it is read best, with the characters of markup as they are.
+// encodeJSON writes a value as JSON, without escapes for the characters of markup.
 func encodeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -17,10 +17,9 @@ func DefaultPrefix(baseURL, name string) string {
 	return baseURL + "/topicmaps/" + url.PathEscape(name) + "/"
 }
 
-// NewPrefix returns the source locator prefix of a new collection for which none is
-// given: the default one. Where the base URL is not public, it has a random part, which is that
-// of the node: a collection that is created anew has it again. Two servers on
-// http://127.0.0.1:8080 would else call different topics by one name, and whoever follows
+// NewPrefix returns the source locator prefix of a new collection for which none is given: the default one. Where the
+// base URL is not public, it has a random part, which is that of the node: a collection that is created anew has it
+// again. Else two servers on http://127.0.0.1:8080 would give different topics the same identifiers, and a follower of
 // both would merge them.
 func (s *Server) NewPrefix(name string) string {
 	prefix := DefaultPrefix(s.BaseURL, name)

@@ -62,9 +62,9 @@ const (
 	renderingsKept  = time.Hour
 )
 
-// maxRenders is how many answers that are made of the records while they are sent
-// are made at the same time: a topic of which much is said takes memory. In a database each has one
-// of the states that can be read at a time (32 in all); the others are for whoever takes an answer at once.
+// maxRenders is how many answers that are made of the records while they are sent are made at the same time: a topic
+// with many statements takes memory. In a database each holds one of the 32 states that can be read at a time; the
+// others are for answers that are sent at once.
 const maxRenders = 16
 
 // New returns a server for c.

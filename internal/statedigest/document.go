@@ -31,7 +31,7 @@ var noChild = strings.Repeat(".", textSize)
 
 func short(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash[:shortSize]) }
 
-// Document returns what is said of the node.
+// Document returns the document about the node.
 func (n *Node) Document() *Document {
 	d := &Document{}
 	if n.Children != nil {
@@ -63,7 +63,7 @@ func (d *Document) size() int {
 	return len(d.Children)
 }
 
-// Comparison finds the topics in whose records two states differ.
+// Comparison finds the topics whose records differ in two states.
 type Comparison struct {
 	Local func(path []byte) (*Node, error) // reads a node of the own tree
 	// fetches a node of the other one; several at a time
@@ -83,7 +83,7 @@ type pair struct {
 	own  *Node
 }
 
-// Differences returns the TopicSIs of the topics in whose records the states differ, in order.
+// Differences returns the TopicSIs of the topics whose records differ in the two states, in order.
 func (c *Comparison) Differences(ctx context.Context) ([]string, error) {
 	root, err := c.Local(nil)
 	if err != nil {

@@ -3,8 +3,9 @@ package statedigest
 import "slices"
 
 // Expect calls ask with the paths to the nodes that [Update] will read for changes, all of which it has been called
-// with in the end. It reads nodes only after that: for those to whom each question costs time. What is below a node is
-// not known before that is read. But how many items there are tells about how deep it is, so ask is called few times.
+// with in the end. It reads nodes only after that, so that a store with costly reads can fetch them at once. What is
+// below a node is not known before that is read. But how many items there are tells about how deep it is, so ask is
+// called few times.
 func Expect(get func(path []byte) ([]byte, error), changes []Change, ask func(paths [][]byte) error) error {
 	sortChanges(changes)
 	known := map[string]bool{}

@@ -38,7 +38,7 @@ var (
 
 	ErrNameTaken = errors.New("the name is taken")
 
-	// ErrRecordTooLarge says that what is said of one topic, or one association, takes too much.
+	// ErrRecordTooLarge says that the record of one topic, or of one association, is too large for a row.
 	ErrRecordTooLarge = kv.ErrTooLarge
 )
 

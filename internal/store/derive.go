@@ -101,7 +101,7 @@ func (d *Deriving) done(c *Collection) error {
 }
 
 // DeriveAgain is ChangeSettings of a derived collection, which is bound to what has the names of its missing inputs
-// now. Missing ones that are not among names are inputs no more. Where nothing is missing and names are those of the
+// now. Missing ones that are not among names are no longer inputs. Where nothing is missing and names are those of the
 // inputs they stay as they are; so they do where names is nil. By another filter all is derived again; nil: it stays.
 func (db *DB) DeriveAgain(ctx context.Context, name string, names []string, filter *Filter,
 	change func(*Settings) error, checks ...func(*Collection) error) (*Collection, error) {
@@ -138,7 +138,7 @@ func filterAgain(t *txn.Tx, c *Collection, filter *Filter) error {
 // Later has topics derived in a later update.
 func (d *Deriving) Later(refs ...fragment.Ref) error { return derived.MarkOf(d.tx, d.number, refs...) }
 
-// Means keeps whom the filter means. Where these are others than the last time, all topics of the inputs have to be
+// Means keeps the topics that the filter means. If they differ from the last time, all topics of the inputs have to be
 // derived.
 func (d *Deriving) Means(all [][]fragment.Ref) error {
 	if d.Filter.Empty() {
@@ -153,7 +153,7 @@ func (d *Deriving) Means(all [][]fragment.Ref) error {
 	return err
 }
 
-// Settle gives the view what is kept of reifiers, and returns whom what differs from the last time bears on.
+// Settle gives the view what is kept of reifiers. It returns the topics that the differences affect.
 func (d *Deriving) Settle(view *merge.View) (differ []fragment.Ref, err error) {
 	return derived.Settle(d.tx, d.number, view)
 }

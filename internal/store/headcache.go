@@ -105,7 +105,7 @@ func (db *DB) published(t *txn.Tx, c *Collection) {
 		return // it is read
 	}
 	now := &Latest{Snapshots: before.(*latestAt).Snapshots, Openings: before.(*latestAt).Openings, db: db}
-	if json.Unmarshal(row, &now.Collection) == nil { // as whoever reads it has it
+	if json.Unmarshal(row, &now.Collection) == nil { // as its readers have it
 		db.remember(c.Name, &latestAt{version: t.Led(), turns: before.(*latestAt).turns, Latest: now})
 	}
 }

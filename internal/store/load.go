@@ -29,7 +29,7 @@ func (db *DB) loader() records.Loader {
 }
 
 // makeIndexes makes the indexes of the records anew where one is missing, or was made by other rules. Records that
-// cannot be read are left out: whoever checks the data is told of them.
+// cannot be read are left out: "check" reports them.
 func (db *DB) makeIndexes(ctx context.Context) error {
 	var ids []keys.Source
 	has := true

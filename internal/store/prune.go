@@ -9,12 +9,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Retention: the log may lose its oldest documents, whole ones only, and none
-// with an entry later than the newest snapshot, so that whoever comes too late
-// can start again from that. The last entry of each key is kept beyond that: it says
-// what the topic's record is now, or that there is none any more. Whoever harvests
-// records learns of deletions from nothing else. Its fragment is kept while the topic
-// lives.
+// Retention: the log may lose its oldest documents, whole ones only, and none with an entry later than the newest
+// snapshot, so that a reader that comes too late can start again from that. The last entry of each key is kept beyond
+// that: it says what the topic's record is now, or that there is none any more. Harvesters of records learn of
+// deletions from nothing else. Its fragment is kept while the topic lives.
 
 // Retention says what of a log is kept: the last entries, and of these the ones
 // that are not too old. Zero values set no limit.

@@ -16,17 +16,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// A replica is a collection that serves on what a subscription of the same name follows. Its records are those of the
-// subscription. Its log has the entries of the origin with their identifiers and times: these are made of the epoch,
-// the runs and the sequences, which are the origin's. The log of a generation that is staged is staged as well, and
-// shown with it in one commit.
+// A replica is a collection that serves on the source of the subscription with the same name. It has the records of the
+// subscription. Its log has the entries of the origin, with the same ids and times, as epoch, runs and sequences are
+// the origin's. A staged generation has a staged log; one commit shows both.
 
 // serving implements [sources.Server].
 type serving struct{ db *DB }
 
-// StageLog makes the log of the staged generation of a replica: with the entries that the origin has published up to
-// the mark of that, in their order. feedID is the id of the feed that they are of. fetch sets Applied of an entry whose
-// fragment cannot be made of the records, as nothing has its TopicSI any more.
+// StageLog makes the log of the staged generation of a replica from entries: those of the origin up to the generation's
+// mark, in order. feedID is the id of their feed. fetch sets Applied of an entry whose fragment cannot be made of the
+// records, as no topic has its TopicSI any more. The error is ErrOvertaken where another process stages the log
+// meanwhile.
 func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Seq2[Logged, error],
 	fetch func(context.Context, *Logged) error) error {
 	epoch, err := replicas.EpochOf(feedID)
@@ -115,7 +115,7 @@ func (db *DB) StageLog(ctx context.Context, name, feedID string, entries iter.Se
 	return put(true)
 }
 
-// fetchUnresolved fetches the fragments of live entries whose TopicSI nothing has any more, and which no later entry
+// fetchUnresolved fetches the fragments of live entries whose TopicSI no topic has any more, and that no later entry
 // supersedes.
 func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logged,
 	fetch func(context.Context, *Logged) error) error {
@@ -137,7 +137,7 @@ func (db *DB) fetchUnresolved(ctx context.Context, c *Collection, entries []Logg
 func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, entries []Logged) error {
 	s := a.Subscription()
 	added := records.In(t, s.Source(a.Progress)).AddedTopics()
-	// also without entries: what was in quarantine may be applied
+	// also without entries: fragments from the quarantine may be applied
 	return changeReplica(t, s, a.Progress, func(c *Collection) error {
 		staged, name := a.Progress == s.Staging, c.Name
 		past.Record(t, c.SourceKey(), c.Head, func() (uint64, error) {
@@ -162,8 +162,8 @@ func (r serving) Logged(ctx context.Context, t *txn.Tx, a *sources.Applying, ent
 	})
 }
 
-// keepLast keeps what the entries of the last commit show, where a change without an entry of its own alters that: it
-// counts as a part of the commit. So it is where a fragment is applied late.
+// keepLast keeps the fragments of the last commit's entries, where a change without an entry alters them, such as a
+// fragment that is applied late. The change counts as a part of that commit.
 func keepLast(t *txn.Tx, c *Collection) error {
 	first, err := past.CommitBefore(t.Reader(), c.SourceKey(), c.Head)
 	if err != nil {
@@ -188,7 +188,7 @@ func keepLast(t *txn.Tx, c *Collection) error {
 	return nil
 }
 
-// Stated implements [sources.Server]: what is accepted without a new entry is passed on too.
+// Stated implements [sources.Server]: it also passes on statements that come without a new entry.
 func (r serving) Stated(t *txn.Tx, s *Subscription) error {
 	return changeReplica(t, s, s.State, func(c *Collection) error {
 		c.Language = s.Languages().String()
@@ -200,11 +200,11 @@ func (r serving) Stated(t *txn.Tx, s *Subscription) error {
 func (r serving) Counted(t *txn.Tx, s *Subscription, p *Progress, topics int) error {
 	return changeReplica(t, s, p, func(c *Collection) error {
 		c.Topics = topics
-		return beginPast(t, c) // what it was before was not right
+		return beginPast(t, c) // the records before were wrong
 	})
 }
 
-// beginPast notes that it is remembered from the present state on what the records were.
+// beginPast notes that past states of the records are remembered from the present one on.
 func beginPast(t *txn.Tx, c *Collection) error {
 	c.Remembered = c.Head
 	mark := c.SourceKey().Changed(c.Head, 0)
@@ -214,7 +214,7 @@ func beginPast(t *txn.Tx, c *Collection) error {
 	return past.Begin(c.SourceKey(), c.Head, t.Put)
 }
 
-// changeReplica changes the collection that serves on a generation, if there is one already.
+// changeReplica changes the replica of a generation, if there is one.
 func changeReplica(t *txn.Tx, s *Subscription, p *Progress, f func(*Collection) error) error {
 	read, put := func() (*Collection, error) { return collections.Get(t, s.Name) }, collections.Put
 	if p == s.Staging {
@@ -285,20 +285,20 @@ func (r serving) Removed(t *txn.Tx, s *Subscription) (after func() error, err er
 	}, err
 }
 
-// deleteLog removes what is kept of a replica that nothing names any more, but for the records, which are the
+// deleteLog removes the rows and files of a replica that nothing names any more. The records stay, as they are the
 // subscription's.
 func (db *DB) deleteLog(ctx context.Context, c *Collection) error {
 	return db.rows.View(context.WithoutCancel(ctx), func(t *txn.Tx) error { // Close waits for it
 		v := &View{Collection: *c, db: db, tx: t}
 		snapshots, err := v.Snapshots()
 		for i := range snapshots {
-			db.removeSnapshot(ctx, c, &snapshots[i]) // what stays is removed when the folder is opened
+			db.removeSnapshot(ctx, c, &snapshots[i]) // files that stay are removed when the folder is opened
 		}
 		return errors.Join(err, records.Delete(ctx, db.rows.Engine, c.Log()))
 	})
 }
 
-// appendOrigin adds entries of the origin to the log of a replica, but for those that it has.
+// appendOrigin appends entries of the origin to the log of a replica, unless it has them.
 func (db *DB) appendOrigin(ctx context.Context, t *txn.Tx, c *Collection, s *Subscription, entries []Logged) error {
 	log := db.appender(t, c)
 	log.Signed = s.Key != ""

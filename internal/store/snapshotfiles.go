@@ -32,18 +32,18 @@ func (o snapshotsOf) Name(snapshot uuid.UUID) string {
 	return o.prefix() + snapshot.String() + ".xtm21" + datafolder.SnapshotEnding
 }
 
-// Remove removes the file of a snapshot. If it cannot, it goes when the files are swept.
+// Remove removes the file of a snapshot. If it fails, the next sweep of files removes it.
 func (o snapshotsOf) Remove(ctx context.Context, snapshot uuid.UUID) {
 	_ = o.Store.Remove(context.WithoutCancel(ctx), o.Name(snapshot))
 }
 
-// RemoveAll removes the files of all snapshots. What it cannot remove goes when the files are swept.
+// RemoveAll removes the files of all snapshots. The next sweep of files removes those that it could not.
 func (o snapshotsOf) RemoveAll(ctx context.Context) {
 	_ = files.RemoveAll(context.WithoutCancel(ctx), o.Store, o.prefix())
 }
 
-// Open opens the gzipped file of a snapshot. It is [collections.ErrLost] where it is missing, or
-// another one than was written.
+// Open opens the gzipped file of a snapshot. The error is [collections.ErrLost] where the file is missing, or is not
+// the one that was written.
 func (o snapshotsOf) Open(ctx context.Context, s *collections.Snapshot) (files.File, error) {
 	f, err := o.Store.Open(ctx, o.Name(s.ID))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +59,8 @@ func (o snapshotsOf) Open(ctx context.Context, s *collections.Snapshot) (files.F
 	return f, nil
 }
 
-// Write writes the file of a new snapshot, which is all of src: a publisher's state with the source locator
-// prefix sp. It returns the snapshot with its ID, Size and End. After an error there is no file of it.
+// Write writes the file of a new snapshot of src, the state of a publisher with the source locator prefix sp. It
+// returns the snapshot with its ID, Size (in bytes) and End. After an error it removes the file.
 func (o snapshotsOf) Write(ctx context.Context, src fragment.Source, sp string) (*collections.Snapshot, error) {
 	s := &collections.Snapshot{ID: uuid.New()}
 	w, err := o.Store.Create(ctx, o.Name(s.ID))
@@ -100,8 +100,8 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unlisted returns the names of the files of snapshots that were made before a time, and are not listed. list is asked
-// after it is seen what there is.
+// unlisted returns the names of snapshot files that were made before a time and that list does not return. It calls
+// list after it has listed the files.
 func unlisted(ctx context.Context, store files.Store, before time.Time,
 	list func(context.Context) ([]string, error)) (unlisted []string, err error) {
 	there, err := files.All(ctx, store, files.Snapshots+"/")

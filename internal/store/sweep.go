@@ -72,7 +72,7 @@ type left struct {
 func (db *DB) leftovers(ctx context.Context, begun time.Time) (l left, err error) {
 	err = db.rows.View(ctx, func(t *txn.Tx) (err error) {
 		var underWay map[uint32]bool
-		if db.shared || !db.readOnly { // else whoever has noted a load is dead
+		if db.shared || !db.readOnly { // else the process that noted the load is dead
 			underWay, err = loads.UnderWay(t)
 		}
 		if err == nil {

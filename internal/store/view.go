@@ -68,8 +68,8 @@ func (v *View) Context() context.Context { return v.tx.Context() }
 // Version returns the version of the state.
 func (v *View) Version() Version { return v.tx.Version() }
 
-// Checked returns a time, by the clock of who publishes the collection, up to which the view has all that was
-// published; zero where that is not known.
+// Checked returns a time, by the clock of the publisher. The view has all that was published up to then; zero where
+// that is not known.
 func (v *View) Checked() (time.Time, error) {
 	if v.Replica == nil {
 		return v.tx.At(), nil
@@ -78,7 +78,7 @@ func (v *View) Checked() (time.Time, error) {
 	return s.Checked, err
 }
 
-// Opened returns the last openings of the database of who publishes the collection, the newest first.
+// Opened returns the last openings of the publisher's database, the newest first.
 func (v *View) Opened() ([]string, error) {
 	if v.Replica == nil {
 		return newestOpenings(v.tx)

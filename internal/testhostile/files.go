@@ -15,7 +15,7 @@ type File struct {
 	Type   string // its media type
 	Ending string // of a file that has it
 	Make   func() string
-	Local  bool // it is for programs that read it: a server takes minutes to publish so many topics
+	Local  bool // programs read it from a file: a server takes minutes to publish this number of topics
 }
 
 const (

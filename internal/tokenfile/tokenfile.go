@@ -14,14 +14,14 @@ import (
 // Token is one of those in a file.
 type Token struct {
 	Value string
-	Name  string // of who has it; may be empty
+	Name  string // of its owner; may be empty
 }
 
 // maxSize is how many bytes of a file are read.
 const maxSize = 1 << 20
 
 // Read reads the tokens of a file, at least one. Each is on a line of its own; empty lines and lines that begin with #
-// are passed over. A line may have the name of who has the token before it, with a colon and a blank between them. A
+// are passed over. A line may have the name of the token's owner before it, with a colon and a blank between them. A
 // byte order mark is no part of a token.
 func Read(file string) ([]Token, error) {
 	f, err := os.Open(file)

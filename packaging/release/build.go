@@ -161,7 +161,7 @@ func (r *release) writeManual(ctx context.Context, dir string) error {
 	for _, program := range programs {
 		path := filepath.Join(bin, here.program(program))
 		c := r.command(ctx, path, "man", filepath.Join(dir, "man"))
-		// Defaults below the home folder are those of everybody, not of whoever builds.
+		// Defaults below the home folder are those of every user, not of the builder.
 		c.Env = append(os.Environ(), fmt.Sprint("SOURCE_DATE_EPOCH=", r.time.Unix()), "HOME=~", "XDG_STATE_HOME=")
 		if err := ran(c); err != nil {
 			return err

@@ -26,7 +26,7 @@ func (r *release) debian(ctx context.Context, t target, files []file) error {
 		if err := os.WriteFile(to, content, mode); err != nil {
 			return err
 		}
-		return os.Chmod(to, mode) // whatever the umask of whoever builds
+		return os.Chmod(to, mode) // whatever the builder's umask
 	}
 	for _, f := range files {
 		if to := inPackage(f.name); to != "" {

@@ -9,12 +9,10 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Topics that have neither subject identifiers nor subject locators stand first
-// in the order and cannot be told apart by it when item identifiers are left
-// out. Here they are, by what is said about them, with the other topics named
-// by their places: which tells some of them apart, then their neighbours by
-// them, and so on until nothing more comes of it (the refinement of colours
-// known from graph isomorphism). Where topics are still alike, the first of
+// Topics that have neither subject identifiers nor subject locators stand first in the order and cannot be told apart
+// by it when item identifiers are left out. Here they are told apart by the statements about them, with the other
+// topics named by their places: which tells some of them apart, then their neighbours by them, and so on until nothing
+// more comes of it (the refinement of colours known from graph isomorphism). Where topics are still alike, the first of
 // them is set apart, and it goes on.
 
 // maxMarks bounds the work on maps in which very many topics are alike.

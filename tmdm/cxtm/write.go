@@ -18,10 +18,9 @@ type Options struct {
 	// OmitItemIdentifiers leaves out all item identifiers and the reifier of
 	// the map itself. They say where statements came from, not what they say.
 	//
-	// Topics without subject identifiers and locators then have nothing that
-	// the standard could order them by. They are ordered by what is said about
-	// them; those of which exactly the same is said stay in the order of the
-	// map, which cannot show unless their neighbours tell them apart.
+	// Topics without subject identifiers and locators then have nothing that the standard could order them by. They are
+	// ordered by the statements about them; those with exactly the same statements stay in the order of the map, which
+	// cannot show unless their neighbours tell them apart.
 	OmitItemIdentifiers bool
 }
 

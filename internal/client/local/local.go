@@ -314,7 +314,7 @@ func described(ctx context.Context, sp string, state merge.State, si tmdm.Locato
 	return tm, err
 }
 
-// bare reports whether nothing is said of a topic but its identifiers, one at most.
+// bare reports whether a topic has no statements, and at most one identifier.
 func bare(t *tmdm.Topic) bool {
 	return len(t.Names())+len(t.Occurrences())+len(t.RolesPlayed()) == 0 &&
 		len(t.SubjectIdentifiers())+len(t.SubjectLocators()) == 1

@@ -83,11 +83,11 @@ type Status struct {
 	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
 	History []store.Sample `json:"history,omitempty"`
 
-	*Asked // nil: it is not for whoever asks
+	*Asked // nil: the reader may not see it
 }
 
-// Asked is what was said when a source was subscribed to. Paths are those of the machine of the data folder. What is
-// proven is the whole, also where there is a filter.
+// Asked holds the options of the subscription, as given to "subscribe". Paths are those of the machine of the data
+// folder. What is proven is the whole, also where there is a filter.
 type Asked struct {
 	Snapshots string `json:"snapshots,omitempty"` // the feed of them
 	store.Asked

@@ -20,7 +20,7 @@ import (
 
 // Part is what an extension adds to what a watcher says of itself. Fields that are nil add nothing.
 type Part struct {
-	// Routes adds addresses. They are for whoever may see all that the node publishes and follows.
+	// Routes adds addresses. They are for those who may see all that the node publishes and follows.
 	Routes func(*http.ServeMux)
 	// Run works in the background while the watcher does, until its context ends.
 	Run func(context.Context, *slog.Logger)
@@ -76,8 +76,8 @@ func (w *Watcher) Handler(parts ...*Part) http.Handler {
 	return plain(routes.ServeHTTP)
 }
 
-// AddStatus adds /status and /status.json to routes, and what parts add. They are for whoever may see all that the node
-// follows.
+// AddStatus adds /status and /status.json to routes, and what parts add. They are for those who may see all that the
+// node follows.
 func (w *Watcher) AddStatus(routes *http.ServeMux, parts ...*Part) {
 	asJSON := func(rw http.ResponseWriter, r *http.Request) { w.serveStatus(r.Context(), rw) }
 	other := http.HandlerFunc(asJSON)

@@ -199,7 +199,7 @@ func (w *Watcher) known(ctx context.Context) error {
 	return nil
 }
 
-// look follows the subscriptions that are new, and those that are gone no more.
+// look starts to follow new subscriptions, and stops following removed ones.
 func (w *Watcher) look(ctx context.Context) error {
 	all, err := w.Store.Subscriptions(ctx)
 	if err != nil {

@@ -50,7 +50,8 @@ func asJSONLD(l *Line) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// asQuads returns N-Quads: what is said of the change, then what goes, then what comes, each in a graph of its own.
+// asQuads returns N-Quads: the statements about the change, those that it removes, those that it adds, each in a graph
+// of its own.
 func asQuads(l *Line) ([]byte, error) {
 	var b strings.Builder
 	about := rdf.NewBlank("source")

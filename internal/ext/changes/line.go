@@ -38,8 +38,8 @@ type Line struct {
 // Kind says what happened to a topic.
 type Kind string
 
-// The kinds of lines. Reset says that the changes do not go on from the position that was asked for: what was known
-// counts no more, and all topics follow as Present.
+// The kinds of lines. Reset says that the changes do not go on from the position that was asked for: readers forget
+// their state, and all topics follow as Present.
 const (
 	Added   Kind = "added"
 	Changed Kind = "changed"
@@ -48,7 +48,7 @@ const (
 	Present Kind = "present"
 )
 
-// State is what is said of a topic by itself. What it is related to is among the statements.
+// State holds the topic's own statements. Its relations are among Statements.
 type State struct {
 	Identifiers []string `json:"identifiers"`
 	Locators    []string `json:"locators,omitempty"`

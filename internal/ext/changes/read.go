@@ -48,8 +48,8 @@ const (
 	now       = "now"
 )
 
-// read calls f with what comes behind a position, until there is no more, or enough. f returns how many bytes a line
-// has. read returns where to go on.
+// read calls f with what comes behind a position, until the end of the log, or until there is enough. f returns how
+// many bytes a line has. read returns where to go on.
 func (r *reader) read(ctx context.Context, from string, f func(*Line) (int, error)) (next string, err error) {
 	next = from
 	lines, size := 0, 0

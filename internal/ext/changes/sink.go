@@ -16,8 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// sink hands lines on, in the process in which somebody has given the command: to a command of the shell, with the
-// folder and the environment of who has given it, or to the output. The position is kept behind what was handed on.
+// sink hands lines on, in the process in which somebody has given the command: to a shell command, with the sender's
+// folder and environment, or to the output. The position is kept behind what was handed on.
 type sink struct {
 	flags       *flags
 	dir         string

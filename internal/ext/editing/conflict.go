@@ -27,7 +27,7 @@ type conflictPage struct {
 	Author, Note string
 
 	Mine    []topicChange // on the state that the form was made of
-	Unknown bool          // that state is kept no more
+	Unknown bool          // that state is no longer kept
 	Doubles []double
 	Theirs  []theirs // the newest first
 }

@@ -133,7 +133,7 @@ func inWords(
 	if err != nil {
 		return change, err
 	}
-	if short, _ := layout.Short(in, string(self)); called.Title != short { // it has a name, in the language of who reads
+	if short, _ := layout.Short(in, string(self)); called.Title != short { // it has a name, in the reader's language
 		change.Title = called.Title
 	}
 	before, err := prior.Topic(self)

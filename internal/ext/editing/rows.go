@@ -185,7 +185,7 @@ func lines(text string) string {
 }
 
 // What tells a statement from all others of the topic is made of what a row shows of it. So a row that was not changed
-// can be told from one that was, also when the statement is there no more. Ends of lines are not what they were once a
+// can be told from one that was, also when the statement was removed. Ends of lines are not what they were once a
 // browser has shown them.
 
 func nameIs(self fragment.Ref, n *fragment.Name) string {

@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A form shows a part of what is said of a large topic. The rest has forms of its own, and no form touches what it does
-// not show.
+// A form shows a part of the statements about a large topic. The others have forms of their own. No form changes
+// statements that it does not show.
 const (
 	mostShown  = 50       // statements of a kind that are there
 	emptyRows  = 2        // for new ones
@@ -38,7 +38,7 @@ var errLong = errors.New("the form has too many rows")
 // shown is a form that is to be shown.
 type shown struct {
 	draft *draft
-	more  []part // other parts of what is said of the topic
+	more  []part // other parts of the statements about the topic
 	most  int    // rows of a kind that are there; 0: all that were sent
 }
 

@@ -10,10 +10,9 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// journalFile is the name of the file that says what was fetched since the last save. Saving
-// the state costs time for each record that is held, so that it is done now and then; a line
-// of the journal is written for each record that is fetched. After a kill, whoever opens the
-// folder keeps these.
+// journalFile is the name of the file that lists what was fetched since the last save. Saving the state costs time for
+// each record in the folder, so it is done now and then. The journal gets a line for each record that is fetched, and
+// the next process that opens the folder after a kill reads it.
 const journalFile = follow.OwnPrefix + ".journal"
 
 // journalLine is a line of the journal: the first one says which round it belongs to, the

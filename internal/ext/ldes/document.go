@@ -151,7 +151,7 @@ func (d *read) add(q rdf.Quad) error {
 	return nil
 }
 
-// objects returns what is said of a subject with a property.
+// objects returns the objects of the statements with a subject and a property.
 func (d *read) objects(s rdf.Term, property string) (found []rdf.Term) {
 	for _, at := range d.by[s] {
 		if d.statements[at].Predicate.Value == property {
@@ -206,7 +206,7 @@ func (d *read) at(s rdf.Term, p path) (found []rdf.Term) {
 	return found
 }
 
-// subjects returns those that something is said of with a property, in their order.
+// subjects returns the subjects of the statements with a property, in their order.
 func (d *read) subjects(property string) (found []rdf.Term) {
 	for i := range d.statements {
 		q := &d.statements[i]

@@ -256,8 +256,8 @@ func (s stream) retains(g *graph, keep store.Retention) {
 	}
 }
 
-// member adds what an entry says of its resource, as what is said of a version of it. Blank nodes are no resources:
-// what is said of them comes with those that lead to them.
+// member adds the statements of an entry about its resource, as statements about a version of it. Statements about
+// blank nodes come with the resources that lead to them.
 func (g *graph) member(p *publisher, v *store.View, stream rdf.Term, e *store.Entry, at lead) error {
 	if mapping.IsBlank(e.TopicSI) {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The bounds of a path: how many topics it has, and how many associations of each are looked at. Of one that is listed
-// fewer are, so that a list does not take long.
+// The bounds of a path: its topics, the associations that are read of each, and those that are read of each topic in a
+// list.
 const (
 	longestPath  = 20
 	mostOfOne    = 1000
 	mostOfListed = 100
 )
 
-// is reports whether a topic has one of some types.
+// is reports whether a topic has one of the types.
 func (t *topic) is(types ...fragment.Ref) bool {
 	return slices.ContainsFunc(t.Types, func(t typed) bool { return slices.Contains(types, t.ref) })
 }
@@ -26,9 +26,9 @@ func (t *topic) is(types ...fragment.Ref) bool {
 // isConcept reports whether a topic is a concept of SKOS.
 func (t *topic) isConcept() bool { return t.is(skos + "Concept") }
 
-// stands finds where a concept or a class stands: the path of what is above it, from the top, and a tree of that path,
-// of what is beside it, and of what is below it. Of several at a step the path takes the first in the reader's order.
-// There is no tree where it stands alone.
+// stands finds the place of a concept or class in its hierarchy. path has the topics above it, from the top. tree has
+// the path, the siblings of the topic, and the topics below it. Of several broader topics, the path takes the first in
+// the reader's order. tree is nil where nothing is above or below the topic.
 func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
 	if !described.isConcept() && !described.is(classes...) {
 		return nil, nil, nil
@@ -82,8 +82,8 @@ func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tr
 	return path, tree, nil
 }
 
-// beside returns what is below a topic, the first [most] in the reader's order, with own among them, whose link leads
-// to the page of the topic, which has the others.
+// beside returns the topics below self, the first [most] in the reader's order, and own among them. If there are more,
+// a last node links to the page of self, which has all.
 func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own *typeNode) (all []*typeNode,
 	err error) {
 	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == self })
@@ -110,12 +110,13 @@ func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own 
 	return all, err
 }
 
-// stated is what puts concepts and classes above others by its identifiers: it needs no look at the map.
+// stated is the relation of the standard identifiers that put concepts and classes above others. It does not depend on
+// the map.
 var stated = relation{types: append(broaderAndNarrower(fragment.RDFSubject, fragment.RDFObject),
 	pairing{tmdm.PSISupertypeSubtype, map[fragment.Ref]bool{tmdm.PSISupertype: true},
 		map[fragment.Ref]bool{tmdm.PSISubtype: true}}), skos: true}
 
-// beyond returns what a relation puts above a topic, and below it, by the first n associations of the topic.
+// beyond returns the topics that a relation puts above self and below it, by the first n associations of self.
 func (d *describer) beyond(by *relation, self fragment.Ref, n int) (above, below []fragment.Ref, err error) {
 	seen := map[[2]fragment.Ref]bool{}
 	for a, err := range d.v.State().AssociationsOfTypes(self, n, by.refs()...) {
@@ -134,19 +135,18 @@ func (d *describer) beyond(by *relation, self fragment.Ref, n int) (above, below
 	return above, below, nil
 }
 
-// replacing are the properties that lead from what is no longer to be used to what is in its place, and back, with the
-// role of the former.
+// replacing maps the properties that join a replaced topic and its replacement to the role of the replaced topic.
 var replacing = map[fragment.Ref]fragment.Ref{"http://purl.org/dc/terms/isReplacedBy": fragment.RDFSubject,
 	"http://purl.org/dc/terms/replaces": fragment.RDFObject}
 
-// isDeprecated reports whether a topic says that it is no longer to be used (OWL 2, owl:deprecated).
+// isDeprecated reports whether a topic is deprecated (OWL 2, owl:deprecated).
 func isDeprecated(t *fragment.Topic) bool {
 	return slices.ContainsFunc(t.Occurrences, func(o fragment.Occurrence) bool {
 		return o.Type == "http://www.w3.org/2002/07/owl#deprecated" && (o.Value == "true" || o.Value == "1")
 	})
 }
 
-// expectMarked says that topics will be read, and whether others replace any.
+// expectMarked announces reads of topics, and of the topics that replace them.
 func (d *describer) expectMarked(refs ...fragment.Ref) error {
 	return d.v.State().Expect(slices.AppendSeq(refs, maps.Keys(replacing)), nil)
 }
@@ -166,7 +166,7 @@ func (d *describer) replace() (bool, error) {
 	return *d.replaces, nil
 }
 
-// mark marks links of a list to topics that others replace. of returns one of n.
+// mark marks those of n links whose topics are replaced by others. nth returns the topic and the link with an index.
 func (d *describer) mark(n int, nth func(i int) (fragment.Ref, *link)) error {
 	if some, err := d.replace(); !some || err != nil {
 		return err
@@ -192,7 +192,7 @@ func (d *describer) mark(n int, nth func(i int) (fragment.Ref, *link)) error {
 	return nil
 }
 
-// replaced returns what another topic replaces, and that one, "" where an association says nothing of the kind.
+// replaced returns the topic that an association says is replaced, and its replacement; "" for other associations.
 func replaced(a *fragment.Association) (what, by fragment.Ref) {
 	as, ok := replacing[a.Type]
 	for i := range a.Roles {

@@ -94,8 +94,8 @@ func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 	return err
 }
 
-// otherLanguages returns the languages of who asks, where the first one is not that of the map: in that one are the
-// titles of entries anyway.
+// otherLanguages returns the reader's languages, where the first one is not that of the map: titles of entries are in
+// the latter anyway.
 func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
 	all := LanguagesOf(r, c)
 	if len(all) == 0 {

@@ -26,7 +26,7 @@ type labelRow struct {
 // kindsOfLabels are the types of names of concepts (SKOS reference, section 5).
 var kindsOfLabels = []fragment.Ref{titles.PrefLabel, titles.AltLabel, titles.HiddenLabel}
 
-// byLanguage has labels before other names, and those of the languages of who reads first.
+// byLanguage sorts labels before other names, and names in the reader's languages first.
 func (d *describer) byLanguage(a, b *name) int {
 	if a.label == 0 || b.label == 0 {
 		return min(b.label, 1) - min(a.label, 1)

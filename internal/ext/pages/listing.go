@@ -39,7 +39,7 @@ type choice struct {
 const mostOfType = 10_000
 
 // Listing answers with topics from A to Z: those whose names in the language ?in= begin with ?letter=, and are
-// instances of the topic with the key ?type=. Without ?in=, the language is the first one of who asks in which topics
+// instances of the topic with the key ?type=. Without ?in=, the language is the first of the reader's in which topics
 // are listed.
 func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	number, err := pageNumber(r)

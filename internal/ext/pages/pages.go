@@ -44,7 +44,8 @@ type Pages struct {
 	node http.Handler // answers with the pages of the node; nil: there are none
 }
 
-// tag returns one for what is made of a state of a collection in answer to a request, in the languages of who asks.
+// tag returns the entity tag of what is made of a state of a collection in answer to a request, in the reader's
+// languages.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
 	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(LanguagesOf(r, c), ",")+"\x00"+
 		layout.LanguageOf(r).Tag+"\x00"+p.root(r))
@@ -219,7 +220,7 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 }
 
 // Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
-// all others by h. So whoever copies the address from a browser can subscribe to it.
+// all others by h. So people can subscribe to an address that they copy from a browser.
 func (p *Pages) Alone(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !forReaders(r) {

@@ -60,7 +60,7 @@ type order func(a, b link) int
 
 func (o order) text(a, b string) int { return o(link{Title: a}, link{Title: b}) }
 
-// orderFor returns the language in whose order lists are for who asks.
+// orderFor returns the language by whose rules lists are sorted for the reader.
 func orderFor(r *http.Request, c *store.Collection) string {
 	return words.OrderFor(strings.Join(LanguagesOf(r, c), ","))
 }

@@ -160,8 +160,8 @@ func (p *published) refs(refs []fragment.Ref) (all []fragment.Ref) {
 	return slices.Compact(all)
 }
 
-// writeDerived answers with the page of a topic of a derived collection. Who says what may change while what is said
-// does not, and depends on who asks: so the page has no tag of the state.
+// writeDerived answers with the page of a topic of a derived collection. The sources of a statement may change while
+// the statement does not, and depend on the reader's rights. So the page has no tag of the state.
 func (p *Pages) writeDerived(w http.ResponseWriter, r *http.Request, v *store.View,
 	build func() (*page, error)) error {
 	web.RecorderOf(r).Private = true

@@ -298,7 +298,7 @@ func searchProblem(err error) error {
 
 func (p *Pages) searchWithin() time.Duration { return cmp.Or(p.SearchWithin, words.Within) }
 
-// searched is what a search has found, and T what is said of a topic.
+// searched is the result of a search, and T describes a topic in it.
 type searched[T any] struct {
 	hits   []T
 	total  int

@@ -194,7 +194,8 @@ type Field struct{ Name, Value string }
 const keptPrefix = "kept-"
 
 // keep answers a form that was sent after the session had ended with the page to sign in, which keeps what was filled
-// in. It reports whether it did. A form that may come from another site is not kept: whoever signs in would send it.
+// in. It reports whether it did. A form that may come from another site is not kept: the person who signs in would send
+// it.
 func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 	own := r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
 	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodPost || !own || s.checkSite(r) != nil {

@@ -56,8 +56,8 @@ func (s Statement) since(was Statement) Statement {
 // themes.
 const mostPieces = 100
 
-// Statements prepares what is said of a topic for a page. Topics are called as the function says; a link without a URL
-// leads nowhere.
+// Statements prepares the statements about a topic for a page. The function returns the links to topics; one without a
+// URL leads nowhere.
 func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 	name func(fragment.Ref) (Link, error)) (all []Statement, err error) {
 	for _, s := range list {

@@ -266,7 +266,7 @@ func (p *Pages) describer(v *store.View, r *http.Request) *describer {
 		titles: map[fragment.Ref]link{}, order: orderOf(r, &v.Collection)}
 }
 
-// LanguagesOf returns those of who asks, the best first: ?lang=, then Accept-Language, then that of the map.
+// LanguagesOf returns the reader's languages, the best first: ?lang=, then Accept-Language, then that of the map.
 func LanguagesOf(r *http.Request, c *store.Collection) titles.Languages {
 	all := titles.Accepted(r.URL.Query().Get("lang"))
 	return slices.Concat(all, titles.Accepted(strings.Join(r.Header.Values("Accept-Language"), ",")), c.Languages())
@@ -420,8 +420,8 @@ var leads = []fragment.Ref{skos + "definition", "http://purl.org/dc/terms/descri
 	"http://purl.org/dc/elements/1.1/description", "http://www.w3.org/2000/01/rdf-schema#comment",
 	"https://schema.org/description", "http://schema.org/description"}
 
-// lead returns which of the occurrences of a topic says what it is, in the first language of who reads in which one
-// does; -1: none, or there is more to say of it.
+// lead returns the index of the occurrence that describes a topic, in the first of the reader's languages that has one;
+// -1: there is none, or it is not all the description.
 func (d *describer) lead(t *fragment.Topic) int {
 	best, rank := -1, 0
 	for i := range t.Occurrences {
@@ -437,7 +437,7 @@ func (d *describer) lead(t *fragment.Topic) int {
 	return best
 }
 
-// rank returns the place of a language among those of who reads.
+// rank returns the place of a language among the reader's.
 func (d *describer) rank(tag string) int {
 	tag, _, _ = strings.Cut(tag, "-")
 	for i, l := range d.languages {

@@ -10,7 +10,7 @@ import (
 
 // apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to.
 // It completes each fragment with the associations that are statements of others, and applies it as one of XTM. Blank
-// nodes to which no other resource leads any more are deleted. Applying what was said again changes nothing.
+// nodes to which no other resource leads any more are deleted. Applying the same statements again changes nothing.
 func apply(s merge.State, fragments []*fragment.Fragment) error {
 	var roots []fragment.Ref
 	now := map[fragment.Ref]bool{}
@@ -54,7 +54,7 @@ func reached(s fragment.Source, from []fragment.Ref) (all []fragment.Ref, err er
 	return all, nil
 }
 
-// replace applies what is said of one topic, with what others say of it: that stays.
+// replace applies the statements about one topic. The statements of others about it stay.
 func replace(s merge.State, one *fragment.Fragment) error {
 	f := *one
 	f.Associations = slices.Clone(one.Associations)

@@ -12,10 +12,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What ResourceSync offers of a collection is made when somebody asks for it first. From then
-// on it is kept up: there is a new set whenever there is a new snapshot, and a change list is
-// closed when it is long or old enough. Before history is pruned, all of it is in closed lists
-// that need it no more.
+// What ResourceSync offers of a collection is made when somebody asks for it first. From then on it is kept up: there
+// is a new set whenever there is a new snapshot, and a change list is closed when it is long or old enough. Before
+// history is pruned, closed lists have all of it.
 
 // sourcing is what is being made, by collection.
 type sourcing struct {
@@ -242,7 +241,7 @@ func (p *part) makeParts(ctx context.Context, name string,
 		if err != nil {
 			return err
 		}
-		if len(sets) == 0 { // how they are to be has changed since: whoever asks next has them made
+		if len(sets) == 0 { // the options have changed since: the next request makes them anew
 			return nil
 		}
 		oldest := sets[len(sets)-1].Seq

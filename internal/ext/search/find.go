@@ -21,45 +21,45 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// found are topics that were found by name, the best first.
+// found is the result of a search: topics, the best match first.
 type found struct {
 	Results []result `json:"results"`
 	More    bool     `json:"more"` // there are more than these
 
-	DidYouMean []string `json:"didYouMean,omitempty"` // other words, where few topics were found
+	DidYouMean []string `json:"didYouMean,omitempty"` // other queries, where few topics were found
 }
 
-// asking is what is looked for.
+// asking holds the options of a search.
 type asking struct {
 	text      string
 	typ       string  // a subject identifier of the type; "": any
-	in        *string // the language of the text that fits; nil: any
+	in        *string // the language of matching texts; nil: any
 	limit     int
-	languages titles.Languages // of who asks
+	languages titles.Languages // the reader's
 }
 
 // result is a topic that was found.
 type result struct {
 	TopicSI fragment.Ref   `json:"topicSI"` // in the merged view, or at the server
 	Title   string         `json:"title"`
-	Kind    string         `json:"kind"`            // of what fits, as at servers
-	Label   string         `json:"label,omitempty"` // of a name that fits: preferred, alternative or hidden
-	Value   string         `json:"value"`           // of what fits
+	Kind    string         `json:"kind"`            // of the matching text, as servers call it
+	Label   string         `json:"label,omitempty"` // of a matching name: preferred, alternative or hidden
+	Value   string         `json:"value"`           // of the matching text
 	Scope   []fragment.Ref `json:"scope,omitempty"`
-	By      []string       `json:"by,omitempty"` // the sources that say it
+	By      []string       `json:"by,omitempty"` // the sources that state it
 
 	match words.Match
 }
 
-// mostAsked is how many answers of one source are looked at: each may have topics of which what fits is rejected, or
-// others have found them.
+// mostAsked is the number of pages of results that are read of one source: matches may be rejected, or found in another
+// source.
 const mostAsked = 5
 
-// fewFound is how many topics are so few that others may be meant.
+// fewFound is the number of topics below which the answer suggests other queries.
 const fewFound = 3
 
-// find returns topics of the merged view that have some words. One source must say all the words, and the type. What is
-// rejected finds nothing.
+// find returns topics of the merged view that match some words. One source must have all the words, and the type.
+// Rejected claims match nothing.
 func find(ctx context.Context, v merged.View, a asking, sources []string) (all *found, err error) {
 	q := words.Parse(a.text)
 	if len(q.Words) == 0 && q.Locators == nil {
@@ -94,7 +94,7 @@ func find(ctx context.Context, v merged.View, a asking, sources []string) (all *
 	return all, err
 }
 
-// add adds what one source finds.
+// add adds the results of one source.
 func (all *found) add(
 	seen map[fragment.Ref]bool, view *merge.View, from records.State, q words.Query, a asking,
 ) error {
@@ -132,7 +132,7 @@ func (all *found) add(
 	return nil
 }
 
-// near adds texts that may be meant, and find something that is not rejected.
+// near adds similar queries that have results.
 func (all *found) near(view *merge.View, sources []store.Part, q words.Query, a asking) error {
 	for _, p := range sources {
 		texts, err := words.Near(p.All, q, fewFound)
@@ -151,8 +151,8 @@ func (all *found) near(view *merge.View, sources []store.Part, q words.Query, a 
 	return nil
 }
 
-// resultOf returns how a topic fits a query. It is nil where the topic does not, as what would fit is rejected, and
-// where it was seen before.
+// resultOf returns the match of a topic. It is nil where the matching claims are rejected, and where the topic was seen
+// before.
 func resultOf(
 	view *merge.View, hit *words.Hit, seen map[fragment.Ref]bool, q words.Query, languages titles.Languages,
 ) (*result, error) {
@@ -199,7 +199,7 @@ func resultOf(
 		sayersOf(claims, view.Parts(), text), match}, nil
 }
 
-// sayersOf returns the sources that say a text of a topic.
+// sayersOf returns the names of the sources that state a text of a topic.
 func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []string) {
 	var by []int
 	is := func(kind words.Kind, value string, scope []fragment.Ref, subscriptions []int) {
@@ -227,10 +227,10 @@ func sayersOf(c *merge.Claims, parts []merge.Part, text words.Text) (names []str
 	return names
 }
 
-// maxAnswer bounds what a server answers to a search, in bytes.
+// maxAnswer is the largest answer to a search that is read, in bytes.
 const maxAnswer = 4 << 20
 
-// findAt asks a server for topics of a map by name.
+// findAt searches the topics of a map at its server.
 func findAt(ctx context.Context, f *fetch.Fetcher, mapURL string, a asking) (*found, error) {
 	allow, err := f.AllowURL(mapURL)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// A graph in a store has the statements that servers answer with (docs/targets.md), with two differences: blank nodes
-// have IRIs, which stay the same, and no statement says of a topic no more than that it is there, or that a property
-// makes names. So each statement follows from one record, and the difference of two states follows from the records
-// that have changed.
+// A graph in a store has the statements that servers answer with (docs/targets.md), with two differences. Blank nodes
+// have IRIs, which stay the same. Statements are left out that only say that a topic is there, or that a property makes
+// names. So each statement follows from one record, and the difference of two states follows from the records that have
+// changed.
 
 // statements returns the statements that records have. It is not safe for concurrent use.
 type statements struct {

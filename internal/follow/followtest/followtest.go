@@ -86,7 +86,7 @@ type Sink struct {
 
 // Place holds what some followers hold, by their names.
 type Place interface {
-	On(t testing.TB) // it is t that fails from now on
+	On(t testing.TB) // from now on t fails
 	Follow(name string, s Source, k Kind)
 	Leave(name string)
 	// Round does a round as a new process would.
@@ -97,7 +97,7 @@ type Place interface {
 	Held(name string) map[string]string
 	// Others returns what is held of all else.
 	Others(name string) map[string]string
-	// Published returns what whoever is in step with a source holds of it.
+	// Published returns the records of a source, as a sink that is in step holds them.
 	Published(s Source, k Kind) map[string]string
 	// Waiting returns what could not be had, and is tried again.
 	Waiting(name string) []string

@@ -129,7 +129,7 @@ func (w *walk) read(ctx context.Context, ref string, allowURL func(*url.URL) err
 	return n, nil
 }
 
-// unchanged returns what is said of a feed that has the ETag still.
+// unchanged returns the result for a feed whose ETag is the same.
 func (w *walk) unchanged(a *fetch.Answer) *follow.Delta {
 	n := &follow.Delta{Unchanged: true, Mark: w.mark, AsOf: a.AsOf}
 	if w.memory != nil && w.memory.Doubt != nil {

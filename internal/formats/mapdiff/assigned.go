@@ -86,7 +86,7 @@ func forget(tm *tmdm.TopicMap, base tmdm.Locator, own, other map[string][]assign
 				continue
 			}
 			one.topic.RemoveSubjectIdentifier(one.si)
-			_ = tmdm.AddItemIdentifier(one.topic, id) // another has it: it is known by what is said of it
+			_ = tmdm.AddItemIdentifier(one.topic, id) // another has it: this one is known by its statements
 		}
 	}
 }

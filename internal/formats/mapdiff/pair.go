@@ -14,7 +14,7 @@ type side struct {
 	tm    *tmdm.TopicMap
 	pair  map[*tmdm.Topic]int    // numbers of pairs, from 1
 	free  []*tmdm.Topic          // that have no pair, in the order of the map
-	marks map[*tmdm.Topic]uint64 // of free topics: what was said of them in the last round
+	marks map[*tmdm.Topic]uint64 // of free topics: their statements in the last round
 }
 
 func newSide(tm *tmdm.TopicMap) *side {
@@ -39,8 +39,7 @@ func pairTopics(a, b *tmdm.TopicMap) *pairing {
 	p.by((*tmdm.Topic).SubjectIdentifiers, (*tmdm.TopicMap).TopicBySubjectIdentifier)
 	p.by((*tmdm.Topic).SubjectLocators, (*tmdm.TopicMap).TopicBySubjectLocator)
 	p.sure = len(p.a.free) == 0 && len(p.b.free) == 0
-	// Item identifiers come after what is said of topics: software that writes
-	// documents may number them anew each time.
+	// Item identifiers come after statements: software that writes documents may number them anew each time.
 	p.alike(false)
 	p.by((*tmdm.Topic).ItemIdentifiers, byItem)
 	p.by((*tmdm.Topic).ItemIdentifiers, (*tmdm.TopicMap).TopicBySubjectIdentifier)
@@ -158,8 +157,7 @@ func untitled(t *tmdm.Topic) string {
 	return ""
 }
 
-// round marks the free topics of s with what is said of them and returns them
-// by their marks.
+// round marks the free topics of s with their statements and returns them by their marks.
 func (p *pairing) round(s *side) map[uint64][]*tmdm.Topic {
 	w := writer{large: map[*tmdm.Association]string{}, call: func(t *tmdm.Topic) string {
 		if n := s.pair[t]; n > 0 {

@@ -51,9 +51,8 @@ type writer struct {
 // manyRoles is up to how many roles an association is told in full.
 const manyRoles = 16
 
-// topic returns all that is said of t: identifiers, names, occurrences, types,
-// and the associations in which it plays. That it has instances is said of
-// those. The order does not depend on how topics are called.
+// topic returns all statements about t: identifiers, names, occurrences, types, and the associations in which it plays.
+// That it has instances is said of those. The order does not depend on how topics are called.
 func (w writer) topic(t *tmdm.Topic) []part {
 	var list []part
 	add := func(k Kind, format string, args ...any) {
@@ -119,8 +118,7 @@ func (w writer) summary(a *tmdm.Association) string {
 	return known
 }
 
-// topicMap returns what is said of no topic: who reifies the map, and
-// associations without roles.
+// topicMap returns the statements about no topic: the reifier of the map, and associations without roles.
 func (w writer) topicMap(tm *tmdm.TopicMap) []part {
 	var list []part
 	if r := tm.Reifier(); r != nil {

@@ -172,7 +172,7 @@ func (b *bulk) Cancel() {
 		b.batch.Cancel()
 	}
 	if b.tables != nil {
-		if err := b.tables.remove(); err != nil { // whoever opens the database does
+		if err := b.tables.remove(); err != nil { // the next opening of the database does
 			b.engine.log.Warn("tables of a load that was given up are left", "error", err)
 		}
 	}

@@ -220,8 +220,8 @@ func (f *Folder) checkFiles() error {
 	return f.record.checkFiles(f.path, false)
 }
 
-// collect has the value logs that are there now named no more in the record, since collecting garbage removes some of
-// them, perhaps when the last reader has ended.
+// collect removes the value logs that are there now from the record, since collecting garbage removes some of them,
+// perhaps when the last reader has ended.
 func (f *Folder) collect() error {
 	logs, err := filepath.Glob(filepath.Join(f.path, "*"+valueLogExt))
 	if err != nil || len(logs) < 2 {

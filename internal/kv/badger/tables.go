@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// loadedExt ends the names of tables that a load makes, as long as MANIFEST does not name them. Whoever opens the
-// database for writing removes them.
+// loadedExt ends the names of tables that a load makes, as long as MANIFEST does not name them. Opening the database
+// for writing removes them.
 const loadedExt = ".loaded"
 
 // groupSize is how many bytes the keys of rows have in common that belong together, such as those of one table of a

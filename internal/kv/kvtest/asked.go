@@ -8,12 +8,12 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Asked is an engine that counts the questions that a distant database would be asked. Its readers answer many at once,
+// Asked is an engine that counts the requests that a distant database would get. Its readers implement [kv.ManyReader],
 // whichever engine it is.
 type Asked struct {
 	kv.Engine
 	Questions atomic.Int64
-	Of        func(context.Context) bool // whose questions are counted; nil: all
+	Of        func(context.Context) bool // reports whether a context's requests are counted; nil: all are
 }
 
 func (e *Asked) count(ctx context.Context) {
@@ -83,7 +83,7 @@ func (r *askedReader) ReadMany(keys, prefixes [][]byte, most int, value func(key
 	return oneByOne(r.Reader, keys, prefixes, most, value, rows)
 }
 
-// oneByOne is what [kv.ManyReader] has to agree with.
+// oneByOne is the reference for [kv.ManyReader]: it reads key by key, and prefix by prefix.
 func oneByOne(r kv.Reader, keys, prefixes [][]byte, most int, value func(key, value []byte),
 	rows func(prefix []byte, rows []kv.Row, more bool)) error {
 	for _, key := range keys {

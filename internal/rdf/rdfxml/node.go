@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Names that RDF keeps for its syntax (RDF 1.1 XML Syntax §7.2.2 to §7.2.6, Productions coreSyntaxTerms,
+// Names that RDF reserves for its syntax (RDF 1.1 XML Syntax §7.2.2 to §7.2.6, Productions coreSyntaxTerms,
 // syntaxTerms, oldTerms).
 var (
 	core = []string{"RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype"}
@@ -26,23 +26,23 @@ func among(n scan.Name, lists ...[]string) bool {
 	})
 }
 
-// attr is an attribute that counts for RDF.
+// attr is an attribute that RDF interprets.
 type attr struct {
 	scan.Name
 	value string
 }
 
-// unqualified are the attributes that were once written without the namespace of RDF (RDF 1.1 XML Syntax §6.1.4,
+// unqualified are the attributes of RDF that may lack its namespace, as once allowed (RDF 1.1 XML Syntax §6.1.4,
 // Attribute Event).
 var unqualified = []string{"ID", "about", "resource", "parseType", "type"}
 
-// attributes returns the attributes of the element that count for RDF.
+// attributes returns the attributes of the element that RDF interprets.
 func (p *parser) attributes() (all []attr) {
 	for _, a := range p.xml.Attrs() {
 		p.refuseNewer(a.Name)
 		n := a.Name
 		if first := cmp.Or(n.Prefix, n.Local); len(first) >= 3 && strings.EqualFold(first[:3], "xml") {
-			continue // names that XML keeps for itself
+			continue // names that XML reserves
 		}
 		if n.Space == "" {
 			if !slices.Contains(unqualified, n.Local) {
@@ -57,7 +57,7 @@ func (p *parser) attributes() (all []attr) {
 
 const itsSpace = "http://www.w3.org/2005/11/its"
 
-// refuseNewer refuses attributes that RDF 1.2 has given a meaning.
+// refuseNewer refuses attributes to which RDF 1.2 gives a meaning.
 func (p *parser) refuseNewer(n scan.Name) {
 	switch {
 	case n.Space == itsSpace && (n.Local == "dir" || n.Local == "version"):
@@ -67,7 +67,7 @@ func (p *parser) refuseNewer(n scan.Name) {
 	}
 }
 
-// node reads an element of a node, which has started, and returns the node (RDF 1.1 XML Syntax §7.2.11,
+// node reads the node element that has started, to its end, and returns its subject (RDF 1.1 XML Syntax §7.2.11,
 // Production nodeElement).
 func (p *parser) node(s scope) (subject rdf.Term) {
 	name := p.xml.Name()
@@ -107,7 +107,7 @@ func (p *parser) node(s scope) (subject rdf.Term) {
 	return subject
 }
 
-// property returns the IRI of an element or attribute.
+// property returns the IRI that the name of an element or attribute stands for.
 func (p *parser) property(n scan.Name) string {
 	if n.Space == "" {
 		p.fail("the name %s has no namespace; declare one with xmlns", n.Local)
@@ -122,7 +122,7 @@ func (p *parser) property(n scan.Name) string {
 	return n.Space + n.Local
 }
 
-// attributesOf says what attributes say of a node (RDF 1.1 XML Syntax §7.2.25, Production propertyAttr).
+// attributesOf emits the property attributes of a node (RDF 1.1 XML Syntax §7.2.25, Production propertyAttr).
 func (p *parser) attributesOf(s scope, subject rdf.Term, all []attr) {
 	for _, a := range all {
 		switch {
@@ -136,7 +136,7 @@ func (p *parser) attributesOf(s scope, subject rdf.Term, all []attr) {
 	}
 }
 
-// propertiesOf reads the elements of properties in the present element, up to its end.
+// propertiesOf reads the property elements in the present element, up to its end.
 func (p *parser) propertiesOf(s scope, subject rdf.Term) {
 	for members := 0; p.child(); {
 		name := p.xml.Name()

@@ -41,7 +41,7 @@ func (n *nesting) nested(label string) bool {
 	return ok && parent >= 0 && !n.alone[label]
 }
 
-// above returns the node in whose statement a node is nested, if that is a blank node.
+// above returns the subject of the statement whose object is the nested node, if that subject is a blank node.
 func (n *nesting) above(label string) (string, bool) {
 	if !n.nested(label) {
 		return "", false

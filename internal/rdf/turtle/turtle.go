@@ -236,7 +236,7 @@ func (p *parser) subject() (s rdf.Term, complete bool) {
 	return p.named("a subject"), false
 }
 
-// triples reads what is said of a subject.
+// triples reads the statements about a subject.
 func (p *parser) triples(s rdf.Term, complete bool) {
 	p.space(true)
 	if c := p.at(0); complete && (c == '.' || c == '}') {

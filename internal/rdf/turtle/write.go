@@ -48,7 +48,7 @@ func Write(w io.Writer, all []rdf.Quad) error {
 type Ordered struct {
 	writer
 	last   rdf.Quad
-	nested bool // what is said of the subject is written elsewhere
+	nested bool // the statements about the subject are written elsewhere
 }
 
 // NewOrdered begins a document. Those of the statements to come that have a blank node are in blanks, in order: such
@@ -106,7 +106,7 @@ func (w *Ordered) statement(q rdf.Quad) {
 	w.object(q.Object)
 }
 
-// end ends what is said of a subject.
+// end ends the statements about a subject.
 func (w *Ordered) end() {
 	if w.last.Subject.Kind != rdf.None && !w.nested {
 		w.WriteString(" .\n")
@@ -128,7 +128,7 @@ type writer struct {
 	nesting *nesting
 }
 
-// properties writes what is said in brackets.
+// properties writes the statements in brackets.
 func (w *writer) properties(statements []rdf.Quad) {
 	for i, q := range statements {
 		switch {

@@ -120,8 +120,8 @@ func (c *Changes) Settled(ctx context.Context, collection string) time.Time {
 	return last
 }
 
-// keep forgets all collections but those that there are. All that is known of the others is that
-// they changed before: what is said of collections that are not in last is later then, never earlier.
+// keep forgets all collections but those that there are. The others are only known to have changed before. So the time
+// that is given for a collection which is not in last is too late, never too early.
 func (c *Changes) keep(all []store.Collection) {
 	there := make(map[string]bool, len(all))
 	for i := range all {

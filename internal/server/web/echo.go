@@ -45,7 +45,7 @@ func (e Echo) take(x *Recorder, r *http.Request) *http.Request {
 }
 
 // set has an answer repeat the value. Nobody asks at this address again, so no cache is to keep the answer (RFC 9111
-// §5.2.2.5, no-store); nor may one that looks at the path alone give it to others. Whoever is led on asks there, too.
+// §5.2.2.5, no-store); nor may one that looks at the path alone give it to others. Redirects carry the query on.
 func (e *echoed) set(h http.Header, status int) {
 	if e.value == "" {
 		return

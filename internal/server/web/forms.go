@@ -68,8 +68,8 @@ func endings(all []Form) (quoted []string) {
 	return quoted
 }
 
-// negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1,
-// Accept): the most welcome one. Of those that are equally welcome it is one that is named, else the first.
+// negotiate chooses a form by the ending of the URL, else by the Accept header (RFC 9110 §12.5.1, Accept): the most
+// welcome one. Of equally welcome forms it chooses one that is named, else the first.
 func negotiate(r *http.Request, offered []Form) (int, error) {
 	candidates := offered
 	if ending := Var(r, EndingVar); ending != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What is known of who sends a request, when browsers and proxies stand between.
+// The facts about the sender of a request, when browsers and proxies stand between.
 
 // proxyHeaders are what browsers and proxies add to a request, beside X-Forwarded-….
 var proxyHeaders = []string{
@@ -36,13 +36,13 @@ func PassedOn(r *http.Request) string {
 // IsLocal reports whether a program on this machine has sent the request itself.
 func IsLocal(r *http.Request) bool { return FromLoopback(r) && IsLoopback(r.Host) && PassedOn(r) == "" }
 
-// FromLoopback reports whether whoever has connected is on this machine.
+// FromLoopback reports whether the connection comes from this machine.
 func FromLoopback(r *http.Request) bool {
 	peer, ok := peerOf(r)
 	return ok && peer.IsLoopback()
 }
 
-// peerOf returns the address of whoever has connected.
+// peerOf returns the address of the other end of the connection.
 func peerOf(r *http.Request) (netip.Addr, bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -52,9 +52,9 @@ func peerOf(r *http.Request) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// clientOf returns the address of the client, for the log: of whoever has connected or, where that is
-// a proxy that is trusted, of whoever has connected to it. A proxy adds that to X-Forwarded-For, so
-// what stands before the last address that is not of a trusted proxy is what anybody may say.
+// clientOf returns the address of the client, for the log: that of the other end of the connection or, where that is a
+// trusted proxy, of the one that connected to the proxy. The proxy adds that to X-Forwarded-For. What stands before the
+// last address that is not a trusted proxy's may be forged.
 func clientOf(r *http.Request, trusted []netip.Prefix) string {
 	trusts := func(a netip.Addr) bool {
 		return a.IsLoopback() || slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Number reads the whole number above 0 that the query gives under a name; otherwise is what it is where none is given.
-// A number that is too large for the program counts as the largest one: whoever asks for at most so many gets all that
-// there may be.
+// Number reads the whole number above 0 that the query gives under a name; otherwise is the default. A number that is
+// too large for the program counts as the largest one, as a limit may be any number.
 func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
 	given := r.URL.Query().Get(name)
 	if given == "" {

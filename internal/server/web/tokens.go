@@ -15,7 +15,7 @@ type Tokens []Token
 // Token is what is kept of a bearer token.
 type Token struct {
 	sum  [sha256.Size]byte
-	Name string // of who has it; "": not known
+	Name string // of its owner; "": not known
 }
 
 // Key returns a key that only those can make who have the token. Other purposes have other keys.

@@ -31,8 +31,7 @@ type Appender struct {
 	superseded []uint64 // first entries that were kept for the sake of their topics
 }
 
-// Append appends what is said of some topics. last says that the commit ends with them: its last entry states the
-// digest.
+// Append appends entries about some topics. last says that the commit ends with them: its last entry states the digest.
 func (a *Appender) Append(some []fragment.Entry, last bool) error {
 	for i := range some {
 		if i%expectedAtOnce == 0 {

@@ -13,9 +13,8 @@ type Offer struct {
 	Forms []xtm.Version
 }
 
-// OfferIn begins to offer records in other forms. A record is offered in those that
-// were in force at its last entry: so documents of entries never change, and
-// whoever reads them learns of each record that is offered otherwise.
+// OfferIn begins to offer records in other forms. A record is offered in those that were in force at its last entry: so
+// documents of entries never change, and their readers learn of each record that is offered otherwise.
 func (c *Collection) OfferIn(forms []xtm.Version) {
 	slices.Sort(forms) // their order means nothing
 	if slices.Equal(forms, c.RecordForms) {

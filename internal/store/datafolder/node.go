@@ -24,9 +24,8 @@ func (f *Folder) CanBeRead() bool {
 // Unlock gives the folder up, unless [Folder.Open] has been called.
 func (f *Folder) Unlock() { f.database.Unlock() }
 
-// Open opens the database in the folder, which is unlocked when the engine is closed. After an
-// error it is locked no more. The error is [badger.ErrRecover] where the database is opened for
-// reading, and has a commit that was interrupted.
+// Open opens the database in the folder, which is unlocked when the engine is closed. After an error it is unlocked.
+// The error is [badger.ErrRecover] where the database is opened for reading, and has a commit that was interrupted.
 func (f *Folder) Open(readOnly bool) (engine *badger.Engine, err error) {
 	return f.open(f.engineOptions(readOnly))
 }

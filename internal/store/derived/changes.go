@@ -189,7 +189,7 @@ func (w *news) read(in *Input, n int) (more bool, err error) {
 // mostVia is how many entries a topic keeps: the last ones.
 const mostVia = 10
 
-// part notes what a part of what a commit has changed bears on.
+// part notes the topics that a part of a commit's changes affects.
 func (w *news) part(id keys.Source, p *past.Part) error {
 	asOf := func(commit uint64) *txn.Tx { return txn.Over(w.t.Context(), past.AsOf(w.t.Reader(), id, commit)) }
 	before, after := asOf(p.Commit-1), asOf(p.Commit)
@@ -239,8 +239,8 @@ func (w *news) topic(ref fragment.Ref, was, is *fragment.Topic, uncertain bool) 
 	return identified(w.t, w.own.Number, was, is)
 }
 
-// extentOf says how much of a topic the change of its record bears on. What it plays in is told by associations, which
-// are noted by themselves. But they may refer to it by other identifiers, and a reifier may be another for them.
+// extentOf says how much of a topic the change of its record affects. Changed associations are noted by themselves. But
+// they may refer to the topic by other identifiers, and a reifier may be another for them.
 func extentOf(was, next *fragment.Topic) Extent {
 	if was == nil || next == nil || was.HasReifiers() || next.HasReifiers() || !sameIdentifiers(was, next) {
 		return All

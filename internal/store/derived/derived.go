@@ -19,7 +19,7 @@ const (
 	kindRead  = 'p' // number of an input → [read] (JSON)
 	kindDirty = 'q' // place in the queue → subject identifier: the topic has to be derived again
 	kindWalk  = 'w' // source → the topic before the first one of it that has to be
-	kindMeant = 'm' // → whom its filter meant in the last update (JSON)
+	kindMeant = 'm' // → the topics that its filter meant in the last update (JSON)
 )
 
 // Extent says how much of a topic has to be derived again.
@@ -176,7 +176,8 @@ func step(t *txn.Tx, walk kv.Row, refs []fragment.Ref, n int) ([]fragment.Ref, e
 	return refs, t.Delete(walk.Key)
 }
 
-// PutMeant keeps whom the filter of a derived collection means. It reports whether these are others than before.
+// PutMeant keeps the topics that the filter of a derived collection means. It reports whether they differ from those
+// before.
 func PutMeant(t *txn.Tx, number uint32, all [][]fragment.Ref) (differ bool, err error) {
 	var before [][]fragment.Ref
 	known, err := t.GetJSON(key(number, kindMeant), &before)

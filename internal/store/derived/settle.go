@@ -14,9 +14,9 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// What a view finds out about reifiers depends on the statements of its inputs that are reified, and on who the topics
-// are that these mention. To read all of them for each change would cost what the inputs weigh. So what was found out
-// is kept, and used until a change may bear on it. These are the kinds of rows.
+// What a view finds out about reifiers depends on the statements of its inputs that are reified, and on the topics that
+// these mention. Reading all of them for each change would cost as much as reading the inputs. So the settlements are
+// kept, and used until a change may affect them. These are the kinds of rows.
 const (
 	kindSettled   = 'r' // → [settled]: what follows holds for the inputs as they were, but for what these rows say:
 	kindUnsettled = 'u' // 1 → reified statements have changed
@@ -88,8 +88,8 @@ func identified(t *txn.Tx, number uint32, was, next *fragment.Topic) error {
 	return nil
 }
 
-// Settle has the view use what is kept of reifiers, if that holds. Otherwise it keeps what the view finds out, and
-// returns whom what differs bears on.
+// Settle has the view use the settlements that are kept, if they still hold. Otherwise it keeps those that the view
+// finds out, and returns the topics that the differences affect.
 func Settle(t *txn.Tx, number uint32, view *merge.View) (differ []fragment.Ref, err error) {
 	var result settled
 	known, err := t.GetJSON(key(number, kindSettled), &result)

@@ -5,8 +5,8 @@
 // in the same data folder. [Rows] cuts files into chunks, which are rows of an engine: all nodes that
 // share the engine have them. Package filestest holds the tests that both pass.
 //
-// Files are written first and listed then: those of snapshots in rows of the store, those of ResourceSync
-// in notes, which are the last file of a group. So what is not listed is of no use, whoever has left it.
+// Files are written first and listed then: those of snapshots in rows of the store, those of ResourceSync in notes,
+// which are the last file of a group. So files that are not listed are of no use.
 package files
 
 import (

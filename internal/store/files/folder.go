@@ -120,7 +120,7 @@ type openFile struct {
 
 func (f *openFile) Size() int64 { return f.size }
 
-// WriteTo leaves the copying to whoever takes the file: the system can copy from files to sockets.
+// WriteTo leaves the copying to the writer: the system can copy from files to sockets.
 func (f *openFile) WriteTo(w io.Writer) (int64, error) { return f.File.WriteTo(w) }
 
 // List implements [Store].

@@ -28,8 +28,8 @@ type Rows struct {
 	reader kv.Reader // nil: the present state is read
 }
 
-// In returns a store that reads with a reader, where s has its files in the engine of the reader.
-// So whoever has a reader already needs no other.
+// In returns a store that reads with a reader, where s has its files in the engine of the reader. So a caller that has
+// a reader already needs no other.
 func In(s Store, reader kv.Reader) Store {
 	if rows, ok := s.(Rows); ok {
 		rows.reader = reader

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// rowsFile implements [File]. Each look at the engine is a state of its own: whoever reads slowly
-// holds nothing. The chunks stay as they are as long as they are there.
+// rowsFile implements [File]. Each read takes a state of the engine of its own: slow readers hold none. The chunks stay
+// as they are as long as they are there.
 type rowsFile struct {
 	*io.SectionReader // over ReadAt
 	row

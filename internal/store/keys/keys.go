@@ -56,7 +56,7 @@ const (
 	TableAssociation  = 'a' // source, player, 0, part, key → association record
 	TableMentions     = 'n' // source, reference → count
 	// source, 't' or 'a', the rest of the key of a record → nothing: something in it is reified. And source, 'R', reifier,
-	// 0, 't' or 'a', the rest of the key → nothing: by whom
+	// 0, 't' or 'a', the rest of the key → nothing: the reifier of something in it
 	TableReified    = 'r'
 	TableQuarantine = 'q' // source, TopicSI → Quarantined (JSON)
 	TableOwed       = 'Q' // source, TopicSI → Quarantined (JSON): a covered entry that was passed over

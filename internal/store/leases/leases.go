@@ -1,10 +1,10 @@
 // Package leases has one of the processes that share a store do what one at a time must do: look after collections,
 // follow what is subscribed to, watch files.
 //
-// A lease is a row: who does a job, under a number that grows with each who takes it (the fencing number). A second row
-// is its beat, which the holder raises again and again, in no commit, so that the version of the state stays. Whoever
-// sees a lease without a new beat for a time takes it. That time is measured by the clock of who looks, never by
-// comparing clocks.
+// A lease is a row with the process that does a job, and a number that grows with each process that takes it (the
+// fencing number). A second row is its beat, which the holder raises again and again, in no commit, so that the version
+// of the state stays. A process that sees no new beat for a time takes the lease. It measures that time by its own
+// clock, never by comparing clocks.
 //
 // A holder that stood still may not know that it has lost its lease. So each commit of a job checks the number in the
 // same transaction.

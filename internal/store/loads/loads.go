@@ -2,9 +2,9 @@
 // Others who share the store tell by them what a living process writes from what a dead one has left.
 //
 // A note is written in the commit that numbers the load, before its first row, and renewed as long as the process
-// lives. The commit that names what was loaded removes it, and fails where it is not there. Whoever finds a note that
-// was not renewed for [Silence] removes it, in a commit as well. So either the load is named or its rows are given up,
-// whatever the clocks say and however long a process stood still.
+// lives. The commit that names what was loaded removes it, and fails where it is not there. A process that finds a note
+// which was not renewed for [Silence] removes it, in a commit as well. So either the load is named or its rows are
+// given up, whatever the clocks say and however long a process stood still.
 package loads
 
 import (

@@ -41,7 +41,7 @@ var (
 )
 
 var (
-	filling = keys.Meta("filling") // the identifier of who fills the store
+	filling = keys.Meta("filling") // the identifier of the process that fills the store
 	moved   = keys.Meta("moved")   // Moved (JSON)
 )
 

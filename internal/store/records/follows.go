@@ -69,7 +69,8 @@ func associationFollows(id keys.Source, a *fragment.Association, record []byte, 
 		fragment.AssociationContent(record)))
 }
 
-// reifiedRows calls put with the rows which say that something in the record with a key is reified, and by whom.
+// reifiedRows calls put with the rows which say that something in the record with a key is reified, and with the
+// reifier.
 func reifiedRows(id keys.Source, record []byte, reifiers []fragment.Ref, put func(key, value []byte) error) error {
 	if len(reifiers) == 0 {
 		return nil

@@ -67,8 +67,7 @@ func PutIndexes(t *txn.Tx) error {
 	return t.PutJSON(indexesKey, kept)
 }
 
-// DropIndexes says that the indexes which this program does not have agree with the records no more, as it is going to
-// change these.
+// DropIndexes marks the indexes that this program does not have as out of date, as it is going to change the records.
 func DropIndexes(t *txn.Tx) error {
 	kept, err := Kept(t)
 	all := len(kept)

@@ -21,24 +21,22 @@ import (
 // Loader loads records into new generations of sources.
 type Loader struct {
 	Engine  kv.Engine
-	Scratch string       // path of a folder for files, which need not be there
-	Ready   func() error // is asked from time to time; its error ends the load
-	Memory  int          // for the rows that are sorted, in bytes; 0: as much as usual
+	Scratch string       // path of a folder for temporary files, which need not exist
+	Ready   func() error // is called every 1,000 records; its error ends the load
+	Memory  int          // for sorting rows, in bytes; 0: the default
 	Indexes []txn.Index
 }
 
-// Loading says how far a load has come. First all records are read and their rows
-// sorted; then these are stored.
+// Loading is the progress of a load. First all records are read and their rows sorted; then the rows are stored.
 type Loading struct {
-	Records      int // that are read
-	Stored, Rows int // of so many rows so many are stored; 0 of 0 while records are read
+	Records      int // read so far
+	Stored, Rows int // stored rows, and all rows; 0 while records are read
 }
 
-// Load writes records, each of which comes once, into a new generation, in no
-// single transaction: nothing shows a generation until a commit switches to it,
-// and one that nothing switched to is removed when the database is opened.
-// progress, if not nil, is told from time to time. Memory does not grow with the
-// number of records: what is much goes through a file in the data folder.
+// Load writes records, each once, into a new generation. It uses no single transaction: nothing shows a generation
+// until a commit switches to it, and opening the database removes one that was never switched to. progress, if not nil,
+// is called every 1,000 records or rows. Memory does not grow with the number of records: rows are sorted through a
+// file in Scratch.
 func (o Loader) Load(ctx context.Context, id keys.Source, records iter.Seq2[fragment.Record, error],
 	progress func(Loading)) error {
 	l := o.loading(id)
@@ -54,19 +52,19 @@ func (o Loader) loading(id keys.Source) *loading {
 	return l
 }
 
-// file returns the path of the file for what is sorted of a source.
+// file returns the path of the file for sorting the rows of a source.
 func (o Loader) file(id keys.Source) string {
 	return filepath.Join(o.Scratch, fmt.Sprintf("%d-%d", id.Number, id.Generation))
 }
 
-// Ordered writes rows in the order of their keys, as far as possible: a few ascending runs. Badger writes what is much
-// in such runs once. Of rows in any order it writes each several times, and needs much memory for that.
+// Ordered writes rows in the order of their keys, in a few ascending runs. Badger writes large amounts in such runs
+// once. It writes rows in other orders several times, with much memory.
 type Ordered struct {
 	Bulk   kv.Writer
 	Sorter *extsort.Sorter
-	Table  byte // of the rows that are written at once where they come in order
+	Table  byte // the table whose rows are written at once while their keys ascend
 
-	last []byte // key of the one of these that was written last
+	last []byte // the last key that was written at once
 }
 
 // Put writes a row at once, or has it sorted.
@@ -78,14 +76,14 @@ func (o *Ordered) Put(key, value []byte) error {
 	return o.Sorter.Add(key, value)
 }
 
-// Ordered returns a writer of rows of a source, of which those of one table come in order for the most part. The caller
-// closes its sorter.
+// Ordered returns a writer for rows of a source. Most rows of the table should come in order. The caller closes its
+// sorter.
 func (o Loader) Ordered(id keys.Source, bulk kv.Writer, table byte) *Ordered {
 	file := filepath.Join(o.Scratch, fmt.Sprintf("%d-%d-%c", id.Number, id.Generation, table))
 	return &Ordered{Bulk: bulk, Table: table, Sorter: &agree.New(file, o.Memory, nil).Sorter}
 }
 
-// Commit writes the rows that are sorted, and commits.
+// Commit writes the sorted rows, and commits.
 func (o *Ordered) Commit() error {
 	put := func(r extsort.Row) error { return o.Bulk.Put(r.Key, r.Value) }
 	if err := seq.Each(o.Sorter.Sorted(), put); err != nil {
@@ -109,7 +107,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 		return err
 	}
 	defer l.bulk.Cancel()
-	// of a snapshot they come in order
+	// the topics of a snapshot come in order
 	l.topicRow = (&Ordered{Bulk: l.bulk, Sorter: &l.sorter.Sorter, Table: keys.TableTopic}).Put
 	if err := l.sort(ctx, records); err != nil {
 		return err
@@ -117,7 +115,7 @@ func (l *loading) load(ctx context.Context, records iter.Seq2[fragment.Record, e
 	return l.store(ctx)
 }
 
-// sort reads all records.
+// sort reads all records and gives their rows to the sorter.
 func (l *loading) sort(ctx context.Context, records iter.Seq2[fragment.Record, error]) error {
 	for r, err := range readAhead(ctx, records) {
 		if err == nil && l.read%1000 == 0 {
@@ -146,7 +144,7 @@ func (l *loading) add(r fragment.Record) (err error) {
 	return err
 }
 
-// store writes the rows that are sorted.
+// store writes the sorted rows, and commits.
 func (l *loading) store(ctx context.Context) error {
 	l.mentions = nil
 	stored := 0

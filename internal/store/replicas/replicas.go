@@ -77,8 +77,8 @@ func SourceOf(f *fragment.Fragment) (fragment.Source, error) {
 	return source, merge.Apply(source, f)
 }
 
-// Keep keeps the fragment of an entry, as it is of what was said, where that is not what the records show with the
-// entry: it sets Kept. A large one is not kept: it sets Late.
+// Keep keeps the fragment of an entry where the records show another one, and sets Kept. A large fragment is not kept:
+// it sets Late.
 func Keep(t *txn.Tx, c *collections.Collection, state, applied fragment.Source, e *collections.Entry) error {
 	kept, err := differing(c, state, applied, e)
 	if err == nil && e.Kept {

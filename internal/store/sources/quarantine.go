@@ -15,13 +15,12 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// Quarantined is an entry of a feed that could not be applied: the mark is past
-// it, and what it says of its topic is missing until it is applied after all, or
-// a later entry for the topic is.
+// Quarantined is an entry of a feed that could not be applied. The mark is behind it. Its change is missing until the
+// entry, or a later one of its topic, is applied.
 type Quarantined struct {
-	TopicSI string   `json:"topicSI"`           // of a source of records: the id of the record
-	Names   []string `json:"names,omitempty"`   // of the topic, where that is one
-	Located []string `json:"located,omitempty"` // its subject locators, likewise
+	TopicSI string   `json:"topicSI"`           // the id of the record in a source of records
+	Names   []string `json:"names,omitempty"`   // subject identifiers of the topic
+	Located []string `json:"located,omitempty"` // subject locators of the topic
 	Entry   string   `json:"entry"`             // its id
 	Title   string   `json:"title,omitempty"`
 	State   string   `json:"state,omitempty"`
@@ -35,22 +34,22 @@ type Quarantined struct {
 	Forms json.RawMessage `json:"forms,omitempty"`
 
 	Updated time.Time `json:"updated"` // the server's time, that of the entry
-	First   time.Time `json:"first"`   // by this node's clock, as is Last: when it failed
+	First   time.Time `json:"first"`   // by this node's clock, as is Last: the first failure
 	Last    time.Time `json:"last"`
 	Tries   int       `json:"tries"` // rounds in which it failed
 	Error   string    `json:"error"`
 
-	// Looked is when Document was last read for the entry, zero where it never was.
+	// Looked is the time at which Document was last read for the entry; zero: never.
 	Looked time.Time `json:"looked,omitzero"`
 }
 
-// Same reports whether other is of the same entry.
+// Same reports whether both have the same entry.
 func (q Quarantined) Same(other Quarantined) bool {
 	return q.Entry == other.Entry && q.Updated.Equal(other.Updated)
 }
 
-// Applying is a change of a subscription's source under way: its records, how
-// far it has come, and what is in quarantine. All of it is committed together.
+// Applying is a transaction on the source of a subscription: its records, its progress and its quarantine. It is not
+// safe for concurrent use.
 type Applying struct {
 	merge.State
 	*Progress
@@ -58,29 +57,29 @@ type Applying struct {
 	subscription *Subscription
 	st           *Store
 
-	remembered bool     // what changes is remembered for those who are derived from the source
-	via        []string // topics, each with the entry by which it is changed
+	remembered bool     // changes are remembered for collections that are derived from the source
+	via        []string // topics, each followed by the URL of its fragment
 
 	// Entries are the entries of the log of the source that the mark moves over.
 	Entries []Logged
 }
 
-// From says by which entry of the source a topic is changed: the URL of its fragment.
+// From notes the URL of the fragment by which a topic is changed.
 func (a *Applying) From(topicSI, url string) {
 	if a.remembered {
 		a.via = append(a.via, topicSI, url)
 	}
 }
 
-// Subscription returns the subscription whose source is changed.
+// Subscription returns the subscription of the source.
 func (a *Applying) Subscription() *Subscription { return a.subscription }
 
 func (a *Applying) quarantineKey(topicSI string) []byte {
 	return append(a.subscription.Source(a.Progress).Key(keys.TableQuarantine), topicSI...)
 }
 
-// Quarantine puts an entry into quarantine. It takes the place of another of the
-// same topic; one that was there before only counts up.
+// Quarantine puts an entry into quarantine, in the place of another one of the same topic. If the same entry is there,
+// its number of tries grows by one.
 func (a *Applying) Quarantine(q Quarantined) error {
 	var before Quarantined
 	ok, err := a.tx.GetJSON(a.quarantineKey(q.TopicSI), &before)
@@ -98,8 +97,8 @@ func (a *Applying) Quarantine(q Quarantined) error {
 	return a.tx.PutJSON(a.quarantineKey(q.TopicSI), q)
 }
 
-// Release ends the quarantine of a topic by an entry of the given time. A later
-// entry stays. It reports whether there was one to release.
+// Release removes the entry of a topic from quarantine, unless it is later than the time. It reports whether it has
+// removed one.
 func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	var q Quarantined
 	ok, err := a.tx.GetJSON(a.quarantineKey(topicSI), &q)
@@ -109,28 +108,28 @@ func (a *Applying) Release(topicSI string, updated time.Time) (bool, error) {
 	return true, a.tx.Delete(a.quarantineKey(topicSI))
 }
 
-// A covered entry need not be applied, as other entries of its commit have all that is new in it. Where one of these is
-// in quarantine, or was superseded by one that is, that is missing. So what is passed over is owed, until a round ends
-// with nothing in quarantine; else it is applied at the end.
+// A covered entry need not be applied, as other entries of its commit have all that is new in it. That is missing if
+// one of these is in quarantine, or was superseded by one in quarantine. So an entry that is passed over is owed. It is
+// applied at the end of a round, unless the quarantine is empty then.
 
-// Owe notes a covered entry that is passed over.
+// Owe notes that a covered entry was passed over.
 func (a *Applying) Owe(q Quarantined) error { return a.tx.PutJSON(a.owedKey(q.TopicSI), q) }
 
-// Pay notes that an entry of a topic was applied, or is in quarantine: none before it is owed.
+// Pay notes that an entry of a topic was applied, or is in quarantine: no earlier one is owed any more.
 func (a *Applying) Pay(topicSI string) error { return a.tx.Delete(a.owedKey(topicSI)) }
 
-// Owed returns what is owed.
+// Owed returns the entries that are owed.
 func (a *Applying) Owed() ([]Quarantined, error) {
 	return txn.List[Quarantined](a.tx, a.subscription.Source(a.Progress).Key(keys.TableOwed), nil)
 }
 
-// Quarantined returns what is in quarantine.
+// Quarantined returns the entries in quarantine.
 func (a *Applying) Quarantined() ([]Quarantined, error) {
 	return quarantined(a.tx, a.subscription.Source(a.Progress))
 }
 
-// moveQuarantine has what is in quarantine, or owed, looked for where the source is now: at the same place below its
-// feed, from one of the feeds before, or else in the feed itself.
+// moveQuarantine moves the URLs of entries in quarantine, and of owed ones, from a former feed to the present one.
+// Documents that are not below a former feed are replaced by the feed itself.
 func moveQuarantine(t *txn.Tx, s *Subscription, before []string) error {
 	to := func(url string) (string, bool) {
 		for _, from := range before {
@@ -167,13 +166,13 @@ func quarantined(t *txn.Tx, id keys.Source) ([]Quarantined, error) {
 	return txn.List[Quarantined](t, id.Key(keys.TableQuarantine), nil)
 }
 
-// Quarantine returns what is in quarantine of a subscription, by topic: of the
-// generation that readers see, or of the first one while that is being loaded.
+// Quarantine returns the entries in quarantine of a subscription, by topic: those of the generation that readers see,
+// or of the first one while it is loaded.
 func (st *Store) Quarantine(ctx context.Context, name string) ([]Quarantined, error) {
 	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress { return cmp.Or(s.State, s.Staging) })
 }
 
-// QuarantineOf is [Store.Quarantine] of one generation: what is staged has a quarantine of its own.
+// QuarantineOf is [Store.Quarantine] of one generation: a staged one has a quarantine of its own.
 func (st *Store) QuarantineOf(ctx context.Context, name string, generation uint32) ([]Quarantined, error) {
 	return st.quarantineOf(ctx, name, func(s *Subscription) *Progress {
 		for _, p := range s.progress() {
@@ -196,7 +195,7 @@ func (st *Store) quarantineOf(ctx context.Context, name string,
 	return all, err
 }
 
-// Missing returns what is in quarantine, and what is owed, of the generation that is followed.
+// Missing returns the entries in quarantine, and those owed, of the generation to which changes are applied.
 func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Quarantined, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		if s.Applied() == nil {
@@ -211,8 +210,8 @@ func (st *Store) Missing(ctx context.Context, name string) (quarantine, owed []Q
 	return quarantine, owed, err
 }
 
-// Forget takes topics out of quarantine, or all where none is named, without
-// applying their entries. It returns those that were there.
+// Forget removes the entries of topics, or all where none is named, from quarantine without applying them. It returns
+// the removed ones.
 func (st *Store) Forget(ctx context.Context, name string, topics ...string) ([]Quarantined, error) {
 	var gone []Quarantined
 	err := st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
@@ -256,7 +255,7 @@ func entriesOf(all []Quarantined) []ActivityEntry {
 	return out
 }
 
-// RemoveSubscription removes a subscription, all that its source says, and what is rejected of that.
+// RemoveSubscription removes a subscription, with its records and rejections.
 func (st *Store) RemoveSubscription(ctx context.Context, name string) error {
 	var number uint32
 	var after func() error

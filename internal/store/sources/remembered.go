@@ -10,12 +10,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// KeepSpan keeps which entries of the feed were read last.
+// KeepSpan stores the span of entries of the feed that were read last.
 func (a *Applying) KeepSpan(b []byte) error {
 	return a.tx.Put(a.subscription.Source(a.Progress).Key(keys.TableSpan), b)
 }
 
-// Span returns what KeepSpan has kept for the generation that changes are applied to, nil for nothing.
+// Span returns the stored span of the generation to which changes are applied, nil if none.
 func (st *Store) Span(ctx context.Context, name string) (b []byte, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		if s.Applied() == nil {

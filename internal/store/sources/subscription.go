@@ -25,47 +25,43 @@ type Subscription struct {
 	OwnSP         bool   // the feed declares no SP; this one was chosen for it
 	FeedID        string // of the fragments feed; a new one is a new history
 
-	// Protocol is how changes are learnt of: "" by a fragments feed, whose URL
-	// FragmentsFeed is, or by what is at that URL instead.
+	// Protocol is the protocol of the source: "" for a fragments feed. FragmentsFeed is the URL in every protocol.
 	Protocol Protocol `json:",omitempty"`
 
 	Asked
 
-	// Key is the public key that has to sign the checkpoints of the source, "" for none. Checkpoint is the last one
-	// that was accepted, as a signed note.
+	// Key is the public key that must sign the checkpoints of the source, "" for none. Checkpoint is the last accepted
+	// checkpoint, as a signed note.
 	Key, Checkpoint string `json:",omitempty"`
 
-	// DerivedFrom are the URLs of the fragments feeds that the source is derived from, by its word; none: it is
-	// primary.
+	// DerivedFrom are the URLs of the fragments feeds from which the source says that it is derived; none: it is primary.
 	DerivedFrom []string `json:",omitempty"`
 
-	// Duplicates are the URLs of the same feed on other servers, by the word of the source when it was subscribed to.
-	// They are not kept.
+	// Duplicates are the URLs of the same feed on other servers, as the source states them to a new subscriber. They are
+	// not stored.
 	Duplicates []string `json:"-"`
-	// Addresses are where the source can be read: the first is its authority, the others are replicas of it. The feeds
-	// above are those of the address that was used last. None: there is that one address.
+	// Addresses are the servers of the source: its authority first, then replicas. The feeds above are those of the
+	// address that was used last, which is the only one where Addresses is empty.
 	Addresses []Address `json:",omitempty"`
-	// Checked is a time by the clock of the origin: what is held was all that the source had by then. It does not go
-	// back where that clock is set back: so of two states of a replica the older one never has the later time.
+	// Checked is a time by the clock of the origin, up to which the copy has all that the source had published. It never
+	// goes back, even if that clock does: the older of two states of a replica never has the later time.
 	Checked time.Time
-	// Openings are the last openings of the origin's database, the newest first, by the word of the reading that
-	// Checked is of.
+	// Openings are the last openings of the origin's database, the newest first, as of Checked.
 	Openings []string `json:",omitempty"`
-	// Language is that in which the source calls topics: the one that its feed has stated last, or else that of most
-	// names; "": it has none. nil: it is not known yet.
+	// Language is the language of the source: the one that its feed has stated last, or else that of most names. "" means
+	// none; nil means that it is not known yet.
 	Language *string `json:",omitempty"`
-	// Memory is what is remembered of the readings of the source (package follow).
+	// Memory holds facts about earlier readings of the source (package follow).
 	Memory json.RawMessage `json:",omitempty"`
-	// Anew counts how often all that the source says became another view of it without a commit to its records, or with
-	// one that nobody remembers: by rejections, and by mending.
+	// Anew counts the changes of the whole source without a commit that readers can follow: by rejections, and by mending.
 	Anew uint64 `json:",omitempty"`
-	// Replica says that what is followed is served on, as a collection of the same name.
+	// Replica says that a collection of the same name serves the source on.
 	Replica bool `json:",omitempty"`
 
 	// Ext are the settings of extensions. A program keeps those of extensions that it does not have as they are.
 	Ext map[string]json.RawMessage `json:",omitempty"`
 
-	// State is what readers see; nil until the first clean start is done.
+	// State is the generation that readers see; nil until the first clean start is done.
 	State *Progress `json:",omitempty"`
 	// Staging is a clean start or replacement under way: it becomes State when
 	// it has caught up.
@@ -76,55 +72,53 @@ type Subscription struct {
 	LastChange  time.Time
 	LastError   string `json:",omitempty"`
 	LastErrorAt time.Time
-	// Before is what the next sample is compared with.
+	// Before is the end of the last round, with which the next sample is compared.
 	Before *RoundEnd `json:",omitempty"`
 
 	Number uint32
 }
 
-// Asked is what a person has said of how a source is followed. Former rows have the names in upper case.
+// Asked holds the options of a subscription that people set. Earlier rows have the names in upper case.
 type Asked struct {
-	Format    string `json:"format,omitempty"`    // asked for alone; "": what is best
+	Format    string `json:"format,omitempty"`    // the only format to ask for; "": the best one offered
 	TokenFile string `json:"tokenFile,omitempty"` // path of the file with the token for reading, read in each round
-	// CACert is the path of a file with authorities that may sign the server's certificate, besides those that the machine
-	// trusts.
+	// CACert is the path of a file of certificate authorities to trust, besides those of the machine.
 	CACert string   `json:"caCert,omitempty"`
-	Hosts  []string `json:"hosts,omitempty"` // that links may lead to besides the one of the feed ("host" or "host:port")
-	// AcceptMoves says that the source is followed where it has moved for good by its own word, if its log there goes on
-	// from the mark.
+	Hosts  []string `json:"hosts,omitempty"` // allowed in links besides that of the feed ("host" or "host:port")
+	// AcceptMoves says that the client follows a permanent redirect to a new address, if the log there goes on from the
+	// mark.
 	AcceptMoves bool  `json:"acceptMoves,omitempty"`
-	Strict      *bool `json:"strict,omitempty"` // whether XTM is read strictly; nil: as the program does
-	// Filter says what of the source shows in the merged view, as an extension has it; nil: all.
+	Strict      *bool `json:"strict,omitempty"` // whether XTM is read strictly; nil: as the program's option says
+	// Filter is the filter of an extension, which selects what the merged view shows of the source; nil: all.
 	Filter json.RawMessage `json:"filter,omitempty"`
 }
 
 // Protocol is a way to follow a source.
 type Protocol string
 
-// TMShare is the protocol of fragments feeds, in any dialect. The others have the names of what reads sources of
-// records.
+// TMShare is the protocol of fragments feeds, in any dialect. The other protocols read sources of records.
 const TMShare Protocol = ""
 
 // Progress is how far a generation of a source has come.
 type Progress struct {
 	Generation uint32
-	Revision   uint64 `json:",omitempty"` // how often rounds have changed it
-	// Commits is how many commits have changed the records while it was remembered what they were, for those who are
-	// derived from them. What is remembered begins behind the one with the number Forgotten.
+	Revision   uint64 `json:",omitempty"` // the number of changes by rounds
+	// Commits counts the commits whose changes of records are remembered, for collections that are derived from the
+	// source. Those up to the number Forgotten are remembered no longer.
 	Commits, Forgotten uint64 `json:",omitempty"`
 	Snapshot           bool   `json:",omitempty"` // it began with a snapshot
 	Mark               Mark
 	RDF                bool `json:",omitempty"` // the last entry is offered in RDF, too
 	Applied            int  // entries applied since the clean start
-	// of a staged generation: the log of the replica is made as far as the mark
+	// of a staged generation: the log of the replica has the entries up to the mark
 	Log     bool            `json:",omitempty"`
-	Records json.RawMessage `json:",omitempty"` // how far a source of records was followed, as its protocol has it
+	Records json.RawMessage `json:",omitempty"` // the position in a source of records, in a form of its protocol
 
-	// Proof is what the last comparison of the state digests has brought. It is nil where there was none.
+	// Proof is the result of the last comparison of state digests, nil where there was none.
 	Proof *Proof `json:",omitempty"`
-	// NoRepair says that what differs from the source is not to be repaired: topics were forgotten.
+	// NoRepair says that differences from the source are not repaired, as topics were forgotten.
 	NoRepair bool `json:",omitempty"`
-	// RepairFailed says that a clean replacement was not what the source states.
+	// RepairFailed says that a clean replacement still differed from the digest of the source.
 	RepairFailed bool `json:",omitempty"`
 }
 
@@ -135,21 +129,19 @@ type Mark struct {
 	// Handled are the ids of the entries at Updated that are applied. It is
 	// empty right after a snapshot, whose last change need not be in the feed.
 	Handled []string `json:",omitempty"`
-	// Unsettled are those of the handled entries whose topics may have changed once more at
-	// Updated, by a change that the feed shows as the same entry: by id, the digest of what was
-	// read for them. They are read again.
+	// Unsettled are handled entries whose topics may have changed again at Updated, in a change that the feed shows as the
+	// same entry. It maps their ids to the digests of what was read. They are read again.
 	Unsettled map[string]string `json:",omitempty"`
-	// Relied is the id and time of a later entry, "" if none: if the feed has
-	// it the next time, it has those for whose sake earlier ones were passed
-	// over.
+	// Relied is the id and time of a later entry, "" if none. If the next reading of the feed has it, it also has the
+	// entries that superseded those passed over.
 	Relied string `json:",omitempty"`
 	// Digest is the state digest that the source states for the mark, "" where it states none.
 	Digest string `json:",omitempty"`
 
-	RDF bool `json:"-"` // of a snapshot that is staged: see Progress
+	RDF bool `json:"-"` // of a staged snapshot: see Progress
 }
 
-// Languages returns those in which the source calls topics.
+// Languages returns the languages of the source's titles.
 func (s *Subscription) Languages() titles.Languages {
 	if s.Language == nil {
 		return nil
@@ -157,7 +149,7 @@ func (s *Subscription) Languages() titles.Languages {
 	return titles.Accepted(*s.Language)
 }
 
-// Source names the generation with a progress.
+// Source returns the key of the generation with a progress.
 func (s *Subscription) Source(p *Progress) keys.Source {
 	return keys.Source{Number: s.Number, Generation: p.Generation}
 }
@@ -220,7 +212,7 @@ func (st *Store) AddSubscription(ctx context.Context, s Subscription) error {
 	})
 }
 
-// MoveSubscription changes where the source of a subscription is. What is in quarantine is at the same places there.
+// MoveSubscription changes the addresses of a subscription. The links of entries in quarantine move along.
 func (st *Store) MoveSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	return st.rows.Update(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		from := []string{s.FragmentsFeed}
@@ -233,8 +225,8 @@ func (st *Store) MoveSubscription(ctx context.Context, name string, change func(
 	}))
 }
 
-// UpdateSubscription changes what is known of a subscription. Generations that
-// it names no longer are removed.
+// UpdateSubscription changes the row of a subscription. It removes generations that the row names no longer. change may
+// be called again after a conflict.
 func (st *Store) UpdateSubscription(ctx context.Context, name string, change func(*Subscription)) error {
 	var dropped []keys.Source
 	err := st.rows.UpdateOf(ctx, sourcesTurn, withNamed(name, func(t *txn.Tx, s *Subscription) error {
@@ -283,12 +275,12 @@ func (st *Store) drop(ctx context.Context, dropped []keys.Source) error {
 	})
 }
 
-// dropAfter calls remove, which removes what no row names after a commit. Close waits for it.
+// dropAfter calls remove, which removes rows that nothing names since a commit. Close waits for it.
 func (st *Store) dropAfter(ctx context.Context, remove func() error) error {
 	return st.rows.View(context.WithoutCancel(ctx), func(*txn.Tx) error { return remove() })
 }
 
-// Generations returns the generations that there are.
+// Generations returns the generations of the subscription: two at most.
 func (s *Subscription) Generations() []keys.Source {
 	var ids []keys.Source
 	for _, p := range s.progress() {
@@ -297,22 +289,22 @@ func (s *Subscription) Generations() []keys.Source {
 	return ids
 }
 
-// progress returns how far the generations have come that there are.
+// progress returns the progress of each generation.
 func (s *Subscription) progress() []*Progress {
 	return slices.DeleteFunc([]*Progress{s.State, s.Staging}, func(p *Progress) bool { return p == nil })
 }
 
-// Proof says how the state of a generation compares with what its source states.
+// Proof is the result of comparing a generation with the state digest of its source.
 type Proof struct {
 	At    time.Time // of the comparison, by this node's clock
 	Equal bool      // the digests were the same
-	// they were not, and nothing is in quarantine; or what is signed is not all that the source shows
+	// they were not, and nothing is in quarantine; or the checkpoint lacks entries that the source shows
 	Differs bool   `json:",omitempty"`
 	Reason  string `json:",omitempty"` // why the state is not proven, for people
 }
 
-// DigestNode returns the node at a path of the tree of the state digest, of that state of a subscription's source to
-// which changes are applied.
+// DigestNode returns the node at a path of the tree of the state digest. The tree is that of the generation to which
+// changes are applied.
 func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *statedigest.Node, err error) {
 	err = st.rows.View(ctx, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
@@ -325,20 +317,19 @@ func (st *Store) DigestNode(ctx context.Context, name string, path []byte) (n *s
 	return n, err
 }
 
-// sourcesTurn is in whose name all sources are changed, one at a time: what was done with any of them is kept in one
-// place.
+// sourcesTurn is the name of the turn in which all sources are changed, one at a time: the log of activities of all of
+// them is one.
 const sourcesTurn = "sources"
 
-// ApplyEntries changes the records of a source and moves its mark, in one
-// commit. It works on the staged generation where there is one, so that readers
-// go on seeing the state before a clean replacement.
+// ApplyEntries changes the records of a source and moves its mark, in one commit. Where a generation is staged, it
+// changes that one: readers see the state before until a clean replacement ends.
 func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying) error) error {
 	return st.rows.UpdateOf(ctx, sourcesTurn, withNamed(name, func(t *txn.Tx, s *Subscription) error {
 		p := s.Applied()
 		if p == nil {
 			return fmt.Errorf("%w: subscription %q has no state yet", txn.ErrNotFound, name)
 		}
-		s.ETag = "" // of a document that may have entries the mark is not past: the round keeps it when it ends
+		s.ETag = "" // of a document that may have entries behind the mark: the round sets it at its end
 		a := &Applying{State: records.In(t, s.Source(p)), Progress: p, tx: t, subscription: s, st: st}
 		if p == s.State && !s.Replica { // the records of a replica are remembered anyway
 			if err := a.remember(); err != nil {
@@ -363,8 +354,8 @@ func (st *Store) ApplyEntries(ctx context.Context, name string, f func(*Applying
 	}))
 }
 
-// ReadSources calls f with the subscriptions that have a state and their
-// records, all as of one moment. The sources are valid until f returns.
+// ReadSources calls f with the subscriptions that have a state, and with their records as of one moment. The sources
+// are valid until f returns.
 func (st *Store) ReadSources(ctx context.Context, f func([]Subscription, []fragment.Source) error) error {
 	return st.rows.View(ctx, func(t *txn.Tx) error {
 		var subscriptions []Subscription

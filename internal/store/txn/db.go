@@ -114,7 +114,7 @@ func (db *DB) guard(t *Tx) error {
 }
 
 func (db *DB) end(t *Tx) {
-	_ = t.answered() // whoever needs it has asked for it
+	_ = t.answered() // callers that need it have asked for it
 	t.base.Close()
 	db.users.Done()
 }
@@ -215,7 +215,7 @@ func (db *DB) previewOf(ctx context.Context, name string, r *refusals, f func(*T
 		return err
 	}
 	defer db.end(t)
-	// whether the store is used, and by whom, is said there
+	// these rows say which processes use the store
 	t.writes, t.depends = map[uint32]bool{}, map[uint32]bool{namesSpace: true}
 	t.pending, t.observer, t.reads.most = btree.NewMap[string, []byte](0), db.Observer, readsLimit
 	if t.Distant() {

@@ -6,7 +6,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// AtOnce is about how many rows whoever goes through many says that it expects, before it reads them.
+// AtOnce is about the number of rows that a loop over many expects at once, before it reads them.
 const AtOnce = 2000
 
 // Distant reports whether each question to the engine takes its time, however little it asks for. Then [Tx.Expect]

@@ -358,7 +358,7 @@ func (o *Origin) Sign(name string) (public string) {
 	return key.Public
 }
 
-// SignWith has checkpoints of a collection signed with the key in a file, or, with "", no more.
+// SignWith has checkpoints of a collection signed with the key in a file; "" ends it.
 func (o *Origin) SignWith(name, path string) {
 	_, err := o.DB.ChangeSettings(context.Background(), name, func(s *store.Settings) error {
 		s.Sign = path

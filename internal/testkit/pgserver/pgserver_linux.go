@@ -27,7 +27,7 @@ type Server struct {
 	bin, dir  string
 	settings  []string
 	port      string
-	authority string // the file with the certificate of who has signed the server's; "": it has none
+	authority string // the file with the certificate of the authority that signed the server's; "": it has none
 	process   *exec.Cmd
 	log       bytes.Buffer
 }

@@ -33,7 +33,7 @@ type kept struct {
 	open   int // how often
 }
 
-// use returns the engine, and what is called when it is used no more. The last one to do so closes it, as another
+// use returns the engine, and the function to call after the last use. The last one to do so closes it, as another
 // process would find it closed.
 func (k *kept) use() (e *memory.Engine, closed func() error) {
 	k.mu.Lock()
@@ -74,7 +74,7 @@ func In(t testing.TB, o store.Options) store.Options {
 	return o
 }
 
-// forget lets go of the stores in memory whose folders are no more, since the test that made them has ended.
+// forget drops the stores in memory whose folders were removed, as the test that made them has ended.
 func forget() {
 	memories.Range(func(folder, _ any) bool {
 		if _, err := os.Stat(filepath.Dir(folder.(string))); err != nil {

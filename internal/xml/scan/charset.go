@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// charsetOf returns the charset parameter of a Content-Type, nil where it has none or names no encoding that
-// begins as ASCII does: that of others, the first bytes tell (RFC 7303 §3.2).
+// charsetOf returns the encoding that the charset parameter of a Content-Type names. It is nil where there is none, or
+// one that does not extend ASCII: the first bytes show those (RFC 7303 §3.2).
 func charsetOf(contentType string) *namedEncoding {
 	if contentType == "" {
 		return nil
@@ -28,13 +28,13 @@ func charsetOf(contentType string) *namedEncoding {
 	return nil
 }
 
-// namedEncoding is an encoding with the name by which a document, or its Content-Type, calls it.
+// namedEncoding is an encoding with its label in the document, or in its Content-Type.
 type namedEncoding struct {
 	encoding.Encoding
 	label string
 }
 
-// encodingOf returns the encoding of a label, if that begins as ASCII does and is known, else nil.
+// encodingOf returns the encoding with a label, nil where it is unknown or does not extend ASCII.
 func encodingOf(label string) *namedEncoding {
 	if isUTF8(label) {
 		return &namedEncoding{unicode.UTF8, label}
@@ -46,7 +46,7 @@ func encodingOf(label string) *namedEncoding {
 	return &namedEncoding{enc, label}
 }
 
-// decoder returns what makes UTF-8 of the encoding. It is nil for UTF-8 itself, which the scanner checks.
+// decoder returns the transformer from the encoding to UTF-8. It is nil for UTF-8 itself, which the scanner checks.
 func (e *namedEncoding) decoder() transform.Transformer {
 	switch e.Encoding {
 	case unicode.UTF8:
@@ -57,8 +57,8 @@ func (e *namedEncoding) decoder() transform.Transformer {
 	return strict{e.NewDecoder(), e.label}
 }
 
-// legal reports whether bytes are text in the encoding, and have no character that XML has not. Where they are not the
-// last, they may end inside a character.
+// legal reports whether bytes are text in the encoding, without the character U+001B, which XML excludes. Unless they
+// are the last, they may end inside a character.
 func (e *namedEncoding) legal(b []byte, last bool) bool {
 	t := e.decoder()
 	if t == nil {
@@ -78,17 +78,17 @@ func (e *namedEncoding) legal(b []byte, last bool) bool {
 	}
 }
 
-// either reads a document for which two encodings are named. It is in the first, unless its bytes are no
-// text in that. As long as all is ASCII, both are the same; what is behind decides.
+// either reads a document for which two encodings are named. It uses the first, unless the bytes are not legal in that.
+// ASCII is the same in both; the bytes from the first other one on decide.
 type either struct {
 	in            io.Reader // remembers its error
 	first, second *namedEncoding
-	held          []byte // read, and not yet told
+	held          []byte // read, and not yet returned
 	err           error
 	chosen        io.Reader
 }
 
-// decisive is how many bytes from the first one beyond ASCII on decide which encoding a document is in.
+// decisive is the number of bytes, from the first one that is not ASCII on, that decide the encoding of a document.
 const decisive = 64 << 10
 
 func (e *either) Read(p []byte) (int, error) {
@@ -113,7 +113,7 @@ func (e *either) Read(p []byte) (int, error) {
 	return e.chosen.Read(p)
 }
 
-// escape begins what is not ASCII in ISO-2022-JP.
+// escape begins the parts of a text in ISO-2022-JP that are not ASCII.
 const escape = 0x1B
 
 func (e *either) fill() {

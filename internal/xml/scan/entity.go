@@ -5,25 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// entity is what a declaration says about a general or a parameter entity.
+// entity is the declaration of a general or a parameter entity.
 type entity struct {
 	name        string
-	text        []byte // the replacement text of an internal one (XML 1.0 §4.5), and pad zero bytes
+	text        []byte // the replacement text of an internal entity (XML 1.0 §4.5), and pad zero bytes
 	external    bool
 	unparsed    bool // it has a notation
 	inParameter bool // it is declared inside of a parameter entity
 	open        bool // its text is being read
 }
 
-// frame is what is around the text of an entity while that is read.
+// frame is the window to return to when the text of an entity has been read.
 type frame struct {
 	window
 	entity *entity
 	depth  int // elements that were open
 }
 
-// reference is what "&…;" stands for: a character, an entity, or nothing, if it
-// is skipped.
+// reference is the referent of "&…;": a character, an entity, or nothing where it is skipped.
 type reference struct {
 	char   rune
 	entity *entity
@@ -38,9 +37,8 @@ func (s *Scanner) referenceAt(p int) (reference, int, error) {
 	return r, next, err
 }
 
-// reference reads the reference at b[p], before end (XML 1.0 §4.1, Character and
-// Entity References). It returns the index of what follows, and errShort if
-// there is no end. place is where the window has it.
+// reference reads the reference at b[p], before end (XML 1.0 §4.1, Character and Entity References). It returns the
+// index behind the reference, or errShort where its end is missing. place is its index in the window, for errors.
 func (s *Scanner) reference(b []byte, p, end, place int) (r reference, next int, err error) {
 	if b[p+1] == '#' {
 		return s.charReference(b, p+2, end, place)
@@ -102,8 +100,8 @@ func (s *Scanner) charReference(b []byte, p, end, place int) (r reference, next 
 	return r, p + 1, nil
 }
 
-// entityNamed returns the entity, or nil for one that is skipped
-// (XML 1.0 §4.1, constraints Entity Declared and Parsed Entity).
+// entityNamed returns the entity with a name, nil where the reference is skipped (XML 1.0 §4.1, constraints Entity
+// Declared and Parsed Entity).
 func (s *Scanner) entityNamed(text []byte, place int) (*entity, error) {
 	var e *entity
 	if s.dtd != nil {
@@ -118,8 +116,8 @@ func (s *Scanner) entityNamed(text []byte, place int) (*entity, error) {
 	return e, nil
 }
 
-// noEntity is the answer to a reference to an entity that is not declared. It is
-// an error but where a part of the DTD has not been read.
+// noEntity returns the error of a reference to an entity that is not declared. It is nil where the part of the DTD that
+// was not read may declare the entity.
 func (s *Scanner) noEntity(text []byte, place int) error {
 	if bytes.IndexByte(text, ':') >= 0 {
 		return s.errorf(place, "the name of an entity has no colon, unlike %s", excerpt(text))
@@ -134,8 +132,7 @@ func (s *Scanner) noEntity(text []byte, place int) error {
 		excerpt(text))
 }
 
-// textReference brings what the reference at p stands for into the text in hand,
-// or begins to read the text of the entity.
+// textReference adds the character of the reference at p to the present text, or begins to read the text of the entity.
 func (s *Scanner) textReference(p int) error {
 	r, next, err := s.referenceAt(p)
 	switch {
@@ -165,7 +162,7 @@ func (s *Scanner) push(e *entity, p, next int) error {
 		return err
 	}
 	if len(s.frames) == 0 {
-		s.Position() // before the place moves on
+		s.Position() // before place changes
 		s.countTo(p)
 		s.refLine, s.refColumn = s.place.line, s.place.column
 	}
@@ -176,8 +173,8 @@ func (s *Scanner) push(e *entity, p, next int) error {
 	return nil
 }
 
-// pop goes on behind the reference when the text of the entity has been read. It
-// must have been balanced (XML 1.0 §4.3.2, Well-Formed Parsed Entities).
+// pop returns to the window of the reference at the end of the entity's text. The elements in the text must be balanced
+// (XML 1.0 §4.3.2, Well-Formed Parsed Entities).
 func (s *Scanner) pop() error {
 	last := len(s.frames) - 1
 	f := &s.frames[last]

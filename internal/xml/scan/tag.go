@@ -55,7 +55,7 @@ func (s *Scanner) startTag(p int) (Kind, error) {
 				return 0, s.unexpected(q, "'=' is expected behind the name of the attribute %s", n.raw)
 			}
 		}
-		// only now it is sure that the window does not cut the name
+		// only now the window cannot cut the name
 		if n.tag == s.tag {
 			return 0, s.errorf(at, "the attribute %s is there twice in <%s>", excerpt(n.raw), excerpt(element.raw))
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Page is what the frame needs. Whoever has links of another type gives it a struct of its own with these fields.
+// Page is what the frame needs. A caller with links of another type passes a struct of its own with these fields.
 type Page struct {
 	Title  string
 	Self   Link   // what the title has besides: a language, a notation

@@ -48,8 +48,8 @@ type Site struct {
 	Find     string        // address of the page that finds topics; "": there is none
 	Programs []layout.Link // the same for programs
 
-	// Actions may be taken by whoever may see the pages; nil: none may. Token returns the hidden field that proves that
-	// a form is ours.
+	// Actions are those that readers of the pages may take; nil: none. Token returns the hidden field that proves that a
+	// form is ours.
 	Actions Actions
 	Token   func(*http.Request) string
 

@@ -44,7 +44,7 @@ func New(run Run, address net.Addr, log *slog.Logger) (*UI, error) {
 	return u, nil
 }
 
-// Address returns the address that opens the pages. Whoever knows it may see and change all.
+// Address returns the address that opens the pages. It is a secret: with it anybody may see and change all.
 func (u *UI) Address() string { return u.guard.address(u.root) }
 
 // AddressOnce returns one that opens the pages once, soon.

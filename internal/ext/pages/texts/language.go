@@ -34,7 +34,7 @@ type Language struct {
 //go:embed languages/*.json
 var languages embed.FS
 
-// English is what texts are written in, and what is said where a language has no other text.
+// English is the language of the templates. Texts that a language lacks are in English.
 var English = newLanguage("en", nil)
 
 // Languages returns all, English first. Each but that is a file of the folder "languages" with the name of its tag.

@@ -1,6 +1,6 @@
 // Package texts has all that people read on pages: a template for each page, with its sentences in English, the words
-// and messages that code puts into pages, and what other languages have for all of them. Whoever translates the pages,
-// or edits how they speak, needs this folder alone.
+// and messages that code puts into pages, and what other languages have for all of them. Translators and editors of the
+// pages need this folder alone.
 package texts
 
 import (

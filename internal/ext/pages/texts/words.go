@@ -102,7 +102,7 @@ const (
 	FormNoClaim    Text = "The form does not say what to reject. Go back, and use a button of the page."
 	NoTopicGiven   Text = "Give the subject identifier of a topic, as in /topic.html?si=http://psi.example.org/oslo"
 
-	// To whom the pages of a client's folder are not shown.
+	// Messages to readers who may not see the pages of a client's folder.
 	WrongAddress Text = "This address is not one of the program. Open the one that it has printed."
 	ForeignForm  Text = "This form is on a page of another site. Use the form of the page here."
 	NotForYou    Text = "These pages are for who has started \"tmshare-client ui\". Open the address that it has printed."

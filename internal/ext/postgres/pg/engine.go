@@ -161,8 +161,7 @@ func timeOf(micros int64) time.Time {
 }
 
 // History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a
-// restored database other tables. It is asked over a new connection: those that are open may lead where the address
-// does no more.
+// restored database other tables. It is asked over a new connection: those that are open may lead to the former server.
 func (e *Engine) History(ctx context.Context) (history string, err error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err

@@ -175,8 +175,8 @@ const (
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
 
-// forgetEvery is how many commits come, on average, before identifiers are forgotten that nobody asks for any more:
-// whoever asks what became of a commit does so within a minute.
+// forgetEvery is the mean number of commits between two removals of old identifiers of commits. A process asks what
+// became of a commit within a minute.
 const forgetEvery = 1000
 
 // spill sends the changes to the database, where they wait for the commit.

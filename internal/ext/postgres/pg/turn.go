@@ -18,7 +18,7 @@ type turn struct {
 	conn   *pgxpool.Conn
 }
 
-// Turn implements [kv.Shared]. The database ends it where this process does nothing for too long, or is no more.
+// Turn implements [kv.Shared]. The database ends it where this process does nothing for too long, or has ended.
 func (e *Engine) Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (kv.Turn, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err

@@ -15,9 +15,8 @@ import (
 // labelsOf gives each blank node of statements a label that does not depend on its label in the document: a hash of
 // what the node says, of what the nodes say that it leads to, and of the named resources and the properties that lead
 // to it. So a node that is unchanged keeps its label when the graph is published again, and all nodes before a changed
-// one get others: whoever has the statements of a named resource, and of the blank nodes that it leads to, learns of
-// each change by a change of that resource. What is behind a change in a list is unchanged. Nodes that look alike are
-// numbered.
+// one get others. So each change shows as a change of a named resource, with the blank nodes that it leads to. What is
+// behind a change in a list is unchanged. Nodes that look alike are numbered.
 func labelsOf(quads *statements) map[string]string {
 	n := newNodes(quads)
 	groups := n.groups()

@@ -28,7 +28,7 @@ func identifiers(item tmdm.Reifiable) (all []tmdm.Locator) {
 	return all
 }
 
-// isBare reports whether there is no more to say of an item than its statement.
+// isBare reports whether an item has neither reifier nor other properties beside its statement.
 func (i *itemOf) isBare() bool {
 	return i.item.Reifier() == nil && len(identifiers(i.item)) == 0 && len(i.scope)+len(i.variants) == 0 &&
 		i.datatype == "" && !i.occurrence
@@ -94,8 +94,8 @@ func (w *writing) describe() {
 	}
 }
 
-// undisguise leaves out what is said of occurrences whose type is that of names by default: readers take them for names
-// only where rdfs:label repeats them.
+// undisguise leaves out statements about occurrences whose type is that of names by default: readers take them for
+// names only where rdfs:label repeats them.
 func (w *writing) undisguise() {
 	labelled := map[rdf.Quad]bool{}
 	for _, i := range w.special {

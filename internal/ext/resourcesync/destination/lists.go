@@ -13,33 +13,33 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// snapshot is all that a Source has at a time.
+// snapshot holds all resources of a Source at one time.
 type snapshot struct {
 	stated *follow.Statements
 	mark   follow.Mark // of the last round
-	at     time.Time   // all changes until then are in it; zero where nobody says so
+	at     time.Time   // all changes until then are in it; zero where the Source does not state it
 
-	// document is the one list, if it tells by itself whether a resource has changed, and
-	// etag its ETag.
+	// document is the URL of the list, and etag its ETag, if the ETag alone shows whether a resource has changed. Else
+	// both are "".
 	document, etag string
 
-	// latest is the latest time of a resource whose bytes the lists do not state. untimed says
-	// that one of these has no time.
+	// latest is the latest lastmod of the resources without hashes in the lists. untimed says that one of these has no
+	// lastmod.
 	latest  time.Time
 	untimed bool
 
 	indexes []*listing // of the lists, or the dumps of the packages
 }
 
-// add adds what a list says of a resource.
+// add adds the statement of a list about a resource.
 func (s *snapshot) add(l *look, r *follow.Record) error {
 	last := r.Updated
 	if !r.Before.IsZero() {
 		last = r.Before
 	}
-	// Without a time it is for the hashes to tell, or the server. What was modified at the
-	// mark may have been so again, in the same second; and what was modified on its day may have been so
-	// again, if the list was made again.
+	// Without a time, the hashes or the server show whether the resource has changed. A resource that was modified at the
+	// mark may have changed again in the same second. If the list was made again, one modified on the day of the mark may
+	// have changed again, too.
 	r.Anew = r.Updated.IsZero() || !s.mark.Updated.IsZero() &&
 		(!r.Updated.Before(s.mark.Updated) || last.After(s.mark.Updated) && !s.at.Equal(s.mark.Updated))
 	if !statesHashes(r) {
@@ -55,8 +55,8 @@ func (s *snapshot) add(l *look, r *follow.Record) error {
 	return s.stated.Add(&one)
 }
 
-// snapshot reads the Resource List (Z39.99 §10, Describing Resources), or where there is none
-// the manifests of the Resource Dump. It is nil where the list is the one that the mark knows.
+// snapshot reads the Resource List (Z39.99 §10, Describing Resources), or else the manifests of the Resource Dump. It
+// returns nil where the list is the one that the mark names.
 func (l *look) snapshot(ctx context.Context, c *capabilities, mark follow.Mark) (*snapshot, error) {
 	if c.resources == "" && c.dump == "" {
 		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
@@ -137,7 +137,7 @@ func (l *look) lists(ctx context.Context, c *capabilities, s *snapshot, etag str
 			if at == c.resources {
 				s.document, s.etag = at, p.ETag
 			}
-			if p.At.IsZero() { // a plain Sitemap: when it was made is not known, nor needed
+			if p.At.IsZero() { // a plain Sitemap has no time; that of the response serves
 				served, _ := http.ParseTime(p.Header.Get("Date"))
 				s.begun(served)
 			}
@@ -152,12 +152,11 @@ func (l *look) lists(ctx context.Context, c *capabilities, s *snapshot, etag str
 	return false, nil
 }
 
-// madeAnew reports whether lists were made anew, at the same URIs, since an index of them was
-// read. Then some may be older than others, and a resource that has gone from one list to
-// another may be in none of those that were read, though it has not changed.
+// madeAnew reports whether lists were made anew, at the same URIs, since their index was read. Then some lists may be
+// older than others. A resource that has moved between lists may be in none of those read.
 func (l *look) madeAnew(ctx context.Context, indexes []*listing) (bool, error) {
 	for _, index := range indexes {
-		if index.At.IsZero() { // a plain one does not tell
+		if index.At.IsZero() { // a plain Sitemap index has no time
 			continue
 		}
 		now, err := l.read(ctx, index.URL, index.ETag)
@@ -178,8 +177,8 @@ func (l *look) madeAnew(ctx context.Context, indexes []*listing) (bool, error) {
 	return false, nil
 }
 
-// begun notes when one of the lists was begun: only all changes until the first was are in all
-// of them (Z39.99 §7, at).
+// begun notes when the making of a list began. The lists together have all changes up to the earliest of these times
+// (Z39.99 §7, at).
 func (s *snapshot) begun(at time.Time) {
 	if !at.IsZero() && (s.at.IsZero() || at.Before(s.at)) {
 		s.at = at

@@ -71,7 +71,7 @@ func manifestOf(p *listing) manifest {
 	return m
 }
 
-// borrow opens a package, which is fetched if it is not here. Whoever borrows one gives it back.
+// borrow opens a package, which is fetched if it is not here. The caller gives it back.
 func (s *packages) borrow(p *pack) (*opened, error) {
 	p.opening.Lock()
 	defer p.opening.Unlock()

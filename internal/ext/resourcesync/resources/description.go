@@ -9,9 +9,9 @@ import (
 // Description is the Source Description (Z39.99 §8, Describing the Source) of a server: one
 // document, or an index of several where there are more collections than one may list.
 //
-// Either is at the well-known URL, and to that the Capability Lists lead up: it is the document
-// that enumerates all of them (§9, Advertising Capabilities), whoever asks. Which of several
-// lists a collection depends on how many of those before it one may read.
+// Either is at the well-known URL, and to that the Capability Lists lead up: that document enumerates all of them (§9,
+// Advertising Capabilities) for every reader. Which of several lists a collection depends on how many of those before
+// it one may read.
 type Description struct {
 	Server string  // its base URL
 	About  string  // URL of what describes it

@@ -49,8 +49,7 @@ type kept struct {
 	swept   bool // nothing else is there
 }
 
-// SetsKept is how many sets are kept: whoever is about to read the one before the newest
-// can go on.
+// SetsKept is how many sets are kept. A reader of the one before the newest can go on.
 const SetsKept = 2
 
 // alone reports whether no other process has the files.
@@ -242,9 +241,9 @@ func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 	return nil
 }
 
-// isSuperseded reports whether a complete group that is not kept is of no more use: it is of an old set,
-// or the group that is kept of its number has a name before its own. Where two processes have made the same,
-// both keep the first by name in the end, and neither removes it. What another has made a moment ago stays.
+// isSuperseded reports whether a complete group that is not kept is no longer of use: it is of an old set, or the group
+// that is kept of its number has a name before its own. Where two processes have made the same, both keep the first by
+// name in the end, and neither removes it. What another has made a moment ago stays.
 func isSuperseded(name string, k *kept) bool {
 	kind, n, ok := kindOf(name)
 	if !ok {

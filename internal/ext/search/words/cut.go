@@ -23,8 +23,8 @@ type word struct {
 }
 
 // cut returns the words of a text: runs of letters, digits and their marks. In scripts that do not part words these are
-// every two characters that stand side by side, and the last one of a run alone: whoever looks for some characters
-// finds them inside.
+// every two characters that stand side by side, and the last one of a run alone: a search for some characters finds
+// them inside.
 func cut(text string) []word {
 	if len(text) > longestText {
 		text = strings.ToValidUTF8(text[:longestText], "")

@@ -54,8 +54,8 @@ func players(in fragment.Lookup, self, role fragment.Ref, types []fragment.Ref) 
 	return all, nil
 }
 
-// hits returns what a topic that fits finds: itself, or the topics that it is a label of. Each is found by that which
-// fits best alone, of what it says itself and of its labels.
+// hits returns the topics that a match finds: the topic itself, or the topics that it is a label of. Each topic is
+// found once, by the best match among its own statements and its labels.
 func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err error) {
 	if has, err := l.names.HaveLabels(); !has || err != nil {
 		return []Hit{{Topic: t, Match: m}}, err

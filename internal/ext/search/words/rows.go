@@ -33,7 +33,7 @@ const (
 // The values of single rows.
 var (
 	added = []byte{}    // the entry is in no block
-	gone  = []byte{'-'} // the entry is in a block, and the topic has it no more
+	gone  = []byte{'-'} // the entry is in a block, and the topic no longer has it
 )
 
 // perBlock is how many entries a block has, and blockBytes how many bytes, about, if those are fewer.
