@@ -369,7 +369,7 @@ back the rest. --max-delete holds as for an import.
 	cmd.Flags().Uint64Var(&commit, "commit", 0, "take back the commit with this `number`")
 	cmd.Flags().BoolVar(&force, "force", false, "with --commit: take back what can be, even if some of it must stay")
 	cmd.Flags().TextVar(&w.MaxDelete, "max-delete", losses.Limit{},
-		"with --commit: lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+		"with --commit: lose at most this number of topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	r.writeFlags(cmd, &w)
 	return r.command(cmd, func(ctx context.Context, args []string) error {
 		if w.MaxDelete != (losses.Limit{}) && commit == 0 {

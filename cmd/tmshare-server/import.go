@@ -63,7 +63,7 @@ of the user. --quiet is for cron: it prints nothing where nothing has changed.`,
 	checkFormats := a.FormatFlags(fl, formats.Use{Reads: true})
 	fl.BoolVar(&im.Create, "create", false, "make the collection if there is none of that name")
 	fl.TextVar(&im.MaxDelete, "max-delete", losses.Limit{},
-		"lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+		"lose at most this number of topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing where nothing has changed")
 	r.writeFlags(cmd, &im.Write)
 	return r.command(cmd, func(ctx context.Context, args []string) error {

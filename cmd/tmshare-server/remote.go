@@ -27,7 +27,7 @@ import (
 	"github.com/tmshare/tmshare/internal/publish"
 )
 
-// remote is what the commands share that ask a running server to do something.
+// remote holds the flags of commands that send requests to a running server.
 type remote struct {
 	address, tokenFile string
 	json               bool
@@ -256,7 +256,7 @@ func openXTM(known formats.Registry, path string, asked url.Values) (*admin.Docu
 	return doc, func() { reported(); done() }, nil
 }
 
-// uploads returns what shows how far an upload is.
+// uploads returns the display of an upload.
 func uploads() *extension.Display {
 	return extension.NewDisplay(control.Local("tmshare-server", nil), false, false)
 }

@@ -127,7 +127,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.config.MaxWaiting, "max-waiting", 10_000,
 		"`number` of requests that wait for a change at a time (Prefer: wait=N); others are answered at once")
 	fl.IntVar(&f.config.MaxUploads, "max-uploads", 2,
-		"`number` of maps that are read from requests at a time; others are told to try again")
+		"`number` of maps that are read from requests at a time; others must try again")
 	fl.DurationVar(&f.config.SlowClientTimeout, "slow-client-timeout", 30*time.Second,
 		"`time` in which a client must send, or take, 64 KiB")
 	fl.DurationVar(&f.config.SlowRequest, "slow-request", 10*time.Second,
@@ -149,7 +149,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.config.PublishTimeout, "publish-timeout", 10*time.Minute,
 		"`time` that a publication may take once its map is read; others wait meanwhile")
 	fl.TextVar(&f.config.MaxDelete, "max-delete", losses.Limit{},
-		"let a new version of a map lose at most so many topics, unless its writer says otherwise: `N`, N% or all "+
+		"let a new version of a map lose at most this number of topics, unless its writer says otherwise: `N`, N% or all "+
 			"(default: half, and any number of fewer than 20)")
 	fl.IntVar(&f.config.SnapshotEvery, "snapshot-every", 1000, "take a new snapshot after this `number` of changes")
 	fl.DurationVar(&f.config.SnapshotAfter, "snapshot-after", 24*time.Hour,

@@ -114,7 +114,7 @@ locator prefixes of those who assert it: of the inputs of a derived collection.`
 			return cli.UsageError(fmt.Errorf("--format: %w", err))
 		}
 		if claims && (!at.first().IsZero() || f != formats.XTM21) {
-			return cli.UsageError(errors.New("--claims prints what is said now, in xtm2.1: leave --at and --format out"))
+			return cli.UsageError(errors.New("--claims prints the present statements, in xtm2.1: leave --at and --format out"))
 		}
 		return r.server.Topic(ctx, args[0], args[1], admin.TopicForm{Extension: f.URLEnding, At: at.first(), Claims: claims},
 			r.out)

@@ -83,7 +83,7 @@ func (c *Client) checkpointOf(ctx context.Context, s *store.Subscription, f *fee
 	}
 	known, err := checkpoint.Open(s.Checkpoint, key)
 	if err != nil {
-		return "", "", refuse("the one that was accepted last cannot be read: %v", err)
+		return "", "", refuse("the last accepted one cannot be read: %v", err)
 	}
 	var proof tlog.TreeProof
 	if stated.Size > known.Size && known.Size > 0 {
@@ -192,7 +192,7 @@ func signedDigest(s *store.Subscription) string {
 	}
 	c, err := checkpoint.Open(s.Checkpoint, s.Key)
 	if err != nil { // damaged: nothing equals it
-		return "the checkpoint that was accepted last cannot be read"
+		return "the last accepted checkpoint cannot be read"
 	}
 	return c.Digest
 }
@@ -205,7 +205,7 @@ func (u *fragments) unsigned() string {
 	}
 	signed, err := checkpoint.Open(u.s.Checkpoint, u.s.Key)
 	if err != nil {
-		return fmt.Sprintf("the checkpoint that was accepted last cannot be read: %v", err)
+		return fmt.Sprintf("the last accepted checkpoint cannot be read: %v", err)
 	}
 	epoch, _ := replicas.EpochOf(u.mark.Feed)
 	log := store.Collection{Epoch: epoch}

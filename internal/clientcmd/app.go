@@ -93,8 +93,8 @@ func (a *app) names(ctx context.Context, args []string) ([]string, error) {
 	return names, nil
 }
 
-// Follow returns what keeps the subscriptions of a store up to date, those to come too. Commands that change one wait
-// for a round of it. c says how its rounds are, and has the log of them.
+// Follow returns the watcher that keeps the subscriptions of a store up to date, later ones too. Commands that change
+// one wait for a round of it. c says how its rounds are, and has the log of them.
 func Follow(h *extension.Holding, c client.Config, o watch.Options) (*watch.Watcher, error) {
 	done := o.Done
 	o.Done = func(name string, r *client.Round, err error) {

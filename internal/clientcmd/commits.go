@@ -47,7 +47,7 @@ func WriteCommits(w io.Writer, list *history.List) {
 	}
 }
 
-// WriteAttribution ends a line with who has made a change, and why.
+// WriteAttribution ends a line with the author and the note of a change.
 func WriteAttribution(w io.Writer, author, note string) {
 	if author != "" {
 		fmt.Fprintf(w, " by %s", Printable(author))

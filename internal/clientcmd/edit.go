@@ -81,7 +81,7 @@ than half of 20 topics or more: then --max-delete must say so.
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "let the file take the place of all local statements")
 	cmd.Flags().TextVar(&limit, "max-delete", losses.Limit{},
-		"with --all, lose at most so many topics: `N`, N% or all (default: half, and any number of fewer than 20)")
+		"with --all, lose at most this number of topics: `N`, N% or all (default: half, and any number of fewer than 20)")
 	prefixFlag(cmd, &sp)
 	return cmd
 }

@@ -32,7 +32,7 @@ A rejection holds as long as the subscription. Where the source no longer says w
 is rejected, "topic", "status" and "edit rejections" show that; should it say so again, the
 rejection holds again.`
 
-// rejecting is what reject and unreject are told.
+// rejecting holds the arguments of reject and unreject.
 type rejecting struct {
 	statement
 	sources []string

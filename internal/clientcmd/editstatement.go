@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// statement is what add and remove are told of a statement.
+// statement holds the arguments of add and remove.
 type statement struct {
 	typ, datatype, sp string
 	scope             []string
@@ -223,7 +223,7 @@ func sameScope(c tmdm.Scoped, scope []*tmdm.Topic) bool {
 	return true
 }
 
-// editing is what a command is to change of one topic.
+// editing is the change of one topic by a command.
 type editing struct {
 	*tmdm.TopicMap
 	topic           *tmdm.Topic

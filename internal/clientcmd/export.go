@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// exported is what an export tells programs.
+// exported is the result of an export as JSON.
 type exported struct {
 	Out    string          `json:"out"`
 	Format *formats.Format `json:"format"`

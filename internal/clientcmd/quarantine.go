@@ -67,8 +67,7 @@ them, until the next change of the topic or a replace; verify will tell.`,
 	return cmd
 }
 
-// quarantined returns what stands in quarantine as the topics that are named. It finds what is misspelt before anything
-// is done.
+// quarantined returns the entries in quarantine of the named topics. It finds misspelt names before anything is done.
 func (a *app) quarantined(ctx context.Context, name string, topics []string) (all []string, err error) {
 	if _, err := a.client.Subscription(ctx, name); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (a *app) subscriptionNames(ctx context.Context, _ *cobra.Command) (names []
 	return names
 }
 
-// Executing returns what executes command lines of tmshare-client with extensions.
+// Executing returns a function that executes command lines of tmshare-client with extensions.
 func Executing(all func() []extension.Extension) (execute extension.Execute) {
 	execute = func(ctx context.Context, r *control.Request, held *extension.Holding) int {
 		return run(ctx, &extension.App{Request: r, Held: held, Extensions: all(), Execute: execute})

@@ -121,7 +121,7 @@ command: it is in the output.` + cli.Exits(cli.Quarantined, cli.Differs),
 	return cmd
 }
 
-// asked returns what "subscribe" was told of a subscription.
+// asked returns the options of a subscription, as given to "subscribe".
 func (a *app) asked(ctx context.Context, name string) (*status.Asked, error) {
 	s, err := a.client.Subscription(ctx, name)
 	if err != nil {

@@ -125,7 +125,7 @@ const (
 		"a token is shown to no other server for it"
 )
 
-// subscribing makes the body of a command that subscribes. say tells people of the subscription.
+// subscribing makes the body of a command that subscribes. say returns the message about the subscription.
 func (a *app) subscribing(o *client.SubscribeOptions,
 	say func(*store.Subscription)) func(*cobra.Command, []string) error {
 	return a.runWith(store.Create, func(ctx context.Context, args []string) error {
@@ -218,7 +218,7 @@ prefix must be the same in any case.` + cli.Exits(cli.Unreachable),
 		Args: cli.Args(cobra.NoArgs), RunE: oneOf("what to do", "set-url, add-url, remove-url or set"),
 	}
 	cmd.AddCommand(set, a.changeURL("add-url", "Also follow a source at the address of a replica"),
-		a.changeURL("remove-url", "Follow a source at the address of a replica no more"), a.setSource())
+		a.changeURL("remove-url", "Stop following a source at the address of a replica"), a.setSource())
 	return cmd
 }
 

@@ -42,7 +42,7 @@ func All() []extension.Extension {
 	}
 }
 
-// Parts returns what makes the parts of a server that has all extensions, as they are without flags.
+// Parts returns the constructors of the parts of a server with all extensions, without flags.
 func Parts() []func(*server.Server) (*server.Part, error) { return extension.Parts(All()) }
 
 // Protocols returns the protocols of all extensions.

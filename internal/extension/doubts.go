@@ -19,7 +19,7 @@ type Doubts struct {
 func (d *Doubts) AddFlags(fl *pflag.FlagSet, things string) {
 	fl.DurationVar(&d.ConfirmAfter, "confirm-after", 10*time.Minute,
 		"`time` between the first and the last reading that confirm a loss")
-	fl.TextVar(&d.MaxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most so many "+things+
+	fl.TextVar(&d.MaxDelete, "max-delete", losses.Limit{}, "let confirmed losses take away at most this number of "+things+
 		": `N`, N% or all (default: half, and any number of fewer than 20)")
 }
 

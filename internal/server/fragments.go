@@ -249,7 +249,7 @@ func MarkArchived(feed *feeds.Feed, v *store.View, n uint64, current string) err
 // 5005 §4.1: archive documents need not all be available).
 func (s *Server) Pruned(c *store.Collection, what string) error {
 	return web.Problemf(http.StatusGone,
-		"%s is not kept any more; whoever lacks what was in it starts again from the newest snapshot at %s and goes on "+
+		"%s is no longer kept; readers that lack its entries start again from the newest snapshot at %s and go on "+
 			"with the later entries at %s",
 		what, s.URLs.Snapshots(c), s.URLs.Fragments(c))
 }

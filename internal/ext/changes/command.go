@@ -94,7 +94,7 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 	fl.StringVar(&f.format, "format", jsonLines, "`form` of the lines: jsonl, json-ld or nq (N-Quads)")
 	fl.BoolVar(&f.raw, "raw", false, "print the lines, and how far they go, for the process that hands them on")
 	_ = fl.MarkHidden("raw") // it exists
-	fl.BoolVar(&f.forget, "forget", false, "remember no more what the source changes")
+	fl.BoolVar(&f.forget, "forget", false, "no longer remember the changes of the source")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Line is what a program is told of a topic.
+// Line is one line of the output: a change of a topic.
 type Line struct {
 	Position string    `json:"position"` // where to go on behind it
 	Kind     Kind      `json:"kind"`
@@ -126,11 +126,11 @@ func statements(sp string, f *fragment.Fragment) (all map[string]bool, err error
 	return all, err
 }
 
-// position is how far a program has read.
+// position is the place up to which a program has read.
 type position struct {
 	history string // of the source, in short
 	commit  uint64
-	topics  int // that were told of the next commit, or of the whole state
+	topics  int // that were sent of the next commit, or of the whole state
 	whole   bool
 }
 

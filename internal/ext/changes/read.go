@@ -122,7 +122,7 @@ func (r *reader) from(ctx context.Context, c *store.Consumed, p position, tell f
 	return nil
 }
 
-// present tells all topics that there are after a commit, behind those that were told.
+// present sends lines of all topics that exist after a commit, behind those already sent.
 func (r *reader) present(ctx context.Context, c *store.Consumed, p position, tell func(*Line) error) error {
 	state, err := c.State(p.commit)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reader) present(ctx context.Context, c *store.Consumed, p position, tel
 	return tell(last)
 }
 
-// commit tells what a commit has changed, behind the topics that were told.
+// commit sends lines of the changes of a commit, behind the topics already sent.
 func (r *reader) commit(ctx context.Context, c *store.Consumed, p position, commit uint64,
 	tell func(*Line) error) error {
 	before, err := c.State(commit - 1)

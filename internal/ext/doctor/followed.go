@@ -91,7 +91,7 @@ func (r *Report) tokens(n *Node, list []status.Status) map[string]string {
 		files[s.Name] = s.TokenFile
 		r.secret(where, s.TokenFile)
 		if u, err := url.Parse(s.Feed); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
-			r.found(where, "its token goes to "+u.Host+" over plain HTTP: whoever is on the way can read it",
+			r.found(where, "its token goes to "+u.Host+" over plain HTTP: anybody on the way can read it",
 				"subscribe again by https: "+quotedCommand(n.client("unsubscribe "+s.Name))+", then "+
 					quotedCommand(n.client("subscribe "+strings.Replace(s.Feed, "http:", "https:", 1)+" --token-file "+
 						quoted(s.TokenFile))))

@@ -18,7 +18,7 @@ import (
 // before.
 const soonExpired = 21 * 24 * time.Hour
 
-// shortToken is how many bytes a token has that one can guess.
+// shortToken is the number of bytes below which a token can be guessed.
 const shortToken = 16
 
 // address returns the address of the server, without a slash at its end; "" where it is not known.
@@ -66,7 +66,7 @@ func (r *Report) settings(n *Node) {
 	}
 	secret := s.TokenFile != "" || len(s.ReadTokenFiles) > 0
 	if secret && open && s.Cert == "" {
-		r.found("--listen", s.Listen+" takes tokens over plain HTTP: whoever is on the way can read them",
+		r.found("--listen", s.Listen+" takes tokens over plain HTTP: anybody on the way can read them",
 			"give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
 	}
 	// else it is that of --listen, of which the same is said

@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// question is a change that needs no form: who asks sees what would be published, and confirms it.
+// question is a change that needs no form: the page shows what would be published, and asks for confirmation.
 type question struct {
 	page   string
 	title  texts.Text

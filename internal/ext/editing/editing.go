@@ -110,7 +110,7 @@ func find(r *http.Request, v *store.View, self fragment.Ref) (*target, error) {
 	return t, nil
 }
 
-// read reads the topic, and what it is called for who asks: as it is, or as it was last.
+// read reads the topic, and its title for the reader: as it is, or as it was last.
 func (t *target) read(r *http.Request, v *store.View) (err error) {
 	if t.topic, err = v.Source().Topic(t.self); t.topic == nil || err != nil {
 		t.title = t.last.Label()
@@ -296,7 +296,7 @@ func (a *applying) rebase(fresh, d *draft) error {
 	return err
 }
 
-// rebaseValues does so for rows of names or occurrences. is returns what tells apart what a row says.
+// rebaseValues does so for rows of names or occurrences. is returns the identity of a row's statement.
 func rebaseValues[T any, R rowOf[T]](
 	fresh *[]T, rows []T, there map[string]bool, is func(R) (string, wrong, error),
 ) error {

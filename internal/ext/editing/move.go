@@ -35,7 +35,7 @@ type placing struct {
 	above fragment.Ref
 }
 
-// placings returns those of a concept by some properties.
+// placings returns the places of a concept by some properties.
 func (a *applying) placings(concept fragment.Ref, properties []fragment.Ref) (all []placing, err error) {
 	for found, err := range a.state.AssociationsOfTypes(concept, math.MaxInt, properties...) {
 		if err != nil {

@@ -103,7 +103,7 @@ func played(listed []fragment.Entry, associations []*fragment.Association) map[f
 	return byPlayer
 }
 
-// tagOf tells a change from all others.
+// tagOf returns a tag that no other change has.
 func tagOf(c *fragment.Change) string {
 	var b bytes.Buffer
 	for _, t := range c.PutTopics {
@@ -161,7 +161,7 @@ func inWords(
 	return change, err
 }
 
-// side is what only one of two versions says of a topic.
+// side has the statements about a topic in one of two versions alone.
 type side struct {
 	fragment *fragment.Fragment // nil: the topic is not there
 	more     int                // statements that it leaves out

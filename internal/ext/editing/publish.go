@@ -18,12 +18,12 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// plan is what a change would publish, or has published.
+// plan is the effect of a change that would be published, or was.
 type plan struct {
 	Changes []topicChange
 	More    int // changes of topics that are not listed
 	Empty   bool
-	tag     string // tells it from all others
+	tag     string // no other change has it
 }
 
 // decision says what is to change in a state of a collection.

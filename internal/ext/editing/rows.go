@@ -38,7 +38,7 @@ func (d *draft) empty() bool {
 
 // row is what all rows of a form have.
 type row struct {
-	Is     string // what tells the statement from all others; "": it is new
+	Is     string // identifies the statement; "": it is new
 	Remove bool
 	Long   bool // the statement is not shown in fields: it can only stay or go
 	Wrong  wrong
@@ -184,9 +184,8 @@ func lines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
-// What tells a statement from all others of the topic is made of what a row shows of it. So a row that was not changed
-// can be told from one that was, also when the statement was removed. Ends of lines are not what they were once a
-// browser has shown them.
+// The identity of a statement is made from the fields of its row. So changed rows can be distinguished from unchanged
+// ones, also when the statement was removed. Ends of lines are not what they were once a browser has shown them.
 
 func nameIs(self fragment.Ref, n *fragment.Name) string {
 	shown := fragment.Name{Value: lines(n.Value), Type: n.Type, Scope: n.Scope}

@@ -229,7 +229,7 @@ type known struct {
 	Title string
 }
 
-// formPage is what the page of a form shows.
+// formPage is the data of the page of a form.
 type formPage struct {
 	*draft
 	Code     string

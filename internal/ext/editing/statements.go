@@ -32,12 +32,12 @@ func divide[T any](all []T, is func(*T) string, goes map[string]bool) divided[T]
 	return d
 }
 
-// kindOf is what names and occurrences differ in when their rows are applied.
+// kindOf has the differences between names and occurrences when their rows are applied.
 type kindOf[T any] struct {
 	kind    string                        // of a double
 	read    func(i int) (T, wrong, error) // what row i says
 	empty   func(*T) bool                 // whether nobody would see it
-	key     func(*T) string               // what tells a statement from all others
+	key     func(*T) string               // the identity of a statement
 	value   func(*T) string
 	alone   func(T) *fragment.Topic  // a topic that says only this
 	only    func(*fragment.Topic) *T // what such a topic says

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// converted is what a conversion tells programs.
+// converted is the result of a conversion as JSON.
 type converted struct {
 	In      string          `json:"in"`
 	Version xtm.Version     `json:"version"`

@@ -22,7 +22,7 @@ import (
 // maxDifferences is how many topics are listed where --limit does not say.
 const maxDifferences = 50
 
-// comparison is what diff tells programs.
+// comparison is the result of diff as JSON.
 type comparison struct {
 	Equal       bool                 `json:"equal"`
 	A           compared             `json:"a"`

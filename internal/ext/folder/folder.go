@@ -41,7 +41,7 @@ type Options struct {
 	// nil.
 	MaxLoss func(lost, held int) error
 
-	Progress func(done, total int) // told of the records of a round; may be nil
+	Progress func(done, total int) // called with the records of a round; may be nil
 }
 
 // Folder is a folder with a file for each record of one source, and a state file: all in

@@ -126,7 +126,7 @@ type folderRound struct {
 	gone    string // what a record is that is at none of its addresses
 }
 
-// harvested is what a round tells programs.
+// harvested is the result of a round as JSON.
 type harvested struct {
 	Folder string `json:"folder"`
 	*Round
@@ -165,7 +165,7 @@ func (f *folderRound) split(args []string) (dir, ref string) {
 	return args[len(args)-1], ref
 }
 
-// progress returns what shows how far a phase of a round into a folder has come.
+// progress returns a function that shows the progress of a phase of a round into a folder.
 func (a *app) progress(dir, phase string, unit client.Unit) func(done, total int64) {
 	return func(done, total int64) {
 		a.Display.Progress(client.Progress{Source: dir, Phase: phase, Unit: unit, Done: done, Total: total})
@@ -284,7 +284,7 @@ func countOf(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// maxProblems is how many problems people are told one by one.
+// maxProblems is the number of problems that are listed one by one.
 const maxProblems = 10
 
 // list writes a line for each of some things, up to a number.

@@ -28,7 +28,7 @@ type source struct {
 	contents
 }
 
-// known is what is remembered of a stream between rounds.
+// known is the memory of a stream between rounds.
 type known struct {
 	Terms *terms           `json:"terms"`
 	Pages map[string]*held `json:"pages"` // by a hash of the address
@@ -57,7 +57,7 @@ type held struct {
 	Arrived map[uint64]int64 `json:"arrived,omitempty"`
 }
 
-// loss is what a reading lacks.
+// loss is the kind of what a reading lacks, and the reason.
 type loss struct {
 	kind follow.Loss
 	why  string

@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// terms are what a stream says of itself.
+// terms are the statements of a stream about itself.
 type terms struct {
 	Stream  string `json:"stream"`
 	History string `json:"history,omitempty"` // of the collection, as streams of ours have it
@@ -37,7 +37,7 @@ type terms struct {
 	unread string // a property whose path is of a kind that is not read
 }
 
-// id tells the stream from others, and its history from others.
+// id returns the identity of the stream and of its history.
 func (c *terms) id() string {
 	if at := strings.LastIndex(c.Stream, "/ldes"); c.History != "" && at >= 0 { // a collection may have another name
 		return c.History + c.Stream[at:]

@@ -17,7 +17,7 @@ type commit struct {
 	Author, Note string
 	Counts       []counted // of changes, by their kinds
 	Topics       []link    // where they are few
-	Look, Undo   string    // page of what has changed, and the form that takes it back; "": who asks may not
+	Look, Undo   string    // page of the changes, and the form that takes them back; "": the reader may not
 }
 
 type counted struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// comparison is what a page says of two states of a map, or of a topic.
+// comparison is the data of the page that compares two states of a map, or of a topic.
 type comparison struct {
 	From, To           history.Moment
 	FromField, ToField string
@@ -24,7 +24,7 @@ type comparison struct {
 
 	Topic         link   // the only one that is compared; its URL is "" where all are
 	Before, After string // pages of the topic in both states; "": it was not there
-	Restore       string // the form that makes the topic what it was; "": who asks may not
+	Restore       string // the form that restores the topic; "": the reader may not
 	Next          string // the page with the topics behind these
 }
 

@@ -61,7 +61,7 @@ func (p *Pages) Naming(v *store.View, r *http.Request) func(fragment.Ref) (Link,
 	return p.describer(v, r).link
 }
 
-// edits reports whether who asks may edit. Their pages lead to the forms, and are theirs alone.
+// edits reports whether the reader may edit. Such pages lead to the forms, and are private.
 func (p *Pages) edits(r *http.Request) bool {
 	if !p.Forms || p.Sessions.MayEdit(r) != nil {
 		return false
@@ -78,7 +78,7 @@ func (p *Pages) toEdit(r *http.Request, c *store.Collection, form string) string
 	return form + Ending
 }
 
-// signedIn reports whether who asks has signed in. What they are shown is theirs alone.
+// signedIn reports whether the reader has signed in. Such pages are private.
 func (p *Pages) signedIn(r *http.Request) bool {
 	if p.Sessions.Of(r) == nil {
 		return false

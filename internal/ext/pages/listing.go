@@ -17,7 +17,7 @@ import (
 	terms "github.com/tmshare/tmshare/internal/words"
 )
 
-// listing is what the page of a map says that lists its topics from A to Z.
+// listing is the data of the page that lists the topics of a map from A to Z.
 type listing struct {
 	Languages []choice // in which topics are listed
 	Letters   []choice

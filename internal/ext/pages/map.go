@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// aboutMap is what the page of a map says.
+// aboutMap is the data of the page of a map.
 type aboutMap struct {
 	listed
 	SP, Types, Changes, AllSnapshots     string
@@ -20,7 +20,7 @@ type aboutMap struct {
 	Current                              []link // the map as of now
 	Permalink                            string // the URL of this state; "": nothing was published yet
 	Feed, FeedOfChanges, FeedOfSnapshots string
-	New                                  string // form of a new topic; "": who asks may not fill it in
+	New                                  string // form of a new topic; "": the reader may not fill it in
 	Links                                []feeds.Link
 	Origins                              []layout.Link
 	Replica                              bool     // they are the origin, else what the map is derived from

@@ -47,7 +47,7 @@ func (p *Pages) Overview(w http.ResponseWriter, r *http.Request) error {
 		Links        []feeds.Link
 		Feed, SignIn string
 		SignedIn     bool
-		Node         string // page of it; "": who asks may not see it
+		Node         string // page of it; "": the reader may not see it
 	}{maps, p.Links(nil), p.URLs.Overview(), p.signInAt(), p.signedIn(r), p.nodeAt(r)}}
 	made.Search = p.searchField(nil, "")
 	return p.writeEachTime(w, r, "overview", made)

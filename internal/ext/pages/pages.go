@@ -44,8 +44,7 @@ type Pages struct {
 	node http.Handler // answers with the pages of the node; nil: there are none
 }
 
-// tag returns the entity tag of what is made of a state of a collection in answer to a request, in the reader's
-// languages.
+// tag returns the entity tag of an answer that is made of a state of a collection, in the reader's languages.
 func (p *Pages) tag(r *http.Request, c *store.Collection) string {
 	return p.StateTag(r, server.StateOf(c)+"\x00"+r.URL.RawQuery+"\x00"+strings.Join(LanguagesOf(r, c), ",")+"\x00"+
 		layout.LanguageOf(r).Tag+"\x00"+p.root(r))
@@ -220,7 +219,7 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 }
 
 // Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
-// all others by h. So people can subscribe to an address that they copy from a browser.
+// all others by h. So an address copied from a browser can be subscribed to.
 func (p *Pages) Alone(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !forReaders(r) {
@@ -303,7 +302,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		Origin  address // of a map that is written elsewhere
 		Missing bool
 		Maps    string
-		Map     *link // the map that was asked; nil: none, or who asks may not read it
+		Map     *link // the map of the request; nil: none, or the reader may not read it
 		Search  string
 	}{
 		Problem: problem, Origin: addressOf(problem.Origin),
@@ -330,7 +329,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	return true
 }
 
-// mapFor returns the map with a name, nil where there is none that who asks may read.
+// mapFor returns the map with a name, nil where there is none that the reader may read.
 func (p *Pages) mapFor(r *http.Request, name string) *store.Collection {
 	if name == "" {
 		return nil

@@ -139,7 +139,7 @@ func (p *place) reads(part fragment.Part) bool {
 	return p.list == "" || part == fragment.AsPlayer
 }
 
-// query returns that of another page: of the list from the same row on, where it is not the first one.
+// query returns the query of another page: that of the list from the same row on, where it is not the first one.
 func (p *place) query(list string, page int) string {
 	q := url.Values{}
 	if p.after != nil {

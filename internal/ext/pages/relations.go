@@ -55,7 +55,7 @@ func (d *describer) relations(described *topic, self fragment.Ref) error {
 	return d.blocks(described, self)
 }
 
-// order compares links, and text compares texts, as who reads the page expects it.
+// order compares links, and text compares texts, in the order of the reader's language.
 type order func(a, b link) int
 
 func (o order) text(a, b string) int { return o(link{Title: a}, link{Title: b}) }
@@ -65,7 +65,7 @@ func orderFor(r *http.Request, c *store.Collection) string {
 	return words.OrderFor(strings.Join(LanguagesOf(r, c), ","))
 }
 
-// orderOf returns the order for who asks: by notations, where concepts have them, and by titles. It is for one page.
+// orderOf returns the order for the reader: by notations, where concepts have them, and by titles. It is for one page.
 func orderOf(r *http.Request, c *store.Collection) order {
 	compare := words.Collator(orderFor(r, c))
 	return func(a, b link) int {

@@ -12,10 +12,10 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// claims are what the inputs of a derived collection say of a topic.
+// claims are the statements of a derived collection's inputs about a topic.
 type claims struct {
 	*merge.Claims          // nil: nothing
-	inputs        []string // as claims name them; "" where who asks must not see one
+	inputs        []string // as claims name them; "" where the reader must not see one
 }
 
 // claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
@@ -104,7 +104,7 @@ func (c *claims) names(by []int) (names []string) {
 	return names
 }
 
-// keyOf returns what tells a statement of a topic from the others. A scope is sorted.
+// keyOf returns the key of a statement among those of its topic. A scope is sorted.
 func keyOf(kind, value, datatype string, typ fragment.Ref, scope []fragment.Ref) string {
 	parts := []string{kind, value, datatype, string(typ)}
 	for _, theme := range scope {

@@ -148,7 +148,7 @@ type hit struct {
 	Map    *link // where all were searched
 }
 
-// asking is what a request looks for.
+// asking holds the parameters of a search.
 type asking struct {
 	query words.Query
 	typ   string // a subject identifier, or the key of a topic; "": any
@@ -205,7 +205,7 @@ func (a asking) typed(v *store.View) (q words.Query, ok bool, err error) {
 	return q, true, nil
 }
 
-// looked is what was found in one map.
+// looked is the result of a search in one map.
 type looked struct {
 	query  words.Query
 	found  *words.Found
@@ -216,7 +216,7 @@ type looked struct {
 	name string // of the map
 }
 
-// look looks for topics of a map, from the first on or from a position. The error is one for who asks.
+// look looks for topics of a map, from the first on or from a position. The error is one for the reader.
 func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
 	found := &looked{types: map[fragment.Ref]Facet{}, found: &words.Found{}, name: v.Name}
 	q, ok, err := a.typed(v)
@@ -275,7 +275,7 @@ func (found *looked) describe(d *describer) error {
 	return nil
 }
 
-// mostOf returns those that are counted most often.
+// mostOf returns the items with the highest counts.
 func mostOf[T ~string](counts map[T]int) []T {
 	all := slices.SortedFunc(maps.Keys(counts), func(a, b T) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
@@ -283,7 +283,7 @@ func mostOf[T ~string](counts map[T]int) []T {
 	return all[:min(len(all), mostFacets)]
 }
 
-// searchProblem returns an error for who asks.
+// searchProblem returns an error for the reader.
 func searchProblem(err error) error {
 	if errors.Is(err, words.ErrPosition) {
 		return web.Problemf(http.StatusBadRequest, "%s", err)
@@ -396,7 +396,7 @@ func saidOf[T any](d *describer, hits []words.Hit, q words.Query,
 	return all, nil
 }
 
-// searchAll looks for topics of all maps that who asks may read, one after the other, and has what fits best first.
+// searchAll searches all maps that the reader may read, one after the other, and returns the best matches first.
 func searchAll[T any](p *Pages, r *http.Request, a asking,
 	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (*searched[T], error) {
 	visible, err := p.Visible(r)
@@ -477,8 +477,8 @@ type chosen struct {
 	hit words.Hit
 }
 
-// bestOf returns those of several maps that a request asks for, and whether there are more. Those of a map stay in
-// their order.
+// bestOf returns the results of several maps that a request asks for, and whether there are more. The results of a map
+// stay in their order.
 func bestOf(in []*looked, a asking) (all []chosen, more bool) {
 	at := make([]int, len(in))
 	for n := 0; n < a.start+a.limit; n++ {
@@ -526,7 +526,7 @@ func (p *Pages) SearchPage(w http.ResponseWriter, r *http.Request, v *store.View
 	})
 }
 
-// SearchAllPage is SearchPage of all maps that who asks may read.
+// SearchAllPage is SearchPage of all maps that the reader may read.
 func (p *Pages) SearchAllPage(w http.ResponseWriter, r *http.Request) error {
 	a, err := parseSearch(r)
 	if err != nil {
@@ -726,7 +726,7 @@ func (p *Pages) Search(w http.ResponseWriter, r *http.Request, v *store.View) er
 	})
 }
 
-// SearchAll is Search in all maps that who asks may read.
+// SearchAll is Search in all maps that the reader may read.
 func (p *Pages) SearchAll(w http.ResponseWriter, r *http.Request) error {
 	a, err := askingPrograms(r)
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *Sessions) cookieOf(value string) *http.Cookie {
 		SameSite: http.SameSiteStrictMode}
 }
 
-// code returns what says that who has the token has made a value for a purpose.
+// code returns the proof that the owner of the token has made a value for a purpose.
 func (s *Sessions) code(t *web.Token, purpose string, value []byte) []byte {
 	return codeOf(t.Key(purpose+" "+string(s.URLs)), value)
 }
@@ -107,7 +107,7 @@ func (s *Sessions) Of(r *http.Request) *web.Token {
 	return t
 }
 
-// session also returns what makes the session different from others of the token.
+// session also returns the value that makes the session different from others of the token.
 func (s *Sessions) session(r *http.Request) (*web.Token, []byte) {
 	if len(s.byID) == 0 || r.Header["Cookie"] == nil {
 		return nil, nil

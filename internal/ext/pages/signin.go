@@ -102,7 +102,7 @@ func (s *Sessions) backTo(path string) string {
 	return string(s.URLs) + u.RequestURI()
 }
 
-// form is what the page to sign in shows.
+// form is the data of the page to sign in.
 type form struct {
 	Address     string // of the page itself
 	To          string // where it leads back to
@@ -194,8 +194,7 @@ type Field struct{ Name, Value string }
 const keptPrefix = "kept-"
 
 // keep answers a form that was sent after the session had ended with the page to sign in, which keeps what was filled
-// in. It reports whether it did. A form that may come from another site is not kept: the person who signs in would send
-// it.
+// in. It reports whether it did. A form that may come from another site is not kept, as signing in would send it.
 func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 	own := r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
 	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodPost || !own || s.checkSite(r) != nil {
@@ -224,8 +223,7 @@ func Fields(sent url.Values, prefix string, but ...string) (all []Field) {
 	return all
 }
 
-// again answers who has signed in anew with the form that was kept, to be sent by a button. What was to be published is
-// shown once more before it is.
+// again answers a new sign-in with the form that was kept, to be sent by a button. The change is shown once more first.
 func (s *Sessions) again(w http.ResponseWriter, r *http.Request, f form, code string) error {
 	for i := range f.Kept {
 		if f := &f.Kept[i]; f.Name == "do" && f.Value == "publish" {

@@ -24,7 +24,7 @@ type file struct {
 	Bytes int64
 }
 
-// snapshots returns those of a collection, the newest first.
+// snapshots returns the snapshots of a collection, the newest first.
 func (p *Pages) snapshots(v *store.View) (all []snapshot, err error) {
 	list, err := v.Snapshots()
 	for i := range list {

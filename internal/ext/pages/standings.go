@@ -135,7 +135,7 @@ func (s *standings) follow(c *store.Collection) bool {
 	return c.Head < one.head || c.Head-one.head > mostSteps/5
 }
 
-// keepUp finds the standings of a map in the background, so that the first who asks need not wait.
+// keepUp finds the standings of a map in the background, so that the first reader need not wait.
 func (p *Pages) keepUp(ctx context.Context, name string, _ bool) error {
 	l, err := p.Store.Latest(ctx, name)
 	if err != nil || !p.standings.follow(&l.Collection) {

@@ -45,9 +45,9 @@ type topic struct {
 	History            []change     // the newest first
 	Picture            *picture     // nil: it has no neighbours
 
-	Reject string     // the page on which what sources say of it can be rejected; "": who asks may not
-	Edit   string     // the form to edit it; "": who asks may not
-	Add    string     // the form of a narrower concept; "": it is none, or who asks may not
+	Reject string     // the page on which claims about it can be rejected; "": the reader may not
+	Edit   string     // the form to edit it; "": the reader may not
+	Add    string     // the form of a narrower concept; "": it is none, or the reader may not
 	Move   string     // that by which it gets another place; likewise
 	At     *time.Time // nil: now
 	When   string     // the time of the state that the page shows, for a field of a form
@@ -61,7 +61,7 @@ type address struct{ Locator, URL string }
 
 type identifying struct {
 	address
-	By []string // the inputs of a derived map that say so; none elsewhere, and where who asks may not know them. So below
+	By []string // the inputs of a derived map that say so; none elsewhere, or where they are secret. So below
 }
 
 type typed struct {
@@ -224,7 +224,7 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 }
 
 // toAdd returns the addresses of the forms of a narrower concept, and of the place of the concept; "" where a topic is
-// none, or who asks may not.
+// none, or the reader may not.
 func (d *describer) toAdd(r *http.Request, described *topic) (add, move string) {
 	c, key := &d.v.Collection, web.Var(r, "key")
 	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")

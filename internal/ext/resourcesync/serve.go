@@ -210,7 +210,7 @@ func (p *part) setFile(count func(*resources.Set) int, file func(*resources.Set,
 			}
 			return lasting(r, file(set, n)), nil
 		}
-		return kept{}, web.Problemf(http.StatusGone, "this is not kept any more; the list of resources is at %s",
+		return kept{}, web.Problemf(http.StatusGone, "this is no longer kept; the list of resources is at %s",
 			src.ResourceListURL())
 	})
 }
@@ -241,7 +241,7 @@ func (p *part) closedChanges(file func(*resources.Part) resources.File) web.Hand
 			}
 		}
 		return kept{}, web.Problemf(http.StatusGone,
-			"these changes are not kept any more; whoever lacks them starts again from the list of resources at %s",
+			"these changes are no longer kept; readers that lack them start again from the list of resources at %s",
 			src.ResourceListURL())
 	})
 }

@@ -402,8 +402,8 @@ func (c *Comparison) write(w io.Writer) {
 func remove(a *extension.App) *cobra.Command {
 	var clear bool
 	cmd := &cobra.Command{
-		Use: "remove NAME...", Short: "Keep graphs in step no more",
-		Long: "Keep the graphs of some targets in step no more. The store keeps what it has, unless --clear is given.",
+		Use: "remove NAME...", Short: "Stop keeping graphs in step",
+		Long: "Stop keeping the graphs of some targets in step. The store keeps their statements, unless --clear is given.",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 	}
 	cmd.RunE = a.Run(store.Write, func(ctx context.Context, args []string) error {

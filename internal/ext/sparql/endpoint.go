@@ -135,7 +135,7 @@ func query[T any](ctx context.Context, e *endpoint, text, accept string,
 	return found, explained(err)
 }
 
-// explained says what to do where a store refuses who asks.
+// explained adds what to do where a store refuses the credentials.
 func explained(err error) error {
 	if failed, ok := errors.AsType[*fetch.Error](err); ok {
 		switch failed.Status {

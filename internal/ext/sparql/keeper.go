@@ -26,7 +26,7 @@ type keeper struct {
 	store  *endpoint
 	log    *slog.Logger
 	now    func() time.Time
-	report func(string) // is told what long work does
+	report func(string) // called with the progress of long work
 
 	locks *locks.Locks
 

@@ -34,7 +34,7 @@ const (
 	heldRetry = time.Hour
 )
 
-// keeper returns what keeps a target in step.
+// keeper returns the keeper of a target.
 func (r *runner) keeper(t *Target, report func(string)) (*keeper, error) {
 	f := fetch.Fetcher{Logger: r.log}.WithDefaults()
 	e, err := newEndpoint(t, f)

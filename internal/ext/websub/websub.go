@@ -35,7 +35,7 @@ func Extension() extension.Extension {
 		Name: "websub",
 		Flags: func(fl *pflag.FlagSet) {
 			fl.StringArrayVar(&hubs, "hub", nil,
-				"`URL` of a WebSub hub that is told of each change of a map that everybody may read (repeatable, 5 at most)")
+				"`URL` of a WebSub hub to notify of each change of a map that everybody may read (repeatable, 5 at most)")
 		},
 		Serve: func(s *server.Server) (part *server.Part, err error) {
 			p, part, err = serve(s, hubs)
@@ -136,7 +136,7 @@ type Publisher struct {
 	pings   *prometheus.CounterVec
 
 	mu    *sync.Mutex
-	wrong map[string]map[string]string // hub → topic → why it was not told of the last change
+	wrong map[string]map[string]string // hub → topic → why the last notification failed
 }
 
 // New returns p with its defaults.
@@ -164,7 +164,7 @@ const (
 func (p *Publisher) Collector() prometheus.Collector { return p.pings }
 
 // Run tells the hubs of changes until ctx ends. Each is told by a goroutine of its own: one that is slow does not delay
-// the others. At first it tells of all topics: nobody knows what changed since the process ended before.
+// the others. At first it notifies of all topics, as any may have changed since the process ended before.
 func (p *Publisher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, hub := range p.Hubs {
@@ -173,7 +173,7 @@ func (p *Publisher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// state is what tells a state of the log of a collection from others.
+// state identifies a state of the log of a collection.
 type state struct {
 	epoch uuid.UUID
 	head  uint64
@@ -256,7 +256,7 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 		}
 		p.pings.WithLabelValues(hub, failed).Add(float64(lost))
 		p.Logger.Warn(
-			"a hub was not told of a change; it is told of the next one. Check that the hub runs, that --hub is its address, "+
+			"a hub was not notified of a change; it is of the next one. Check that the hub runs, that --hub is its address, "+
 				"and that it takes this topic",
 			"hub", hub, "topic", topic, "topics", lost, "error", err)
 		if lost > 1 {

@@ -75,7 +75,7 @@ func negotiate(r *http.Request, offered []Form) (int, error) {
 	if ending := Var(r, EndingVar); ending != "" {
 		candidates = slices.DeleteFunc(slices.Clone(offered), func(f Form) bool { return f.Ending != ending })
 		if len(candidates) == 0 {
-			return 0, Problemf(http.StatusGone, "this form is not offered here, or is not any more; available forms: %s",
+			return 0, Problemf(http.StatusGone, "this form is not offered here, or no longer; available forms: %s",
 				listed(offered))
 		}
 	}

@@ -173,7 +173,7 @@ func (l *Leases) hold(ctx context.Context, job string, number uint64, do func(co
 		do(working)
 	}()
 	if err := l.keep(ctx, job, number); err != nil {
-		l.log.Warn("this process does a job no more", "job", job, "error", err)
+		l.log.Warn("this process no longer does a job", "job", job, "error", err)
 		end(err)
 	}
 	end(nil)

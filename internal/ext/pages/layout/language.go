@@ -22,7 +22,7 @@ const (
 	Lang = "lang"
 )
 
-// LanguageOf returns the language of a page: that of ?ui=, or the one that who asks reads best.
+// LanguageOf returns the language of a page: that of ?ui=, or the one that the reader prefers.
 func LanguageOf(r *http.Request) *texts.Language {
 	tag := ""
 	if strings.Contains(r.URL.RawQuery, UI+"=") {
@@ -65,7 +65,7 @@ func Keeps(r *http.Request) bool {
 	return strings.Contains(r.URL.RawQuery, UI+"=") || strings.Contains(r.URL.RawQuery, Lang+"=")
 }
 
-// kept returns those parameters of a request that links keep.
+// kept returns the parameters of a request that links keep.
 func kept(r *http.Request) url.Values {
 	if !Keeps(r) {
 		return nil

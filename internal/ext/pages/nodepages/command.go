@@ -72,7 +72,7 @@ func serveUI(ctx context.Context, a *extension.App, listen string, open bool) er
 	return pages.Serve(ctx, listener)
 }
 
-// commandsOn returns what executes commands on the data folder of a command line, as if they were typed.
+// commandsOn returns a function that executes commands on the data folder of a command line, as if they were typed.
 func commandsOn(a *extension.App) Run {
 	return func(ctx context.Context, args ...string) ([]byte, error) {
 		r := *a.Request

@@ -111,7 +111,7 @@ func (f *folder) Forget(ctx context.Context, name string, topics ...string) erro
 	return err
 }
 
-// names returns those of the subscriptions.
+// names returns the names of the subscriptions.
 func (f *folder) names(ctx context.Context) (names []string, err error) {
 	var list []struct{ Name string }
 	err = f.read(ctx, http.StatusServiceUnavailable, &list, "status", "--json")

@@ -107,7 +107,7 @@ func (g *guard) named(host string) bool {
 
 func refused(text texts.Text) error { return &Problem{Status: http.StatusForbidden, Text: text} }
 
-// open sets the cookie for who has the key.
+// open sets the cookie for a reader with the key.
 func (g *guard) open(w http.ResponseWriter, r *http.Request) error {
 	if !g.named(r.Host) || !g.opens(r.URL.Query().Get("key")) {
 		return refused(texts.OldAddress)

@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Source tells what the pages show.
+// Source provides the data of the pages.
 type Source interface {
 	// Node returns the picture of the node, with the history of some subscriptions at least.
 	Node(context.Context) (*status.Node, error)
@@ -179,7 +179,7 @@ func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// Write answers with a page that is as of now, and for who has asked alone.
+// Write answers with a page that caches must not keep.
 func (s *Site) Write(w http.ResponseWriter, r *http.Request, status int, t *layout.Template, title string,
 	path []layout.Link, data any) error {
 	var b bytes.Buffer

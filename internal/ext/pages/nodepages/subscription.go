@@ -28,7 +28,7 @@ type done struct {
 	More int // entries beside those that are shown
 }
 
-// subscription is what its page shows.
+// subscription is the data of its page.
 type subscription struct {
 	followed
 	Addresses          []layout.Link

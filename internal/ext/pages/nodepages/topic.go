@@ -42,7 +42,7 @@ func (p *Topics) Add(routes *http.ServeMux) {
 
 var topicTemplate = layout.Parse("ui/topic.html")
 
-// topic is what its page shows.
+// topic is the data of its page.
 type topic struct {
 	Identifiers, Locators, Names, Occurrences []stated
 	Types, Associations, Rejected             []stated

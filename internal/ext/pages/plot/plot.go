@@ -177,7 +177,7 @@ func (a *axes) x(t time.Time) float64 {
 	return a.left + (right-a.left)*(seconds(a.from, t)/seconds(a.from, a.to))
 }
 
-// seconds returns those between two times, which may be more than a [time.Duration] has.
+// seconds returns the seconds between two times, which may be more than a [time.Duration] has.
 func seconds(from, to time.Time) float64 {
 	return float64(to.Unix()-from.Unix()) + float64(to.Nanosecond()-from.Nanosecond())/1e9
 }

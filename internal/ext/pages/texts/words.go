@@ -107,7 +107,7 @@ const (
 	ForeignForm  Text = "This form is on a page of another site. Use the form of the page here."
 	NotForYou    Text = "These pages are for who has started \"tmshare-client ui\". Open the address that it has printed."
 	OldForm      Text = "This form is of an earlier start of the program. Go back, reload the page, and use its form."
-	OldAddress   Text = "This address is not good, or not any more. Open the one that \"tmshare-client ui\" has " +
+	OldAddress   Text = "This link is invalid or has expired. Open the one that \"tmshare-client ui\" has " +
 		"printed last."
 )
 

@@ -17,7 +17,7 @@ func split(key []byte) (head, tail []byte) {
 	return key[:maxHead], key[maxHead:]
 }
 
-// hashOf returns what tells a tail from others.
+// hashOf returns the hash of a tail.
 func hashOf(tail []byte) []byte {
 	if len(tail) == 0 {
 		return empty

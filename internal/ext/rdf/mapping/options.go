@@ -95,7 +95,7 @@ type Graphs struct {
 // maxGraphs is how many names of graphs are remembered.
 const maxGraphs = 1000
 
-// NewGraphs returns those of a document, of which [Options.Graph] names the one that is read.
+// NewGraphs returns the graphs of a document, of which [Options.Graph] names the one that is read.
 func NewGraphs(wanted string) *Graphs { return &Graphs{wanted: wanted, seen: map[rdf.Term]bool{}} }
 
 // Take notes the graph of a statement, and reports whether the statement is one of those that are read.

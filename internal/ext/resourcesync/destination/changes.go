@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// goneError says that the Change Lists do not tell what has happened since the mark.
+// goneError says that the Change Lists lack changes since the mark.
 type goneError struct {
 	reason string
 	anew   bool // what is held may be of another history

@@ -42,8 +42,8 @@ type Source struct {
 	Check func(*Set) error
 
 	Progress    func(documents int)     // may be nil
-	Downloading func(done, total int64) // told of the bytes of packages; may be nil
-	Report      func(line string)       // told what is not as it should be but does no harm; may be nil
+	Downloading func(done, total int64) // called with the bytes of packages; may be nil
+	Report      func(line string)       // called with harmless faults of the Source; may be nil
 
 	packages  packages
 	reporting sync.Mutex
@@ -117,8 +117,8 @@ func (s *Source) lookAt(ctx context.Context, ref string, asked follow.Look) (*lo
 	return l, c, err
 }
 
-// id tells the set from others. Where the Source says which history of the resources it has,
-// one that starts over is another set.
+// id returns the identity of the set. Where the Source states the history of its resources, another history is another
+// set.
 func (s *Set) id() string {
 	if history, ok := s.Head.Link(feeds.RelHistory); ok {
 		return iri.NormalizeURL(s.URL) + " " + history.Href

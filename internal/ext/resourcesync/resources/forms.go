@@ -101,7 +101,7 @@ func small(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// patchOf returns what makes a record form of the one of the entry before, nil where nothing does, or nothing has
+// patchOf returns the patch from the record form of the previous entry, nil where there is none, or nothing has
 // changed.
 func patchOf(v *store.View, before *store.Entry, version xtm.Version, after []byte) ([]byte, error) {
 	from, err := small(v, before, version)

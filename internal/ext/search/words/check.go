@@ -33,7 +33,7 @@ func stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 	}
 }
 
-// mostBad is how many rows are told of that are not as they were written.
+// mostBad is the number of damaged rows that are reported.
 const mostBad = 100
 
 type checking struct {

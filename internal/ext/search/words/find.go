@@ -520,7 +520,7 @@ func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
 	return found, nil
 }
 
-// rarest returns that of several words which the fewest entries have, as far as they are counted.
+// rarest returns the word that the fewest entries have, as far as they are counted.
 func (l *looking) rarest(all []string) (word string, err error) {
 	fewest := mostCounted
 	word = all[0]

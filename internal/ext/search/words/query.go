@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Query is what somebody looks for.
+// Query is a parsed search.
 type Query struct {
 	Text     string         // as it was given, without spaces around it
 	Words    []string       // folded; a topic must have each, or a word that begins with it
