@@ -307,6 +307,6 @@ func TestPatchesOfPrunedAndOfPrivateTopics(t *testing.T) {
 			n.Post("/topicmaps/m/gc")
 			return n.Get(href).StatusCode == http.StatusGone
 		})
-		require.Contains(t, string(n.Get(href).Bytes), "starts again from the newest snapshot")
+		require.Contains(t, string(n.Get(href).Bytes), "start again from the newest snapshot")
 	}
 }
