@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 
 	"github.com/tmshare/tmshare/internal/admin"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/tmdm"
 )
@@ -22,7 +25,11 @@ func openMap(ctx context.Context, path, root string, known formats.Registry,
 	}
 	merges := root != ""
 	if info, err := os.Stat(path); !merges && err == nil && info.Mode().IsRegular() {
-		if merges, err = formats.MayMerge(path); err != nil {
+		merges, err = formats.MayMerge(path)
+		if err != nil && !errors.As(err, new(*fs.PathError)) {
+			err = &cli.ExitError{Code: cli.BrokenInput, Err: err}
+		}
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}

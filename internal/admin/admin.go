@@ -111,7 +111,8 @@ func (r *Refusal) Outcome() int {
 		return cli.Unreachable
 	case r.Status == http.StatusConflict, r.Status == http.StatusPreconditionFailed:
 		return cli.Conflict
-	case r.ofDocument && r.Status == http.StatusUnprocessableEntity, r.Status == http.StatusUnsupportedMediaType:
+	case r.ofDocument && (r.Status == http.StatusUnprocessableEntity || strings.Contains(r.Detail, formats.Unread)),
+		r.Status == http.StatusUnsupportedMediaType:
 		return cli.BrokenInput
 	case r.Status == http.StatusUnprocessableEntity: // something that was given is wrong
 		return cli.Usage

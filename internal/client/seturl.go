@@ -129,6 +129,9 @@ func (m *moved) to() string {
 	return m.where
 }
 
+// MovedForGood begins what is said of a source that has moved. The command that follows it there ends that.
+const MovedForGood = "the source says that it has moved for good. If its owner says so too: "
+
 // acceptMove follows a source that says that it has moved for good: on the same server, or anywhere where that is
 // accepted. A token is shown to no other server for it. The error says why not, and what to do.
 func (c *Client) acceptMove(ctx context.Context, name, to string) error {
@@ -136,6 +139,20 @@ func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mayMove(s, to); err != nil {
+		return err
+	}
+	refs := addressesOf(s)
+	refs[0] = to
+	if _, err := c.SetURL(ctx, name, refs, false); err != nil {
+		return err
+	}
+	c.Report(fmt.Sprintf("%s: the source has moved for good, and is followed at %s from now on", name, to))
+	return nil
+}
+
+// mayMove says why a source may not be followed to where it says that it is, and what to do.
+func (c *Client) mayMove(s *store.Subscription, to string) error {
 	from, unread := url.Parse(s.Authority())
 	at, unfit := url.Parse(to)
 	if unread != nil || unfit != nil {
@@ -149,14 +166,7 @@ func (c *Client) acceptMove(ctx context.Context, name, to string) error {
 		to += " --accept"
 		fallthrough
 	case !here && !accepted:
-		return fmt.Errorf("the source says that it has moved for good. If its owner says so too: "+
-			"\"tmshare-client source set-url %s %s\"", name, to)
+		return fmt.Errorf(MovedForGood+"\"tmshare-client source set-url %s %s\"", s.Name, to)
 	}
-	refs := addressesOf(s)
-	refs[0] = to
-	if _, err := c.SetURL(ctx, name, refs, false); err != nil {
-		return err
-	}
-	c.Report(fmt.Sprintf("%s: the source has moved for good, and is followed at %s from now on", name, to))
 	return nil
 }

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/internal/client"
+	"github.com/tmshare/tmshare/internal/client/status"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
 )
@@ -323,7 +325,12 @@ func TestSourcesThatMoveToHTTPS(t *testing.T) {
 	s.sync()
 	moved.Store(true)
 	_, err = s.Sync(t.Context(), "egov")
-	assert.ErrorContains(t, err, "source set-url egov "+secure.URL)
+	assert.ErrorContains(t, err, "; the source says that it has moved for good")
+	failed, unknown := s.Subscription(t.Context(), "egov")
+	require.NoError(t, unknown)
+	assert.Equal(t, err.Error(), failed.LastError, "status says what sync says")
+	st := status.Describe(failed, nil, time.Now())
+	assert.Equal(t, `"tmshare-client source set-url egov `+secure.URL+`/topicmaps/moving/fragments"`, st.Moves)
 	_, err = s.Set(t.Context(), "egov", nil, func(s *store.Subscription) { s.AcceptMoves = true })
 	require.NoError(t, err)
 	o.PutAs("moving", doc(topics(1, "v2")...))

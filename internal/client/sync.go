@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
@@ -142,10 +143,10 @@ func (c *Client) syncUntil(ctx context.Context, name string, until time.Time) (*
 	switch unfit := c.acceptMove(ctx, name, r.Moved); {
 	case unfit == nil && err != nil:
 		return c.syncOnce(ctx, name, until)
-	case unfit != nil && err != nil:
-		err = fmt.Errorf("%w. %w", err, unfit)
-	case unfit != nil:
+	case unfit != nil && err == nil:
 		c.Report(fmt.Sprintf("%s: %s", name, unfit))
+	case unfit != nil && !strings.Contains(err.Error(), unfit.Error()): // the round does not say so
+		err = fmt.Errorf("%w; %w", err, unfit)
 	}
 	return r, err
 }
@@ -289,6 +290,11 @@ func (c *Client) round(ctx context.Context, name string,
 	if own != nil {
 		if r.Moved = own.moved.to(); own.reading != nil {
 			r.Every = own.reading.Every
+		}
+	}
+	if failed != nil && r.Moved != "" {
+		if unfit := own.mayMove(s, r.Moved); unfit != nil {
+			failed = fmt.Errorf("%w; %w", failed, unfit)
 		}
 	}
 	why := ""

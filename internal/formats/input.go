@@ -92,9 +92,10 @@ type InputError struct {
 	Err  error
 }
 
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: cannot be read to its end: %s", e.Name, e.Err)
-}
+func (e *InputError) Error() string { return e.Name + Unread + e.Err.Error() }
+
+// Unread is what messages say of a document that could not be read to its end.
+const Unread = ": cannot be read to its end: "
 
 func (e *InputError) Unwrap() error { return e.Err }
 

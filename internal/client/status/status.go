@@ -80,6 +80,8 @@ type Status struct {
 	// Refused says that the last round failed because the signed log of the source does not go on from what was
 	// accepted of it.
 	Refused bool `json:"checkpointRefused,omitempty"`
+	// Moves is the command that follows a source that has moved for good, where nobody has accepted that.
+	Moves string `json:"moves,omitempty"`
 	// History is what the rounds of the last day were like, where that is asked for; the oldest first.
 	History []store.Sample `json:"history,omitempty"`
 
@@ -129,6 +131,7 @@ func Describe(s *store.Subscription, quarantine []store.Quarantined, now time.Ti
 	if st.LastError != "" {
 		st.LastErrorAt = known(s.LastErrorAt)
 		st.Refused = strings.HasPrefix(s.LastError, client.CheckpointRefused)
+		_, st.Moves, _ = strings.Cut(s.LastError, client.MovedForGood)
 	}
 	switch {
 	case s.Staging != nil && s.State == nil:

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ func TestFindingsOfSubscriptions(t *testing.T) {
 		"a fork":        {status.Status{State: status.RoundFailed, Refused: true, LastError: "x"}, "shows different histories", "tmshare-client trust m --data"},
 		"no protocol":   {status.Status{State: status.ProtocolMissing, Missing: "needs an extension with the protocol x"}, "it needs an extension with", "tmshare-client unsubscribe m --data"},
 		"a failure":     {status.Status{State: status.RoundFailed, LastError: "no such host"}, "no such host", "tmshare-client sync m --data"},
+		"a move":        {status.Status{State: status.RoundFailed, LastError: "x; the source says", Moves: `"tmshare-client source set-url m http://new/"`}, "x; the", `"tmshare-client source set-url m http://new/ --data `},
 		"quarantine":    {status.Status{State: status.Incomplete, Quarantined: 3}, "topics in quarantine: 3", "tmshare-client retry m --data"},
 		"unproven":      {status.Status{State: status.InStep, Unproven: "another digest"}, "another digest", "tmshare-client verify m --data"},
 		"old":           {status.Status{State: status.InStep, Lag: &seconds}, "2h0m0s old", "tmshare-client watch --data"},
@@ -91,6 +93,10 @@ func TestFindingsOfServers(t *testing.T) {
 		"no HEAD":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusMethodNotAllowed) }, ""},
 		"refused":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, "401"},
 		"broken":          {func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, "it cannot be reached"},
+		"moved": {func(w http.ResponseWriter) {
+			w.Header().Set("Location", "http://new.example.org/m")
+			w.WriteHeader(http.StatusPermanentRedirect)
+		}, "leads away from"},
 		"another clock": {func(w http.ResponseWriter) {
 			w.Header().Set("Date", time.Now().Add(-2*time.Hour).UTC().Format(http.TimeFormat))
 		}, "differ by"},
@@ -106,6 +112,7 @@ func TestFindingsOfServers(t *testing.T) {
 			}
 			require.Len(t, r.Findings, 1, "%v", remedies(r))
 			assert.Contains(t, r.Findings[0].What, c.what)
+			assert.Equal(t, name == "moved", strings.Contains(r.Findings[0].Remedy, "source set-url m http://new.example.org/m --data "))
 		})
 	}
 }

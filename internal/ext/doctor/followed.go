@@ -28,6 +28,8 @@ func (r *Report) published(n *Node, node *status.Node) {
 	}
 }
 
+const moves = `if its owner says that it has moved: "`
+
 // followed looks at the subscriptions of a node, and returns the files with the tokens for reading, by the names of the
 // subscriptions.
 func (r *Report) followed(n *Node, node *status.Node) map[string]string {
@@ -47,6 +49,8 @@ func (r *Report) followed(n *Node, node *status.Node) map[string]string {
 			found("it is "+st.Doubt.String(), st.Doubt.Advice(func(flag string) string {
 				return quotedCommand(n.client("sync " + st.Name + " " + flag))
 			}))
+		case st.Moves != "":
+			found("its last round failed: "+st.LastError, moves+strings.Trim(st.Moves, `"`)+" --data "+quoted(n.Data)+`"`)
 		case st.State == status.RoundFailed:
 			found("its last round failed: "+st.LastError, quotedCommand(n.client("sync "+st.Name))+" tries again")
 		}

@@ -32,6 +32,7 @@ const atOnce = 8
 type asked struct {
 	where, url, tokenFile string
 	unreachable           string // what to do where it is not
+	name                  string // of the subscription; "": it is none
 }
 
 // reach asks the servers that the node follows, and the node itself under its own address.
@@ -45,13 +46,13 @@ func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens m
 		}
 		list = append(list,
 			asked{"subscription " + st.Name, st.Feed, tokens[st.Name], "tell the owner of " + host +
-				", unless the network is at fault: " + quotedCommand("curl -I "+quoted(st.Feed)) + " shows more"})
+				", unless the network is at fault: " + quotedCommand("curl -I "+quoted(st.Feed)) + " shows more", st.Name})
 	}
 	if s := n.Serving; s != nil && address(s) != "" {
 		list = append(list,
 			asked{"server", address(s) + "/healthz", "",
 				"set --base-url to the address that others use, and look at the proxy in front; " +
-					quotedCommand("curl -i "+quoted(address(s)+"/healthz")) + " shows more"})
+					quotedCommand("curl -i "+quoted(address(s)+"/healthz")) + " shows more", ""})
 	}
 	found := make([][]Finding, len(list))
 	var all sync.WaitGroup
@@ -84,6 +85,8 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 	if err != nil {
 		return []Finding{{a.where, err.Error(), a.unreachable}}
 	}
+	to := ""
+	fetcher.Moved = func(_, at string) { to = at }
 	begun := n.Now()
 	_, answer, err := fetch.Do(ctx, fetcher, fetch.Request{Method: http.MethodHead, URL: a.url, AllowURL: allow, Max: 1,
 		Within: answersWithin, Packed: true}, func(*fetch.Answer) (struct{}, error) {
@@ -97,6 +100,9 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
 		return []Finding{{a.where, err.Error(),
 			"ask the owner of the server for a token that may read, and subscribe with --token-file"}}
+	case err != nil && to != "" && a.name != "":
+		return []Finding{{a.where, "it cannot be reached: " + err.Error(),
+			moves + n.client("source set-url "+a.name+" "+quoted(to)) + `"`}}
 	case err != nil:
 		return []Finding{{a.where, "it cannot be reached: " + err.Error(), a.unreachable}}
 	}
