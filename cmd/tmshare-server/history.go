@@ -284,8 +284,14 @@ func passing(ctx context.Context, pass merged.Pass, filter json.RawMessage, m *t
 	if err != nil {
 		return nil, err
 	}
-	warn := func(line string) { fmt.Fprintln(os.Stderr, "warning: "+line) }
-	src, err := pass(ctx, filter, warn, merge.Part{Source: whole, Published: true})
+	report := func(line string, nothing bool) error {
+		if nothing {
+			return errors.New(line)
+		}
+		_, err := fmt.Fprintln(os.Stderr, "warning: "+line)
+		return err
+	}
+	src, err := pass(ctx, filter, report, merge.Part{Source: whole, Published: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -303,8 +302,15 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	made.Store(s)
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
-		c := store.Collection{Name: name, SP: cmp.Or(prefixes[name], s.NewPrefix(name)),
-			Settings: store.Settings{Title: titles[name]}}
+		var given *string
+		if sp := prefixes[name]; sp != "" {
+			given = &sp
+		}
+		sp, err := s.PrefixFor(ctx, name, given)
+		if err != nil {
+			return err
+		}
+		c := store.Collection{Name: name, SP: sp, Settings: store.Settings{Title: titles[name]}}
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.run.Root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {

@@ -378,7 +378,8 @@ func TestImportToANameThatIsNotThere(t *testing.T) {
 // that is merged here too.
 func TestDryRunOfAFirstVersionNamesTopicsAsTheImportDoes(t *testing.T) {
 	c, s, _ := serve(t)
-	sp := s.NewPrefix("new")
+	sp, err := s.PrefixFor(t.Context(), "new", nil)
+	require.NoError(t, err)
 	const unnamed = `<topic id="x"/>`
 	for given, want := range map[string]string{"": sp, "https://id.example.org/": "https://id.example.org/"} {
 		for kind, d := range map[string]*admin.Document{
@@ -391,6 +392,6 @@ func TestDryRunOfAFirstVersionNamesTopicsAsTheImportDoes(t *testing.T) {
 			assert.Equal(t, want+"topic/x", dry.Changes[0].TopicSI, kind)
 		}
 	}
-	_, err := c.Import(t.Context(), admin.Import{Name: "new", SP: "map", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(unnamed)))
+	_, err = c.Import(t.Context(), admin.Import{Name: "new", SP: "map", Create: true, Write: admin.Write{DryRun: true}}, doc(xtm21(unnamed)))
 	assert.ErrorContains(t, err, "source locator prefix", "as the import refuses it")
 }

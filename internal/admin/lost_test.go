@@ -3,6 +3,7 @@ package admin_test
 import (
 	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -73,3 +74,16 @@ func TestLostAnswers(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A certificate that is not trusted says so. Nothing was sent, so nothing is unknown.
+func TestCertificatesThatAreNotTrusted(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	c, err := admin.New(s.URL, "")
+	require.NoError(t, err)
+	_, _, err = c.Put(t.Context(), "m", admin.Change{"title": "x"}, "")
+	assert.ErrorContains(t, err, "no answer from "+s.URL+": tls: failed to verify certificate")
+	assert.ErrorContains(t, err, "name its file in SSL_CERT_FILE")
+}

@@ -57,7 +57,7 @@ ending .gz gzips it.`,
 			target := formats.Target{Path: file, Stdout: a.Command.OutOrStdout()}
 			losses, err := target.Write(ctx, func(w io.Writer) (xtm.Losses, error) {
 				view := a.Merged()
-				view.Filter = filter
+				view.Filter, view.Refuse = filter, true
 				losses, err := view.Export(ctx, w, format, claims, sources...)
 				return losses, cmp.Or(err, a.DB.Damage(ctx)) // before a file is replaced
 			})

@@ -181,7 +181,7 @@ func atOnce(t *testing.T, f *store.Filter, parts []merge.Part) string {
 
 // passed returns what passes of what some sources say now, as readers have it.
 func passed(t *testing.T, f *store.Filter, parts []merge.Part) string {
-	src, err := derive.Pass(t.Context(), f, func(string) {}, parts...)
+	src, err := derive.Pass(t.Context(), f, func(string, bool) error { return nil }, parts...)
 	require.NoError(t, err)
 	return canonical(t, nil, merge.Part{SP: sp, Source: src})
 }

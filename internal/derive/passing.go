@@ -17,20 +17,20 @@ import (
 
 // Pass returns what passes of a map: of what some sources say together. It is what a collection has that is derived
 // from them by the filter. It is for one goroutine. What the filter names and no source has is reported, and that
-// nothing passes.
-func Pass(ctx context.Context, given *store.Filter, report func(line string),
+// nothing passes. An error of the report ends it.
+func Pass(ctx context.Context, given *store.Filter, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error) {
 	view := merge.NewView(ctx, parts...)
 	f, err := Resolve(view, given)
 	if err != nil {
 		return nil, err
 	}
-	missing, _, err := Missing(given, func(si fragment.Ref) (bool, error) {
+	missing, nothing, err := Missing(given, func(si fragment.Ref) (bool, error) {
 		id, err := view.Identity(si)
 		return id != nil, err
 	})
 	for _, line := range missing {
-		report(line)
+		err = cmp.Or(err, report(line, len(nothing) > 0))
 	}
 	return &passing{view: view, f: f, report: report}, err
 }
@@ -59,8 +59,12 @@ func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, 
 			nothing = append(nothing, list.Means)
 		}
 	}
+	some := len(given.Languages) == 0
 	for _, language := range given.Languages {
-		look("language", language, collections.Themes(language)...)
+		some = look("language", language, collections.Themes(language)...) || some
+	}
+	if !some {
+		nothing = append(nothing, "language")
 	}
 	return lines, nothing, err
 }
@@ -69,7 +73,7 @@ func Missing(given *store.Filter, has func(fragment.Ref) (bool, error)) (lines, 
 type passing struct {
 	view   *merge.View
 	f      *Filter
-	report func(line string) // nil: nobody is told that nothing passes
+	report func(line string, nothing bool) error // nil: nobody is told that nothing passes
 
 	needed map[fragment.Ref]bool // TopicSIs that something that passes refers to; nil: nobody has asked
 }
@@ -124,7 +128,9 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 			}
 		}
 		if seen && !passed && p.report != nil {
-			p.report("nothing passes the filter: no topic is in all that its parts name; leave a part out")
+			if err := p.report("nothing passes the filter: no topic is in all that it names", true); err != nil {
+				yield(nil, err)
+			}
 		}
 	}
 }

@@ -251,7 +251,7 @@ func (s *Server) createEmpty(r *http.Request, name string, given *given) (*store
 		return nil, web.Problemf(http.StatusUnprocessableEntity,
 			"only a derived collection has a filter: give derivedFrom as well, or leave filter out")
 	}
-	sp, err := s.prefixFor(name, given.SP)
+	sp, err := s.PrefixFor(r.Context(), name, given.SP)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,10 @@ func TestPrefixesOfServersThatAreNotPublicDiffer(t *testing.T) {
 		c.Store = b.Store
 		other, err := server.New(c)
 		require.NoError(t, err)
-		first, second := one.NewPrefix("egov"), other.NewPrefix("egov")
+		first, err := one.PrefixFor(t.Context(), "egov", nil)
+		require.NoError(t, err)
+		second, err := other.PrefixFor(t.Context(), "egov", nil)
+		require.NoError(t, err)
 		plain := server.DefaultPrefix(base, "egov")
 		assert.Equal(t, public, first == second, base)
 		assert.Equal(t, public, first == plain, base)

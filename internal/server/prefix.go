@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/server/addresses"
 	"github.com/tmshare/tmshare/internal/server/web"
@@ -17,29 +19,36 @@ func DefaultPrefix(baseURL, name string) string {
 	return baseURL + "/topicmaps/" + url.PathEscape(name) + "/"
 }
 
-// NewPrefix returns the source locator prefix of a new collection for which none is given: the default one. Where the
-// base URL is not public, it has a random part, which is that of the node: a collection that is created anew has it
-// again. Else two servers on http://127.0.0.1:8080 would give different topics the same identifiers, and a follower of
-// both would merge them.
-func (s *Server) NewPrefix(name string) string {
+// PrefixFor returns the source locator prefix of a new collection: the one that is given, if it is valid and no other
+// collection has it; nil: the default one. Where the base URL is not public, that has a random part, which is that of
+// the node: a collection that is created anew has it again. Two servers on http://127.0.0.1:8080 would else call
+// different topics by one name, and those who follow both would merge them. If a collection that was renamed has the
+// default prefix, the new one has another random part. Replicas have the prefixes of their origins.
+func (s *Server) PrefixFor(ctx context.Context, name string, given *string) (string, error) {
 	prefix := DefaultPrefix(s.BaseURL, name)
-	if s.URLs.Public() {
-		return prefix
+	if given != nil {
+		prefix = *given
+		if err := fragment.ValidatePrefix(prefix); err != nil {
+			return "", web.Problemf(http.StatusUnprocessableEntity, "%s", err)
+		}
+	} else if !s.URLs.Public() {
+		node := s.Store.Node()
+		prefix = fmt.Sprintf("%s%x/", prefix, node[:6])
 	}
-	node := s.Store.Node()
-	return fmt.Sprintf("%s%x/", prefix, node[:6])
-}
-
-// prefixFor returns the source locator prefix of a new collection: the one that a
-// request gives, if it is valid, or that of [Server.NewPrefix].
-func (s *Server) prefixFor(name string, given *string) (string, error) {
-	if given == nil {
-		return s.NewPrefix(name), nil
+	all, err := s.Store.Collections(ctx)
+	for i := range all {
+		c := &all[i]
+		if c.SP != prefix || c.Name == name || c.Replica != nil {
+			continue
+		}
+		if given != nil {
+			return "", web.Problemf(http.StatusConflict, "%s is the source locator prefix of the collection %q: different "+
+				"topics of the two could have one identifier, and be merged; give %q another one", prefix, c.Name, name)
+		}
+		part := uuid.New()
+		return fmt.Sprintf("%s%x/", prefix, part[:6]), nil
 	}
-	if err := fragment.ValidatePrefix(*given); err != nil {
-		return "", web.Problemf(http.StatusUnprocessableEntity, "%s", err)
-	}
-	return *given, nil
+	return prefix, err
 }
 
 // warnOfMoves logs what becomes of the identifiers of topics, and of followers, where the base URL is another one than

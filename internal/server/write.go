@@ -179,7 +179,7 @@ func (s *Server) missing(r *http.Request) (store.Collection, error) {
 	if q := r.URL.Query(); q.Has("sp") {
 		given = new(q.Get("sp"))
 	}
-	sp, err := s.prefixFor(name, given)
+	sp, err := s.PrefixFor(r.Context(), name, given)
 	return store.Collection{Name: name, SP: sp}, err
 }
 

@@ -28,11 +28,12 @@ type View struct {
 	Report func(line string) // is told what is left out
 	Pass   Pass              // nil: there are no filters
 	Filter json.RawMessage   // what is shown; nil: all
+	Refuse bool              // that a filter lets nothing pass is an error
 }
 
 // Pass returns what a filter, which is in JSON, lets pass of what some sources say together. What of the filter means
-// nothing in them is reported, and so is a walk through topics of which none passes.
-type Pass func(ctx context.Context, filter json.RawMessage, report func(line string),
+// nothing in them is reported, and so is a walk through topics of which none passes. An error of the report ends it.
+type Pass func(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error)
 
 // passing returns what a filter lets pass of parts.
@@ -41,7 +42,14 @@ func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merg
 		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
 			"or show the whole (source set %[1]s --whole)", parts[0].Name)
 	}
-	return v.Pass(ctx, filter, v.Report, parts...)
+	report := func(line string, nothing bool) error {
+		if nothing && v.Refuse {
+			return errors.New(line)
+		}
+		v.Report(line)
+		return nil
+	}
+	return v.Pass(ctx, filter, report, parts...)
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.

@@ -33,7 +33,7 @@ func Extension() extension.Extension {
 		}}
 }
 
-func pass(ctx context.Context, filter json.RawMessage, report func(line string),
+func pass(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error) {
 	var f store.Filter
 	if err := json.Unmarshal(filter, &f); err != nil {

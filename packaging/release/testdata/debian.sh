@@ -11,7 +11,7 @@ dpkg_log=/mnt/dpkg
 in_root dpkg -i /tmp/earlier.deb >$dpkg_log 2>&1 || { cat $dpkg_log; fail "it cannot be installed"; }
 in_root id tmshare >/mnt/out || fail "there is no user"
 [ "$(in_root stat -c '%U %a' /var/lib/tmshare/server)" = "tmshare 700" ] || fail "the data folder is open to others"
-[ "$(in_root stat -c '%a' /etc/tmshare/tokens)" = 600 ] || fail "tokens are open to others"
+[ "$(in_root stat -c '%U %a' /etc/tmshare/tokens)" = "tmshare 600" ] || fail "tokens are open to others"
 grep -Eq '^admin: [0-9a-f]{48}$' $root/etc/tmshare/tokens || fail "there is no token"
 in_root systemd-analyze verify /usr/lib/systemd/system/tmshare-server.service /usr/lib/systemd/system/tmshare-server.socket \
   /usr/lib/systemd/system/tmshare-client.service >/mnt/out 2>&1 || { cat /mnt/out; fail "systemd does not take the units"; }
