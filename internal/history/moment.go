@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"sort"
 	"strconv"
@@ -105,15 +104,11 @@ func BeforeCommit(v *store.View, seq uint64) (Moment, error) {
 	if err != nil || commit == 0 {
 		return Moment{0, v.Created}, err
 	}
-	first := v.Horizon + 1 + uint64(sort.Search(int(commit-v.Horizon-1), func(i int) bool {
-		at, failed := v.CommitOf(v.Horizon + 1 + uint64(i))
-		err = cmp.Or(err, failed)
-		return at == commit
-	}))
+	before, err := v.CommitBefore(commit)
 	if err != nil {
 		return Moment{}, err
 	}
-	m, err := AfterCommit(v, first-1)
+	m, err := AfterCommit(v, max(before, v.Horizon))
 	if err == nil && m.Seq >= commit { // the log is pruned within the commit
 		err = fmt.Errorf("%w: the history of %s before %s is pruned", store.ErrGone, v.Name, feeds.FormatTime(v.HorizonTime))
 	}

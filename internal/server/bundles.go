@@ -3,12 +3,14 @@ package server
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/tmshare/tmshare/feeds"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rendered"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -24,18 +26,26 @@ func fillBundle(v *store.View, feed *feeds.Feed) error {
 	if err != nil {
 		return err
 	}
-	left := bundleMost
-	for i := range feed.Entries {
+	left, together := bundleMost, 1
+	if v.Tx().Distant() {
+		together = txn.SideBySide
+	}
+	for some := range slices.Chunk(feed.Entries, together) {
 		if left <= 0 {
 			break
 		}
-		root, err := inline(v, entries[feed.Entries[i].ID])
-		if err != nil {
+		roots := make([][]byte, len(some))
+		if err := v.Together(len(some), func(i int, v *store.View) (err error) {
+			roots[i], err = inline(v, entries[some[i].ID])
+			return err
+		}); err != nil {
 			return err
 		}
-		if n := len(root); n > 0 && n <= min(left, feeds.MaxInline) {
-			feed.Entries[i].Fragment = root
-			left -= n
+		for i, root := range roots {
+			if n := len(root); n > 0 && n <= min(left, feeds.MaxInline) {
+				some[i].Fragment = root
+				left -= n
+			}
 		}
 	}
 	return nil

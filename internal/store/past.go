@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -23,11 +24,26 @@ func (v *View) CommitOf(seq uint64) (uint64, error) {
 	if b := v.Beginning; b != nil && seq <= b.Entries {
 		return b.Entries, nil
 	}
+	if i, exact := slices.BinarySearch(v.commits, seq); exact || i > 0 && i < len(v.commits) {
+		return v.commits[i], nil
+	}
 	commit, err := past.CommitOf(v.tx.Reader(), v.SourceKey(), seq)
 	if commit == 0 || commit > v.Head {
 		commit = v.Head
 	}
 	return commit, err
+}
+
+// CommitBefore returns the number of the commit before another one, 0 where there is none that is known.
+func (v *View) CommitBefore(commit uint64) (before uint64, err error) {
+	if i, found := slices.BinarySearch(v.commits, commit); found && i > 0 {
+		return v.commits[i-1], nil
+	}
+	before, err = past.CommitBefore(v.tx.Reader(), v.SourceKey(), commit)
+	if b := v.Beginning; b != nil && b.Entries < commit {
+		before = max(before, b.Entries)
+	}
+	return before, err
 }
 
 // SetCommits sets the commits that some entries of the log belong to, which are in its order. It asks the store only
@@ -50,7 +66,23 @@ func (v *View) SetCommits(entries []Entry) error {
 			return err
 		}
 	}
+	if v.commits = nil; v.Replica == nil {
+		v.commits = statedBy(entries)
+	}
 	return nil
+}
+
+// statedBy returns the commits that entries belong to, as far as these follow each other.
+func statedBy(entries []Entry) (all []uint64) {
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Commit == 0 || i > 0 && e.Seq != entries[i-1].Seq+1:
+			all = nil
+		case len(all) == 0 || all[len(all)-1] != e.Commit:
+			all = append(all, e.Commit)
+		}
+	}
+	return all
 }
 
 // Past returns the records as they were after the commit to which an entry belongs; 0 stands for the state before the
@@ -90,7 +122,7 @@ func (v *View) after(seq, commit uint64) (records.State, error) {
 	default:
 		reader = past.AsOf(v.tx.Reader(), v.SourceKey(), commit)
 	}
-	return records.In(txn.Over(v.Context(), reader), v.SourceKey()), nil
+	return records.In(v.tx.Over(reader), v.SourceKey()), nil
 }
 
 // Changed iterates over the keys of the rows of records that commits have changed: those with a number behind after, up

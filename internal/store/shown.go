@@ -10,6 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 	"github.com/tmshare/tmshare/internal/store/records"
 	"github.com/tmshare/tmshare/internal/store/replicas"
+	"github.com/tmshare/tmshare/internal/store/txn"
 	"github.com/tmshare/tmshare/xtm"
 )
 
@@ -36,7 +37,32 @@ func (v *View) writeShown(w io.Writer, e *Entry, form fragment.Form) error {
 	if err != nil {
 		return err
 	}
+	if c, ok := then.(*records.Cached); ok && v.tx.Distant() && !form.ContentOnly {
+		var mentioned []fragment.Ref
+		t.Mentions(func(ref fragment.Ref) { mentioned = append(mentioned, ref) })
+		if err := c.ExpectNames(mentioned); err != nil {
+			return err
+		}
+		then = withStubs{c}
+	}
 	return fragment.Write(w, then, t.TopicSI(), form)
+}
+
+// withStubs are records of which a fragment has stubs: the topics that associations mention are read as soon as these.
+type withStubs struct{ *records.Cached }
+
+// AssociationsOf implements [fragment.Source].
+func (s withStubs) AssociationsOf(player fragment.Ref, part fragment.Part) iter.Seq2[*fragment.Association, error] {
+	return records.InParts(s.Cached.AssociationsOf(player, part),
+		func(some []*fragment.Association) bool { return len(some) == txn.FewRows },
+		func(some []*fragment.Association) error {
+			var mentioned []fragment.Ref
+			for _, a := range some {
+				mentioned = append(mentioned, a.Players()...)
+				a.Mentions(func(ref fragment.Ref) { mentioned = append(mentioned, ref) })
+			}
+			return s.ExpectNames(mentioned)
+		})
 }
 
 // Shown returns the records as an entry shows them, and its topic in them. It is ErrGone where the topic is not there.

@@ -32,6 +32,8 @@ type View struct {
 
 	shown   *records.Cached // the records as the last entry showed them that was asked for; nil: none was
 	shownOf uint64          // the commit of that
+
+	commits []uint64 // some that follow each other, as far as entries have told
 }
 
 // View calls f with the current state of a collection. It is valid until f
@@ -61,6 +63,25 @@ func (v *View) Extension(name string) []byte { return v.Log().Extension(name) }
 
 // Tx reads the state. What changes the rows of an extension is called with one that can change them, see [DB.Extend].
 func (v *View) Tx() *txn.Tx { return v.tx }
+
+// Together calls f for n tasks that read the state, each with the view to read with: see [txn.Tx.Together].
+func (v *View) Together(n int, f func(i int, v *View) error) error {
+	if c := v.commits; v.tx.Distant() && len(c) > 0 && c[0] > 0 { // tasks look for the states before
+		before, err := v.CommitBefore(c[0])
+		if err != nil {
+			return err
+		}
+		v.commits = slices.Insert(c, 0, before)
+	}
+	return v.tx.Together(n, func(i int, t *txn.Tx) error {
+		if t == v.tx {
+			return f(i, v)
+		}
+		own := *v
+		own.tx, own.shown = t, nil
+		return f(i, &own)
+	})
+}
 
 // Context returns the context with which all reading ends.
 func (v *View) Context() context.Context { return v.tx.Context() }

@@ -49,20 +49,23 @@ func (s *summaries) entries(v *store.View, entries []store.Entry) ([]string, err
 	if v.Replica != nil { // it may not have had the state before: nothing is said that the origin would say otherwise
 		return all, nil
 	}
-	for from := 0; from < len(entries); {
-		to := from + 1
-		for to < len(entries) && entries[to].Commit == entries[from].Commit {
+	var lacking [][2]int // those of one commit, or each alone where it is read together with the others
+	for from, to := 0, 0; from < len(entries); from = to {
+		for to = from + 1; to < len(entries) && entries[to].Commit == entries[from].Commit && !v.Tx().Distant(); {
 			to++
 		}
 		if !s.recall(v, entries[from:to], all[from:to]) {
-			if err := summarize(v, entries[from:to], all[from:to]); err != nil {
-				return nil, err
-			}
+			lacking = append(lacking, [2]int{from, to})
+		}
+	}
+	return all, v.Together(len(lacking), func(i int, v *store.View) error {
+		from, to := lacking[i][0], lacking[i][1]
+		err := summarize(v, entries[from:to], all[from:to])
+		if err == nil {
 			s.keep(v, entries[from:to], all[from:to])
 		}
-		from = to
-	}
-	return all, nil
+		return err
+	})
 }
 
 func keyOfSummary(v *store.View, e *store.Entry) summarized {

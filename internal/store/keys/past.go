@@ -38,9 +38,14 @@ func (s Source) OfBefore(before []byte) (key []byte, commit uint64, ok bool) {
 	return s.Record(before[SourceSize:end]), binary.BigEndian.Uint64(before[end+1:]), true
 }
 
+// ChangedBy begins the keys of the parts of what a commit has changed.
+func (s Source) ChangedBy(commit uint64) []byte {
+	return binary.BigEndian.AppendUint64(s.Key(TableChanged), commit)
+}
+
 // Changed returns the key of a part of what a commit has changed.
 func (s Source) Changed(commit uint64, part uint32) []byte {
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(s.Key(TableChanged), commit), part)
+	return binary.BigEndian.AppendUint32(s.ChangedBy(commit), part)
 }
 
 // OfChanged returns the commit and the part in a key of [Source.Changed]. ok is false for what is none.

@@ -98,7 +98,10 @@ const again = 1 << 31
 
 // Parts iterates over what commits have changed, behind a position.
 func Parts(now kv.Reader, id keys.Source, after Position) iter.Seq2[Part, error] {
-	rows := now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false)
+	return partsOf(id, now.Range(id.Key(keys.TableChanged), append(id.Changed(after.Commit, after.Part), 0), false))
+}
+
+func partsOf(id keys.Source, rows iter.Seq2[kv.Row, error]) iter.Seq2[Part, error] {
 	return seq.Map(rows, func(row kv.Row) (Part, error) { return partOf(id, row) })
 }
 
@@ -121,7 +124,11 @@ func partOf(id keys.Source, row kv.Row) (p Part, err error) {
 // of commits, and of each in that of keys.
 func Changed(now kv.Reader, id keys.Source, first, last uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for p, err := range Parts(now, id, Position{first - 1, math.MaxUint32}) {
+		parts := Parts(now, id, Position{first - 1, math.MaxUint32})
+		if first == last { // asked for together with others, see [kv.Single]
+			parts = partsOf(id, now.Range(id.ChangedBy(first), nil, false))
+		}
+		for p, err := range parts {
 			if err != nil {
 				yield(nil, err)
 				return

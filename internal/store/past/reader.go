@@ -27,7 +27,7 @@ type Reader struct {
 func AsOf(now kv.Reader, id keys.Source, commit uint64) kv.Reader {
 	r := &Reader{now, id, commit}
 	if many, ok := now.(kv.ManyReader); ok {
-		return &distantReader{r, many}
+		return kv.Single{ManyReader: &distantReader{r, many}, Alone: r}
 	}
 	return r
 }

@@ -48,6 +48,9 @@ func (r *reads) value(key []byte) (value []byte, known bool) {
 }
 
 func (r *reads) keepValue(key, value []byte) {
+	if r.most == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.makeRoom(len(key) + len(value) + perRead)
@@ -64,6 +67,9 @@ func (r *reads) rowsWith(prefix []byte) (first beginning, known bool) {
 }
 
 func (r *reads) keepRows(prefix []byte, first beginning) {
+	if r.most == 0 {
+		return
+	}
 	size := len(prefix) + perRead
 	for _, row := range first.rows {
 		size += len(row.Key) + len(row.Value) + perRead

@@ -78,6 +78,13 @@ func (t *Tx) Attached(key any, make func() Finisher) Finisher {
 // ErrReadOnly says that a view is not for changing anything.
 var ErrReadOnly = errors.New("write in a read-only view")
 
+// Over is [Over] for a reader of the same state. It remembers nothing where t does not: then others do.
+func (t *Tx) Over(base kv.Reader) *Tx {
+	over := Over(t.ctx, base)
+	over.reads.most = min(over.reads.most, t.reads.most)
+	return over
+}
+
 // Over returns a Tx that reads with a reader, and changes nothing.
 func Over(ctx context.Context, base kv.Reader) *Tx {
 	t := &Tx{ctx: ctx, base: base}

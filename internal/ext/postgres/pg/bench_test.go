@@ -69,13 +69,19 @@ func measure(b testing.TB, o store.Options, topics int) *measured {
 	m.db, err = store.Open(b.Context(), o)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, m.db.Close()) })
-	s, err := server.New(server.Config{Parts: ext.Parts(), Store: m.db, BaseURL: m.http.URL, OnLoopback: true, Logger: o.Logger, Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
-	require.NoError(b, err)
-	b.Cleanup(s.Close)
-	m.http.Config.Handler = s
+	s := m.serve()
 	_, err = s.Import(b.Context(), store.Collection{Name: "m", SP: prefix}, bytes.NewReader(document(0, topics, 0)), "the map")
 	require.NoError(b, err)
 	return m
+}
+
+// serve has another server answer, which remembers nothing yet.
+func (m *measured) serve() *server.Server {
+	s, err := server.New(server.Config{Parts: ext.Parts(), Store: m.db, BaseURL: m.http.URL, OnLoopback: true, Logger: slog.New(slog.DiscardHandler), Policy: upkeep.Policy{SnapshotEvery: 1 << 30}})
+	require.NoError(m.b, err)
+	m.b.Cleanup(s.Close)
+	m.http.Config.Handler = s
+	return s
 }
 
 // document has topics from a number on. Their names have a round.

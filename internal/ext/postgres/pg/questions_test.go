@@ -6,17 +6,23 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/kv"
 	"github.com/tmshare/tmshare/internal/kv/kvtest"
 	"github.com/tmshare/tmshare/internal/kv/memory"
 	"github.com/tmshare/tmshare/internal/store"
+	"github.com/tmshare/tmshare/internal/store/storetest"
 	"github.com/tmshare/tmshare/internal/testenv"
 	"github.com/tmshare/tmshare/internal/testkit/pgserver"
+	"github.com/tmshare/tmshare/xtm"
 )
 
 type requested struct{}
@@ -92,16 +98,105 @@ func TestQuestionsOfPages(t *testing.T) {
 		"/search.html?q=topic": 35, "/types.html": 8, ".html": 45,
 		"/hierarchies/" + fragment.Key("http://www.w3.org/2004/02/skos/core#broader") + ".html": 20, // whichever comes first asks one more
 	} {
-		before := e.Questions.Load()
-		res, err := http.Get(m.http.URL + "/topicmaps/m" + path)
-		require.NoError(t, err)
-		page, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, res.StatusCode, "%s", page)
-		n := e.Questions.Load() - before
-		t.Logf("%s: %d questions, %d bytes", path, n, len(page))
-		assert.LessOrEqual(t, int(n), most, path)
-		assert.Positive(t, n, path)
+		m.ask(e, m.http.URL+"/topicmaps/m"+path, most)
 	}
+}
+
+// How many questions the documents of the fragments feed ask hardly depends on how many entries they have, and of how
+// many commits: neither what entries have changed, nor their fragments.
+func TestQuestionsOfFeeds(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []bool{true, false} {
+		for _, entries := range []int{20, 80} {
+			e := &kvtest.Asked{Engine: memory.New(), Of: ofRequests}
+			m := measure(t, store.Options{Engine: e}, 394) // with six more that are mentioned; a document has 100
+			for i := range entries {
+				switch {
+				case alone:
+					m.post(document(i, 1, 1))
+				case i == 0:
+					m.post(document(0, entries, 1))
+				}
+			}
+			m.markRequests()
+			url := m.http.URL + "/topicmaps/m/fragments"
+			recent := m.ask(e, url, 15)
+			require.Equal(t, entries, strings.Count(recent, "Changed: name was “Topic "))
+			require.Equal(t, entries, strings.Count(m.ask(e, url+".bundle", 17), "<content"))
+			via := regexp.MustCompile(`rel="via"[^>]*href="([^"]*)"`).FindStringSubmatch(recent)
+			require.NotNil(t, via, recent)
+			archived := m.ask(e, via[1], 8)
+			require.Equal(t, entries, strings.Count(archived, "<entry"))
+			before := regexp.MustCompile(`rel="prev-archive"[^>]*href="([^"]*)"`).FindStringSubmatch(archived)
+			require.NotNil(t, before, archived)
+			require.Equal(t, 100, strings.Count(m.ask(e, before[1], 14), "<entry"))
+			require.Equal(t, 100, strings.Count(m.ask(e, before[1]+".bundle", 26), "<content"))
+		}
+	}
+}
+
+// nearOrNot is an engine that answers many questions at once, or one by one.
+type nearOrNot struct {
+	*kvtest.Asked
+	near atomic.Bool
+}
+
+func (e *nearOrNot) Snapshot(ctx context.Context) (kv.Reader, error) {
+	if e.near.Load() {
+		return e.Asked.Engine.Snapshot(ctx)
+	}
+	return e.Asked.Snapshot(ctx)
+}
+
+// The documents of the fragments feed have the same bytes whether what they need is read together or one by one.
+func TestFeedsDoNotDependOnHowTheyAreRead(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(testenv.Rounds(3, 60)) {
+		seed += testenv.Seed() * 1000
+		e := &nearOrNot{Asked: &kvtest.Asked{Engine: memory.New()}}
+		m := measure(t, store.Options{Engine: e}, 5)
+		for editor, n := storetest.NewEditor(t, seed), 0; n < 15; n++ {
+			var version bytes.Buffer
+			require.NoError(t, fragment.WriteSnapshot(&version, editor.Version(nil), fragment.Form{Version: xtm.V21, SP: prefix}))
+			req, err := http.NewRequest(http.MethodPut, m.http.URL+"/topicmaps/m", &version)
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", "application/xtm+xml")
+			req.Header.Set("TMShare-Max-Delete", "all")
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			answer, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, res.StatusCode, "%s", answer)
+		}
+		var both [2][]string
+		for i := range both {
+			e.near.Store(i == 0)
+			m.serve()
+			recent := m.ask(e.Asked, m.http.URL+"/topicmaps/m/fragments", 1000)
+			for at := regexp.MustCompile(`rel="via"[^>]*href="([^"]*)"`).FindStringSubmatch(recent); at != nil; {
+				archived := m.ask(e.Asked, at[1], 1000)
+				both[i] = append(both[i], recent, archived, m.ask(e.Asked, at[1]+".bundle", 1000))
+				at = regexp.MustCompile(`rel="prev-archive"[^>]*href="([^"]*)"`).FindStringSubmatch(archived)
+			}
+		}
+		require.GreaterOrEqual(t, len(both[0]), 3)
+		require.Equal(t, both[0], both[1], "seed %d", seed)
+	}
+}
+
+// ask returns the document with a URL, which asks so many questions at most.
+func (m *measured) ask(e *kvtest.Asked, url string, most int) string {
+	before := e.Questions.Load()
+	res, err := http.Get(url)
+	require.NoError(m.b, err)
+	document, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	require.NoError(m.b, err)
+	require.Equal(m.b, http.StatusOK, res.StatusCode, "%s", document)
+	n := e.Questions.Load() - before
+	m.b.Logf("%s: %d questions, %d bytes", url, n, len(document))
+	assert.LessOrEqual(m.b, int(n), most, url)
+	assert.Positive(m.b, n, url)
+	return string(document)
 }
