@@ -99,7 +99,7 @@ What each command says of itself with ` + "`--help`" + `, of both programs. This
 
 ## Exit codes
 
-Both programs have the same. The help of a command has those that it ends with. Several errors of one kind have its code.
+Both programs have the same. The help of a command has those that need saying. Several errors of one kind have its code.
 
 | exit code | means |
 | --- | --- |

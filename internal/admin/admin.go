@@ -84,7 +84,7 @@ func (r *Refusal) Error() string {
 		s += "; here: --graph IRI"
 	}
 	if strings.Contains(s, formats.SendAs) {
-		s += "; here: by the ending of the file's name"
+		s += "; here: by the ending of the file's name, which standard input lacks"
 	}
 	if r.HeldBack != nil {
 		s += "; here: --max-delete " + r.HeldBack.MaxDelete

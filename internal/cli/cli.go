@@ -305,10 +305,7 @@ func configured(cmd *cobra.Command, env Environment) (map[string]Given, error) {
 type decimal struct{ pflag.Value }
 
 func (d decimal) Set(s string) error {
-	if t := strings.TrimLeft(s, "0"); t != "" {
-		s = t
-	}
-	return d.Value.Set(s)
+	return d.Value.Set(cmp.Or(strings.TrimLeft(s, "0"), s))
 }
 
 // visitFlags calls visit with the flags of a command and of those below it.

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,20 @@ func addGroups(root *cobra.Command) {
 //go:embed commands.txt
 var commands string
 
-// ofTheOther says which program has a command that this one never has. It is nil where none has it.
+// ofTheOther says which program has a command that this one never has, or which commands have it below them; else nil.
 func ofTheOther(root *cobra.Command, unknown error) (other error) {
 	var name string
 	if _, err := fmt.Sscanf(unknown.Error(), "unknown command %q", &name); err != nil {
 		return nil
+	}
+	var below []string
+	for _, c := range root.Commands() {
+		if sub, _, err := c.Find([]string{name}); err == nil && sub != c {
+			below = append(below, strconv.Quote(sub.CommandPath()))
+		}
+	}
+	if len(below) > 0 {
+		other = fmt.Errorf("unknown command %q for %q; did you mean %s?", name, root.Name(), strings.Join(below, " or "))
 	}
 	for line := range strings.Lines(commands) {
 		command, does, _ := strings.Cut(strings.TrimSpace(line), ": ")
