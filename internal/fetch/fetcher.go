@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
@@ -87,7 +88,8 @@ func defaultHTTP() *http.Client {
 func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 	u, err := url.Parse(subscribed)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed)
+		return nil, cli.UsageError(
+			fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed))
 	}
 	if u.User != nil { // it would stand in every list and message
 		return nil, fmt.Errorf(
