@@ -284,14 +284,8 @@ func passing(ctx context.Context, pass merged.Pass, filter json.RawMessage, m *t
 	if err != nil {
 		return nil, err
 	}
-	report := func(line string, nothing bool) error {
-		if nothing {
-			return errors.New(line)
-		}
-		_, err := fmt.Fprintln(os.Stderr, "warning: "+line)
-		return err
-	}
-	src, err := pass(ctx, filter, report, merge.Part{Source: whole, Published: true})
+	warn := func(line string) { fmt.Fprintln(os.Stderr, "warning: "+line) }
+	src, err := pass(ctx, filter, merged.Reporting(warn, true), merge.Part{Source: whole, Published: true})
 	if err != nil {
 		return nil, err
 	}

@@ -302,15 +302,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 	made.Store(s)
 	var watched []publish.Watched
 	for _, name := range sortedKeys(maps) {
-		var given *string
-		if sp := prefixes[name]; sp != "" {
-			given = &sp
-		}
-		sp, err := s.PrefixFor(ctx, name, given)
-		if err != nil {
-			return err
-		}
-		c := store.Collection{Name: name, SP: sp, Settings: store.Settings{Title: titles[name]}}
+		c := store.Collection{Name: name, Settings: store.Settings{Title: titles[name]}}
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.run.Root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
@@ -342,7 +334,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 func importFile(ctx context.Context, s *server.Server, c store.Collection, prefix string,
 	w *publish.Watched) (imported bool, err error) {
 	err = s.Store.View(ctx, c.Name, func(v *store.View) error {
-		if c.SP != v.SP && prefix != "" {
+		if prefix != "" && prefix != v.SP {
 			return cli.UsageError(
 				fmt.Errorf("--sp %s=%s: the collection is there already, and its prefix is %s for ever; publish the map under "+
 					"another name", c.Name, prefix, v.SP))
@@ -356,6 +348,13 @@ func importFile(ctx context.Context, s *server.Server, c store.Collection, prefi
 		return false, nil
 	}
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	var given *string
+	if prefix != "" {
+		given = &prefix
+	}
+	if c.SP, err = s.PrefixFor(ctx, c.Name, given); err != nil {
 		return false, err
 	}
 	start := time.Now()

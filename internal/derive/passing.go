@@ -135,12 +135,15 @@ func (p *passing) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// announced reports whether what is left of a topic is there though nothing refers to it. A language that was not asked
-// for is not, if it is nothing but that.
+// announced reports whether what is left of a topic is there without references. Other languages alone are not.
 func (f *Filter) announced(left *fragment.Topic, passes bool) bool {
-	bare := func(si fragment.Ref) bool { _, is := titles.LanguageOf(si); return is }
-	return passes && (len(left.Names)+len(left.Occurrences) > 0 || !left.Provisional && (f == nil || f.scope == nil ||
-		f.scope.refs[left.TopicSI()] || !slices.ContainsFunc(left.SubjectIdentifiers, bare)))
+	stated := len(left.Names)+len(left.Occurrences) > 0
+	if !passes || stated || left.Provisional {
+		return passes && stated
+	}
+	isLanguage := func(si fragment.Ref) bool { _, is := titles.LanguageOf(si); return is }
+	return f == nil || f.scope == nil || f.scope.refs[left.TopicSI()] ||
+		!slices.ContainsFunc(left.SubjectIdentifiers, isLanguage)
 }
 
 func (p *passing) isNeeded(si fragment.Ref) bool { return p.needed[si] }

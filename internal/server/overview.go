@@ -70,9 +70,10 @@ func (s *Server) overview(node *store.Listing, without, broken []string) *feeds.
 			e.Condition = "file not published"
 			advice = "it is missing, broken, or would lose too many topics; \"tmshare-server doctor\" says more"
 		}
-		failed := func(f store.Subscription) bool { return f.Name == all[i].Name && f.LastError != "" }
-		if e.Condition == "" && all[i].Replica != nil && slices.ContainsFunc(node.Subscriptions, failed) {
-			e.Condition, advice = "not in step", "its last round failed; \"tmshare-server doctor\" says why"
+		if e.Condition == "" && all[i].Replica != nil {
+			if f := node.Followed(all[i].Name); f != nil && f.LastError != "" {
+				e.Condition, advice = "not in step", "its last round failed; \"tmshare-server doctor\" says why"
+			}
 		}
 		if e.Condition != "" {
 			e.Summary = e.Condition + ": " + advice

@@ -36,20 +36,24 @@ type View struct {
 type Pass func(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error)
 
+// Reporting returns a report for [Pass] by one that takes lines. With refuse, that nothing passes is an error.
+func Reporting(report func(line string), refuse bool) func(line string, nothing bool) error {
+	return func(line string, nothing bool) error {
+		if nothing && refuse {
+			return errors.New(line)
+		}
+		report(line)
+		return nil
+	}
+}
+
 // passing returns what a filter lets pass of parts.
 func (v View) passing(ctx context.Context, filter json.RawMessage, parts ...merge.Part) (fragment.Source, error) {
 	if v.Pass == nil {
 		return nil, fmt.Errorf("%s: its filter needs an extension that this program does not have: use one that has it, "+
 			"or show the whole (source set %[1]s --whole)", parts[0].Name)
 	}
-	report := func(line string, nothing bool) error {
-		if nothing && v.Refuse {
-			return errors.New(line)
-		}
-		v.Report(line)
-		return nil
-	}
-	return v.Pass(ctx, filter, report, parts...)
+	return v.Pass(ctx, filter, Reporting(v.Report, v.Refuse), parts...)
 }
 
 // Parts calls f with the parts of the merged view, all or those named, and with the sources that they are.

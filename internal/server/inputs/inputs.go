@@ -33,10 +33,18 @@ func Links(ctx context.Context, db Store, c *store.Collection,
 	if err != nil {
 		return nil, err
 	}
-	if c.Replica != nil { // it says what its origin says
-		return passedOn(node.Subscriptions, c.Name), nil
-	}
 	var links []feeds.Link
+	add := func(href string) {
+		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: href})
+	}
+	if c.Replica != nil {
+		if f := node.Followed(c.Name); f != nil { // it says what its origin says
+			for _, href := range f.DerivedFrom {
+				add(href)
+			}
+		}
+		return links, nil
+	}
 	for _, in := range node.States(c) {
 		switch {
 		case in.Derived, in.URL == "" && in.Number == 0: // it says nothing; it was missing before inputs were bound
@@ -44,22 +52,9 @@ func Links(ctx context.Context, db Store, c *store.Collection,
 		case in.URL == "":
 			in.URL = own(&store.Collection{Name: in.Name})
 		}
-		links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: in.URL})
+		add(in.URL)
 	}
 	return links, nil
-}
-
-// passedOn returns the links that the source of a subscription states.
-func passedOn(followed []store.Subscription, name string) (links []feeds.Link) {
-	for i := range followed {
-		if followed[i].Name != name {
-			continue
-		}
-		for _, href := range followed[i].DerivedFrom {
-			links = append(links, feeds.Link{Rel: feeds.RelDerivedFrom, Type: feeds.MediaTypeAtom, Href: href})
-		}
-	}
-	return links
 }
 
 // State differs where links do.
@@ -140,10 +135,8 @@ func Check(ctx context.Context, db Store, closed func(name string) bool, name st
 	}
 	if from != nil && !closed(name) {
 		for _, input := range *from {
-			withToken := slices.ContainsFunc(node.Subscriptions, func(f store.Subscription) bool {
-				return f.Name == input && f.TokenFile != ""
-			})
-			if withToken || closed(input) {
+			f := node.Followed(input)
+			if f != nil && f.TokenFile != "" || closed(input) {
 				return web.Problemf(http.StatusConflict,
 					"%s is only for those who have a token, and %s would be open to all: serve with --read-token-file %s=FILE first",
 					input, name, name)
@@ -152,8 +145,7 @@ func Check(ctx context.Context, db Store, closed func(name string) bool, name st
 	}
 	for _, c := range node.Collections {
 		isNew := func(input string) bool { return !slices.Contains(c.DerivedFrom, input) }
-		others := from != nil && slices.ContainsFunc(*from, isNew)
-		if c.Name != name || c.Topics == 0 || others || filter.Equal(c.Filter) {
+		if c.Name != name || c.Topics == 0 || from != nil && slices.ContainsFunc(*from, isNew) || filter.Equal(c.Filter) {
 			continue
 		}
 		c.Filter = filter

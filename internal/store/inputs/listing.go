@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tmshare/tmshare/internal/kv"
@@ -35,6 +36,15 @@ func (l *Listing) Except(names []string) []collections.Collection {
 		}
 	}
 	return some
+}
+
+// Followed returns the subscription with a name, nil where there is none.
+func (l *Listing) Followed(name string) *sources.Subscription {
+	byName := func(s sources.Subscription, name string) int { return strings.Compare(s.Name, name) }
+	if i, found := slices.BinarySearchFunc(l.Subscriptions, name, byName); found {
+		return &l.Subscriptions[i]
+	}
+	return nil
 }
 
 // Since returns the names of the collections that are not as in an earlier listing, or are not there any more, and

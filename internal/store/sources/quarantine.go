@@ -143,9 +143,9 @@ func moveQuarantine(t *txn.Tx, s *Subscription, before []string) error {
 		for _, table := range []byte{keys.TableQuarantine, keys.TableOwed} {
 			all, err := txn.List[Quarantined](t, s.Source(p).Key(table), nil)
 			for _, q := range all {
-				var same bool
+				var below bool
 				q.Link, _ = to(q.Link)
-				if q.Document, same = to(q.Document); !same {
+				if q.Document, below = to(q.Document); !below {
 					q.Document = s.FragmentsFeed
 				}
 				err = errors.Join(err, t.PutJSON(append(s.Source(p).Key(table), q.TopicSI...), q))
