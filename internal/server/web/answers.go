@@ -65,15 +65,9 @@ func (a *Answers) WriteMade(w http.ResponseWriter, r *http.Request, v Validator,
 	if done, err := Unchanged(w, r, v, c); done || err != nil {
 		return err
 	}
-	b := a.recent.get(v.etag(c))
-	if b == nil {
-		if b, err = encode(); err != nil {
-			return err
-		}
-		if b, err = a.packers.packed(b, c); err != nil {
-			return err
-		}
-		a.recent.put(v.etag(c), b)
+	b, err := a.recent.get(v.etag(c), func() ([]byte, error) { return a.packers.packed(encode, c) })
+	if err != nil {
+		return err
 	}
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	RecorderOf(r).later = func() error {

@@ -46,14 +46,12 @@ func (p *packers) init() {
 
 // pack lets write write to w in a coding.
 func (p *packers) pack(w io.Writer, c Coding, write func(io.Writer) error) error {
-	var pool *sync.Pool
+	pool := &p.gzip
 	switch c {
-	case Gzipped:
-		pool = &p.gzip
+	case Identity:
+		return write(w)
 	case zstd1:
 		pool = &p.zstd
-	default:
-		return write(w)
 	}
 	z := pool.Get().(resettable)
 	defer pool.Put(z)
@@ -65,15 +63,13 @@ func (p *packers) pack(w io.Writer, c Coding, write func(io.Writer) error) error
 	return z.Close()
 }
 
-// packed returns b in a coding.
-func (p *packers) packed(b []byte, c Coding) ([]byte, error) {
-	if c == Identity {
-		return b, nil
+// packed returns what encode makes, in a coding.
+func (p *packers) packed(encode func() ([]byte, error), c Coding) ([]byte, error) {
+	b, err := encode()
+	if c == Identity || err != nil {
+		return b, err
 	}
 	var out bytes.Buffer
-	err := p.pack(&out, c, func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	})
+	err = p.pack(&out, c, func(w io.Writer) error { _, err := w.Write(b); return err })
 	return out.Bytes(), err
 }

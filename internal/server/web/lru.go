@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// recentBytes keeps documents that were asked for lately, by a name that stands
-// for their content, up to a number of bytes in all. It is safe for concurrent
-// use.
+// recentBytes keeps documents that were asked for lately, by a name that stands for their content, up to a number of
+// bytes in all. It is safe for concurrent use.
 type recentBytes struct {
 	limit int
 
 	mu     sync.Mutex
 	used   int
 	byName map[string]*list.Element
-	order  list.List // of namedBytes, the last used one first
+	order  list.List                         // of namedBytes, the last used one first
+	making map[string]func() ([]byte, error) // by name: they are made once for all who wait
 }
 
 type namedBytes struct {
@@ -28,27 +28,41 @@ const perDocument = 300
 func (n *namedBytes) size() int { return len(n.name) + len(n.bytes) + perDocument }
 
 func newRecentBytes(limit int) *recentBytes {
-	return &recentBytes{limit: limit, byName: map[string]*list.Element{}}
+	return &recentBytes{limit: limit, byName: map[string]*list.Element{}, making: map[string]func() ([]byte, error){}}
 }
 
-// get returns the document with a name, or nil.
-func (c *recentBytes) get(name string) []byte {
+// get returns the document with a name, which nobody changes. One that is not there is made, once for all who ask for
+// it meanwhile; where that fails, as it does when a client has gone, each of the others makes it alone.
+func (c *recentBytes) get(name string, encode func() ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.byName[name]
-	if e == nil {
-		return nil
+	if e := c.byName[name]; e != nil {
+		defer c.mu.Unlock()
+		c.order.MoveToFront(e)
+		return e.Value.(*namedBytes).bytes, nil
 	}
-	c.order.MoveToFront(e)
-	return e.Value.(*namedBytes).bytes
+	made, underway := c.making[name]
+	if !underway {
+		made = sync.OnceValues(func() (b []byte, err error) {
+			defer func() { c.put(name, b, err) }()
+			return encode()
+		})
+		c.making[name] = made
+	}
+	c.mu.Unlock()
+	b, err := made()
+	if err != nil && underway {
+		return encode()
+	}
+	return b, err
 }
 
-// put keeps a document, which nobody changes from now on.
-func (c *recentBytes) put(name string, b []byte) {
+// put keeps a document, if it was made.
+func (c *recentBytes) put(name string, b []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.making, name)
 	n := &namedBytes{name, b}
-	if c.byName[name] != nil || n.size() > c.limit/8 { // one document must not push all others out
+	if b == nil || err != nil || n.size() > c.limit/8 { // one document must not push all others out
 		return
 	}
 	c.byName[name] = c.order.PushFront(n)

@@ -3,11 +3,14 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,23 +105,64 @@ func TestRecentBytesStayWithinTheirLimitAndKeepWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	const each = 1000
 	c := newRecentBytes(10 * (each + 2 + perDocument))
+	made := 0
+	get := func(name string, b []byte) []byte {
+		b, err := c.get(name, func() ([]byte, error) { made++; return b, nil })
+		require.NoError(t, err)
+		return b
+	}
 	for i := range 30 {
-		c.put(fmt.Sprintf("%02d", i), bytes.Repeat([]byte{byte(i)}, each))
-		assert.NotNil(t, c.get("00"), "what is asked for all the time stays")
+		get(fmt.Sprintf("%02d", i), bytes.Repeat([]byte{byte(i)}, each))
+		assert.Equal(t, make([]byte, each), get("00", nil), "what is asked for all the time stays")
 		assert.LessOrEqual(t, c.used, c.limit)
 	}
-	kept := 0
-	for i := range 30 {
-		if b := c.get(fmt.Sprintf("%02d", i)); b != nil {
-			kept++
-			assert.Equal(t, bytes.Repeat([]byte{byte(i)}, each), b)
-			assert.True(t, i == 0 || i > 20, "%d is one of the last", i)
+	assert.Equal(t, 30, made)
+	for i := 29; i > 20; i-- {
+		assert.Equal(t, bytes.Repeat([]byte{byte(i)}, each), get(fmt.Sprintf("%02d", i), nil), "%d is one of the last", i)
+	}
+	assert.Equal(t, 30, made)
+	assert.Equal(t, 10, c.order.Len())
+	get("huge", make([]byte, c.limit/2))
+	get("huge", nil)
+	assert.Equal(t, 32, made, "one must not push out the others")
+	assert.Equal(t, 10, c.order.Len())
+}
+
+// What several ask for at the same time is made once. Where that fails, as it does when a client has gone, each of the
+// others makes it.
+func TestRecentBytesAreMadeOnceForAllWhoWait(t *testing.T) {
+	t.Parallel()
+	const askers = 20
+	for _, failure := range []error{nil, errors.New("the client has gone")} {
+		c := newRecentBytes(1 << 20)
+		var asked, made, failed atomic.Int32
+		var all sync.WaitGroup
+		for range askers {
+			all.Go(func() {
+				asked.Add(1)
+				b, err := c.get("x", func() ([]byte, error) {
+					first := made.Add(1) == 1
+					for first && asked.Load() < askers {
+						time.Sleep(time.Millisecond)
+					}
+					time.Sleep(20 * time.Millisecond) // all of them ask
+					if first && failure != nil {
+						return []byte("half"), failure
+					}
+					return []byte("made"), nil
+				})
+				if failed.Add(1); err == nil {
+					failed.Add(-1)
+					assert.Equal(t, "made", string(b))
+				}
+			})
+		}
+		all.Wait()
+		assert.Empty(t, c.making)
+		if failure == nil {
+			assert.Equal(t, []int32{1, 0}, []int32{made.Load(), failed.Load()})
+		} else {
+			assert.Equal(t, []int32{askers, 1}, []int32{made.Load(), failed.Load()})
 		}
 	}
-	assert.Equal(t, 10, kept)
-	assert.Equal(t, kept, c.order.Len())
-	c.put("huge", make([]byte, c.limit/2))
-	assert.Nil(t, c.get("huge"), "one must not push out the others")
-	c.put("29", nil)
-	assert.Len(t, c.get("29"), each, "one name stands for one content")
 }
