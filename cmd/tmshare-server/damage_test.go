@@ -246,7 +246,7 @@ func spoilers() map[string]func(path string, content []byte) (bool, error) {
 			return true, os.WriteFile(path, append(content, bytes.Repeat([]byte{7}, 100)...), 0o600)
 		},
 	}
-	parts := testenv.Rounds(testenv.Usual(1, 2), 20)
+	parts := testenv.Rounds(2, 20)
 	for part := range parts {
 		all[fmt.Sprintf("flipped at %d/%d", 2*part+1, 2*parts)] = func(path string, content []byte) (bool, error) {
 			at := written(content) * (2*part + 1) / (2 * parts)
@@ -268,6 +268,7 @@ func spoilers() map[string]func(path string, content []byte) (bool, error) {
 // published as it was.
 func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "processes are killed")
 	t.Parallel()
 	turn, spoiled := 0, spoilers()
 	for _, by := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -277,7 +278,7 @@ func TestNoDamageOfAFolderIsSilent(t *testing.T) {
 		expected := stateOf(t, reference)
 		kinds := map[string]int{}
 		for _, file := range filesIn(t, whole) {
-			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(testenv.Usual(1, 2), 1000) {
+			if kinds[filepath.Ext(file)]++; kinds[filepath.Ext(file)] > testenv.Rounds(2, 1000) {
 				continue
 			}
 			content, err := os.ReadFile(filepath.Join(whole, file))

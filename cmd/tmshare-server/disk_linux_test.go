@@ -41,6 +41,7 @@ func fill(t *testing.T, disk string, left int64) (free func()) {
 // is read, and no change is taken until there is space again.
 func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "disks are filled")
 	for _, by := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		for _, left := range []int64{40 << 20, 64 << 10} {
 			disk := smallDisk(t, "200m")
@@ -87,17 +88,18 @@ func TestReadingGoesOnWhereTheDiskIsFull(t *testing.T) {
 // A change for which the disk has no space is refused while it is written. The server goes on, and nothing is changed.
 func TestALargeChangeOnASmallDiskIsRefused(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "disks are filled")
 	texts := []string{"first"}
 	for n := range 1200 {
 		texts = append(texts, incompressible(200<<10+n))
 	}
 	large := topicMap(texts...)
-	for range testenv.Rounds(testenv.Usual(1, 2), 12) {
+	for range testenv.Rounds(2, 12) {
 		dir := filepath.Join(smallDisk(t, "250m"), "data")
 		first := filepath.Join(t.TempDir(), "m.xtm")
 		require.NoError(t, os.WriteFile(first, []byte(topicMap("first", "second")), 0o600))
 		s := serveIn(t, dir, "--map", "m="+first)
-		for range testenv.Usual(1, 3) {
+		for range 3 {
 			status, answer := s.ask(http.MethodPut, "/topicmaps/m", large)
 			require.Equal(t, http.StatusInsufficientStorage, status, answer)
 			status, answer = s.ask(http.MethodGet, "/topicmaps/m/snapshots/current", "")

@@ -38,6 +38,7 @@ func headOf(url string) *feeds.Feed {
 // what was opened since, and has one that nobody knows.
 func TestEachServerBeginsAnOpening(t *testing.T) {
 	testenv.SkipUnderRace(t) // it runs programs, of which the parts run by themselves
+	testenv.OnlyWithAll(t, "processes are killed")
 	t.Parallel()
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(testenv.Seed(), 0))
 	data, address := filepath.Join(dir, "data"), freeAddress(t)

@@ -26,6 +26,7 @@ import (
 // is said, in many languages and by many types, and of real maps.
 func TestNoPageIsLarge(t *testing.T) {
 	testenv.SkipUnderRace(t)
+	testenv.OnlyWithAll(t, "all pages of large maps take much")
 	t.Parallel()
 	for _, m := range []struct{ name, file string }{
 		{"much", ""}, {"voc4cat", "voc4cat/v07.ttl.gz"}, {"GCL", "GCL-2-1.xtm"}, {"mondial", "mondial.xtm.gz"},
@@ -34,7 +35,6 @@ func TestNoPageIsLarge(t *testing.T) {
 			t.Parallel()
 			doc, mediaType := muchIsSaid(), "application/x-tm+xml"
 			if m.file != "" {
-				testenv.OnlyWithAll(t, "real maps are large")
 				doc = testenv.SharedFile(t, "data/"+m.file)
 			}
 			if strings.HasSuffix(m.file, ".ttl.gz") {
