@@ -72,10 +72,10 @@ func deriveCommand() *cobra.Command {
 		for i := range from {
 			from[i] = strings.TrimSpace(from[i])
 		}
-		if len(from) == 0 || slices.Contains(from, "") {
-			return cli.UsageError(
-				fmt.Errorf("--from names nothing to derive %s from: give names of collections or subscriptions, with commas "+
-					"between them", args[0]))
+		isNone := func(name string) bool { return name == "" || strings.Contains(name, "/") }
+		if len(from) == 0 || slices.ContainsFunc(from, isNone) {
+			return cli.UsageError(fmt.Errorf("--from %s: give names of collections or subscriptions, with commas between them",
+				strings.Join(from, ",")))
 		}
 		if cmd.Flags().Changed("data") && !expand {
 			return cli.UsageError(

@@ -51,8 +51,10 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + cli.Exits(exitsOf(cmd)...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
-		if len(args) > 0 && strings.Contains(args[0], "://") {
-			return cli.UsageError(fmt.Errorf("%s is an address: name a collection, and its server by --server", args[0]))
+		for _, name := range args[:min(len(args), 1)] {
+			if err := cli.UsageError(admin.CheckName("", name)); err != nil {
+				return err
+			}
 		}
 		if r.server, err = reach(r.address, r.tokenFile); err != nil {
 			return err

@@ -40,11 +40,9 @@ func (f *runFlags) prepare() (err error) {
 		}
 	}
 	if f.Metrics != "" {
-		if f.metricsListener, err = net.Listen("tcp", f.Metrics); err != nil {
-			return fmt.Errorf("--metrics-listen: %w", err)
-		}
+		f.metricsListener, err = listen("--metrics-listen", f.Metrics)
 	}
-	return nil
+	return err
 }
 
 func (f *runFlags) close() {
@@ -66,15 +64,20 @@ func (f *serveFlags) listener() (net.Listener, error) {
 	if err != nil || given != nil {
 		return given, err
 	}
-	listener, err := net.Listen("tcp", f.run.Listen)
+	return listen("--listen", f.run.Listen)
+}
+
+// listen returns a socket at the address that a flag has.
+func listen(flag, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
 	switch malformed := (*net.AddrError)(nil); {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf(
-			"--listen: %w; stop the program that listens there, or give another address, and --data for a second server", err)
+			"%s: %w; stop the program that listens there, or give another address, and --data for a second server", flag, err)
 	case errors.As(err, &malformed):
-		return nil, cli.UsageError(fmt.Errorf("--listen: %w; write HOST:PORT, as in 127.0.0.1:8080", err))
+		return nil, cli.UsageError(fmt.Errorf("%s: %w; write HOST:PORT, as in 127.0.0.1:8080", flag, err))
 	case err != nil:
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return listener, nil
 }

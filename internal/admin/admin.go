@@ -24,6 +24,7 @@ import (
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/problems"
+	"github.com/tmshare/tmshare/internal/store"
 )
 
 // Client sends requests to one server. It is safe for concurrent use.
@@ -56,6 +57,18 @@ func New(address, token string) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// CheckName returns an error for what is no name of a collection, given by flag, or "" by an argument. Where it is an
+// address, the error has the right form.
+func CheckName(flag, given string) error {
+	if !strings.Contains(given, "://") {
+		return store.ValidateName(given)
+	}
+	server, below, _ := strings.Cut(given, "/topicmaps")
+	name, _, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".html"), ".atom")
+	return fmt.Errorf("%s is an address: write %s%s --server %s", given, flag, cmp.Or(name, "NAME"), server)
 }
 
 // Refusal is an answer that is no success: what the server says of it.
@@ -114,7 +127,7 @@ func (r *Refusal) Outcome() int {
 	case r.ofDocument && (r.Status == http.StatusUnprocessableEntity || strings.Contains(r.Detail, formats.Unread)),
 		r.Status == http.StatusUnsupportedMediaType:
 		return cli.BrokenInput
-	case r.Status == http.StatusUnprocessableEntity: // something that was given is wrong
+	case r.Status == http.StatusUnprocessableEntity, !r.ofDocument && r.Status == http.StatusBadRequest: // what is given
 		return cli.Usage
 	}
 	return cli.Failed

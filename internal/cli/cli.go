@@ -27,7 +27,7 @@ func Pairs(flag string, values []string) (map[string]string, error) {
 	for _, v := range values {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" || value == "" {
-			return nil, UsageError(fmt.Errorf("--%s %s: write NAME=VALUE", flag, v))
+			return nil, UsageError(fmt.Errorf("--%s %s: write NAME=VALUE, the name of a collection first", flag, v))
 		}
 		if _, twice := out[name]; twice {
 			return nil, UsageError(fmt.Errorf("--%s %s: %s is given twice", flag, v, name))
@@ -108,7 +108,7 @@ func Run(root *cobra.Command, env Environment) int {
 		if err := Settle(cmd, env, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
-		return checkNegative(cmd.Flags())
+		return checkValues(cmd.Flags())
 	}
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -37,7 +37,7 @@ var Codes = []struct {
 }{
 	{OK, "done", "as the command says"},
 	{Failed, "error", "an error that is none of those below; several errors that are not of one kind"},
-	{Usage, "usage", "the command line makes no sense; nothing was done"},
+	{Usage, "usage", "the command line makes no sense: a name or a value can be none, or flags contradict each other"},
 	{Quarantined, "done in part", "in doubt, or done but for what is in quarantine or could not be had"},
 	{Differs, "different", "a copy is not what its source states, what was compared differs, or something is to be done"},
 	{HeldBack, "held back", "more would be lost than is allowed (`--max-delete`, `--fail-on-loss`); nothing was done"},
@@ -86,8 +86,15 @@ func Exit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// UsageError says that a command line makes no sense.
-func UsageError(err error) error { return &ExitError{Code: Usage, Err: err} }
+// UsageError says that a command line makes no sense, whatever there is in files and on servers: a name, an address, an
+// identifier, a number or a time can be none, or flags contradict each other. That something is not there is Failed. It
+// is nil for nil.
+func UsageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ExitError{Code: Usage, Err: err}
+}
 
 // InterruptedError is the end of a command that was interrupted. What became of what it did is said.
 func InterruptedError(became string) error {

@@ -30,9 +30,17 @@ func checkContradictions(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// checkNegative returns an error for a number or a time that is less than nothing: no flag has a use for one.
-func checkNegative(flags *pflag.FlagSet) (err error) {
+// checkValues returns an error for a number or a time that is less than nothing, as no flag has a use for one, and for
+// what can be no host.
+func checkValues(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
+		if hosts, are := f.Value.(pflag.SliceValue); are && f.Name == "host" && err == nil {
+			for _, host := range hosts.GetSlice() {
+				if host == "" || strings.ContainsAny(host, "/@ ") {
+					err = UsageError(fmt.Errorf("--host %s: write a host, with a port or without, as in example.org", host))
+				}
+			}
+		}
 		if slices.Contains([]string{"int", "int64", "float64", "duration"}, f.Value.Type()) &&
 			strings.HasPrefix(f.Value.String(), "-") && err == nil {
 			err = UsageError(fmt.Errorf("--%s %s: it cannot be negative; leave the sign out", f.Name, f.Value))

@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // UnknownError says that there is no subscription of a name.
@@ -12,10 +14,22 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no subscription %q, nor any other: subscribe to a URL first", e.Name)
+	what := fmt.Sprintf("there is no subscription %q", e.Name)
+	if strings.Contains(e.Name, "://") {
+		what = e.Name + " is an address: name a subscription"
 	}
-	return fmt.Sprintf("there is no subscription %q; there are: %s", e.Name, strings.Join(e.Known, ", "))
+	if len(e.Known) == 0 {
+		return what + "; there are none: subscribe to a URL first"
+	}
+	return what + "; there are: " + strings.Join(e.Known, ", ")
+}
+
+// Outcome returns the exit code of a command that names the subscription.
+func (e *UnknownError) Outcome() int {
+	if validName(e.Name) {
+		return cli.Failed
+	}
+	return cli.Usage
 }
 
 // PrefixError says that a feed declares another source locator prefix than the one that was pinned when subscribing.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -73,7 +74,7 @@ func (c *Client) ChangeAddresses(ctx context.Context, name string, add, remove [
 		})
 		if at <= 0 {
 			return nil, fmt.Errorf("%s is no address of a replica of %s: there are %s. The first address is changed by "+
-				"\"source set-url\"", ref, name, strings.Join(refs[1:], " "))
+				"\"source set-url\"", ref, name, cmp.Or(strings.Join(refs[1:], " "), "none"))
 		}
 		refs = slices.Delete(refs, at, at+1)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmshare/tmshare/internal/checkpoint"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/discover"
 	"github.com/tmshare/tmshare/internal/client/local"
 	"github.com/tmshare/tmshare/internal/follow"
@@ -108,12 +109,12 @@ func (c *Client) Subscribe(ctx context.Context, ref string, o SubscribeOptions) 
 		s.Name = discover.NameFrom(s.FragmentsFeed)
 	}
 	if !validName(s.Name) {
-		return nil, fmt.Errorf(
-			"%q cannot be the name of a subscription: use up to 100 letters, digits and marks, no line breaks, and no \"-\" "+
-				"at the beginning (--as)", s.Name)
+		return nil, cli.UsageError(fmt.Errorf("%q cannot be the name of a subscription: use up to 100 letters, digits and "+
+			"marks, no \"/\", no line breaks, and no \"-\" at the beginning (--as)", s.Name))
 	}
 	if s.Name == local.Name {
-		return nil, fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name)
+		return nil, cli.UsageError(
+			fmt.Errorf("%q is the name of the local statements; choose another name with --as", s.Name))
 	}
 	if s.Replica = o.Replicate; s.Replica {
 		if err := replicable(s); err != nil {
@@ -233,8 +234,11 @@ func replicable(s *store.Subscription) error {
 	if s.Format != "" {
 		return errors.New("a replica has what the source says in all formats: leave out --format")
 	}
+	if err := store.ValidateName(s.Name); err != nil {
+		return cli.UsageError(fmt.Errorf("%w (--as)", err))
+	}
 	_, err := replicas.EpochOf(s.FeedID)
-	return errors.Join(err, store.ValidateName(s.Name))
+	return err
 }
 
 // validName reports whether people can type a name and see it in a line.

@@ -241,7 +241,7 @@ func TestRoundOfAnUnknownSubscriptionNamesTheOthers(t *testing.T) {
 	t.Parallel()
 	o := publishing(t, doc())
 	_, err := newSubscriber(t).Sync(context.Background(), "egov")
-	assert.EqualError(t, err, `there is no subscription "egov", nor any other: subscribe to a URL first`)
+	assert.EqualError(t, err, `there is no subscription "egov"; there are none: subscribe to a URL first`)
 	_, err = inStep(t, o).Sync(context.Background(), "egvo")
 	assert.EqualError(t, err, `there is no subscription "egvo"; there are: egov`)
 }

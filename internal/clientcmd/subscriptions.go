@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/internal/checkpoint"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client"
@@ -63,6 +64,9 @@ Other ways to follow a source:
 			}
 			if err := checkKey(o.Key); err != nil {
 				return err
+			}
+			if err := fragment.ValidatePrefix(o.SP); o.SP != "" && err != nil {
+				return cli.UsageError(fmt.Errorf("--sp: %w", err))
 			}
 			var err error
 			if o.Filter, err = filterOf(); err != nil {
@@ -134,12 +138,10 @@ func (a *app) subscribing(o *client.SubscribeOptions,
 		o.Key, o.TokenFile, o.Hosts, o.Strict, o.Replicas = strings.TrimSpace(o.Key), a.Request.Path(o.TokenFile), a.Hosts,
 			a.strictly(), args[1:]
 		s, err := a.client.Subscribe(ctx, args[0], *o)
-		var choice *follow.ChoiceError
+		choice, is := errors.AsType[*follow.ChoiceError](err)
 		switch {
-		case errors.As(err, &choice) && a.JSON:
-			return errors.Join(a.Print(choice.Collections), &cli.ExitError{Code: cli.Usage})
-		case errors.As(err, &choice):
-			return cli.UsageError(err)
+		case is && a.JSON:
+			return errors.Join(a.Print(choice.Collections), cli.Exit(cli.Usage))
 		case err != nil:
 			return err
 		case a.JSON:

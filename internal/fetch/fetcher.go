@@ -92,8 +92,8 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 			fmt.Errorf("%q is not an http or https URL: write it as in http://127.0.0.1:8080/topicmaps", subscribed))
 	}
 	if u.User != nil { // it would stand in every list and message
-		return nil, fmt.Errorf(
-			"the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host)
+		return nil, cli.UsageError(fmt.Errorf(
+			"the URL on %s has a name or a password in it: put a token for reading into a file instead (--token-file)", u.Host))
 	}
 	own := iri.HostOf(u)
 	return func(to *url.URL) error {
@@ -107,6 +107,7 @@ func (f *Fetcher) AllowURL(subscribed string) (func(*url.URL) error, error) {
 		}) {
 			return nil
 		}
-		return fmt.Errorf("the link leads away from %s, to the host %s; allow it with --host %s", u.Host, to.Host, to.Host)
+		return fmt.Errorf("the link leads away from %s, to the host %s: give the address that the server has there. If "+
+			"%[1]s is right, its owner corrects --base-url. If both are, allow it with --host %[2]s", u.Host, to.Host)
 	}, nil
 }

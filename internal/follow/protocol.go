@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tmshare/tmshare/feeds"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/xtm"
 )
@@ -104,6 +105,9 @@ type Offer struct {
 	Title string `json:"title"` // "" where nothing says it
 	URL   string `json:"url"`
 }
+
+// Outcome returns the exit code of a command whose URL is not one that can be followed.
+func (e *ChoiceError) Outcome() int { return cli.Usage }
 
 func (e *ChoiceError) Error() string {
 	var b strings.Builder

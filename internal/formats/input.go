@@ -9,8 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/tmshare/tmshare/internal/cli"
 )
 
 // DefaultMaxSize is the largest size in bytes of what is read, unpacked: more
@@ -134,6 +137,9 @@ func Open(path string, looked func(string, fs.FileInfo)) (*os.File, int64, error
 
 // unreadable says of a file why it cannot be read, and what to do.
 func unreadable(path string, err error) error {
+	if strings.Contains(path, "://") && errors.Is(err, fs.ErrNotExist) {
+		return cli.UsageError(fmt.Errorf("%s is an address: name a file", path))
+	}
 	return fmt.Errorf("%s: %w; name a file that is there and that you may read", path, causeOf(err))
 }
 

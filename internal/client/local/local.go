@@ -11,6 +11,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/losses"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/seq"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/merge"
@@ -268,8 +269,8 @@ func (s Statements) edit(ctx context.Context, decide func(col store.Collection, 
 func (s Statements) reference(ctx context.Context, si string) (tmdm.Locator, error) {
 	meant, err := tmdm.Named(si)
 	if err != nil {
-		return "", fmt.Errorf("%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic",
-			si, err)
+		return "", cli.UsageError(fmt.Errorf(
+			"%q is no subject identifier: %w; write an absolute IRI, as in http://psi.example.org/topic", si, err))
 	}
 	best, found := meant[len(meant)-1], false
 	err = s.Store.ReadParts(ctx, func(parts []store.Part) error {

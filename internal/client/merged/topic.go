@@ -8,6 +8,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment"
 	"github.com/tmshare/tmshare/fragment/nodes"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
@@ -152,9 +153,8 @@ type ClaimedRole struct {
 func (v View) Topic(ctx context.Context, si string, instances bool, languages ...string) (*Topic, error) {
 	meant, err := tmdm.Named(si)
 	if err != nil {
-		return nil, fmt.Errorf(
-			"%q is no subject identifier: write an absolute IRI, as in http://psi.example.org/topic, or find the topic by "+
-				"name (\"find\")", si)
+		return nil, cli.UsageError(fmt.Errorf("%q is no subject identifier: write an absolute IRI, as in "+
+			"http://psi.example.org/topic, or find the topic by name (\"find\")", si))
 	}
 	var t *Topic
 	err = v.Parts(ctx, false, nil, func(parts []merge.Part, all []store.Part) error {

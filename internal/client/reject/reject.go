@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/store"
 	"github.com/tmshare/tmshare/internal/store/rejections"
 	"github.com/tmshare/tmshare/merge"
@@ -118,7 +119,8 @@ func (m *matcher) take(n Named, sources []store.Part) (err error) {
 	meant := func(s string) []tmdm.Locator {
 		all, bad := tmdm.Named(s)
 		if bad != nil && err == nil {
-			err = fmt.Errorf("%q is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", s, bad)
+			err = cli.UsageError(
+				fmt.Errorf("%q is no subject identifier: %w. Give an absolute IRI, as \"topic\" shows it", s, bad))
 		}
 		return all
 	}

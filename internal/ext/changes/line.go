@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tmshare/tmshare/fragment"
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/ext/rdf/mapping"
 	"github.com/tmshare/tmshare/internal/iri"
 	"github.com/tmshare/tmshare/internal/rdf"
@@ -164,7 +165,7 @@ func parsePosition(text string) (p position, err error) {
 		p.whole = strings.HasPrefix(parts[2], "w")
 	}
 	if !ok || err != nil || p.topics < 0 {
-		return p, fmt.Errorf("%q is no position: give one that a line had, or beginning or now", text)
+		return p, cli.UsageError(fmt.Errorf("%q is no position: give one that a line had, or beginning or now", text))
 	}
 	return p, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tmshare/tmshare/internal/admin"
 	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/client/merged"
 	"github.com/tmshare/tmshare/internal/ext/search/words"
@@ -60,11 +61,17 @@ With --server and --map, a server is asked; it needs no subscription.` + cli.Exi
 			switch {
 			case a.limit < 1 || a.limit > mostFound:
 				return cli.UsageError(fmt.Errorf("--limit %d: give a number from 1 to %d", a.limit, mostFound))
+			case strings.Contains(name, "://"):
+				return cli.UsageError(admin.CheckName("--map ", name))
+			case strings.Contains(server, "/topicmaps/"):
+				return cli.UsageError(admin.CheckName("--map ", server))
 			case (server == "") != (name == ""):
 				return cli.UsageError(
 					errors.New("--server and --map go together: give both, or neither to look in what is followed"))
 			case server != "" && len(sources) > 0:
 				return cli.UsageError(errors.New("--source names a source of the data folder: leave it out with --server"))
+			case server != "":
+				return cli.UsageError(admin.CheckName("--map ", name))
 			}
 			return nil
 		},
