@@ -29,9 +29,9 @@ import (
 
 // remote holds the flags of commands that send requests to a running server.
 type remote struct {
-	address, tokenFile string
-	json               bool
-	timeout            time.Duration
+	address, tokenFile, caCert string
+	json                       bool
+	timeout                    time.Duration
 
 	server *admin.Client
 	out    io.Writer
@@ -46,6 +46,8 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	cli.CommandLineOnly(fl)
 	fl.StringVar(&r.address, "server", "http://127.0.0.1:8080", "`URL` of the server, without /topicmaps")
 	fl.StringVar(&r.tokenFile, "token-file", "", "`file` whose first token is sent")
+	fl.StringVar(&r.caCert, "ca-cert", "",
+		"`file` with certificates, in PEM, of authorities that may sign that of the server, besides those of this machine")
 	fl.BoolVar(&r.json, "json", false, "print JSON for programs")
 	fl.DurationVar(&r.timeout, "timeout", time.Hour, "give up after this `time`")
 	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + cli.Exits(exitsOf(cmd)...)
@@ -56,7 +58,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 				return err
 			}
 		}
-		if r.server, err = reach(r.address, r.tokenFile); err != nil {
+		if r.server, err = reach(r.address, r.tokenFile, r.caCert); err != nil {
 			return err
 		}
 		if r.timeout <= 0 {
@@ -119,8 +121,9 @@ func became(cmd *cobra.Command, args []string) string {
 		append(args, "NAME")[0])
 }
 
-// reach returns a client for a server. tokenFile is "" where no token is sent.
-func reach(address, tokenFile string) (*admin.Client, error) {
+// reach returns a client for a server. tokenFile is "" where no token is sent. The authorities in the file caCert are
+// trusted too; "": none are.
+func reach(address, tokenFile, caCert string) (*admin.Client, error) {
 	var token string
 	if tokenFile != "" {
 		tokens, _, err := readTokens(tokenFile)
@@ -133,17 +136,17 @@ func reach(address, tokenFile string) (*admin.Client, error) {
 	if err != nil {
 		return nil, cli.UsageError(fmt.Errorf("--server: %w", err))
 	}
-	return c, nil
+	return c, c.Trust(caCert)
 }
 
 // collectionNames returns the names of the collections of the server that a command is to ask, for shells that complete
 // them.
 func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
-	address, tokenFile := cmd.Flags().Lookup("server"), cmd.Flags().Lookup("token-file")
-	if address == nil {
+	if cmd.Flags().Lookup("server") == nil {
 		return nil
 	}
-	c, err := reach(address.Value.String(), tokenFile.Value.String())
+	given := func(flag string) string { return cmd.Flags().Lookup(flag).Value.String() }
+	c, err := reach(given("server"), given("token-file"), given("ca-cert"))
 	if err != nil {
 		return nil
 	}

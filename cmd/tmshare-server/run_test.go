@@ -30,6 +30,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tmshare/tmshare/internal/cli"
 	"github.com/tmshare/tmshare/internal/ext"
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/testenv"
@@ -139,6 +140,34 @@ func TestServesHTTPSOnHTTP1AndHTTP2(t *testing.T) {
 	}
 	_, err := tls.Dial("tcp", p.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
 	assert.ErrorContains(t, err, "protocol version")
+}
+
+// Commands that send requests to a server trust an authority of its owner where they are told to, and say so where not.
+func TestCommandsTrustAnAuthorityOfTheOwner(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	p := launch(t, maps.Libraries, "--tls-cert", cert, "--tls-key", key)
+	file := filepath.Join(dir, "lib.xtm")
+	require.NoError(t, os.WriteFile(file, maps.Libraries, 0o600))
+	for _, args := range [][]string{
+		{"collections"}, {"collections", "list"}, {"collections", "show", "lib"}, {"collections", "snapshot", "lib"}, {"collections", "gc"},
+		{"import", "lib", file}, {"export", "lib", filepath.Join(dir, "copy.xtm")}, {"log", "lib"}, {"history", "lib"},
+		{"derive", "all", "--from", "lib"}, {"collections", "set", "lib", "--title", "L"}, {"collections", "rename", "lib", "libraries"},
+		{"collections", "forget", "lib"}, {"collections", "delete", "all", "--yes"},
+	} {
+		args = append(args, "--server", "https://"+p.addr)
+		out, err := exec.Command("tmshare-server", args...).CombinedOutput()
+		require.Error(t, err)
+		assert.Equal(t, cli.Unreachable, err.(*exec.ExitError).ExitCode(), "%s", out)
+		assert.Contains(t, string(out), "name its file: --ca-cert FILE")
+		out, err = exec.Command("tmshare-server", append(args, "--ca-cert", cert)...).CombinedOutput()
+		require.NoError(t, err, "%q: %s", args, out)
+	}
+	out, err := exec.Command("tmshare-server", "collections", "--server", "https://"+p.addr, "--ca-cert", key).CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "has no certificate in PEM")
 }
 
 func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {

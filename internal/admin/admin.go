@@ -22,6 +22,7 @@ import (
 
 	"github.com/tmshare/tmshare/fragment/losses"
 	"github.com/tmshare/tmshare/internal/cli"
+	"github.com/tmshare/tmshare/internal/fetch"
 	"github.com/tmshare/tmshare/internal/formats"
 	"github.com/tmshare/tmshare/internal/server/problems"
 	"github.com/tmshare/tmshare/internal/store"
@@ -57,6 +58,12 @@ func New(address, token string) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
+}
+
+// Trust has a client trust what an authority in a file has signed, besides those of this machine. "" adds none.
+func (c *Client) Trust(file string) (err error) {
+	c.http, err = fetch.Trusting(c.http, file)
+	return err
 }
 
 // CheckName returns an error for what is no name of a collection, given by flag, or "" by an argument. Where it is an

@@ -30,7 +30,7 @@ func (c *Client) lost(r *request, err error) error {
 		return fmt.Errorf("no answer from %s: %w; begin the address with http:// (--server)", c.addr, err)
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return fmt.Errorf("no answer from %s: %w; check the address, and the clock of this machine. If the authority of the "+
-			"certificate is your own, name its file in SSL_CERT_FILE", c.addr, err)
+			"certificate is your own, name its file: --ca-cert FILE", c.addr, err)
 	case r.method == http.MethodGet || r.DryRun:
 		return fmt.Errorf("%s has not answered to the end: %w; check that the server still runs, then try again", c.addr, err)
 	}

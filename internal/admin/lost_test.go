@@ -85,5 +85,5 @@ func TestCertificatesThatAreNotTrusted(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = c.Put(t.Context(), "m", admin.Change{"title": "x"}, "")
 	assert.ErrorContains(t, err, "no answer from "+s.URL+": tls: failed to verify certificate")
-	assert.ErrorContains(t, err, "name its file in SSL_CERT_FILE")
+	assert.ErrorContains(t, err, "name its file: --ca-cert FILE")
 }
