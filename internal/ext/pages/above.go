@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The bounds of a path: its topics, the associations that are read of each, and those that are read of each topic in a
-// list.
+// The limits of a path: its topics, the associations read of each topic on it, and the associations read of each topic
+// in a list.
 const (
 	longestPath  = 20
 	mostOfOne    = 1000
@@ -26,9 +26,9 @@ func (t *topic) is(types ...fragment.Ref) bool {
 // isConcept reports whether a topic is a concept of SKOS.
 func (t *topic) isConcept() bool { return t.is(skos + "Concept") }
 
-// stands finds the place of a concept or class in its hierarchy. path has the topics above it, from the top. tree has
-// the path, the siblings of the topic, and the topics below it. Of several broader topics, the path takes the first in
-// the reader's order. tree is nil where nothing is above or below the topic.
+// stands finds the position of a concept or class in its hierarchy. path has the topics above it, from the top. tree
+// has the path, the siblings of the topic, and the topics below it. Of several broader topics, the path takes the first
+// in the reader's order. tree is nil if the topic has no topics above or below it.
 func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tree []*typeNode, err error) {
 	if !described.isConcept() && !described.is(classes...) {
 		return nil, nil, nil
@@ -82,8 +82,8 @@ func (d *describer) stands(described *topic, self fragment.Ref) (path []link, tr
 	return path, tree, nil
 }
 
-// beside returns the topics below self, the first [most] in the reader's order, and own among them. If there are more,
-// a last node links to the page of self, which has all.
+// beside returns the topics below self: the first [most] in the reader's order, and own among them. If there are more,
+// a last node links to the page of self, which lists all.
 func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own *typeNode) (all []*typeNode,
 	err error) {
 	refs = slices.DeleteFunc(refs, func(ref fragment.Ref) bool { return ref == self })
@@ -93,7 +93,7 @@ func (d *describer) beside(refs []fragment.Ref, self fragment.Ref, to link, own 
 	here := -1
 	if own != nil {
 		here = slices.IndexFunc(all, func(n *typeNode) bool { return n.ref == own.ref })
-		if here < 0 { // there are more than were read
+		if here < 0 { // own was not among the topics that were read
 			here, all = len(all), append(all, own)
 		}
 		all[here] = own

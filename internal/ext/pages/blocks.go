@@ -13,28 +13,28 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// associations are a block of a page: those of a type in which the topic plays the same role. Those that lead from a
-// subject to an object, as all that come from RDF do, are named from the point of view of the topic, and those of
-// inverse properties are one block, in which each other topic is once.
+// associations is a block of a page: the associations of one type in which the topic plays the same role. Associations
+// from a subject to an object, such as all from RDF, are named from the topic's point of view. Those of inverse
+// properties form one block, in which each other topic appears once.
 type associations struct {
 	Type link  // leads to the type. Its title is that of the block
-	Role *link // what the topic plays; nil: the title says it
-	// the role of the others, where all have the same and there is one other player each; nil: each item says it
+	Role *link // the role of the topic; nil: the title implies it
+	// the role of the other players, if it is the same in all associations and each has one; nil: each item names it
 	Other *link
 	Items []association
 	Pager *pager
 
-	key    string // tells it from others
-	rank   int    // its place among the blocks that come first
+	key    string // identifies the block
+	rank   int    // its position among the blocks with a fixed order
 	others map[fragment.Ref]int
 }
 
 type association struct {
 	Others []role
-	Said   []saying // the statements that say so
+	Said   []saying // the statements of this association
 }
 
-// saying is a statement that says so.
+// saying is one statement of an association.
 type saying struct {
 	By    []string
 	Scope []link
@@ -47,7 +47,7 @@ type saying struct {
 // list is the name of a block in addresses.
 func (g *associations) list() string { return fragment.Key(fragment.Ref(g.key)) }
 
-// direction says which role of associations is that of the subject, and which that of the object.
+// direction holds the roles of the subject and of the object in associations of a type.
 type direction struct{ subject, object fragment.Ref }
 
 // The roles of the associations that lead from a subject to an object.
@@ -56,27 +56,27 @@ var (
 	typeRoles = [2]tmdm.Locator{tmdm.PSISubtype, tmdm.PSISupertype}
 )
 
-// Properties that say what others are to each other (OWL 2, sections 9.2.4 and 9.2.8).
+// Properties that relate properties to each other (OWL 2, sections 9.2.4 and 9.2.8).
 const (
 	inverseOf = tmdm.Locator("http://www.w3.org/2002/07/owl#inverseOf")
 	symmetric = tmdm.Locator("http://www.w3.org/2002/07/owl#SymmetricProperty")
 )
 
-// sides knows what properties are to each other.
+// sides finds the inverses and the titles of properties.
 type sides struct {
 	d          *describer
 	directions []direction
-	inverse    fragment.Ref // the property that says so in the map; "": none does
+	inverse    fragment.Ref // the property that declares inverses in the map; "": no topic of the map does
 	symmetric  fragment.Ref // likewise
 	known      map[fragment.Ref]*property
 }
 
 // property is one with its inverses.
 type property struct {
-	first   fragment.Ref  // the least of them, from whose point of view their statements are seen
+	first   fragment.Ref  // the least of them: blocks are titled from its point of view
 	turned  bool          // the subject of the property is the object of the first one
 	both    bool          // it is its own inverse
-	titles  [2]link       // what a subject, and what an object of the first one says
+	titles  [2]link       // the titles for a subject and for an object of the first property
 	byWords [2]texts.Text // the words that the table has for both
 }
 
@@ -92,7 +92,7 @@ var relationsOf = sync.OnceValue(func() map[string][]int {
 	return all
 })
 
-// ref returns what a map calls the topic with an identifier, and the identifier itself where it has none.
+// ref returns the reference of the topic with an identifier, or the identifier itself if the map has no such topic.
 func (d *describer) ref(l tmdm.Locator) (ref fragment.Ref, there bool, err error) {
 	t, err := d.v.Source().Topic(l)
 	if t == nil || err != nil {
@@ -148,7 +148,7 @@ func (s *sides) pair(a *fragment.Association) (subject, object fragment.Ref, ok 
 	return "", "", false
 }
 
-// property finds what is known of one: its inverses, those of them, and so on, and what pages call them.
+// property returns a property with its inverses, their inverses, and so on, and its titles.
 func (s *sides) property(ref fragment.Ref) (*property, error) {
 	if p := s.known[ref]; p != nil {
 		return p, nil
@@ -257,7 +257,7 @@ func (s *sides) stated(p *property, ref fragment.Ref) (all []fragment.Ref, err e
 	return all, err
 }
 
-// title finds what pages call properties that say the same: by the words of the table, or by their names.
+// title sets the titles of properties that mean the same: from the table of texts, or from their names.
 func (s *sides) title(p *property, all []fragment.Ref, turned map[fragment.Ref]bool) error {
 	for _, ref := range all {
 		if _, there, err := s.d.ref(ref); err != nil || !there && len(all) > 1 { // the table alone names it
@@ -381,7 +381,7 @@ func (g *associations) otherRole() *link {
 	return &g.Items[0].Others[0].Type
 }
 
-// put adds what leads from a subject to an object to the block of the topic's side, or to those of both.
+// put adds an association to the block of the topic's side: that of the subject, of the object, or both.
 func (s *sides) put(groups map[string]*associations, a *fragment.Association, self, subject,
 	object fragment.Ref) error {
 	p, err := s.property(a.Type)
@@ -428,7 +428,7 @@ func (s *sides) put(groups map[string]*associations, a *fragment.Association, se
 	return nil
 }
 
-// add adds a statement that says the same. One of the same scope that is about nothing is no other one.
+// add adds a statement to the association. It merges statements of the same scope without a reifier.
 func (a *association) add(sentence saying) {
 	for i := range a.Said {
 		if was := &a.Said[i]; was.reifier == "" && sentence.reifier == "" && slices.Equal(was.scope, sentence.scope) {

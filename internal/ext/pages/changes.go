@@ -34,8 +34,8 @@ type change struct {
 	Kind         texts.Text
 	Updated      time.Time
 	Author, Note string
-	Then         string // page of the topic after the change, "" where it was gone
-	Since        string // page of what has become of the topic since; "": nothing
+	Then         string // page of the topic after the change; "": the topic was deleted
+	Since        string // page of the topic's changes after this one; "": there are none
 	Shown        bool   // the page shows the topic as it was after this change
 	Forms        []link
 }
@@ -61,11 +61,11 @@ func (p *Pages) changeOf(in *texts.Language, v *store.View, e *store.Entry, lang
 	return made, nil
 }
 
-// kinds are what pages call the kinds of changes.
+// kinds maps kinds of changes to their texts.
 var kinds = map[history.Kind]texts.Text{history.Added: texts.Added, history.Updated: texts.Changed,
 	history.Deleted: texts.Deleted, history.Moved: texts.Moved}
 
-// linkTo leads to the page of an entry. Its title is what the topic is called.
+// linkTo returns a link to the page of an entry, titled with the topic's name.
 func (p *Pages) linkTo(in *texts.Language, v *store.View, e *store.Entry) (l link, err error) {
 	l = link{Title: e.Label(), URL: p.URLs.Fragment(&v.Collection, e) + Ending}
 	if !e.Named() {
@@ -75,7 +75,7 @@ func (p *Pages) linkTo(in *texts.Language, v *store.View, e *store.Entry) (l lin
 	return l, err
 }
 
-// unnamed gives a link the title of a topic that has no name now: what it says, or the readable part of its identifier.
+// unnamed titles a link to a topic that has no name now: with its label, or the readable part of its identifier.
 func (d *describer) unnamed(l *link, ref fragment.Ref) error {
 	if !words.IsOpaque(string(ref)) {
 		if l.Title, l.Lang = layout.Short(d.in, string(ref)); l.Title != ref.String() {
@@ -111,20 +111,20 @@ func otherLanguages(r *http.Request, c *store.Collection) titles.Languages {
 // kindsAsked are the values of ?kind= by which changes are narrowed, in the order of their links.
 var kindsAsked = []texts.Text{texts.Added, texts.Changed, texts.Deleted}
 
-// mostLooked is how many entries a page looks at for those of a kind, and mostOfChanges how many bytes of HTML those
-// that it shows have, about.
+// mostLooked is the number of entries that a page reads to find those of one kind. mostOfChanges is the approximate
+// limit of HTML on a page of changes, in bytes.
 const (
 	mostLooked    = 5_000
 	mostOfChanges = 48 << 10
 )
 
-// bytes returns how long a change is on a page, about.
+// bytes returns the approximate length of a change on a page, in bytes.
 func (c *change) bytes() int {
 	return 200 + len(c.URL) + len(c.Topic) + len(c.Whole) + len(html.EscapeString(c.Title+c.Author+c.Note))
 }
 
-// changes returns the last changes of a kind, "" for all, behind one sequence and up to another, the newest first. What
-// is up to left has not been looked at.
+// changes returns the last changes of a kind ("" for all) after one sequence number and up to another, the newest
+// first. left is the last sequence number that was not read.
 func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind, upTo uint64) (all []change,
 	left uint64, err error) {
 	languages, in, bytes := otherLanguages(r, &v.Collection), layout.LanguageOf(r), 0
@@ -160,9 +160,9 @@ func (p *Pages) changes(r *http.Request, v *store.View, kind texts.Text, behind,
 	return all, upTo, nil
 }
 
-// Changes answers with a page of changes: the newest ones, or with ?before= those before one. With ?since= they are
-// those not before a time, and ?page= is a position in these (see [position.Parse]): the addresses of the feed lead
-// here with both. ?kind= is one of [kindsAsked].
+// Changes serves a page of changes: the newest ones, or with ?before= those before one. ?since= limits them to changes
+// since a time, and ?page= is a position among these (see [position.Parse]); the feed's addresses use both. ?kind= is
+// one of [kindsAsked].
 func (p *Pages) Changes(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	before, err := web.Number(r, "before", v.Head+1)
 	if err != nil {
@@ -280,7 +280,7 @@ func (p *Pages) Change(w http.ResponseWriter, r *http.Request, v *store.View) er
 		data := struct {
 			change
 			Differences
-			Commit, TakeBack, Undo string // pages of all that has changed with it, and what takes it back; "": there is none
+			Commit, TakeBack, Undo string // pages of the commit, the form to restore, that to undo; "": none
 		}{change: made, Differences: words}
 		before, err := history.BeforeCommit(v, e.Seq)
 		if err == nil {

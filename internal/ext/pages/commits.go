@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// commit is what was published at once, as the page of a map shows it.
+// commit is a commit as the page of a map shows it.
 type commit struct {
 	Updated      time.Time
 	Author, Note string
@@ -25,10 +25,10 @@ type counted struct {
 	What  texts.Text
 }
 
-// The limits of what the page of a map says of the newest commits.
+// The limits of the list of the newest commits on the page of a map.
 const (
 	mostCommits = 10
-	mostCounted = 500 // entries of one that are told apart
+	mostCounted = 500 // entries of one commit that are counted by kind
 	fewTopics   = 3   // of a commit that are named
 )
 
@@ -95,7 +95,7 @@ func (p *Pages) commits(r *http.Request, v *store.View) (all []commit, err error
 	return all, nil
 }
 
-// commit tells of a commit by its last entries, which may be all.
+// commit describes a commit by its last entries, which may be all.
 func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, entries []store.Entry) (commit, error) {
 	c, last := &v.Collection, &entries[len(entries)-1]
 	after := history.Moment{Seq: last.Seq, Updated: last.Updated}
@@ -103,7 +103,7 @@ func (p *Pages) commit(r *http.Request, v *store.View, before history.Moment, en
 		Look: p.URLs.Map(c) + "/compare" + Ending + "?" + (&comparison{From: before, To: after}).query(),
 		Undo: p.toEdit(r, c, p.URLs.Fragment(c, last)+"/undo")}
 	if n := int(last.Seq - before.Seq); n > len(entries) {
-		if made.Counts = []counted{{n, texts.ChangesOf}}; before.Seq == 0 { // there was nothing that could change
+		if made.Counts = []counted{{n, texts.ChangesOf}}; before.Seq == 0 { // all are new
 			made.Counts[0].What = texts.Added
 		}
 		return made, nil

@@ -25,7 +25,7 @@ type comparison struct {
 	Topic         link   // the only one that is compared; its URL is "" where all are
 	Before, After string // pages of the topic in both states; "": it was not there
 	Restore       string // the form that restores the topic; "": the reader may not
-	Next          string // the page with the topics behind these
+	Next          string // the page with the next topics
 }
 
 // The limits of a page that compares two states of a map: topics, statements of each kind of one, and entries between
@@ -44,8 +44,8 @@ type compared struct {
 	Kind texts.Text
 }
 
-// span reads which states are to be compared: those at ?from= and ?to=. Without ?to= the later one is the present. The
-// earlier one is given where ?from= is missing.
+// span reads the states to compare from ?from= and ?to=. Without ?to=, the later state is the present one. Without
+// ?from=, earlier returns the earlier one.
 func span(r *http.Request, v *store.View, earlier func() (history.Moment, error)) (c *comparison, err error) {
 	c = &comparison{To: history.Now(v)}
 	from, to := r.URL.Query().Get("from"), r.URL.Query().Get("to")
@@ -69,8 +69,8 @@ func span(r *http.Request, v *store.View, earlier func() (history.Moment, error)
 	return c, err
 }
 
-// Compare answers with what differs in a map between two times, topic by topic in the order of the store, each page
-// sorted in itself. Without times it is what the last commit has changed.
+// Compare serves the differences of a map between two times, topic by topic in the order of the store; each page is
+// sorted by itself. Without times it shows the changes of the last commit.
 func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	interval, err := span(r, v, func() (history.Moment, error) { return history.BeforeCommit(v, v.Head) })
 	if err != nil {
@@ -111,13 +111,12 @@ func (p *Pages) Compare(w http.ResponseWriter, r *http.Request, v *store.View) e
 	})
 }
 
-// query returns the parameters that stand for the two states.
+// query returns the query parameters for the two states.
 func (c *comparison) query() string {
 	return url.Values{"from": {feeds.FormatTime(c.From.Updated)}, "to": {feeds.FormatTime(c.To.Updated)}}.Encode()
 }
 
-// compared puts how a topic differs into words: so many statements of each kind. A topic that is gone is called what it
-// was called.
+// compared describes how a topic differs by the number of statements of each kind. A deleted topic has its former name.
 func (d *describer) compared(c *history.Change, most int) (made compared, err error) {
 	ref := fragment.Ref(c.TopicSI)
 	if made.link, err = d.link(ref); err != nil {
@@ -136,8 +135,7 @@ func (d *describer) compared(c *history.Change, most int) (made compared, err er
 	return made, err
 }
 
-// CompareTopic answers with what differs of a topic between two times. Without times it is what its last change has
-// changed.
+// CompareTopic serves the differences of a topic between two times. Without times it shows the topic's last change.
 func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	last, err := server.LastEntry(v, r)
 	if err != nil {
@@ -184,7 +182,7 @@ func (p *Pages) CompareTopic(w http.ResponseWriter, r *http.Request, v *store.Vi
 	})
 }
 
-// toRestore returns the address of the form that makes a topic what it was in a state; "" for who may not.
+// toRestore returns the address of the form that restores a topic to a state; "" if the request may not write.
 func (p *Pages) toRestore(r *http.Request, c *store.Collection, ref fragment.Ref, m history.Moment) string {
 	form := p.toEdit(r, c, p.URLs.Topic(c, ref)+"/restore")
 	if form != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Extension returns the extension, and what returns its pages of the server that it was made a part of last: nil where
-// it is in use by none.
+// Extension returns the extension, and a function that returns the pages of the last server to use it; nil if none
+// does.
 func Extension() (extension.Extension, func() *Pages) {
 	var held *extension.Holding
 	var last *Pages

@@ -14,7 +14,7 @@ import (
 // Link leads to a page.
 type Link = link
 
-// WriteForm answers with a page for one person, which no cache keeps: a form, or what comes of one. Path leads to it.
+// WriteForm serves an uncached page for one person: a form, or the result of one. Path is the path of links to it.
 func (p *Pages) WriteForm(w http.ResponseWriter, r *http.Request, status int, name, title string, path []Link,
 	data any) error {
 	b, err := p.MakeForm(r, name, title, path, data)
@@ -56,7 +56,7 @@ func (p *Pages) SendForm(w http.ResponseWriter, r *http.Request, status int, pag
 	return err
 }
 
-// Naming returns what calls the topics of a view by their titles, and leads to their pages.
+// Naming returns a function that titles the topics of a view and links to their pages.
 func (p *Pages) Naming(v *store.View, r *http.Request) func(fragment.Ref) (Link, error) {
 	return p.describer(v, r).link
 }
@@ -70,7 +70,7 @@ func (p *Pages) edits(r *http.Request) bool {
 	return true
 }
 
-// toEdit returns the address of a form about a collection, or a topic of it, for who may edit it; else "".
+// toEdit returns the address of a form for a collection or one of its topics; "" if the request may not edit it.
 func (p *Pages) toEdit(r *http.Request, c *store.Collection, form string) string {
 	if kindOf(c) != "" || !p.edits(r) {
 		return ""
@@ -87,7 +87,7 @@ func (p *Pages) signedIn(r *http.Request) bool {
 	return true
 }
 
-// signInAt returns the address of the page to sign in, "" where there is nothing to sign in with.
+// signInAt returns the address of the page to sign in; "" if the server has no way to sign in.
 func (p *Pages) signInAt() string {
 	if len(p.Known) == 0 {
 		return ""

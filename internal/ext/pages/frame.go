@@ -19,32 +19,31 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// frame is what all pages of a map have above the article, and at the foot.
+// frame is the part that all pages of a map have above the article and at the foot.
 type frame struct {
-	Search *searchField // nil: the page has none
+	Search *searchField // nil: the page has no search field
 	State  *time.Time   // when the map has changed last; nil: it is not of one map
 	Part   string       // of the map, that has a tab: the first part of the address below that of the map
-	Proven *time.Time   // when it was last found to be what its source has; nil: it is no copy, or that is not known
+	Proven *time.Time   // when it was last proven equal to its source; nil: it is no copy, or never was
 	mapFrame
 }
 
-// mapFrame is what a map says for all of its pages.
+// mapFrame is the part of the frame that depends on the map's content.
 type mapFrame struct {
-	Hierarchy string // the page of one; "": the map has none
-	Licences  []link // what may be done with the map
+	Hierarchy string // address of the page of a hierarchy; "": the map has none
+	Licences  []link // licences and rights of the map
 }
 
-// frames remember what maps say in their states, for who reads some languages: a page is often made in a state of which
-// another one was made before.
+// frames caches frames by map, state and languages, because many pages are made of the same state.
 type frames struct {
 	sync.Mutex
 	kept map[string]mapFrame
 }
 
-// mostFrames is how many are remembered.
+// mostFrames is the number of frames that are cached.
 const mostFrames = 1000
 
-// framed adds to a page of a map what all of them have.
+// framed adds the frame that all pages of a map share to a page.
 func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
 	if made.Search == nil {
 		made.Search = p.searchField(&v.Collection, "")
@@ -78,7 +77,7 @@ func (p *Pages) framed(r *http.Request, v *store.View, made *page) (err error) {
 	return nil
 }
 
-// mapFrame finds what a map says for all of its pages.
+// mapFrame reads the parts of the frame that depend on the map.
 func (d *describer) mapFrame() (found mapFrame, err error) {
 	hierarchies, err := d.hierarchies(d)
 	if err != nil {
@@ -104,13 +103,13 @@ func proven(v *store.View) (*time.Time, error) {
 	return &s.State.Proof.At, nil
 }
 
-// licensing are those of [facts] that say what may be done with a scheme.
+// licensing are the [facts] about the licence and rights of a scheme.
 var licensing = facts[:3]
 
-// longestLicence is how many bytes of one are shown: a scheme may have its whole text.
+// longestLicence is the number of bytes of a licence that are shown: a scheme may contain its whole text.
 const longestLicence = 100
 
-// licences returns what the schemes of a map say of what may be done with them.
+// licences returns the licences and rights that the schemes of a map state.
 func (d *describer) licences() (all []link, err error) {
 	schemes, err := d.wholes()
 	if len(schemes) == 0 || err != nil {

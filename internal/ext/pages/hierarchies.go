@@ -14,7 +14,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// relation is what puts topics above others: associations of some types.
+// relation is a hierarchical relation: associations of some types that place topics above others.
 type relation struct {
 	types []pairing
 	tops  map[fragment.Ref]fragment.Ref // types of associations that name top concepts, with the roles of these
@@ -45,7 +45,7 @@ func (r *relation) pair(a *fragment.Association) (above, below fragment.Ref, ok 
 	return "", "", false
 }
 
-// top returns the top concept that an association names, "" if it names none.
+// top returns the top concept that an association names; "" if it names none.
 func (r *relation) top(a *fragment.Association) fragment.Ref {
 	if as, ok := r.tops[a.Type]; ok && len(a.Roles) == 2 {
 		for i := range a.Roles {
@@ -82,9 +82,9 @@ func (r *relation) link(d *describer) (l link, err error) {
 	return l, err
 }
 
-// The kinds of hierarchies that maps have besides that of types. Ontopia marks the types of associations and roles by
-// classes of their own. In SKOS, which comes from RDF, the narrower concept is the subject of "broader" (SKOS
-// reference, S25), and a top concept that of "topConceptOf" (S8).
+// The kinds of hierarchies besides that of types. Ontopia marks the types of associations and roles by its own classes.
+// In SKOS, which comes from RDF, the narrower concept is the subject of "broader" (SKOS reference, S25), and a top
+// concept is the subject of "topConceptOf" (S8).
 const (
 	hierarchical  = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#hierarchical-relation-type")
 	superordinate = tmdm.Locator("http://www.techquila.com/psi/hierarchy/#superordinate-role-type")
@@ -163,8 +163,8 @@ func (d *describer) instances(class tmdm.Locator, n int) (map[fragment.Ref]bool,
 	return found, nil
 }
 
-// hierarchies returns links to the pages of the hierarchies of a map. To show one takes time in the size of the map:
-// very large ones have none.
+// hierarchies returns links to the pages of the hierarchies of a map. Very large maps have none, because the time to
+// show one is proportional to the size of the map.
 func (p *Pages) hierarchies(d *describer) (all []link, err error) {
 	v := d.v
 	if v.Topics > hierarchicalUpTo {

@@ -14,7 +14,7 @@ import (
 
 // labelTable has the labels of a concept, those of a language in each row.
 type labelTable struct {
-	Kinds []link // of the columns: those of which there are any
+	Kinds []link // of the columns that have labels
 	Rows  []labelRow
 }
 
@@ -71,8 +71,8 @@ func (d *describer) labels(names []name) (table labelTable, others []name) {
 	return table, others
 }
 
-// resources returns the labels of a topic that are resources (SKOS-XL) and say something else than its names. Those
-// that say nothing more are left out of its associations.
+// resources returns the labels of a topic that are resources (SKOS-XL) and differ from its names. It removes the others
+// from the topic's associations.
 func (d *describer) resources(self fragment.Ref, names []name) (all []name, err error) {
 	if has, err := d.names.HaveLabels(); !has || err != nil || d.past != nil {
 		return nil, err

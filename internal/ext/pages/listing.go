@@ -35,12 +35,11 @@ type choice struct {
 	Here       bool // it is this one
 }
 
-// mostOfType is how many instances a type may have, so that only they are listed.
+// mostOfType is the number of instances that a type may have for a listing of its instances alone.
 const mostOfType = 10_000
 
-// Listing answers with topics from A to Z: those whose names in the language ?in= begin with ?letter=, and are
-// instances of the topic with the key ?type=. Without ?in=, the language is the first of the reader's in which topics
-// are listed.
+// Listing serves topics from A to Z: those whose names in the language ?in= begin with ?letter=, and that are instances
+// of the topic with the key ?type=. Without ?in=, it takes the first of the reader's languages that has a listing.
 func (p *Pages) Listing(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	number, err := pageNumber(r)
 	if err != nil {
@@ -96,7 +95,7 @@ func listingProblem(err error) error {
 	return err
 }
 
-// titleOfLanguage returns what people call a language, "" for none.
+// titleOfLanguage returns the name of a language; "" for the empty tag.
 func (d *describer) titleOfLanguage(tag string) string { return titleOfLanguage(d.in, tag) }
 
 func titleOfLanguage(in *texts.Language, tag string) string {
@@ -107,8 +106,8 @@ func titleOfLanguage(in *texts.Language, tag string) string {
 	return cmp.Or(word, tag)
 }
 
-// letters returns links to the letters under which topics are listed, for the page of the map. There are none in a
-// store without the index. tags are the languages in which there are lists.
+// letters returns links to the letters under which topics are listed, for the page of the map. It returns none if the
+// store lacks the index. tags are the languages that have lists.
 func (d *describer) letters(r *http.Request, listing string, tags []string) (all []choice, err error) {
 	in := d.listedIn(r, nil, tags)
 	letters, err := words.Letters(d.v.State(), in)
@@ -118,8 +117,7 @@ func (d *describer) letters(r *http.Request, listing string, tags []string) (all
 	return all, err
 }
 
-// listedIn returns in which of some languages topics are to be listed. A listing is told which ones there are; nil:
-// there is none.
+// listedIn returns the language in which to list topics, and adds all to list.Languages unless list is nil.
 func (d *describer) listedIn(r *http.Request, list *listing, all []string) (in string) {
 	if len(all) == 0 {
 		return ""
@@ -130,7 +128,7 @@ func (d *describer) listedIn(r *http.Request, list *listing, all []string) (in s
 		in, chosen = d.languages.Best(all)
 	}
 	if !chosen {
-		in = all[0] // names without a language, where there are any
+		in = all[0] // the names without a language, if any
 	}
 	for _, tag := range all {
 		if list == nil {
@@ -142,7 +140,7 @@ func (d *describer) listedIn(r *http.Request, list *listing, all []string) (in s
 	return in
 }
 
-// namedIn returns the topics that have a name in the language ?without=, which are to be left out.
+// namedIn returns the topics that have a name in the language ?without=, to be excluded.
 func (d *describer) namedIn(r *http.Request) (map[fragment.Ref]bool, error) {
 	tag := r.URL.Query().Get("without")
 	if tag == "" {
@@ -167,8 +165,8 @@ type labels struct {
 	names fragment.Names
 }
 
-// listed returns the topic that stands in a list where one is listed by a language: the topic that it is a label of, or
-// itself. ok is false where the list has the topic by a better name: that of its own, or its preferred label.
+// listed returns the topic of an entry in the list of a language: the topic whose label the entry is, or the entry
+// itself. ok is false if the list has the topic under a better name: its own, or its preferred label.
 func (l *labels) listed(ref fragment.Ref, tag string) (topic fragment.Ref, ok bool, err error) {
 	if has, err := l.names.HaveLabels(); !has || err != nil {
 		return ref, true, err
@@ -195,7 +193,7 @@ func (l *labels) listed(ref fragment.Ref, tag string) (topic fragment.Ref, ok bo
 	return ref, true, nil
 }
 
-// instancesOf returns the instances of the type that is asked for; nil: all topics are.
+// instancesOf returns the instances of the requested type; nil stands for all topics.
 func (d *describer) instancesOf(r *http.Request, list *listing) (map[fragment.Ref]bool, error) {
 	key := r.URL.Query().Get("type")
 	if key == "" {
@@ -226,7 +224,7 @@ func (d *describer) instancesOf(r *http.Request, list *listing) (map[fragment.Re
 	return instances, nil
 }
 
-// under adds the topics of a page of those under a letter, and counts all of these.
+// under adds one page of the topics under a letter to list, and counts all topics under it.
 func (d *describer) under(list *listing, in, letter string, chosen func(fragment.Ref) bool, number int) error {
 	var refs, by []fragment.Ref // the topics, and by which topics they are listed
 	labels := labels{d.v, fragment.Names{In: d.v.State()}}
@@ -266,22 +264,22 @@ func (d *describer) under(list *listing, in, letter string, chosen func(fragment
 	return d.mark(len(refs), func(i int) (fragment.Ref, *link) { return refs[i], &list.Topics[i] })
 }
 
-// inLanguage says how many topics have names in a language.
+// inLanguage is the number of topics with names in a language.
 type inLanguage struct {
 	Title, URL   string
 	Count, Fewer int    // than in the language of most
-	Without      string // page of those that lack a name in it; "": it is the language of most, or none
+	Without      string // page of the topics without a name in it; "": it is the language of most topics, or none
 }
 
-// mostListed is how many names the page of a map counts, and mostLabels is how many where some are labels that are
-// resources: whether these are in a list is read.
+// mostListed is the number of names that the page of a map counts. mostLabels is the lower limit for maps whose labels
+// are resources, because each of these must be read.
 const (
 	mostListed = 200_000
 	mostLabels = 10_000
 )
 
-// languagesOf returns in which languages topics have names, of which the tags are given. There are none where a map
-// has no languages, or too many names to be counted for a page.
+// languagesOf returns the number of topics that have names in each of the languages with the given tags. It returns
+// none if a map has no languages or too many names to count for a page.
 func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 	most, mostIn, labels, atMost := 0, "", labels{d.v, fragment.Names{In: d.v.State()}}, mostListed
 	has, err := labels.names.HaveLabels()
@@ -319,8 +317,8 @@ func (d *describer) languagesOf(tags []string) (all []inLanguage, err error) {
 	return all, nil
 }
 
-// with returns the query of a request with other values of some parameters, which are pairs of names and values. One
-// without a value goes, but for that of a language, which may be none.
+// with returns the query of a request with some parameters replaced; pairs holds names and values. An empty value
+// removes the parameter, except that of a language, which may be empty.
 func with(r *http.Request, pairs ...string) string {
 	q := r.URL.Query()
 	for i := 0; i < len(pairs); i += 2 {

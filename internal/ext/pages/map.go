@@ -18,13 +18,13 @@ type aboutMap struct {
 	SP, Types, Changes, AllSnapshots     string
 	Compare, Listing, API                string
 	Current                              []link // the map as of now
-	Permalink                            string // the URL of this state; "": nothing was published yet
+	Permalink                            string // the URL of this state; "": the map is empty
 	Feed, FeedOfChanges, FeedOfSnapshots string
 	New                                  string // form of a new topic; "": the reader may not fill it in
 	Links                                []feeds.Link
 	Origins                              []layout.Link
-	Replica                              bool     // they are the origin, else what the map is derived from
-	Schemes                              []scheme // what the map says of itself
+	Replica                              bool     // Origins are that of a replica, else inputs of a derived map
+	Schemes                              []scheme // the schemes of the map and their facts
 	Hierarchies                          []link   // their pages
 	Tree                                 *typeTree
 	Months                               []month // with the newest commits
@@ -53,7 +53,7 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 		return err
 	}
 	tag := p.tag(r, c) + fmt.Sprint(origins)
-	for _, s := range taken { // the state of a map does not say which there are
+	for _, s := range taken { // the state does not list its schemes
 		tag += s.Files[0].URL
 	}
 	return p.writeTagged(w, r, v, web.Digest([]byte(tag)), "map", func() (*page, error) {
@@ -101,8 +101,8 @@ func (p *Pages) Map(w http.ResponseWriter, r *http.Request, v *store.View) error
 	})
 }
 
-// origins returns links to what a collection is made of: of a replica to its origin, of a derived one to its inputs,
-// named as they are here. Those of this server that the request must not see are not so much as named.
+// origins returns links to the sources of a collection: the origin of a replica, or the inputs of a derived collection,
+// with their local names. It omits collections of this server that the request may not see.
 func (p *Pages) origins(r *http.Request, c *store.Collection) ([]layout.Link, error) {
 	if c.Replica != nil {
 		return []layout.Link{layout.LinkTo(c.Replica.Origin)}, nil

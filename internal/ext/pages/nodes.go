@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// node is what a topic without a name says, on the page of one that leads to it.
+// node is a topic without a name, as shown on the page of a topic that links to it.
 type node struct {
 	List  bool
 	Parts []nodeValue
@@ -19,20 +19,20 @@ type node struct {
 	Rows  []nodeRow
 }
 
-// nodeRow is what it says by one property.
+// nodeRow holds the values of one property of a node.
 type nodeRow struct {
 	Property link
 	Values   []nodeValue
 }
 
-// nodeValue is one of these.
+// nodeValue is one value of a property.
 type nodeValue struct {
 	Text  string
 	Topic *link
 	Node  *node
 }
 
-// reader returns what reads nodes: as they were around an entry, as far as that is known, or else as they are.
+// reader returns a reader of nodes in their state around an entry, if that is known, or else in their present state.
 func (d *describer) reader() (*nodes.Reader, error) {
 	if d.nodes != nil {
 		return d.nodes, nil
@@ -53,7 +53,7 @@ func (d *describer) reader() (*nodes.Reader, error) {
 	return d.nodes, nil
 }
 
-// node returns what a player of an association says, nil where it has a name.
+// node returns the description of a player of an association; nil if the player has a name.
 func (d *describer) node(ref fragment.Ref) (*node, error) {
 	r, err := d.reader()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// The paths of the OpenSearch description of a map, and of what may be meant while somebody writes, behind that of the
-// map, or of the server where all are searched.
+// The paths of the OpenSearch description and of suggestions, relative to a map, or to the server for a search of all
+// maps.
 const (
 	descriptionPath = "/opensearch.xml"
 	suggestPath     = "/suggest"
@@ -76,7 +76,7 @@ func short1024(text string) string {
 	return text
 }
 
-// mostSuggested is how many names are suggested.
+// mostSuggested is the number of names that are suggested.
 const mostSuggested = 10
 
 // Suggest answers with names of topics of a map that ?q= finds (OpenSearch Suggestions 1.1).

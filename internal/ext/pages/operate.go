@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// nodeRoutes adds the addresses of what shows those who may write what the node does, and of the forms by which they
-// act on it.
+// nodeRoutes adds the pages of the node, which are for those who may write, and the addresses of their forms.
 func (p *Pages) nodeRoutes(handle func(path string, h web.Handler, methods ...string)) {
 	if p.node == nil {
 		return
@@ -34,7 +33,7 @@ func (p *Pages) nodeRoutes(handle func(path string, h web.Handler, methods ...st
 // topicPath is the address of the pages of topics of all maps of the node together.
 const topicPath = "/topic.html"
 
-// sayersAt returns the address of the page of a topic, with who says what, "" for those who may not see the node.
+// sayersAt returns the address of the page of a topic with its sources; "" if the request may not see the node.
 func (p *Pages) sayersAt(r *http.Request, si string) string {
 	if p.nodeAt(r) == "" {
 		return ""
@@ -42,7 +41,7 @@ func (p *Pages) sayersAt(r *http.Request, si string) string {
 	return string(p.URLs) + topicPath + "?" + url.Values{"si": {si}}.Encode()
 }
 
-// mayOperate says why a request may not see the node. A program may that has a token, but it sends no forms.
+// mayOperate returns an error if the request may not see the node. Programs with a token may see it, but send no forms.
 func (p *Pages) mayOperate(r *http.Request) error {
 	if r.Method != http.MethodPost && p.Writers.Holds(r) {
 		return nil
@@ -55,8 +54,7 @@ func (p *Pages) operate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// nodeAt returns the address of the page of the node, "" for those who may not see it. The answer that has it is for
-// them alone.
+// nodeAt returns the address of the page of the node; "" if the request may not see it. An answer with it is private.
 func (p *Pages) nodeAt(r *http.Request) string {
 	if p.node == nil || p.mayOperate(r) != nil {
 		return ""

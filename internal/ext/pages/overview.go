@@ -63,7 +63,7 @@ func kindOf(c *store.Collection) texts.Text {
 	return ""
 }
 
-// newest is how many changes the page of a map shows, and most how many any page lists of anything.
+// newest is the number of changes on the page of a map, and most the number of items in any list of a page.
 const (
 	newest = 20
 	most   = 100
@@ -75,12 +75,11 @@ func (p *Pages) About(w http.ResponseWriter, r *http.Request, v *store.View) err
 	return nil
 }
 
-// Find leads from ?si= to the page of the topic with that subject identifier, with ?at= to that of what it was at a
-// time.
+// Find redirects from ?si= to the page of the topic with that subject identifier; with ?at=, to its state at that time.
 func (p *Pages) Find(w http.ResponseWriter, r *http.Request, v *store.View) error {
 	si, err := server.Find(v, r, false)
 	if missing := (*web.Problem)(nil); errors.As(err, &missing) {
-		si, err = server.Find(v, r, true) // one that is gone, which its page says
+		si, err = server.Find(v, r, true) // a deleted topic has a page, too
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package pages shows people what a server publishes: its maps, their topics, types and changes, as HTML that needs no
-// scripts. Each page has the address of a feed or a resource, with ".html" behind it. Programs never get one where they
-// ask for something else.
+// Package pages shows people the content of a server: its maps, their topics, types and changes, as HTML without
+// scripts. The address of a page is that of a feed or a resource with ".html" appended. Programs that ask for another
+// type never get a page.
 package pages
 
 import (
@@ -34,14 +34,14 @@ type Pages struct {
 	*server.Server
 	Sessions *Sessions
 
-	SearchWithin time.Duration // what a search may take; 0: as long as elsewhere
-	Forms        bool          // there are forms by which topics are changed
+	SearchWithin time.Duration // limit of the time of a search; 0: that of other searches
+	Forms        bool          // forms to change topics are available
 
 	summaries summaries
 	standings standings
 	frames    frames
 
-	node http.Handler // answers with the pages of the node; nil: there are none
+	node http.Handler // serves the pages of the node; nil: there are none
 }
 
 // tag returns the entity tag of an answer that is made of a state of a collection, in the reader's languages.
@@ -50,8 +50,8 @@ func (p *Pages) tag(r *http.Request, c *store.Collection) string {
 		layout.LanguageOf(r).Tag+"\x00"+p.root(r))
 }
 
-// templates returns the pages by their names. Each is within the layout. Commands that show none do without the time
-// that it takes to parse them.
+// templates returns the pages within the layout, by name. They are parsed at first use, because most commands need
+// none.
 var templates = sync.OnceValue(func() map[string]*layout.Template {
 	all := map[string]*layout.Template{}
 	files, err := fs.Glob(texts.Pages, "server/*.html")
@@ -68,23 +68,23 @@ var templates = sync.OnceValue(func() map[string]*layout.Template {
 	return all
 })
 
-// page is what all pages have.
+// page is the data that all pages have.
 type page struct {
 	Title  string
-	Self   link   // what the title has besides: a language, a notation
+	Self   link   // an addition to the title: a language, a notation
 	Path   []link // from the overview to here
 	Style  string
-	Script string // "": none
-	Node   string // what the server is called
+	Script string // address of the script; "": none
+	Node   string // name of the server
 	Named  bool   // that is no address, and belongs into titles
-	Of     any    // what the page is about
+	Of     any    // data of the page's content
 	Switch []layout.Choice
 	frame
 
-	Less func() (*page, error) // makes a shorter page in place of one that is too long; nil: there is none
+	Less func() (*page, error) // makes a shorter page if this one is too long; nil: impossible
 }
 
-// mostOfPage is how many bytes a page has at most, where it can be made shorter.
+// mostOfPage is the maximum length of a page that can be shortened, in bytes.
 const mostOfPage = 62 << 10
 
 // link leads to a page.
@@ -170,8 +170,8 @@ func (p *Pages) execute(w io.Writer, r *http.Request, name string, made *page) e
 	return err
 }
 
-// root returns what relative references from a page to others begin with, "" for a request that was sent to the public
-// URL of the server. Elsewhere, such as behind a tunnel, links and forms stay with the host that was asked.
+// root returns the prefix of relative references from a page to others; "" for a request to the public URL of the
+// server. For other hosts, such as tunnels, links and forms keep the requested host.
 func (p *Pages) root(r *http.Request) string {
 	base, err := url.Parse(string(p.URLs))
 	if err != nil || r.Host == base.Host {
@@ -202,7 +202,7 @@ func (p *Pages) File(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// noIcon answers browsers that ask for an icon without being told of one: there is none, which is no error.
+// noIcon answers requests for an icon, which browsers send without a link to one. Its absence is no error.
 func noIcon(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=86400")
 	w.WriteHeader(http.StatusNoContent)
@@ -218,8 +218,8 @@ func (p *Pages) Home(w http.ResponseWriter, r *http.Request) error {
 	return p.SeeOther(w, r, to)
 }
 
-// Alone makes a handler that leads readers of feeds from the address of a page to what it is the page of, and answers
-// all others by h. So an address copied from a browser can be subscribed to.
+// Alone returns a handler that redirects feed readers from the address of a page to its feed, and passes other requests
+// to h. So users can subscribe to an address copied from a browser.
 func (p *Pages) Alone(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !forReaders(r) {
@@ -235,8 +235,8 @@ func forReaders(r *http.Request) bool {
 	return strings.Contains(accept, "application/atom+xml") && !strings.Contains(accept, "text/html")
 }
 
-// beside makes a handler that leads browsers from the address of a feed or a resource to its page, and answers all
-// others by h: an address that names a form, and one that asks for the data, as the links of pages do.
+// beside returns a handler that redirects browsers from a feed or a resource to its page. It passes other requests to
+// h, and those that name a format or ask for the data, as links of pages do.
 func (p *Pages) beside(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if web.Var(r, web.EndingVar) != "" || strings.HasSuffix(r.URL.Path, Ending) { // a form that was asked for
@@ -245,7 +245,7 @@ func (p *Pages) beside(h web.Handler) web.Handler {
 		if r.URL.Query().Get(layout.As) == layout.Data {
 			return h(w, r)
 		}
-		web.RecorderOf(r).Varies = navigation // a cache must not give a browser what it has for programs
+		web.RecorderOf(r).Varies = navigation // caches must not serve the data to browsers
 		if !ForPeople(r) {
 			return h(w, r)
 		}
@@ -260,10 +260,9 @@ func (p *Pages) beside(h web.Handler) web.Handler {
 // navigation names the headers of a navigation.
 const navigation = "Sec-Fetch-Mode, Upgrade-Insecure-Requests"
 
-// ForPeople reports whether a request is that of a browser in which somebody goes to a page. Accept alone does not
-// tell: Java's HttpURLConnection asks for HTML by default, and crawlers ask for what browsers do. Only browsers send
-// the headers of a navigation: by HTTPS and to this machine the first one (W3C Fetch Metadata, Sec-Fetch-Mode), else
-// the other.
+// ForPeople reports whether a browser sent the request to navigate to a page. Accept alone is not enough: Java's
+// HttpURLConnection asks for HTML by default, and crawlers send what browsers do. Only browsers send the headers of a
+// navigation: over HTTPS and to this machine Sec-Fetch-Mode (W3C Fetch Metadata), else Upgrade-Insecure-Requests.
 func ForPeople(r *http.Request) bool {
 	navigates := r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Upgrade-Insecure-Requests") == "1"
 	return navigates && strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
@@ -290,8 +289,8 @@ func titleOf(c *store.Collection) string {
 	return c.Name
 }
 
-// Problem answers a browser with a page that says what is wrong, and reports whether it did. Others get what programs
-// get.
+// Problem answers a browser with a page that describes the problem, and reports whether it did. It leaves answers to
+// programs to its caller.
 func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Problem) bool {
 	if !ForPeople(r) {
 		return false
@@ -302,7 +301,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 		Origin  address // of a map that is written elsewhere
 		Missing bool
 		Maps    string
-		Map     *link // the map of the request; nil: none, or the reader may not read it
+		Map     *link // the map of the request; nil: none, or not readable for this client
 		Search  string
 	}{
 		Problem: problem, Origin: addressOf(problem.Origin),
@@ -329,14 +328,14 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, problem *web.Pro
 	return true
 }
 
-// mapFor returns the map with a name, nil where there is none that the reader may read.
+// mapFor returns the map with a name; nil if there is none that the client may read.
 func (p *Pages) mapFor(r *http.Request, name string) *store.Collection {
 	if name == "" {
 		return nil
 	}
 	all, err := p.Visible(r)
 	if err != nil {
-		return nil // the problem is what is to be said
+		return nil // the problem itself is shown
 	}
 	if i := slices.IndexFunc(all, func(c store.Collection) bool { return c.Name == name }); i >= 0 {
 		return &all[i]

@@ -15,9 +15,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A page of a topic has the first page of each of its lists. A further page has one list alone: ?list= names it, and
-// ?page= says which. Of a list that is read from the store, as many rows are sorted together as mostSorted says; the
-// rows behind them have addresses with the key of the last one before.
+// A page of a topic has the first page of each of its lists. A further page has one list: ?list= names it, and ?page=
+// is the number. mostSorted rows of a list read from the store are sorted together; addresses of later rows contain the
+// key of the row before them.
 const mostSorted = 10_000
 
 // The lists of a topic. Blocks of associations have names of their own ([associations]).
@@ -34,7 +34,7 @@ const (
 // ofTopic are the lists that are made of no associations.
 var ofTopic = []string{namesList, occurrencesList, reifiesList, historyList}
 
-// pager leads from a page of a list to the others. An address is "" where there is none, or it is this page.
+// pager holds the links between the pages of a list. An address is "" if there is no such page, or it is this one.
 type pager struct {
 	What                        string // is listed; "": the page has one list alone
 	Number, Pages               int
@@ -55,13 +55,13 @@ func pagerOf(number, size, total int, to func(number int) string) *pager {
 	return p
 }
 
-// pageNumber returns which page of a list a request asks for.
+// pageNumber returns the number of the requested page of a list.
 func pageNumber(r *http.Request) (int, error) {
 	number, err := web.Number(r, "page", 1)
 	return int(min(number, 1<<30)), err
 }
 
-// place is what a request asks for of a topic: all that it has, or one list.
+// place is the requested part of a topic: all lists, or one.
 type place struct {
 	at   string // of which time, as the request has it
 	list string // "": all lists
@@ -69,12 +69,12 @@ type place struct {
 	size int    // rows of a list at most
 
 	rows   fragment.Part            // the part whose rows are shown
-	after  *fragment.AssociationKey // those behind this one; nil: from the first on
+	after  *fragment.AssociationKey // the row before the first one shown; nil: rows are shown from the start
 	before uint64                   // the history begins before this entry; 0: with the newest one
-	found  bool                     // something was asked for, and is there
+	found  bool                     // the requested part exists
 }
 
-// asked reads from a request what it asks for of a topic.
+// asked reads the requested part of a topic from a request.
 func (d *describer) asked(r *http.Request) error {
 	q := r.URL.Query()
 	page, err := pageNumber(r)
@@ -106,7 +106,7 @@ func (d *describer) asked(r *http.Request) error {
 	return nil
 }
 
-// first reports whether a request asks for the first page of a topic, which has something of all.
+// first reports whether a request asks for the first page of a topic, which has a page of each list.
 func (p *place) first() bool { return p.list == "" && p.after == nil && p.before == 0 }
 
 // shows reports whether a list is on the page.
@@ -124,7 +124,7 @@ func (p *place) shows(list string) bool {
 	return true
 }
 
-// reads reports whether the page needs the associations in which the topic takes part in a way.
+// reads reports whether the page needs the associations of a part of the topic.
 func (p *place) reads(part fragment.Part) bool {
 	switch {
 	case p.before > 0 || slices.Contains(ofTopic, p.list):
@@ -169,7 +169,7 @@ func (p *place) with(q url.Values) string {
 	return "?" + q.Encode()
 }
 
-// pageOf returns the page of a list that is shown, and what leads to the others: nil, where it is all.
+// pageOf returns the shown page of a list, and its pager; nil if the list has one page.
 func pageOf[T any](d *describer, list, what string, size int, all []T) ([]T, *pager) {
 	if len(all) == 0 || !d.shows(list) {
 		return nil, nil
@@ -187,11 +187,11 @@ func pageOf[T any](d *describer, list, what string, size int, all []T) ([]T, *pa
 	return all[p.From-1 : p.To], p
 }
 
-// sizes are how many rows the lists of a topic have at most: as many as fit into a page. Each is a multiple of the
-// next.
+// sizes are the numbers of rows that lists of a topic may have, so that the page is not too long. Each is a multiple of
+// the next.
 var sizes = []int{most, 50, 10, 5, 1}
 
-// fitting has a page of a topic made anew with fewer rows in each list, where it is too long.
+// fitting rebuilds a page of a topic with fewer rows in each list until it is short enough.
 func (d *describer) fitting(r *http.Request, build func() (*page, error)) func() (*page, error) {
 	return func() (*page, error) {
 		made, err := build()
@@ -209,7 +209,7 @@ func (d *describer) fitting(r *http.Request, build func() (*page, error)) func()
 	}
 }
 
-// missing says that a request asks for what the topic does not have.
+// missing returns the error for a request for a part that the topic does not have.
 func (p *place) missing() error {
 	if p.first() || p.found {
 		return nil
@@ -218,8 +218,8 @@ func (p *place) missing() error {
 		"the topic has nothing on this page of its lists: its first page leads to those that there are")
 }
 
-// window iterates over the associations in which a topic takes part in a way, [mostSorted] at most. What is left has
-// an address of its own.
+// window iterates over the associations of a part of a topic, [mostSorted] at most. The remaining rows have their own
+// address.
 func (d *describer) window(described *topic, part fragment.Part,
 	self fragment.Ref) iter.Seq2[*fragment.Association, error] {
 	return func(yield func(*fragment.Association, error) bool) {
@@ -243,12 +243,12 @@ func (d *describer) window(described *topic, part fragment.Part,
 	}
 }
 
-// partTitles are what pages call the associations in which a topic takes part.
+// partTitles are the titles of the parts of a topic.
 var partTitles = [...]texts.Text{
 	fragment.AsInstance: texts.MoreTypes, fragment.AsPlayer: texts.MoreAssociations, fragment.AsType: texts.MoreInstances,
 }
 
-// parts are the parameters that ask for those behind one.
+// parts are the query parameters for the rows after a given one.
 var parts = [...]string{fragment.AsInstance: "types", fragment.AsPlayer: "associations", fragment.AsType: "instances"}
 
 // history returns the changes of a topic up to an entry, the newest first, as far as they are kept: a page of them.

@@ -28,8 +28,7 @@ func MomentAt(v *store.View, parameter, text string) (m history.Moment, t time.T
 	return m, t, err
 }
 
-// topicAt answers with the page of what a topic was at a time. Topics that it mentions are called what they are called
-// now.
+// topicAt serves the page of a topic in its state at a time. Topics that it mentions have their present names.
 func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, last *store.Entry, at string) error {
 	moment, t, err := MomentAt(v, "at", at)
 	if err != nil {
@@ -80,14 +79,14 @@ func (p *Pages) topicAt(w http.ResponseWriter, r *http.Request, v *store.View, l
 	}))
 }
 
-// markShown marks the change of a history, the newest first, that made the topic what it was at a time.
+// markShown marks the change that led to the topic's state at a time; history is sorted from the newest.
 func markShown(history []change, t time.Time) {
 	if i := slices.IndexFunc(history, func(c change) bool { return !c.Updated.After(t) }); i >= 0 {
 		history[i].Shown = true
 	}
 }
 
-// Differences are what a change has changed of a topic, in words.
+// Differences holds the statements that a change added and removed, prepared for a page.
 type Differences struct {
 	Turned         []Statement // of which only values have changed: with those of before
 	Added, Removed []Statement
@@ -95,7 +94,7 @@ type Differences struct {
 	Missing        string // why the differences are not known
 }
 
-// Bytes returns how much HTML the differences make, about.
+// Bytes returns the approximate length of the differences in HTML, in bytes.
 func (d *Differences) Bytes() (n int) {
 	for _, s := range slices.Concat(d.Turned, d.Added, d.Removed) {
 		n += s.bytes()
@@ -103,7 +102,7 @@ func (d *Differences) Bytes() (n int) {
 	return n
 }
 
-// Fit leaves statements out behind those that make so much HTML, and reports whether it has.
+// Fit removes the statements after the given number of bytes of HTML, and reports whether there were any.
 func (d *Differences) Fit(bytes int) (full bool) {
 	for _, list := range []*[]Statement{&d.Turned, &d.Added, &d.Removed} {
 		kept := 0
@@ -118,8 +117,8 @@ func (d *Differences) Fit(bytes int) (full bool) {
 	return full
 }
 
-// InWords prepares what a change has changed of a topic for a page: so many statements of each kind. Topics are called
-// as the function says.
+// InWords prepares the changes of a topic for a page: at most a number of statements of each kind. A function returns
+// the titles of topics.
 func InWords(in *texts.Language, self fragment.Ref, added, removed []mapdiff.Statement, most int,
 	name func(fragment.Ref) (Link, error)) (d Differences, err error) {
 	pairs, added, removed := pair(added, removed)
@@ -151,7 +150,7 @@ type turned struct{ was, is mapdiff.Statement }
 // side is of that kind, type and scope.
 func pair(added, removed []mapdiff.Statement) (pairs []turned, come, gone []mapdiff.Statement) {
 	same := map[string]*[2][]int{}
-	var all [2][]*[2][]int // what is of the kind of each
+	var all [2][]*[2][]int // the statements of one kind
 	for side, list := range [2][]mapdiff.Statement{added, removed} {
 		for i := range list {
 			key := withoutValues(&list[i])
@@ -184,7 +183,7 @@ func hasValue(s *mapdiff.Statement) bool {
 	return slices.ContainsFunc(s.Parts, func(p mapdiff.Part) bool { return p.Kind == mapdiff.Value })
 }
 
-// withoutValues tells statements apart that differ in more than values.
+// withoutValues returns a key that is equal for statements that differ in values only.
 func withoutValues(s *mapdiff.Statement) string {
 	var b strings.Builder
 	b.WriteString(string(s.Kind))
@@ -197,7 +196,7 @@ func withoutValues(s *mapdiff.Statement) string {
 	return b.String()
 }
 
-// whatChanged compares what a topic was before an entry with what it was after it.
+// whatChanged returns the differences between a topic before an entry and after it.
 func (p *Pages) whatChanged(r *http.Request, v *store.View, e *store.Entry) (made Differences, err error) {
 	list, err := history.Changes(r.Context(), v,
 		history.Query{TopicSI: e.TopicSI, Before: e.Seq + 1, Limit: 1, Words: true, Languages: LanguagesOf(r, &v.Collection)})

@@ -1,11 +1,11 @@
 package pages
 
-// mostAround is how many neighbours the picture of a topic has.
+// mostAround is the number of neighbours in the picture of a topic.
 const mostAround = 16
 
-// picture shows a topic between those that it is associated with. Each is a box that leads to a page.
+// picture shows a topic and topics associated with it. Each is a box that links to a page.
 type picture struct {
-	Width, Height int // of all, in the units of its own coordinates
+	Width, Height int // of the whole picture, in its own coordinates
 	Self          box
 	Around        []neighbour
 	More          bool // the topic has more neighbours
@@ -19,7 +19,7 @@ type box struct {
 	TextY      int
 }
 
-// neighbour is a topic beside another, with what is between them.
+// neighbour is an associated topic and the label of the line to it.
 type neighbour struct {
 	box
 	URL  string
@@ -35,13 +35,13 @@ type line struct{ X1, Y1, X2, Y2 int }
 // The measures of pictures. Letters are about 8 units wide, so titles have up to 24 of them.
 const (
 	boxWidth, boxHeight = 220, 32
-	rowHeight           = 58 // with the line above a box that says what it is
+	rowHeight           = 58 // with the line above a box for its label
 	gap                 = 100
 	letters             = 24
 )
 
-// pictureOf draws a topic with some of its neighbours: of its types, of the players of its associations of each type,
-// and of its instances, so that all kinds are there. It is nil where there are none.
+// pictureOf draws a topic with some of its types, of the players of its associations of each type, and of its
+// instances, so that all kinds appear. It returns nil if there are none.
 func pictureOf(self link, described *topic) *picture {
 	p := &picture{More: len(described.Next) > 0 || described.Pages[typesList] != nil ||
 		described.Pages[instancesList] != nil}

@@ -60,7 +60,7 @@ type order func(a, b link) int
 
 func (o order) text(a, b string) int { return o(link{Title: a}, link{Title: b}) }
 
-// orderFor returns the language by whose rules lists are sorted for the reader.
+// orderFor returns the language whose rules sort lists for the reader.
 func orderFor(r *http.Request, c *store.Collection) string {
 	return words.OrderFor(strings.Join(LanguagesOf(r, c), ","))
 }
@@ -79,7 +79,7 @@ func orderOf(r *http.Request, c *store.Collection) order {
 	}
 }
 
-// notationOf returns the notation of a concept (SKOS reference, section 6), the first where there are several.
+// notationOf returns the notation of a concept (SKOS reference, section 6); the first if it has several.
 func notationOf(t *fragment.Topic) string {
 	for i := range t.Occurrences {
 		if t.Occurrences[i].Type == skos+"notation" {
@@ -89,8 +89,8 @@ func notationOf(t *fragment.Topic) string {
 	return ""
 }
 
-// expected iterates over these associations, a hundred and one of them at a time, or as many as have a thousand roles.
-// It expects links to what a page says of them.
+// expected iterates over these associations in batches of a hundred and one, or of those with a thousand roles. It
+// prefetches the topics that a page of a batch links to.
 func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.Seq2[*fragment.Association, error] {
 	enough := func(some []*fragment.Association) bool {
 		roles := 0
@@ -111,7 +111,7 @@ func (d *describer) expected(all iter.Seq2[*fragment.Association, error]) iter.S
 	})
 }
 
-// associations iterates over those behind the one with a key.
+// associations iterates over the associations after the one with a key.
 func (d *describer) associations(self fragment.Ref, part fragment.Part,
 	after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error] {
 	if d.past == nil {

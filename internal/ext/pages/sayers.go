@@ -14,12 +14,12 @@ import (
 
 // claims are the statements of a derived collection's inputs about a topic.
 type claims struct {
-	*merge.Claims          // nil: nothing
+	*merge.Claims          // nil: no claims
 	inputs        []string // as claims name them; "" where the reader must not see one
 }
 
-// claims returns what the inputs of a derived collection say of a topic. Those that the request may not see have no
-// names.
+// claims returns the claims of the inputs of a derived collection about a topic. Inputs that the request may not see
+// have no names.
 func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref,
 	as ...fragment.Part) (made claims, err error) {
 	claims, from, err := derive.ClaimsOf(r.Context(), p.Store, c, topic, as...)
@@ -33,11 +33,11 @@ func (p *Pages) claims(r *http.Request, c *store.Collection, topic fragment.Ref,
 	return made, err
 }
 
-// sayers are the inputs that say each statement of a topic, by what the statement says.
+// sayers maps each statement of a topic, by its content, to the inputs that state it.
 type sayers map[string][]string
 
-// sayersOf returns who says what of a topic of a derived collection; nil for other collections. Associations are told
-// only if the page has all of them: a topic may have very many.
+// sayersOf returns the inputs that state each statement of a topic of a derived collection; nil for other collections.
+// It includes associations only if the page has all of them, because a topic may have very many.
 func (d *describer) sayersOf(r *http.Request, t *fragment.Topic) (sayers, error) {
 	c := &d.v.Collection
 	if len(c.DerivedFrom) == 0 || d.past != nil {
@@ -128,8 +128,8 @@ func associationKey(a *fragment.Association) string {
 	return "association" + string(key[:])
 }
 
-// published finds what a collection calls the topics of the merged view: both may have chosen another identifier of a
-// topic.
+// published finds the references of a collection for topics of the merged view, because both may have chosen another
+// identifier of a topic.
 type published struct {
 	d     *describer
 	known map[fragment.Ref]fragment.Ref

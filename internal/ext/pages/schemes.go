@@ -8,24 +8,24 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// scheme is a concept scheme, or an ontology, that a map holds, and what it says of itself.
+// scheme is a concept scheme, or an ontology, of a map, with its description.
 type scheme struct {
 	link
-	Lead  *value // what it is
+	Lead  *value // its description
 	Facts []fact
 }
 
-// fact is what a scheme says by one property.
+// fact holds the values of one property of a scheme.
 type fact struct {
 	Type   link
 	Values []value
 	Links  []link
 }
 
-// wholes are the types of what describes a whole map.
+// wholes are the types of topics that describe a whole map.
 var wholes = []tmdm.Locator{skos + "ConceptScheme", "http://www.w3.org/2002/07/owl#Ontology"}
 
-// facts are the properties that say where a scheme comes from, and what may be done with it, in the order of a page.
+// facts are the properties about the origin and the licence of a scheme, in the order of a page.
 var facts = []fragment.Ref{
 	"http://purl.org/dc/terms/license", "http://purl.org/dc/terms/rights", "http://purl.org/dc/elements/1.1/rights",
 	"http://purl.org/dc/terms/publisher", "http://purl.org/dc/elements/1.1/publisher",
@@ -58,7 +58,7 @@ func (d *describer) schemes() (all []scheme, err error) {
 	return all, err
 }
 
-// wholes returns the first of what describes the whole map.
+// wholes returns the first topics that describe the whole map.
 func (d *describer) wholes() (all []fragment.Ref, err error) {
 	for _, class := range wholes {
 		ref, there, err := d.ref(class)

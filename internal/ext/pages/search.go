@@ -28,8 +28,8 @@ import (
 
 // searchField is the field for words on pages.
 type searchField struct {
-	Action, Description string // URLs: of what is found, of the OpenSearch description
-	Title               string // of what is searched
+	Action, Description string // URLs: of the results, of the OpenSearch description
+	Title               string // of the map or server
 	Map                 string // its URL, "" where all maps are searched
 	Query               string
 }
@@ -42,7 +42,7 @@ func (p *Pages) searchField(c *store.Collection, query string) *searchField {
 	return field
 }
 
-// titleOfSearched returns the title of a map, or what the server is called where it is nil.
+// titleOfSearched returns the title of a map; the name of the server if c is nil.
 func (p *Pages) titleOfSearched(c *store.Collection) string {
 	if c != nil {
 		return titleOf(c)
@@ -54,10 +54,10 @@ func (p *Pages) titleOfSearched(c *store.Collection) string {
 	return cmp.Or(p.Name, base.Host)
 }
 
-// search is the URL of what is found in a map, or in all where it is nil, as JSON.
+// search returns the URL of search results as JSON, in a map, or in all maps if c is nil.
 func (p *Pages) search(c *store.Collection) string { return p.underMap(c) + searchPath }
 
-// underMap returns what the addresses of a map begin with, or those of the server where it is nil.
+// underMap returns the prefix of the addresses of a map, or of the server if c is nil.
 func (p *Pages) underMap(c *store.Collection) string {
 	if c == nil {
 		return string(p.URLs)
@@ -67,13 +67,13 @@ func (p *Pages) underMap(c *store.Collection) string {
 
 const searchPath = "/search"
 
-// The limits of what an answer to a search has.
+// The limits of an answer to a search.
 const (
 	someHits   = 20
 	mostHits   = 100
 	mostStart  = 1000
 	someOf     = 5  // types of a topic
-	mostFacets = 12 // types, languages or maps by which what is found can be narrowed
+	mostFacets = 12 // types, languages or maps offered to narrow the results
 	fewHits    = 3  // with fewer of them, others may be meant
 )
 
@@ -92,7 +92,7 @@ type Search struct {
 	Next         string   `json:"next,omitempty"`  // URL of the answer with more of them
 }
 
-// Facets say how many topics a search finds of some kinds.
+// Facets are the numbers of topics found, by type, language or map.
 type Facets struct {
 	Types       []Facet `json:"types,omitempty"`
 	Languages   []Facet `json:"languages,omitempty"`
@@ -137,12 +137,12 @@ type Named struct {
 // hit is a topic that was found, as pages show it.
 type hit struct {
 	link
-	Called []words.Part // the title, with what fits marked
+	Called []words.Part // the title, with the matching parts marked
 	Match  value        // "": it is the title
 	Marked []words.Part // Match
 	Kind   string       // of Match: a kind of texts, or of names
 	In     string       // the language of Match
-	Type   *link        // of the name that matches, if nothing else says it
+	Type   *link        // of the matching name, if nothing else shows it
 	Scope  []link
 	Types  []link
 	Map    *link // where all were searched
@@ -153,10 +153,10 @@ type asking struct {
 	query words.Query
 	typ   string // a subject identifier, or the key of a topic; "": any
 	after string
-	start int // how many are passed over
+	start int // number of results to skip
 	limit int
 
-	suggests bool // nothing is counted
+	suggests bool // a request for suggestions: no counts
 	in       *texts.Language
 }
 
@@ -259,7 +259,7 @@ func (p *Pages) look(v *store.View, a asking, d *describer) (*looked, error) {
 	return found, found.describe(d)
 }
 
-// describe says what the types are called that most topics have.
+// describe sets the titles of the most frequent types.
 func (found *looked) describe(d *describer) error {
 	types := mostOf(found.counts.Types)
 	if err := d.v.State().ExpectNames(types); err != nil {
@@ -306,10 +306,10 @@ type searched[T any] struct {
 	facets Facets
 	near   []string
 	ended  bool   // before it was done
-	next   string // query of the answer with more; "": there is none
+	next   string // query of the next answer; "": there is none
 }
 
-// say adds how many topics were found in a map.
+// say adds the counts of the topics found in a map.
 func (s *searched[T]) say(found *looked, types map[fragment.Ref]int, languages map[string]int) {
 	s.total += found.counts.Topics
 	s.more = s.more || found.counts.AtLeast
@@ -326,7 +326,7 @@ func (s *searched[T]) say(found *looked, types map[fragment.Ref]int, languages m
 	}
 }
 
-// sum makes the facets of what was counted.
+// sum makes the facets from the counts.
 func (s *searched[T]) sum(in *texts.Language, types map[fragment.Ref]int, called map[fragment.Ref]Facet,
 	languages map[string]int) {
 	for _, typ := range mostOf(types) {
@@ -376,7 +376,7 @@ func searchMap[T any](p *Pages, r *http.Request, v *store.View, a asking,
 	return all, nil
 }
 
-// saidOf says what is to be said of topics of a map.
+// saidOf returns the descriptions of the topics found in a map.
 func saidOf[T any](d *describer, hits []words.Hit, q words.Query,
 	say func(d *describer, h *words.Hit, q words.Query) (T, error)) (all []T, err error) {
 	refs := make([]fragment.Ref, len(hits))
@@ -471,14 +471,14 @@ func searchAll[T any](p *Pages, r *http.Request, a asking,
 	return all, nil
 }
 
-// chosen is a topic that is shown of those that were found in a map.
+// chosen is a topic among the results of a map.
 type chosen struct {
 	in  *looked
 	hit words.Hit
 }
 
-// bestOf returns the results of several maps that a request asks for, and whether there are more. The results of a map
-// stay in their order.
+// bestOf returns the requested results of several maps, and reports whether there are more. It keeps the order of the
+// results of each map.
 func bestOf(in []*looked, a asking) (all []chosen, more bool) {
 	at := make([]int, len(in))
 	for n := 0; n < a.start+a.limit; n++ {
@@ -543,11 +543,11 @@ func (p *Pages) SearchAllPage(w http.ResponseWriter, r *http.Request) error {
 	return p.writeEachTime(w, r, "search", p.foundPage(r, nil, a, all))
 }
 
-// narrowings are links to what is found of some types, in some languages, or in some maps.
+// narrowings are links to the results of some types, in some languages, or in some maps.
 type narrowings struct {
 	What  string
 	Links []narrowing
-	All   string // URL of what is found of all of these; "": it is this page
+	All   string // URL of the results of all of these; "": it is this page
 }
 
 type narrowing struct {
@@ -556,7 +556,7 @@ type narrowing struct {
 	Count int
 }
 
-// narrowed returns links to what is found with other values of a parameter.
+// narrowed returns links to the results with other values of a parameter.
 func narrowed(r *http.Request, what, name string, facets []Facet) (list narrowings) {
 	list.What = what
 	asked := r.URL.Query()
@@ -570,7 +570,7 @@ func narrowed(r *http.Request, what, name string, facets []Facet) (list narrowin
 	return list
 }
 
-// foundPage makes the page of what was found in a map, or in all where that is nil.
+// foundPage makes the page of the results in a map, or in all maps if c is nil.
 func (p *Pages) foundPage(r *http.Request, c *store.Collection, a asking, all *searched[hit]) *page {
 	data := struct {
 		Query       string
@@ -622,8 +622,7 @@ func filtered(r *http.Request, name string, value ...string) string {
 	return "?" + q.Encode()
 }
 
-// identified returns the TopicSI of the topic that has the identifier which a request looks for, or had it, "" where
-// there is none.
+// identified returns the TopicSI of the topic that has or had the identifier in the query; "" if there is none.
 func identified(v *store.View, a asking) (fragment.Ref, error) {
 	if a.after != "" || a.typ != "" || a.query.Language != nil {
 		return "", nil
@@ -667,7 +666,7 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	}
 	scope := slices.DeleteFunc(slices.Clone(text.Scope), func(theme fragment.Ref) bool {
 		_, ok := titles.LanguageOf(theme)
-		return ok // the tag of the text says it
+		return ok // the language tag of the text shows it
 	})
 	if h.Scope, err = d.links(scope); err != nil {
 		return h, err
@@ -682,11 +681,11 @@ func (d *describer) hit(found *words.Hit, q words.Query) (h hit, err error) {
 	return h, err
 }
 
-// plainTypes are the types of names that a page does not name beside what a name is among others.
+// plainTypes are the types of names that a page does not name.
 var plainTypes = []fragment.Ref{"", tmdm.PSIDefaultNameType, titles.PrefLabel, titles.AltLabel, titles.HiddenLabel,
 	titles.RDFSLabel, titles.LiteralForm}
 
-// aroundMarks is how many letters of a long text are shown on either side of what is marked.
+// aroundMarks is the number of letters of a long text shown on either side of the marked part.
 const aroundMarks = 80
 
 // excerpt cuts parts of a text that are long and not marked.
@@ -745,7 +744,7 @@ func (p *Pages) SearchAll(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// askingPrograms is parseSearch for programs, which must say what they look for.
+// askingPrograms is parseSearch for programs, whose query must not be empty.
 func askingPrograms(r *http.Request) (asking, error) {
 	a, err := parseSearch(r)
 	a.in = texts.English

@@ -17,11 +17,11 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// Sessions are those of the people who have given a token to the server in their browser. It is safe for concurrent
-// use. Nothing is kept of a session here: its cookie says which token it has, until when, and has a code that only
-// those can make who have the token. So sessions outlive the process, and end when the token is no longer one of the
-// server. The token cannot be got from the cookie. Forms count only together with a value that pages of other sites
-// cannot know. Programs know nothing of all this, and the cookie opens nothing that they use to write.
+// Sessions manages the sessions of people who entered a token of the server in their browser. It is safe for concurrent
+// use. The server keeps no state of sessions: the cookie names the token and the end of the session, with a code that
+// only holders of the token can compute. So sessions outlive the process, and end when the server drops the token. The
+// token cannot be derived from the cookie. Forms are valid only with a value that pages of other sites cannot know. The
+// cookie does not authorize requests of programs.
 type Sessions struct {
 	*Pages
 	byID   map[[idLength]byte]*web.Token
@@ -29,10 +29,10 @@ type Sessions struct {
 	path   string // of the base URL: no other server on the host gets the cookie
 	secure bool   // browsers send the cookie over HTTPS only
 
-	local []byte // key of the forms of those who need no token
+	local []byte // key of the forms of clients that need no token
 }
 
-// Lifetime is how long a session lasts at most. Browsers forget it when they are closed.
+// Lifetime is the maximum duration of a session. Browsers delete its cookie when they are closed.
 const Lifetime = 7 * 24 * time.Hour
 
 const (
@@ -46,7 +46,7 @@ func newSessions(p *Pages) *Sessions {
 	sum := sha256.Sum256([]byte(p.URLs))
 	s := &Sessions{
 		Pages: p, byID: map[[idLength]byte]*web.Token{},
-		// Servers on one host share its cookies, whatever their ports are.
+		// Servers on one host share its cookies, even on different ports.
 		cookie: "tmshare-" + base64.RawURLEncoding.EncodeToString(sum[:6]),
 		secure: strings.HasPrefix(string(p.URLs), "https:"),
 		local:  make([]byte, 32),
@@ -69,7 +69,7 @@ func newSessions(p *Pages) *Sessions {
 	return s
 }
 
-// id returns what names a token in cookies.
+// id returns the identifier of a token in cookies.
 func (s *Sessions) id(t *web.Token) (id [idLength]byte) {
 	copy(id[:], t.Key("session id "+string(s.URLs)))
 	return id
@@ -101,7 +101,7 @@ func codeOf(key, value []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Of returns the token of the session of a request, nil where it has none.
+// Of returns the token of the session of a request; nil if it has none.
 func (s *Sessions) Of(r *http.Request) *web.Token {
 	t, _ := s.session(r)
 	return t
@@ -130,7 +130,7 @@ func (s *Sessions) session(r *http.Request) (*web.Token, []byte) {
 	return t, value[:payload]
 }
 
-// Code returns what a form must have that is sent in the session of a request.
+// Code returns the code that a form must contain in the session of a request.
 func (s *Sessions) Code(r *http.Request) string {
 	var code []byte
 	if t, session := s.session(r); t != nil {
@@ -153,7 +153,7 @@ func (s *Sessions) check(r *http.Request) error {
 	return nil
 }
 
-// checkSite refuses a form that comes from a page of another site, as far as the browser says where it comes from.
+// checkSite refuses a form from a page of another site if the browser names the site.
 func (s *Sessions) checkSite(r *http.Request) error {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") { // W3C Fetch Metadata Request Headers
 		if site != "same-origin" {
@@ -173,8 +173,8 @@ func foreign(base addresses.Base) error {
 		"the form comes from a page of another site, so nothing was done: open this server at %s, and fill it in there", base)
 }
 
-// isOwn reports whether an origin is that of this server: of its public URL, or of the host that was asked. What leads
-// a browser to this server by a name of its own has neither a session here nor the code of one.
+// isOwn reports whether an origin is that of this server: of its public URL, or of the requested host. A foreign host
+// name that resolves to this server has neither a session here nor the code of one.
 func (s *Sessions) isOwn(origin, host string) bool {
 	base, err := url.Parse(string(s.URLs))
 	if err != nil {
@@ -185,8 +185,8 @@ func (s *Sessions) isOwn(origin, host string) bool {
 	return named || iri.SameDocument(origin, base.Scheme+"://"+base.Host)
 }
 
-// MayEdit says why a request may not use forms: they take the session of a token that may write, or a browser on this
-// machine where the server has no such token.
+// MayEdit returns an error if a request may not use forms. They need the session of a token that may write, or a
+// browser on this machine if the server has no such token.
 func (s *Sessions) MayEdit(r *http.Request) error {
 	if len(s.Writers) == 0 {
 		without := *r
@@ -200,12 +200,12 @@ func (s *Sessions) MayEdit(r *http.Request) error {
 	return nil
 }
 
-// Missing is the error of a request that lacks a session for something.
+// Missing returns the error of a request that needs a session.
 func (s *Sessions) Missing(what string) error {
 	return web.Problemf(http.StatusUnauthorized, "%s needs a token: sign in at %s%s", what, s.URLs, Address)
 }
 
-// NameOf returns the name of whose session a request has, "" where that is not known.
+// NameOf returns the name of the owner of a request's session; "" if it is not known.
 func (s *Sessions) NameOf(r *http.Request) string {
 	if t := s.Of(r); t != nil {
 		return t.Name

@@ -12,13 +12,13 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// MaxForm is how many bytes a form may have.
+// MaxForm is the maximum length of a form, in bytes.
 const MaxForm = 4 << 20
 
 // Address is that of the page to sign in.
 const Address = "/sign-in" + Ending
 
-// challenge is what answers with 401 must have (RFC 9110 §11.6.1, WWW-Authenticate). Browsers make nothing of it.
+// challenge is the header that answers with 401 require (RFC 9110 §11.6.1, WWW-Authenticate). Browsers ignore it.
 const challenge = `Bearer realm="tmshare"`
 
 // routes adds the page to sign in.
@@ -28,8 +28,8 @@ func (s *Sessions) routes(handle func(path string, h web.Handler, methods ...str
 	handle(Address, s.private(anybody, s.sent), "POST")
 }
 
-// Form makes a handler of a page with a form. may says why a request may not use it. What is sent is there in PostForm,
-// and comes from a page of this server in the same session.
+// Form returns a handler of a page with a form. may returns an error if a request may not use it. h gets forms only
+// from a page of this server in the same session, as PostForm.
 func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handler {
 	return s.private(may, func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost {
@@ -44,7 +44,7 @@ func (s *Sessions) Form(may func(*http.Request) error, h web.Handler) web.Handle
 	})
 }
 
-// private makes a handler whose answers are for one person.
+// private returns a handler whose answers are for one person.
 func (s *Sessions) private(may func(*http.Request) error, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		web.RecorderOf(r).Private = true
@@ -92,7 +92,7 @@ func (s *Sessions) Leads(w http.ResponseWriter, r *http.Request) bool {
 	return s.SeeOther(w, r, string(s.URLs)+Address+"?to="+url.QueryEscape(r.URL.RequestURI())) == nil
 }
 
-// backTo returns where a page leads that has led to the page to sign in: an address of this server, whatever it is.
+// backTo returns the page to open after signing in; it is always an address of this server.
 func (s *Sessions) backTo(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(path, "/") ||
@@ -109,13 +109,13 @@ type form struct {
 	Back        string // the same, absolute
 	Code        string
 	Signed      bool
-	Name        string // of whose session it is, "" where that is not known
+	Name        string // of the owner of the session, "" if unknown
 	Wrong       bool   // the token that was given
-	NoTokens    bool   // the server has none
+	NoTokens    bool   // the server has no tokens
 	Unencrypted bool
 
 	Kept             []Field // of a form that was sent after the session had ended
-	Again, AgainCode string  // where that can be sent to now, and the code that it needs; "": not yet
+	Again, AgainCode string  // the address and the code to send it again; "": not yet
 }
 
 func (s *Sessions) show(w http.ResponseWriter, r *http.Request, status int, f form) error {
@@ -171,8 +171,8 @@ func (s *Sessions) signOut(w http.ResponseWriter, r *http.Request) error {
 	return s.SeeOther(w, r, s.URLs.Overview()+Ending)
 }
 
-// SeeOther leads to another page, in the languages that were asked for, of the host that was asked. Nothing is kept of
-// that: the answer may be another one for somebody else.
+// SeeOther redirects to another page in the requested languages, on the requested host. Caches do not keep the answer,
+// because it may differ for other clients.
 func (p *Pages) SeeOther(w http.ResponseWriter, r *http.Request, to string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	to = layout.ToPage(r, to)
@@ -193,8 +193,8 @@ type Field struct{ Name, Value string }
 // had ended.
 const keptPrefix = "kept-"
 
-// keep answers a form that was sent after the session had ended with the page to sign in, which keeps what was filled
-// in. It reports whether it did. A form that may come from another site is not kept, as signing in would send it.
+// keep answers a form of a session that has ended with the page to sign in, which keeps the fields. It reports whether
+// it did. It does not keep a form that may come from another site, because signing in would send it.
 func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 	own := r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
 	if len(s.byID) == 0 || !ForPeople(r) || r.Method != http.MethodPost || !own || s.checkSite(r) != nil {
@@ -207,8 +207,8 @@ func (s *Sessions) keep(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return true, s.show(w, r, http.StatusUnauthorized, form{To: r.URL.RequestURI(), Kept: Fields(r.PostForm, "")})
 }
 
-// Fields returns the fields whose names begin with a prefix, without it, in the order of their names. The code is left
-// out, which may be that of a session that has ended, and so are others.
+// Fields returns the fields whose names begin with a prefix, without it, sorted by name. It leaves out the code, which
+// may be of a session that has ended, and the fields in but.
 func Fields(sent url.Values, prefix string, but ...string) (all []Field) {
 	for name, values := range sent {
 		name, found := strings.CutPrefix(name, prefix)
@@ -223,7 +223,7 @@ func Fields(sent url.Values, prefix string, but ...string) (all []Field) {
 	return all
 }
 
-// again answers a new sign-in with the form that was kept, to be sent by a button. The change is shown once more first.
+// again answers a new sign-in with the kept form and a button to send it. The page shows the change first.
 func (s *Sessions) again(w http.ResponseWriter, r *http.Request, f form, code string) error {
 	for i := range f.Kept {
 		if f := &f.Kept[i]; f.Name == "do" && f.Value == "publish" {

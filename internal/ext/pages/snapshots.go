@@ -75,7 +75,7 @@ func (p *Pages) data(address, query string, inRDF bool) (all []link) {
 // alternate is a link from the head of a page to the same thing in another form.
 type alternate struct{ Type, URL string }
 
-// graphs are the notations of RDF of what is at an address.
+// graphs returns the RDF notations available at an address.
 func (p *Pages) graphs(address string) (all []alternate) {
 	for _, f := range p.Formats.Exchanged() {
 		all = append(all, alternate{f.MediaType(), address + f.URLEnding})

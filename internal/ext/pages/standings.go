@@ -20,23 +20,23 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// standings keep what follows from all associations of maps: how many instances each class has, and what is at the
-// top of each hierarchy. To find that takes time in the size of a map. So it is found once, and brought in step with a
-// later state by the rows that have changed between the two. It is in memory alone: each process finds its own. It is
-// safe for concurrent use.
+// standings cache results computed from all associations of maps: the number of instances of each class, and the topics
+// at the top of each hierarchy. Because the time to compute them is proportional to the size of the map, they are
+// computed once and then updated by the rows that differ in a later state. They are in the memory of each process.
+// standings is safe for concurrent use.
 type standings struct {
 	mu     sync.Mutex
 	kept   map[standingOf]*standing
 	topics int // in all of them
 }
 
-// standingOf says of which records a standing is, and which one.
+// standingOf identifies a standing and the records that it is computed from.
 type standingOf struct {
 	source keys.Source
 	what   string
 }
 
-// standing is what follows from the associations in a state.
+// standing is a result computed from the associations of one state.
 type standing struct {
 	mu      sync.Mutex
 	known   bool
@@ -50,14 +50,14 @@ type standing struct {
 // ofClasses is the standing of the classes of a map.
 const ofClasses = "classes"
 
-// The limits of what is kept.
+// The limits of the cache.
 const (
 	mostStandings = 1_000
 	mostStanding  = 400_000 // topics in all of them
 	mostSteps     = 5_000   // rows that have changed: to look at all is quicker than at more
 )
 
-// step is a row of an association that has come or gone between two states.
+// step is a row of an association that was added or removed between two states.
 type step struct {
 	key    []byte
 	player fragment.Ref
@@ -71,8 +71,8 @@ func (s *step) association() (*fragment.Association, error) {
 	return found.Association, err
 }
 
-// standing returns what follows from the associations of a map: what was found in an earlier state, where steps can
-// tell what has become of it; else what whole finds, which says whether steps will be able to tell.
+// standing returns a result for a map: that of an earlier state, updated by steps if they suffice; else that of whole,
+// which reports whether steps can update it later.
 func (d *describer) standing(what string, whole func() (all []records.Class, keep bool, err error),
 	steps func(all []records.Class, steps []step) (now []records.Class, ok bool, err error)) ([]records.Class, error) {
 	s := d.standings.standing(standingOf{d.v.SourceKey(), what})
@@ -102,7 +102,7 @@ func (d *describer) standing(what string, whole func() (all []records.Class, kee
 	return now, nil
 }
 
-// standing returns one of the standings. When there are too many, all are forgotten.
+// standing returns one of the standings. If there are too many, it drops all others first.
 func (s *standings) standing(id standingOf) *standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *standings) standing(id standingOf) *standing {
 	return s.kept[id]
 }
 
-// follow reports whether the standings of a large map are to be found before somebody asks: there are none yet, or many
-// entries have come since. They may have half of the place alone.
+// follow reports whether to compute the standings of a large map in the background: none are known, or many entries
+// were added since. They may fill half of the cache only.
 func (s *standings) follow(c *store.Collection) bool {
 	if c.Topics < fewTopicsOfMap || c.Topics > hierarchicalUpTo {
 		return false
@@ -135,7 +135,7 @@ func (s *standings) follow(c *store.Collection) bool {
 	return c.Head < one.head || c.Head-one.head > mostSteps/5
 }
 
-// keepUp finds the standings of a map in the background, so that the first reader need not wait.
+// keepUp computes the standings of a map in the background, so that its first reader need not wait.
 func (p *Pages) keepUp(ctx context.Context, name string, _ bool) error {
 	l, err := p.Store.Latest(ctx, name)
 	if err != nil || !p.standings.follow(&l.Collection) {
@@ -163,15 +163,14 @@ func (p *Pages) keepUp(ctx context.Context, name string, _ bool) error {
 	})
 }
 
-// changes counts topics that come to the standings, or go.
+// changes updates the count of cached topics.
 func (s *standings) changes(topics int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.topics += topics
 }
 
-// goesOn reports whether a state comes after the one that is known, and all that has changed between them is
-// remembered.
+// goesOn reports whether a state follows the known one, and the store has all changes between them.
 func (s *standing) goesOn(v *store.View, head past.Cursor) (bool, error) {
 	if !s.known || !s.at.GoesOn(max(v.Horizon, v.Remembered), head) || v.Head < s.head {
 		return false, nil
@@ -186,8 +185,8 @@ func (s *standing) goesOn(v *store.View, head past.Cursor) (bool, error) {
 	return err == nil && e.Run == s.run && e.Updated.Equal(s.updated), err
 }
 
-// steps returns what has changed since the state that is known, few if that is not too much, and remembered. A commit
-// that has the number of the one before cannot be told from it.
+// steps returns the changes since the known state. few is false if there are too many, or they are not stored. A commit
+// with the number of the previous one cannot be distinguished from it.
 func (s *standing) steps(v *store.View, head past.Cursor) (all []step, few bool, err error) {
 	if few, err = s.goesOn(v, head); !few || s.at == head {
 		return nil, few, err
@@ -227,7 +226,7 @@ func (s *standing) steps(v *store.View, head past.Cursor) (all []step, few bool,
 			return nil, false, err
 		}
 		if (was == nil) == (is == nil) {
-			continue // what it says of roles and players is in its key
+			continue // its roles and players are in its key
 		}
 		one := step{key: key, comes: is != nil, in: now}
 		if one.player, one.part, _ = records.Playing(key); !one.comes {
@@ -261,7 +260,7 @@ func find(all []records.Class, ref fragment.Ref) (at int, there bool) {
 	})
 }
 
-// classes returns the classes of a map, with how many instances they have.
+// classes returns the classes of a map with the number of instances of each.
 func (d *describer) classes() ([]records.Class, error) {
 	return d.standing(ofClasses, func() (all []records.Class, keep bool, err error) {
 		for c, err := range d.v.State().Classes() {
@@ -295,7 +294,7 @@ func (d *describer) classes() ([]records.Class, error) {
 	})
 }
 
-// roots returns what is at the top of a hierarchy.
+// roots returns the topics at the top of a hierarchy.
 func (h *hierarchy) roots() ([]fragment.Ref, error) {
 	all, err := h.d.standing(fmt.Sprint(h.by, h.classes), h.allRoots, h.rootsAfter)
 	roots := make([]fragment.Ref, len(all))
@@ -305,8 +304,8 @@ func (h *hierarchy) roots() ([]fragment.Ref, error) {
 	return roots, err
 }
 
-// rootsAfter returns what is at the top after some steps, of what was there before. ok is false where a circle may be
-// above something: which of it is at the top depends on all.
+// rootsAfter updates the topics at the top by some steps. ok is false if a topic may be below a cycle, because its
+// topmost topic then depends on all associations.
 func (h *hierarchy) rootsAfter(all []records.Class, steps []step) (roots []records.Class, ok bool, err error) {
 	changed, err := h.changed(steps)
 	if err != nil || len(changed) == 0 {
@@ -355,8 +354,8 @@ func (h *hierarchy) rootsAfter(all []records.Class, steps []step) (roots []recor
 	return withClasses(all, tops), len(seen) == len(above), nil
 }
 
-// changed returns the topics of which steps may have changed whether they belong to the hierarchy: true for those of
-// which they have changed what is above them.
+// changed returns the topics whose membership in the hierarchy the steps may have changed; true for those whose broader
+// topics they changed.
 func (h *hierarchy) changed(steps []step) (map[fragment.Ref]bool, error) {
 	all := map[fragment.Ref]bool{}
 	note := func(ref fragment.Ref, moves bool) { all[ref] = all[ref] || moves }

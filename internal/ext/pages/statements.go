@@ -17,7 +17,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Statement is what a change says of a topic, or no longer says, in words.
+// Statement is a statement that a change added or removed, in words.
 type Statement []piece
 
 // piece is a part of a statement. Topics are called by their names, and lead to their pages; values are text.
@@ -25,13 +25,13 @@ type piece struct {
 	Text  string
 	Value bool
 	Was   string // the value before; "": the same
-	Whole string // the locator that the text stands for; "": it stands for itself
+	Whole string // the full locator that the text abbreviates; "": not abbreviated
 	URL   string // "": it leads nowhere
 	Lang  string // of the text; "": it is not known, or that of the page
-	Kind  bool   // it says what kind of statement follows
+	Kind  bool   // it names the kind of the following statement
 }
 
-// bytes returns how much HTML a statement makes, about.
+// bytes returns the approximate length of a statement in HTML, in bytes.
 func (s Statement) bytes() (n int) {
 	for _, p := range s {
 		for _, text := range []string{p.Text, p.Was, p.Whole, p.URL} {
@@ -52,8 +52,8 @@ func (s Statement) since(was Statement) Statement {
 	return s
 }
 
-// mostPieces is how many parts of a statement are shown: an association may have many roles, and any statement many
-// themes.
+// mostPieces is the number of parts of a statement that are shown: an association may have many roles, and any
+// statement many themes.
 const mostPieces = 100
 
 // Statements prepares the statements about a topic for a page. The function returns the links to topics; one without a
@@ -108,10 +108,10 @@ func Statements(in *texts.Language, self fragment.Ref, list []mapdiff.Statement,
 	return all, nil
 }
 
-// kindFirst puts the kind of a statement first, as the page of the topic does: the type of a name or an occurrence, and
-// what another topic is to this one. Themes come last, in brackets.
+// kindFirst puts the kind of a statement first, as the page of the topic does: the type of a name or an occurrence, or
+// the relation of another topic to this one. Themes come last, in brackets.
 func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, plain Statement) (made Statement) {
-	parts, at := s.Parts[:min(len(s.Parts), mostPieces)], 2 // where what follows begins
+	parts, at := s.Parts[:min(len(s.Parts), mostPieces)], 2 // index where the rest begins
 	switch other, isObject := otherOf(self, parts); {
 	case s.Kind == mapdiff.Name || s.Kind == mapdiff.Occurrence:
 		made = plain[:2:2]
@@ -121,7 +121,7 @@ func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, plai
 		}
 		made, at = slices.Concat(plain[typed+1:typed+2], plain[1:typed]), typed+2
 		made[0].Kind = true
-		if isText := typed > 3 && words.IsText(parts[3].Text); isText { // its language says that
+		if isText := typed > 3 && words.IsText(parts[3].Text); isText { // its language implies that type
 			made = made[:2]
 		} else if typed > 2 {
 			made = append(made, piece{Text: ")"}) // of the datatype
@@ -154,8 +154,8 @@ func kindFirst(in *texts.Language, self fragment.Ref, s *mapdiff.Statement, plai
 	return made
 }
 
-// otherOf returns which part of an association that leads from a subject to an object names what is not the topic, 0
-// for another one, and whether the topic is the object.
+// otherOf returns the part that names the other topic in an association from a subject to an object (0 if it is no such
+// association), and reports whether the topic is the object.
 func otherOf(self fragment.Ref, parts []mapdiff.Part) (at int, isObject bool) {
 	if len(parts) < 11 || parts[2].Text != " (" || parts[6].Text != ", " || !strings.HasPrefix(parts[10].Text, ")") {
 		return 0, false
@@ -176,8 +176,8 @@ func otherOf(self fragment.Ref, parts []mapdiff.Part) (at int, isObject bool) {
 	return 0, false
 }
 
-// distinct leaves out what another one of some statements says, too: that one concept is broader than the other, and
-// the other narrower.
+// distinct removes statements that repeat another one, such as that one concept is broader than another, which is
+// narrower.
 func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(s mapdiff.Statement) bool {
@@ -193,7 +193,7 @@ func distinct(self fragment.Ref, list []mapdiff.Statement) []mapdiff.Statement {
 	})
 }
 
-// RelationCalled returns what a property with a title is called from the point of view of its subject, or its object.
+// RelationCalled returns the title of a property from the point of view of its subject or its object.
 func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, title, lang string) (text,
 	language string) {
 	switch called := relationCalled(property, isObject); {
@@ -205,8 +205,8 @@ func RelationCalled(in *texts.Language, property fragment.Ref, isObject bool, ti
 	return title, lang
 }
 
-// relationCalled returns what the table calls a property from the point of view of its subject, or its object; "" where
-// it has no words for it.
+// relationCalled returns the title that the table has for a property from the point of view of its subject or object;
+// "" if it has none.
 func relationCalled(property fragment.Ref, isObject bool) texts.Text {
 	if all := relationsOf()[string(property)]; len(all) > 0 {
 		r := &texts.Relations[all[0]]
@@ -218,8 +218,8 @@ func relationCalled(property fragment.Ref, isObject bool) texts.Text {
 	return ""
 }
 
-// Name returns what the topic of a reference is called within a text: a shortened identifier where it has no name, or
-// is nil.
+// Name returns the name of the topic of a reference within a text: a shortened identifier if it has no name, or t is
+// nil.
 func Name(in *texts.Language, names *fragment.Names, t *fragment.Topic, ref fragment.Ref) (string, error) {
 	if t != nil {
 		title, _, ok, err := names.Best(t)

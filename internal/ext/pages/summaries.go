@@ -20,8 +20,8 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// summaries says in feeds what entries have changed. It depends on the states around their commits alone, and is
-// remembered: a feed lists most of its entries again whenever another one comes. It is safe for concurrent use.
+// summaries describes the changes of entries in feeds. It caches them, because they depend only on the states around
+// their commits, and a feed repeats most of its entries after each change. It is safe for concurrent use.
 type summaries struct {
 	mu   sync.Mutex
 	kept map[summarized]string
@@ -37,16 +37,16 @@ type summarized struct {
 
 // The limits of a summary.
 const (
-	mostSummarized = 100   // entries of a commit that are told apart
+	mostSummarized = 100   // entries of a commit that are described in detail
 	mostInSummary  = 3     // statements of each kind
 	longestSaid    = 150   // characters of a value, or a name
 	mostSummaries  = 2_000 // that are remembered
 )
 
-// entries returns what some entries, the newest first, have changed.
+// entries returns the descriptions of some entries, the newest first.
 func (s *summaries) entries(v *store.View, entries []store.Entry) ([]string, error) {
 	all := make([]string, len(entries))
-	if v.Replica != nil { // it may not have had the state before: nothing is said that the origin would say otherwise
+	if v.Replica != nil { // it may lack the state before, and the texts must not differ from the origin's
 		return all, nil
 	}
 	var lacking [][2]int // those of one commit, or each alone where it is read together with the others
@@ -72,7 +72,7 @@ func keyOfSummary(v *store.View, e *store.Entry) summarized {
 	return summarized{v.Epoch, e.Seq, e.Run, strings.Join(v.Languages(), " ")}
 }
 
-// recall sets what is remembered of entries, and reports whether that is all of it.
+// recall sets the cached descriptions of entries, and reports whether all were cached.
 func (s *summaries) recall(v *store.View, entries []store.Entry, all []string) (known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *summaries) recall(v *store.View, entries []store.Entry, all []string) (
 	return true
 }
 
-// keep remembers what entries have changed. When there are too many, all others are forgotten.
+// keep caches the descriptions of entries. If there are too many, it drops all others.
 func (s *summaries) keep(v *store.View, entries []store.Entry, all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,11 +96,11 @@ func (s *summaries) keep(v *store.View, entries []store.Entry, all []string) {
 	}
 }
 
-// summarize says what some entries of a commit have changed. Topics are called what they were called after it.
+// summarize describes some entries of a commit. Topics have the names that they had after it.
 func summarize(v *store.View, entries []store.Entry, all []string) error {
 	last := entries[0].Seq
 	before, err := history.BeforeCommit(v, last)
-	if errors.Is(err, store.ErrGone) || entries[0].Commit == 0 { // what was before is given up
+	if errors.Is(err, store.ErrGone) || entries[0].Commit == 0 { // the state before is pruned
 		return nil
 	}
 	if err != nil {
@@ -130,8 +130,8 @@ func summarize(v *store.View, entries []store.Entry, all []string) error {
 	return nil
 }
 
-// teller puts changes into sentences. Topics are called what they were called after a commit, and those that were gone
-// then what they were called before it.
+// teller puts changes into sentences. Topics have the names that they had after a commit; deleted ones those that they
+// had before it.
 type teller struct{ *nodes.Reader }
 
 func tellerOf(v *store.View, seq uint64) (t teller, err error) {
@@ -157,7 +157,7 @@ func (t teller) summary(c *history.Change) (string, error) {
 	}
 	pairs, added, removed := pair(c.Added, c.Removed)
 	isNew := texts.IsNew
-	if c.Kind == history.Added { // what it is called says more than its identifiers
+	if c.Kind == history.Added { // its name tells more than its identifiers
 		isNew = texts.WasAdded
 		slices.SortStableFunc(added, func(a, b mapdiff.Statement) int {
 			return cmp.Compare(identifies(&a), identifies(&b))
@@ -194,7 +194,7 @@ func identifies(s *mapdiff.Statement) int {
 	return 0
 }
 
-// alone returns statements of which there is no earlier form. Labels of blank nodes are never shown.
+// alone returns the statements that replace no earlier ones. It never shows labels of blank nodes.
 func alone(list []mapdiff.Statement) (all []turned) {
 	for _, s := range list {
 		if s.Kind != mapdiff.SubjectIdentifier || !words.IsOpaque(s.Parts[len(s.Parts)-1].Text) {

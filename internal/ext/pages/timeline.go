@@ -9,15 +9,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// timelines are plots of how a map has changed: its changes for each period, and how many topics it had. nil: there is
-// nothing to show.
+// timelines are plots of the history of a map: the number of changes in each period, and the number of topics. nil:
+// there is nothing to show.
 type timelines struct {
 	Changes *plot.Bars
 	Size    *plot.Line
 }
 
-// timelines draws what has changed since the first publication. It reads a bounded number of entries, however many
-// there are.
+// timelinesOf plots the changes since the first publication. The number of entries that it reads is bounded.
 func timelinesOf(v *store.View) (lines timelines, err error) {
 	first, err := history.First(v)
 	if err != nil || first.Seq >= v.Head {
@@ -53,7 +52,7 @@ func timelinesOf(v *store.View) (lines timelines, err error) {
 	return lines, err
 }
 
-// periods are those of which a plot has bars, and mostBars is how many it has at most, where a longer one would do.
+// periods are the possible periods of bars. mostBars is the maximum number of bars, if a longer period exists.
 var periods = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
 	7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
 

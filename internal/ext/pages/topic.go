@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// topic is all that a page says of a topic. Lists have [most] items at most, and further pages.
+// topic is the data of the page of a topic. Lists have [most] items at most, and further pages.
 type topic struct {
 	Pages map[string]*pager // of lists; nil: the page has all of one
 	Whole bool              // the page is the first one of the topic, which has something of each list
@@ -31,23 +31,23 @@ type topic struct {
 	SubjectLocators    []identifying
 	Types              []typed
 	Deprecated         bool        // it is no longer to be used
-	Instead            []link      // what replaces it
+	Instead            []link      // the topics that replace it
 	Stands             []*typeNode // where it stands among others; nil: alone
-	Lead               *value      // what says what it is; nil: nothing does
+	Lead               *value      // its description; nil: it has none
 	Labels             labelTable
 	Names              []name // the others
 	Occurrences        []occurrences
 	Associations       []associations
 	Instances          []typed
 	Reifies            []reified    // the statements that it is about
-	More               []texts.Text // what there is more of than any page shows
-	Next               []link       // what is behind the first [mostSorted] rows
+	More               []texts.Text // the lists that have more than any page shows
+	Next               []link       // the rows after the first [mostSorted]
 	History            []change     // the newest first
 	Picture            *picture     // nil: it has no neighbours
 
 	Reject string     // the page on which claims about it can be rejected; "": the reader may not
 	Edit   string     // the form to edit it; "": the reader may not
-	Add    string     // the form of a narrower concept; "": it is none, or the reader may not
+	Add    string     // the form of a narrower concept; "": no concept, or not allowed
 	Move   string     // that by which it gets another place; likewise
 	At     *time.Time // nil: now
 	When   string     // the time of the state that the page shows, for a field of a form
@@ -61,7 +61,7 @@ type address struct{ Locator, URL string }
 
 type identifying struct {
 	address
-	By []string // the inputs of a derived map that say so; none elsewhere, or where they are secret. So below
+	By []string // the inputs of a derived map that state it; none in other maps, or if secret. So below
 }
 
 type typed struct {
@@ -79,7 +79,7 @@ type name struct {
 	Variants []variant
 	About    *link // the topic that reifies it (ISO 13250-2 §5.1); so below
 
-	label int // which of [kindsOfLabels] it is, from 1 on; 0: none
+	label int // index in [kindsOfLabels], counted from 1; 0: no label
 }
 
 // kind is the title of the type, and those of the themes.
@@ -110,7 +110,7 @@ type occurrence struct {
 	Value    value
 	By       []string
 	URL      string // where a locator leads to
-	Datatype string // "": it says nothing beside the value
+	Datatype string // "": it adds nothing to the value
 	Scope    []link
 	About    *link
 }
@@ -143,7 +143,7 @@ func valueOf(text string, scope []fragment.Ref) value {
 	return v
 }
 
-// LastOf returns the last entry of the topic with a key. Where there is none, the error is one for people.
+// LastOf returns the last entry of the topic with a key. If there is none, the error is a message for people.
 func LastOf(v *store.View, key string) (*store.Entry, error) {
 	last, err := v.Last(key)
 	if err == nil && last == nil {
@@ -223,8 +223,8 @@ func (p *Pages) Topic(w http.ResponseWriter, r *http.Request, v *store.View) err
 	}))
 }
 
-// toAdd returns the addresses of the forms of a narrower concept, and of the place of the concept; "" where a topic is
-// none, or the reader may not.
+// toAdd returns the addresses of the forms to add a narrower concept and to move the concept; "" if the topic is no
+// concept, or the request may not edit it.
 func (d *describer) toAdd(r *http.Request, described *topic) (add, move string) {
 	c, key := &d.v.Collection, web.Var(r, "key")
 	form := d.toEdit(r, c, d.URLs.Map(c)+"/topics/new")
@@ -234,7 +234,7 @@ func (d *describer) toAdd(r *http.Request, described *topic) (add, move string) 
 	return form + "?under=" + key, d.URLs.Map(c) + "/topics/" + key + "/move" + Ending
 }
 
-// describer describes topics of a view. It remembers what they are called.
+// describer describes topics of a view and caches their titles.
 type describer struct {
 	*Pages
 	v         *store.View
@@ -245,18 +245,18 @@ type describer struct {
 
 	by sayers // of the statements of the topic
 
-	nodes  *nodes.Reader // nil: none was read
+	nodes  *nodes.Reader // nil: no node was read
 	around uint64        // the entry around which nodes are looked for first; 0: they are as they are now
 
-	past *merge.Memory // what a topic was, with its associations; nil: it is as it is in the view
+	past *merge.Memory // an earlier state of a topic with its associations; nil: the state of the view
 
-	place             // what of the topic is on the page
+	place             // the part of the topic on the page
 	self       string // URL of the page of the topic
 	order      order
-	properties *sides                // nil: none was met
-	labelled   map[fragment.Ref]bool // labels that are shown as names: true for those that say nothing more
-	replaces   *bool                 // some topics do others; nil: it is not known yet
-	head       *past.Cursor          // behind all changes of the view; nil: it is not known yet
+	properties *sides                // nil: none was read
+	labelled   map[fragment.Ref]bool // labels shown as names: true for those without further statements
+	replaces   *bool                 // some topics replace others; nil: not known yet
+	head       *past.Cursor          // position after all changes of the view; nil: not known yet
 }
 
 func (p *Pages) describer(v *store.View, r *http.Request) *describer {
@@ -332,7 +332,7 @@ func (d *describer) statements(described *topic, t *fragment.Topic) (err error) 
 			return err
 		}
 		themes := n.Scope
-		if shown.label > 0 { // the row says its language
+		if shown.label > 0 { // the row shows the language
 			themes = slices.DeleteFunc(slices.Clone(themes), func(theme fragment.Ref) bool {
 				l, ok := titles.LanguageOf(theme)
 				return ok && l.String() == shown.Value.Lang
@@ -415,13 +415,13 @@ func (d *describer) occurrences(described *topic, t *fragment.Topic) error {
 	return nil
 }
 
-// leads are the types of texts that say what a topic is, the best first.
+// leads are the types of occurrences that describe a topic, the best first.
 var leads = []fragment.Ref{skos + "definition", "http://purl.org/dc/terms/description",
 	"http://purl.org/dc/elements/1.1/description", "http://www.w3.org/2000/01/rdf-schema#comment",
 	"https://schema.org/description", "http://schema.org/description"}
 
 // lead returns the index of the occurrence that describes a topic, in the first of the reader's languages that has one;
-// -1: there is none, or it is not all the description.
+// -1 if there is none. It skips those with a reifier or with named sources.
 func (d *describer) lead(t *fragment.Topic) int {
 	best, rank := -1, 0
 	for i := range t.Occurrences {
@@ -471,7 +471,7 @@ func (t *topic) more(what texts.Text) {
 	}
 }
 
-// expect says that there will be links to the topics that mentions yields: see [txn.Tx.Expect].
+// expect prefetches the topics that mentions yields, for links to them: see [txn.Tx.Expect].
 func (d *describer) expect(mentions func(yield func(fragment.Ref))) error {
 	var refs []fragment.Ref
 	mentions(func(ref fragment.Ref) {
@@ -514,7 +514,7 @@ func (d *describer) call(l *link, ref fragment.Ref, t *fragment.Topic, names *fr
 	return d.unnamed(l, ref)
 }
 
-// reifier leads to the topic that reifies a statement; nil: none does.
+// reifier returns a link to the topic that reifies a statement; nil if none does.
 func (d *describer) reifier(ref fragment.Ref) (*link, error) {
 	if ref == "" {
 		return nil, nil

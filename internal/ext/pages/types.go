@@ -18,15 +18,15 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A tree has this many bytes of HTML at most, about: as many levels as fit. What is below them has pages of its own.
+// The limits of trees. A tree has as many levels as its limit allows; lower levels have their own pages.
 const (
 	mostOfTree = 56 << 10
 	mostOnMap  = 20 << 10 // on the page of a map, which has whole levels alone
 	deepest    = 20       // levels
-	mostSought = 100      // classes of a large ontology, from which its page goes up to the topmost ones
+	mostSought = 100      // classes of a large ontology from which its page finds the topmost ones
 )
 
-// The bytes of a line of a tree without what it names: by itself, and with lines below it or a link to them.
+// The bytes of a line of a tree without its title: alone, and with lines below it or a link to them.
 const (
 	bytesOfLine  = 60
 	bytesOfBelow = 80
@@ -37,29 +37,29 @@ type typeNode struct {
 	link
 	Instances int // not counting those of its subtypes; less than 0: they are not counted
 	Below     []*typeNode
-	Hidden    int    // how many are below it that the page does not have
-	All       string // the page that has these
+	Hidden    int    // number of topics below it that the page leaves out
+	All       string // address of the page with all of them
 	Here      bool   // the page is about it
 
 	ref   fragment.Ref
 	below []fragment.Ref
-	up    *typeNode // what it is below; nil: nothing
+	up    *typeNode // the node above it; nil: none
 }
 
-// bytes returns how long a line is, about: with a number it is twice as long by itself.
+// bytes returns the approximate length of a line in HTML; one with a number is twice as long.
 func (n *typeNode) bytes() int {
 	return bytesOfLine*min(n.Instances+2, 2) + len(n.URL) + len(html.EscapeString(n.Title+n.Notation))
 }
 
-// typeTree is what a map has of types, or of a hierarchy: all, or what is below a topic.
+// typeTree is the tree of a map's types or of a hierarchy: the whole, or the part below a topic.
 type typeTree struct {
 	Classes []*typeNode // those of an ontology
 	Roots   []*typeNode // all others
 	Pager   *pager      // of both
 	More    bool        // there are more of both, and no pager
 	Partly  bool        // the map is large: it has classes alone
-	Topic   *link       // the tree is what is below it; nil: it is all
-	About   *link       // what puts topics above others; nil: that is said elsewhere
+	Topic   *link       // the topic at the top of the tree; nil: it is the whole
+	About   *link       // the relation between topics and those below; nil: shown elsewhere
 }
 
 // classes are the types of classes (OWL 2 and RDF Schema).
@@ -102,7 +102,7 @@ func (d *describer) typesOnMap() (*typeTree, error) {
 	return tree, h.grow(tree, nodes, mostOnMap)
 }
 
-// types returns the hierarchy of the types of a map: with how many instances they have, or some classes alone.
+// types returns the hierarchy of the types of a map: with the numbers of their instances, or some classes only.
 func (d *describer) types(all bool) (*hierarchy, error) {
 	psis := []tmdm.Locator{tmdm.PSISupertypeSubtype, tmdm.PSISupertype, tmdm.PSISubtype} // ISO 13250-2 §7.3
 	if err := d.expectMarked(slices.Concat(psis, classes)...); err != nil {
@@ -148,19 +148,19 @@ func (d *describer) types(all bool) (*hierarchy, error) {
 	return h, nil
 }
 
-// hierarchy is what is above what.
+// hierarchy is a hierarchy of topics.
 type hierarchy struct {
 	d         *describer
-	by        relation                        // what says so
+	by        relation                        // the associations that define it
 	at        string                          // its page
 	instances map[fragment.Ref]int            // nil: they are not counted
-	classes   []fragment.Ref                  // what classes are instances of; of types
+	classes   []fragment.Ref                  // the types of classes; for the hierarchy of types
 	isClass   map[fragment.Ref]bool           // of types
-	known     map[fragment.Ref][]fragment.Ref // what is below what; nil: it is read for each
+	known     map[fragment.Ref][]fragment.Ref // the topics below each topic; nil: they are read on demand
 }
 
-// allRoots returns what nothing is above, and one of what is above itself: keep, if there is none. It reads all
-// associations once.
+// allRoots returns the topics that have none above them, and one topic of each cycle; keep if there is no cycle. It
+// reads all associations once.
 func (h *hierarchy) allRoots() (roots []records.Class, keep bool, err error) {
 	all, isBelow, pairs := map[fragment.Ref]bool{}, map[fragment.Ref]bool{}, map[[2]fragment.Ref]bool{}
 	maps.Copy(all, h.isClass)
@@ -185,7 +185,7 @@ func (h *hierarchy) allRoots() (roots []records.Class, keep bool, err error) {
 	inOrder, keep := slices.Sorted(maps.Keys(all)), true
 	for _, circles := range []bool{false, true} {
 		for _, root := range inOrder {
-			// What has no name, such as a restriction of OWL, has no line of its own.
+			// Topics without a name, such as restrictions of OWL, have no line.
 			if reached[root] || !circles && isBelow[root] || words.IsOpaque(string(root)) {
 				continue
 			}
@@ -202,7 +202,7 @@ func (h *hierarchy) allRoots() (roots []records.Class, keep bool, err error) {
 	return roots, keep, nil
 }
 
-// topmost returns what is above the classes that are known, and has nothing above it. All that it meets are classes.
+// topmost returns the topmost topics above the known classes. Every topic above a class is a class.
 func (h *hierarchy) topmost() (roots []fragment.Ref, err error) {
 	seen := map[fragment.Ref]bool{}
 	for todo := slices.Sorted(maps.Keys(h.isClass)); len(todo) > 0; {
@@ -222,7 +222,7 @@ func (h *hierarchy) topmost() (roots []fragment.Ref, err error) {
 	return roots, nil
 }
 
-// below returns what is below a topic.
+// below returns the topics directly below a topic.
 func (h *hierarchy) below(ref fragment.Ref) (below []fragment.Ref, err error) {
 	if h.known != nil {
 		return h.known[ref], nil
@@ -231,7 +231,7 @@ func (h *hierarchy) below(ref fragment.Ref) (below []fragment.Ref, err error) {
 	return below, err
 }
 
-// page makes a page of a hierarchy: of what is at its top, or below the topic with the key ?below=.
+// page makes a page of a hierarchy: of its top, or of the topics below the one with the key ?below=.
 func (h *hierarchy) page(r *http.Request, title string, tree *typeTree) (*page, error) {
 	d := h.d
 	made := &page{Title: title, Path: d.Trail(r, &d.v.Collection), Of: tree}
@@ -269,7 +269,7 @@ func (h *hierarchy) page(r *http.Request, title string, tree *typeTree) (*page, 
 	return made, h.grow(tree, nodes[first-from:min(first-from+most, len(nodes))], mostOfTree)
 }
 
-// lines returns topics as lines of a tree. Those with most instances come first; nil: they are not counted.
+// lines returns topics as lines of a tree, those with most instances first; nil: instances are not counted.
 func (d *describer) lines(refs []fragment.Ref, instances map[fragment.Ref]int) ([]*typeNode, error) {
 	if err := d.v.State().ExpectNames(refs); err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (d *describer) lines(refs []fragment.Ref, instances map[fragment.Ref]int) (
 	return all, nil
 }
 
-// grow makes a tree of what is at its top, with as many levels below as fit into so many bytes.
+// grow adds as many levels below the top as fit into the given number of bytes.
 func (h *hierarchy) grow(tree *typeTree, top []*typeNode, bytes int) error {
 	need, err := h.measure(top, nil)
 	if err != nil {
@@ -339,7 +339,7 @@ func (h *hierarchy) grow(tree *typeTree, top []*typeNode, bytes int) error {
 	return h.d.mark(len(shown), func(i int) (fragment.Ref, *link) { return shown[i].ref, &shown[i].link })
 }
 
-// measure says of nodes below one how many are below them, and returns how many bytes they have.
+// measure sets the number of topics below each of some nodes, and returns the length of the nodes in bytes.
 func (h *hierarchy) measure(nodes []*typeNode, up *typeNode) (bytes int, err error) {
 	if h.known == nil {
 		refs := make([]fragment.Ref, len(nodes))

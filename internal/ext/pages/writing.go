@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// addressOf links to a locator if it is that of a document of the web. One that says nothing is not shown.
+// addressOf returns a link to a locator if it is an HTTP URL; an empty address for opaque identifiers.
 func addressOf(locator string) address {
 	if words.IsOpaque(locator) {
 		return address{}
@@ -24,8 +24,8 @@ func addressOf(locator string) address {
 	return address{Locator: locator}
 }
 
-// forField returns a time as fields have it (HTML, Local dates and times): the next whole second, at which what
-// happened at the time has happened.
+// forField formats a time for a field (HTML, Local dates and times), rounded up to a whole second, so that the state at
+// that time includes the change.
 func forField(t time.Time) string {
 	return t.UTC().Add(time.Second - 1).Format("2006-01-02T15:04:05")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// UI is the parameter that says in which language pages are, and Lang the one that says in which language people want
-// what the pages are about. Pages keep both in their links to other pages, so that no cookie has to.
+// UI is the query parameter for the language of pages, and Lang the one for the language of their content. Pages keep
+// both in their links to other pages and so need no cookie.
 const (
 	UI   = "ui"
 	Lang = "lang"
@@ -42,7 +42,7 @@ type Choice struct {
 	Here bool // it is in this language
 }
 
-// Switch returns links from a page to itself in all languages. What answers a form has none.
+// Switch returns links from a page to itself in each language. It returns none for the answer to a form.
 func Switch(r *http.Request) (all []Choice) {
 	if r.Method == http.MethodPost {
 		return nil
@@ -79,7 +79,7 @@ func kept(r *http.Request) url.Values {
 	return keep
 }
 
-// ToPage returns an address of a page with what links keep of a request.
+// ToPage returns the address of a page with the parameters of a request that links keep.
 func ToPage(r *http.Request, address string) string {
 	keep := kept(r)
 	at, err := url.Parse(address)
@@ -96,8 +96,8 @@ func ToPage(r *http.Request, address string) string {
 	return at.String()
 }
 
-// leads finds what leads from a page elsewhere: addresses, and forms that send what is filled in as a query. No text
-// has what it finds, as quotes and angle brackets are escaped there.
+// leads matches links, and forms with the method GET. No text content matches it, because quotes and angle brackets are
+// escaped there.
 var leads = regexp.MustCompile(`<form [^>]*method="get"[^>]*>| (?:href|action)="[^"#]*`)
 
 // Keep has the links and forms of a page keep the parameters that a request has. own begins the addresses of pages.
@@ -108,7 +108,7 @@ func Keep(r *http.Request, page []byte, own string) []byte {
 	}
 	return leads.ReplaceAllFunc(page, func(found []byte) []byte {
 		if bytes.HasPrefix(found, []byte("<form")) {
-			found = slices.Clip(found) // what follows it is the page
+			found = slices.Clip(found) // an append must not overwrite the rest of the page
 			for _, name := range slices.Sorted(maps.Keys(keep)) {
 				found = fmt.Appendf(found, texts.HiddenField, name, html.EscapeString(keep.Get(name)))
 			}

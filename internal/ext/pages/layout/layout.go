@@ -1,5 +1,5 @@
-// Package layout is what all pages have, those of a server and those of a client's folder: the frame, the style sheet,
-// the headers.
+// Package layout has what the pages of a server and those of a client's folder share: the frame, the style sheet, the
+// headers.
 package layout
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Page is what the frame needs. A caller with links of another type passes a struct of its own with these fields.
+// Page holds the data of the frame. A caller with links of another type passes its own struct with these fields.
 type Page struct {
 	Title  string
-	Self   Link   // what the title has besides: a language, a notation
+	Self   Link   // an addition to the title: a language, a notation
 	Path   []Link // from the first page to here
 	Style  string // URL of the style sheet
-	Script string // that of the script; "": the page has none
-	Node   string // what the server is called; "": the first page of the path is
+	Script string // address of the script; "": the page has none
+	Node   string // name of the server; "": the first link of the path is used
 	Named  bool   // titles have it
-	Of     any    // what the page is about
+	Of     any    // data of the page's content
 
 	Switch []Choice
 }
@@ -39,10 +39,10 @@ type Page struct {
 type Link struct {
 	Title string
 	URL   string
-	Whole string // the locator that a shortened title stands for; "": the title is all
+	Whole string // the full locator that a shortened title abbreviates; "": the title is not shortened
 	Lang  string // the tag of the language of the title; "": it is not known, or that of the page
 
-	Notation string // of a concept (SKOS): where there is one, it counts for the order, and then the title
+	Notation string // of a concept (SKOS): concepts are sorted by it first, then by title
 
 	Deprecated bool // it is no longer to be used
 }
@@ -66,8 +66,8 @@ func ToData(address string) string {
 // MediaType is that of pages.
 const MediaType = "text/html; charset=utf-8"
 
-// Policy is the content security policy of pages (W3C CSP 3): they have no scripts, and load nothing but the style
-// sheet. A form that proposes names has the script, which asks the search of the same server.
+// Policy is the content security policy of pages (W3C CSP 3): they have no scripts and load only the style sheet. A
+// form that proposes names also loads the script, which queries the search of the same server.
 const Policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // PolicyWithScript is the one of pages with the script.
@@ -81,7 +81,7 @@ func SetHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// Template is that of a page: the frame, with what files define in it.
+// Template is the template of a page: the frame with the definitions of the files.
 type Template struct{ texts.Templates }
 
 // Parse returns the template of a page.
@@ -103,7 +103,7 @@ func (t *Template) Execute(w io.Writer, l *texts.Language, page any) error {
 	return err
 }
 
-// funcs are what templates call.
+// funcs returns the functions of templates.
 func funcs(l *texts.Language) template.FuncMap {
 	return template.FuncMap{
 		"opaque":   func(si any) bool { return words.IsOpaque(fmt.Sprint(si)) },
@@ -147,12 +147,12 @@ func direction(tag string) string {
 //go:embed style.css
 var Style []byte
 
-// Script is what proposes names in forms.
+// Script is the script that proposes names in forms.
 //
 //go:embed script.js
 var Script []byte
 
-// StyleName and ScriptName change with what they name, so that caches may keep it for good.
+// StyleName and ScriptName contain a hash of the content, so that caches may keep the files indefinitely.
 var (
 	StyleName  = "style-" + digest(Style) + ".css"
 	ScriptName = "script-" + digest(Script) + ".js"

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Short returns what people read for an IRI in a language, and the tag of another language that this is in.
+// Short returns a readable form of an IRI in a language, and the tag of its language if it is in another one.
 func Short(in *texts.Language, iri string) (short, lang string) {
 	short, lang = words.ShortIn(in.Tag, iri)
 	if short == words.Unnamed {
@@ -22,7 +22,7 @@ func Short(in *texts.Language, iri string) (short, lang string) {
 	return Cut(short), lang
 }
 
-// Longest is how many bytes of a text are shown.
+// Longest is the number of bytes of a text that are shown.
 const Longest = 2000
 
 // Cut returns the beginning of a text that is too long to be shown.
@@ -40,7 +40,7 @@ var shownTexts = regexp.MustCompile(`<textarea[^<]*|>[^<]+| (?:title|aria-label|
 // turning are the bidirectional control characters that begin or end something. Few pages have any.
 var turning = bytes.Fields([]byte("\u202a \u202b \u202c \u202d \u202e \u2066 \u2067 \u2068 \u2069"))
 
-// closed returns a page of which no text turns what stands behind it (see [titles.Closed]).
+// closed returns a page with the bidirectional control characters of each text closed (see [titles.Closed]).
 func closed(page []byte) []byte {
 	if !slices.ContainsFunc(turning, func(c []byte) bool { return bytes.Contains(page, c) }) {
 		return page
@@ -53,7 +53,7 @@ func closed(page []byte) []byte {
 	})
 }
 
-// notShown stands for a query of a URL, which may be a secret.
+// notShown replaces the query of a URL, which may contain a secret.
 const notShown = "…"
 
 var queries = regexp.MustCompile(`(https?://[^\s"'<>?]*)\?[^\s"'<>]*`)
@@ -61,8 +61,8 @@ var queries = regexp.MustCompile(`(https?://[^\s"'<>?]*)\?[^\s"'<>]*`)
 // Message returns a message without the queries of the URLs in it.
 func Message(text string) string { return queries.ReplaceAllString(Cut(text), "$1?"+notShown) }
 
-// LinkTo leads to what another server has at a URL. Where the URL may have a secret, it is shown without, and leads
-// nowhere.
+// LinkTo returns a link to a URL on another server. If the URL may contain a secret, the link shows it without the
+// secret and has no address.
 func LinkTo(raw string) Link {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -79,8 +79,8 @@ func LinkTo(raw string) Link {
 	return Link{Title: Cut(u.String()), URL: u.String()}
 }
 
-// Sentence makes a sentence of what an error says. The name of a map at its beginning, and an address at its end, stay
-// as they are.
+// Sentence turns the text of an error into a sentence. It keeps a map's name at the beginning and an address at the end
+// unchanged.
 func Sentence(text, name string) string {
 	first, _, _ := strings.Cut(text, " ")
 	if isWord := !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }); isWord && first != "" &&

@@ -87,8 +87,8 @@ func commandsOn(a *extension.App) Run {
 	}
 }
 
-// printed executes a command for a page and returns what it prints. held is the store that it works on in this process;
-// nil: it opens one.
+// printed executes a command for a page and returns its output. held is the store that the command uses in this
+// process; nil: it opens one.
 func printed(ctx context.Context, r *control.Request, held *extension.Holding,
 	execute extension.Execute) ([]byte, error) {
 	outcome := r.Capture(func() int { return execute(ctx, r, held) })
@@ -115,8 +115,7 @@ func folderFlags(a *extension.App) []string {
 	return append(flags, fmt.Sprintf("--strict=%t", a.Strict), fmt.Sprintf("--max-entries=%d", a.MaxEntries))
 }
 
-// openBrowser opens an address in a browser, if there is one. The address was printed: nothing is lost where that
-// fails.
+// openBrowser opens an address in a browser, if there is one. It ignores failures because the address was also printed.
 func openBrowser(address string) {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

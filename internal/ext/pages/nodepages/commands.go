@@ -18,11 +18,11 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Run executes a command of tmshare-client on the data folder and returns what it prints. A command that has failed is
-// a [*CommandError].
+// Run executes a command of tmshare-client on the data folder and returns its output. If the command fails, the error
+// is a [*CommandError].
 type Run func(ctx context.Context, args ...string) ([]byte, error)
 
-// CommandError is what a command says that has failed.
+// CommandError is the error message of a failed command.
 type CommandError struct{ Text string }
 
 func (e *CommandError) Error() string { return e.Text }
@@ -30,10 +30,10 @@ func (e *CommandError) Error() string { return e.Text }
 // folder is a data folder by means of commands: so it does not matter which process holds it.
 type folder struct {
 	run     Run
-	working chan struct{} // holds one for each command that is under way
+	working chan struct{} // holds one element for each running command
 }
 
-// maxCommands is how many commands work at a time.
+// maxCommands is the number of commands that run at the same time.
 const maxCommands = 4
 
 // do executes a command. A failed one is shown with a status.
@@ -135,7 +135,7 @@ func (f *folder) topic(ctx context.Context, si string, instances bool, languages
 	return &t, f.read(ctx, http.StatusNotFound, &t, append(args, "--", si)...)
 }
 
-// claim is what a form names, to be rejected or shown again.
+// claim is the claim that a form names, to be rejected or shown again.
 type claim struct {
 	Kind            rejections.Kind
 	Topic           string
@@ -187,5 +187,5 @@ var rejectable = []rejections.Kind{
 	rejections.Locator,
 }
 
-// defaultType is the type of names that have none of their own.
+// defaultType is the type of names without an explicit type.
 const defaultType = string(tmdm.PSIDefaultNameType)

@@ -14,10 +14,10 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/pages/texts"
 )
 
-// guard lets only the person who has started the program in. Other users of the machine can reach the socket, pages of
-// other sites can make the browser send requests to it, and names of other hosts can be made to lead here (DNS
-// rebinding). So a request needs the cookie, which the address sets that the program prints; it must name this machine;
-// and a form must come from one of the pages.
+// guard admits only the person who started the program. Other users of the machine can reach the socket, pages of other
+// sites can make the browser send requests to it, and other host names can resolve to it (DNS rebinding). A request
+// therefore needs the cookie that the printed address sets; its host must be this machine; and a form must come from
+// one of the pages.
 type guard struct {
 	port   string
 	cookie string // its name: browsers send cookies to all ports of a host

@@ -14,7 +14,7 @@ import (
 
 // published is a collection of the node.
 type published struct {
-	layout.Link // to its page; without URL where there is none
+	layout.Link // to its page; without URL if it has none
 	status.Published
 	Origin  *layout.Link // of a replica
 	Inputs  []layout.Link
@@ -28,11 +28,10 @@ type followed struct {
 	From   layout.Link // the feed that was followed last
 	Seen   *status.Seen
 	Error  string
-	Trying bool // a round is under way
+	Trying bool // a round is running
 }
 
-// worse orders subscriptions: first those that somebody must look after, the one whose copy is oldest before the
-// others.
+// worse orders subscriptions: first those that need attention, then by age of the copy, the oldest first.
 func worse(a, b followed) int {
 	oldest := func(f followed) float64 {
 		if f.Status.Lag == nil {
@@ -43,7 +42,7 @@ func worse(a, b followed) int {
 	return cmp.Or(cmp.Compare(a.concern(), b.concern()), cmp.Compare(oldest(b), oldest(a)), cmp.Compare(a.Name, b.Name))
 }
 
-// concern says how much somebody must look after a subscription: the least number is the most urgent one.
+// concern returns the urgency of a subscription; the least number is the most urgent.
 func (f *followed) concern() int {
 	concerns := []bool{f.Refused, f.Missing != "" || f.LastError != "", f.Doubt != nil, f.Quarantined > 0, f.Differs,
 		f.Unproven != ""}
@@ -53,7 +52,7 @@ func (f *followed) concern() int {
 	return len(concerns)
 }
 
-// most is how many items of a list any page has.
+// most is the number of items that a page lists.
 const most = 100
 
 // node answers with the page of the node.
@@ -81,7 +80,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) error {
 	return s.Write(w, r, http.StatusOK, nodeTemplate, s.toNode(r).Title, s.path(r), data)
 }
 
-// pagesOf returns the addresses of the pages of what is published and followed, by name.
+// pagesOf returns the addresses of the pages of collections and subscriptions, by name.
 func (s *Site) pagesOf(n *status.Node) map[string]string {
 	pages := map[string]string{}
 	for i := range n.Follows {
@@ -125,8 +124,8 @@ func (s *Site) followed(st *status.Status) followed {
 	return f
 }
 
-// day is how far plots go back.
-const day = 24 * time.Hour // as samples do
+// day is the period that plots cover.
+const day = 24 * time.Hour // the period that samples are kept
 
 // lag returns a plot of how old the copy was at most, up to now.
 func (s *Site) lag(st *status.Status, id string) *plot.Line {
@@ -143,8 +142,8 @@ func (s *Site) lag(st *status.Status, id string) *plot.Line {
 	return p
 }
 
-// proof returns a plot of how long ago the copy had been proven equal when rounds ended. It has gaps where it was not
-// proven at all.
+// proof returns a plot of the age of the last proof of equality at the end of each round. It has gaps before the first
+// proof.
 func (s *Site) proof(st *status.Status, id string) *plot.Line {
 	now := s.Now()
 	p := &plot.Line{ID: id, Unit: plot.Seconds, From: now.Add(-day), To: now}
@@ -164,7 +163,7 @@ func (s *Site) proof(st *status.Status, id string) *plot.Line {
 	return p
 }
 
-// applied returns a plot of how many entries were applied.
+// applied returns a plot of the number of applied entries.
 func (s *Site) applied(st *status.Status, id string) *plot.Bars {
 	now := s.Now()
 	p := &plot.Bars{ID: id, Period: time.Hour, From: now.Add(-day), To: now}

@@ -1,6 +1,6 @@
-// Package nodepages shows people what a node does, as HTML without scripts: what it publishes, each source that it
-// follows, and the topics of the merged view with who says what. It does so on the server of the node, where a watcher
-// says how it is, and in a browser of the machine for who has the data folder, by commands of tmshare-client.
+// Package nodepages shows the state of a node as HTML without scripts: its collections, each source that it follows,
+// and the topics of the merged view with the sources of each statement. A watcher serves these pages on the node's
+// server, and the ui command serves them to a browser of the machine.
 package nodepages
 
 import (
@@ -23,15 +23,15 @@ import (
 type Source interface {
 	// Node returns the picture of the node, with the history of some subscriptions at least.
 	Node(context.Context) (*status.Node, error)
-	// Subscription returns a subscription with its history, nil where there is none of the name.
+	// Subscription returns a subscription with its history; nil if there is none of that name.
 	Subscription(ctx context.Context, name string) (*status.Status, error)
-	// Log returns what was done lately with a subscription, the newest first.
+	// Log returns the latest activities of a subscription, the newest first.
 	Log(ctx context.Context, name string, most int) ([]store.Activity, error)
-	// Seen returns what was seen of a subscription since its rounds were begun, nil where nobody does them.
+	// Seen returns the observations of a subscription since its rounds began; nil if this process runs no rounds.
 	Seen(name string) *status.Seen
 }
 
-// Actions change what is in quarantine. Topics are named by subject identifiers; none means all.
+// Actions change the quarantine. Topics are named by subject identifiers; none means all.
 type Actions interface {
 	Retry(ctx context.Context, name string, topics ...string) error
 	Forget(ctx context.Context, name string, topics ...string) error
@@ -43,13 +43,13 @@ type Site struct {
 
 	// begins the addresses of all pages, such as https://example.org or "" for the addresses of this host
 	Root     string
-	Called   string        // what the server is called; "": the first page of the path is
+	Called   string        // the name of the server; "": the first link of the path is used
 	Maps     bool          // the maps that are published have pages, too
-	Find     string        // address of the page that finds topics; "": there is none
+	Find     string        // address of the page that finds topics; "": no such page
 	Programs []layout.Link // the same for programs
 
-	// Actions are those that readers of the pages may take; nil: none. Token returns the hidden field that proves that a
-	// form is ours.
+	// Actions are the actions that pages offer; nil: none. Token returns the hidden field that proves that a form came
+	// from one of these pages.
 	Actions Actions
 	Token   func(*http.Request) string
 
@@ -57,7 +57,7 @@ type Site struct {
 	Now    func() time.Time
 }
 
-// Addresses of the pages, behind the Root.
+// Addresses of the pages, relative to Root.
 const (
 	NodePath    = "/node.html"
 	sourcesPath = "/node/"
@@ -65,7 +65,7 @@ const (
 	ending      = ".html"
 )
 
-// SubscriptionPath returns the address of the page of a subscription, behind the Root.
+// SubscriptionPath returns the address of the page of a subscription, relative to Root.
 func SubscriptionPath(name string) string { return sourcesPath + url.PathEscape(name) + ending }
 
 func parsed(name string) *layout.Template {
@@ -81,7 +81,7 @@ var (
 // Problem is an error that is shown with a status.
 type Problem struct {
 	Status int
-	Text   texts.Text // of pages, or what others say in English
+	Text   texts.Text // a text of pages, or an English text from elsewhere
 	Values []any      // in it
 }
 
@@ -123,7 +123,7 @@ func Style(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(layout.Style)
 }
 
-// StylePath is the address of the style sheet, behind the Root.
+// StylePath returns the address of the style sheet, relative to Root.
 func StylePath() string { return stylePath + layout.StyleName }
 
 // json answers with the picture of the node for programs.
@@ -133,14 +133,14 @@ func (s *Site) json(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i := range n.Follows {
-		n.Follows[i].History = nil // there may be much of it, and no program has asked
+		n.Follows[i].History = nil // it may be large, and programs do not use it
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(n) // who is gone need not know
+	_ = e.Encode(n) // the client has gone: nothing to report
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (s *Site) Shown(h func(http.ResponseWriter, *http.Request) error) http.Hand
 	}
 }
 
-// ShowProblem answers with a page that says what is wrong.
+// ShowProblem answers with a page that describes an error.
 func (s *Site) ShowProblem(w http.ResponseWriter, r *http.Request, err error) {
 	var p *Problem
 	if !errors.As(err, &p) {
@@ -190,6 +190,6 @@ func (s *Site) Write(w http.ResponseWriter, r *http.Request, status int, t *layo
 	layout.SetHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(layout.Keep(r, b.Bytes(), s.Root)) // who is gone need not know
+	_, _ = w.Write(layout.Keep(r, b.Bytes(), s.Root)) // the client has gone: nothing to report
 	return nil
 }

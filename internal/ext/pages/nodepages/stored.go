@@ -15,14 +15,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Stored is a [Source] that reads a store, with [Actions] on it where there is a watcher.
+// Stored is a [Source] that reads a store. It has [Actions] if there is a watcher.
 type Stored struct {
 	DB      *store.DB
 	Now     func() time.Time
-	Watcher *watch.Watcher // nil: nobody does rounds here
+	Watcher *watch.Watcher // nil: no rounds run in this process
 }
 
-// Part returns what a watcher says of its store on pages.
+// Part returns a part of the watcher that shows its state on pages.
 func Part(h *extension.Holding) *watch.Part {
 	w := h.Watcher.Load()
 	if w == nil {
@@ -37,8 +37,8 @@ func Part(h *extension.Holding) *watch.Part {
 	return &watch.Part{Routes: site.Add, Status: site.ServeNode}
 }
 
-// OnServer answers requests for the pages of a node, on a server at an address that publishes it. token returns what
-// proves that a form is of a page that was made for a request.
+// OnServer serves the pages of a node on the server that publishes it. token returns the proof that a form is of a page
+// made for the same client.
 func OnServer(h *extension.Holding, root, called string, token func(*http.Request) string,
 	log *slog.Logger) http.Handler {
 	db := &Stored{h.DB, time.Now, h.Watcher.Load()}
@@ -53,7 +53,7 @@ func OnServer(h *extension.Holding, root, called string, token func(*http.Reques
 	site.Add(routes)
 	NewTopics(func(ctx context.Context, args ...string) ([]byte, error) {
 		out, err := printed(ctx, &control.Request{Args: args, Env: map[string]string{}}, h, h.Execute)
-		h.Refresh() // what sources say may be rejected now
+		h.Refresh() // apply rejections of statements at once
 		return out, err
 	}, site).Add(routes)
 	return routes

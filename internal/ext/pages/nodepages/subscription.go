@@ -25,7 +25,7 @@ type quarantined struct {
 // done is something that was done with a subscription.
 type done struct {
 	store.Activity
-	More int // entries beside those that are shown
+	More int // number of entries that are not shown
 }
 
 // subscription is the data of its page.
@@ -37,9 +37,9 @@ type subscription struct {
 	Applied            *plot.Bars
 	Rounds             []store.Sample // the newest first
 	Quarantine         []quarantined
-	More               int // in quarantine beside those that are shown
+	More               int // number in quarantine that are not shown
 	Repairs, Activity  []done
-	Acts               bool   // there are buttons
+	Acts               bool   // the page has buttons
 	Token              string // of their forms
 	Retried, Forgotten bool
 	Signer             string
@@ -47,7 +47,7 @@ type subscription struct {
 	Now                time.Time
 }
 
-// mostEntries is how many entries of an activity are shown, mostActivities how many activities.
+// mostEntries is the number of entries shown of an activity, mostActivities the number of activities.
 const (
 	mostEntries    = 10
 	mostActivities = 50
@@ -113,7 +113,7 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 			row.Repairs = append(row.Repairs, d)
 		case store.ActivityReplaced:
 			first := !slices.ContainsFunc(log[i+1:], func(a store.Activity) bool { return a.Kind != store.ActivitySubscribed })
-			if !first || len(log) == mostActivities { // else the copy was loaded, not repaired
+			if !first || len(log) == mostActivities { // otherwise the copy was loaded, not repaired
 				row.Repairs = append(row.Repairs, d)
 			}
 		}
@@ -121,7 +121,7 @@ func (s *Site) subscription(w http.ResponseWriter, r *http.Request) error {
 	return s.Write(w, r, http.StatusOK, subscriptionTemplate, st.Name, s.path(r, s.toNode(r)), row)
 }
 
-// act does what a form asks for, and leads back to the page.
+// act executes the action of a form and redirects to the page.
 func (s *Site) act(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

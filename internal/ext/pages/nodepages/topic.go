@@ -17,11 +17,11 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// TopicPath is the address of the pages of topics, with ?si=, behind the Root of the site.
+// TopicPath is the address of the pages of topics, which take ?si=, relative to the Root of the site.
 const TopicPath = "/topic.html"
 
-// Topics shows topics of the merged map of a node, with who says what, and takes the forms by which what sources say is
-// rejected.
+// Topics shows topics of the merged map of a node with the sources of each statement, and handles the forms that reject
+// statements of sources.
 type Topics struct {
 	folder
 	site *Site // its Token proves that a form is of its pages
@@ -34,7 +34,7 @@ func NewTopics(run Run, site *Site) *Topics {
 	return &Topics{folder{run, make(chan struct{}, maxCommands)}, site}
 }
 
-// Add adds the pages to routes. Forms come with their PostForm.
+// Add adds the pages to routes. Requests with forms must have their PostForm parsed.
 func (p *Topics) Add(routes *http.ServeMux) {
 	routes.HandleFunc("GET "+TopicPath, p.site.Shown(p.page))
 	routes.HandleFunc("POST "+TopicPath, p.site.Shown(p.reject))
@@ -46,13 +46,13 @@ var topicTemplate = layout.Parse("ui/topic.html")
 type topic struct {
 	Identifiers, Locators, Names, Occurrences []stated
 	Types, Associations, Rejected             []stated
-	More                                      []texts.Text // what there is more of than the page shows
+	More                                      []texts.Text // the lists that have more items than the page shows
 	Instances                                 string       // the same page with them
 	Done, Undone                              bool
 	Find                                      string
 }
 
-// stated is something that sources say.
+// stated is a statement of sources.
 type stated struct {
 	Text     string
 	To       string // page of the topic, or document, that it leads to
@@ -69,13 +69,13 @@ type stated struct {
 	Sources           []string // of which it can be rejected
 	SI, Token, Action string
 
-	Reason   string // of what is rejected
-	Unstated bool   // the source does not say so any more
+	Reason   string // why it is rejected
+	Unstated bool   // the source does not state it any more
 }
 
 type role struct{ Type, Player layout.Link }
 
-// mostBytes is how many bytes a value has at most that a form names.
+// mostBytes is the maximum length of a value that a form names, in bytes.
 const mostBytes = 4 << 10
 
 // page answers with the page of a topic.
@@ -148,7 +148,7 @@ func (d describer) topic() *topic {
 		s := d.stated(c, a.By)
 		if isType(&c, t) {
 			s.Roles = slices.DeleteFunc(s.Roles, func(r role) bool { return r.Type != d.topicLink(string(tmdm.PSIType)) })
-			s.Type = nil // the heading says it
+			s.Type = nil // the heading names it
 			page.Types = append(page.Types, s)
 		} else {
 			page.Associations = append(page.Associations, s)
@@ -160,7 +160,7 @@ func (d describer) topic() *topic {
 	return page
 }
 
-// isType reports whether an association says what a topic is an instance of.
+// isType reports whether an association states the type of the topic.
 func isType(c *claim, t *merged.Topic) bool {
 	if c.Type != string(tmdm.PSITypeInstance) {
 		return false
@@ -187,7 +187,7 @@ func (d describer) value(c claim, v *merged.ClaimedValue) stated {
 	return d.stated(c, v.By)
 }
 
-// stated describes a claim and who says so.
+// stated returns a claim with the names of its sources.
 func (d describer) stated(c claim, by []string) stated {
 	shown := c.Value
 	if c.Kind == rejections.Identifier {

@@ -44,7 +44,7 @@ func New(run Run, address net.Addr, log *slog.Logger) (*UI, error) {
 	return u, nil
 }
 
-// Address returns the address that opens the pages. It is a secret: with it anybody may see and change all.
+// Address returns the address that opens the pages. It is a secret, because it allows everything that the pages allow.
 func (u *UI) Address() string { return u.guard.address(u.root) }
 
 // AddressOnce returns one that opens the pages once, soon.
@@ -59,7 +59,7 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == openPath && r.Method == http.MethodGet:
 		u.site.Shown(u.guard.open)(w, r)
 		return
-	case r.URL.Path == StylePath() && u.guard.named(r.Host): // also of the page that says what is wrong
+	case r.URL.Path == StylePath() && u.guard.named(r.Host): // error pages need it, too
 		u.serve.ServeHTTP(w, r)
 		return
 	}

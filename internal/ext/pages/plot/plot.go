@@ -22,8 +22,8 @@ type Point struct {
 
 // Line is a plot of a value over time: its points in the order of time, with lines between them.
 type Line struct {
-	ID     string // of the elements; each plot of a page needs one of its own
-	Title  string // says what is shown
+	ID     string // of the elements; unique on the page
+	Title  string // describes the plot
 	Unit   Unit
 	Points []Point
 	From   time.Time // where the axis of time begins and ends; zero: with the points
@@ -42,8 +42,8 @@ type Bars struct {
 	Period time.Duration // default: a day
 }
 
-// The plot in units of its own: a style sheet gives the size on the screen. Figures stand at the left, times below. The
-// left side is as wide as the figures need, and half of a time has room at the right.
+// The coordinates of the plot; a style sheet sets the size on the screen. Figures stand at the left, times below. The
+// left margin fits the figures, and the right one half of a time.
 const (
 	width, height           = 440, 170
 	left, right, top, below = 66, 408, 10, 142
@@ -51,7 +51,7 @@ const (
 
 var drawn = texts.Templates{Files: []string{"plot.html"}}
 
-// drawing is what the template draws.
+// drawing is the data of the template.
 type drawing struct {
 	ID, Title               string
 	Width, Height           int
@@ -75,7 +75,7 @@ type tick struct {
 
 type row struct{ From, Value string }
 
-// HTML returns the plot as a figure: a drawing, what it shows in words, and the figures as a table.
+// HTML returns the plot as a figure: a drawing, its description in words, and the figures as a table.
 func (l Line) HTML(in *texts.Language) (template.HTML, error) {
 	a := axesOf(in, l.Points, l.From, l.To, 0, l.Unit)
 	d := a.drawing(l.ID, l.Title)
@@ -124,7 +124,7 @@ func (d *drawing) html(in *texts.Language) (template.HTML, error) {
 
 // axes place points.
 type axes struct {
-	in       *texts.Language // of what is written
+	in       *texts.Language // of the texts
 	unit     Unit
 	points   []Point // that are shown
 	from, to time.Time
@@ -134,10 +134,10 @@ type axes struct {
 	left     float64 // where the lines begin
 }
 
-// letter is how wide a figure is, at most, and space what is between it and the lines.
+// letter is the maximum width of a figure's letter, and space the gap between figures and lines.
 const letter, space = 7, 8
 
-// most bounds values. Those beyond it, and what is no number, are not shown.
+// most is the limit of values: larger ones, and those that are not numbers, are not shown.
 const most = 1e18
 
 func axesOf(in *texts.Language, points []Point, from, to time.Time, period time.Duration, unit Unit) *axes {
@@ -162,7 +162,7 @@ func axesOf(in *texts.Language, points []Point, from, to time.Time, period time.
 	if !a.to.After(a.from) { // one time: in the middle
 		a.from, a.to = a.from.Add(-time.Minute), a.from.Add(time.Minute)
 	}
-	for _, p := range a.points { // zero is always shown: it is what values are compared with
+	for _, p := range a.points { // the axis always contains zero for comparison
 		a.low, a.high = min(a.low, p.Value), max(a.high, p.Value)
 	}
 	a.scale()
@@ -184,7 +184,7 @@ func seconds(from, to time.Time) float64 {
 
 func (a *axes) y(v float64) float64 { return below - (below-top)*((v-a.low)/(a.high-a.low)) }
 
-// thinned returns the points that are drawn: of those that stand above each other, the first, the least, the greatest
+// thinned returns the points to draw: of those with the same horizontal position, the first, the least, the greatest
 // and the last.
 func (a *axes) thinned() (all []Point) {
 	for rest := a.points; len(rest) > 0; {
@@ -220,7 +220,7 @@ func telling(points []Point) []Point {
 	return all
 }
 
-// maxRows is how many rows the table of a plot has at most.
+// maxRows is the number of rows that the table of a plot has at most.
 const maxRows = 24
 
 func (a *axes) drawing(id, title string) *drawing {
@@ -242,7 +242,7 @@ func (a *axes) drawing(id, title string) *drawing {
 	return d
 }
 
-// rows returns the points as a table. Where there are too many, it has the greatest value of each period.
+// rows returns the points as a table. If there are too many, it has the greatest value of each period.
 func (a *axes) rows() (rows []row, periods bool) {
 	if len(a.points) <= maxRows {
 		for _, p := range a.points {

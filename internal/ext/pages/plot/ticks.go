@@ -125,7 +125,7 @@ func (a *axes) values() (all []tick) {
 	return all
 }
 
-// maxTimes is how many ticks the axis of time has at most.
+// maxTimes is the number of ticks that the time axis has at most.
 const maxTimes = 5
 
 var timeSteps = []time.Duration{

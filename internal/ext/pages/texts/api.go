@@ -1,11 +1,11 @@
 package texts
 
-// Address is one of a map that programs use. In its path, {si} stands for the subject identifier of a topic, {name} for
-// a word of its name, and {time} for a time.
+// Address is an address of a map for programs. In its path, {si} is a placeholder for the subject identifier of a
+// topic, {name} for a word of its name, and {time} for a time.
 type Address struct {
 	Method, Path string
 	Type         string // of the answer; "": it is chosen by Accept
-	Send         string // what the command of an example sends, as curl has it
+	Send         string // the body that the example sends, in the syntax of curl
 	What         Text
 }
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A template marks what people read: "[[" and "]]" stand around each text, which is its own key in the catalogue of
-// each language. Tags and actions within it, such as {{.Title}}, have numbers there: "{1} of {2}". So a translation
-// puts them where its language needs them, and html/template escapes values by where they stand. A block such as {{if}}
-// is one of them, with all up to its end. Texts on both sides of "|" are for the forms of a number: that of {{count}}.
+// A template marks each text of a page by "[[" and "]]". The text is its own key in the catalogue of each language. In
+// the key, numbers replace tags and actions such as {{.Title}}: "{1} of {2}". So a translation can reorder them, and
+// html/template escapes values by context. A block such as {{if}} up to its end is one placeholder. "|" separates the
+// singular and the plural for {{count}}.
 
 // Template returns the source of the template of a page in a language.
 func (l *Language) Template(file string) (string, error) {

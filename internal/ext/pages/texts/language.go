@@ -16,13 +16,13 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Text is one that people read: itself in English, and the key of what other languages have for it.
+// Text is a text of pages: the English text, which is the key of its translations.
 type Text string
 
 // Language is one that pages are written in. It is safe for concurrent use.
 type Language struct {
 	Tag  string // BCP 47
-	Name string // as people call it who speak it
+	Name string // in the language itself
 
 	says               map[string]string // by the text in English; nil: it is English
 	tag                language.Tag
@@ -34,7 +34,7 @@ type Language struct {
 //go:embed languages/*.json
 var languages embed.FS
 
-// English is the language of the templates. Texts that a language lacks are in English.
+// English is the language of the templates, and the fallback for texts that a language lacks.
 var English = newLanguage("en", nil)
 
 // Languages returns all, English first. Each but that is a file of the folder "languages" with the name of its tag.
@@ -73,7 +73,7 @@ func newLanguage(tag string, says map[string]string) *Language {
 	return l
 }
 
-// For returns the language with a tag, or else the one that people who accept some languages read best.
+// For returns the language with a tag, or else the best one for people who accept some languages.
 func For(tag string, accepted titles.Languages) *Language {
 	all := Languages()
 	tags := make([]string, len(all))
@@ -112,7 +112,7 @@ func (l *Language) Phrase(words string) string {
 	return l.phrases.Replace(words)
 }
 
-// Has reports whether the language has a text of its own for one.
+// Has reports whether the language has a translation of a text.
 func (l *Language) Has(t Text) bool { return l == English || l.says[string(t)] != "" }
 
 // Count returns a whole number as people write it.

@@ -1,11 +1,11 @@
 package texts
 
-// Relation is a property of RDF, or a type of associations, with what pages call it from the point of view of its
-// subject and of its object. Where the object has no words, both say the same.
+// Relation is a property of RDF, or a type of associations, with its titles from the point of view of its subject and
+// of its object. If that of the object is empty, both are the same.
 type Relation struct {
 	Property string
 	Title    Text
-	Inverse  string // the property that says the same the other way round; "": none that is known; or the same
+	Inverse  string // the inverse property; "": none is known; or the property itself
 	Of       Text
 }
 
@@ -20,8 +20,8 @@ const (
 	iso     = "http://psi.topicmaps.org/iso13250/model/"
 )
 
-// Relations are those that have words of their own. The inverse properties are those of the SKOS reference (S8, S23,
-// S25, S26, S43 and S44), of DCMI terms, and of OWL 2.
+// Relations are the properties that have titles in the texts. The inverse properties are those of the SKOS reference
+// (S8, S23, S25, S26, S43 and S44), of DCMI terms, and of OWL 2.
 var Relations = []Relation{
 	{skos + "broader", Broader, skos + "narrower", Narrower},
 	{skos + "broaderTransitive", "Broader, at any distance", skos + "narrowerTransitive", "Narrower, at any distance"},

@@ -1,6 +1,5 @@
-// Package texts has all that people read on pages: a template for each page, with its sentences in English, the words
-// and messages that code puts into pages, and what other languages have for all of them. Translators and editors of the
-// pages need this folder alone.
+// Package texts has all texts of pages: a template for each page, with its sentences in English, the words and messages
+// that code inserts, and their translations. Translators and editors of the pages need this folder only.
 package texts
 
 import (
@@ -17,7 +16,7 @@ var Pages embed.FS
 
 // Templates are one for each language, made of files. It is parsed once it is needed.
 type Templates struct {
-	Files []string // the first one is executed; the others define what it has in it
+	Files []string // the first one is executed; the others define templates that it uses
 	Funcs func(*Language) template.FuncMap
 
 	mu sync.Mutex

@@ -54,7 +54,7 @@ const (
 	Author     Text = "By"
 	Note       Text = "Note: why"
 
-	// A title with the title of what it is about.
+	// A title with the title of its subject.
 	About    Text = "%s: %s"
 	ListedOf Text = "%s, A–Z"
 
@@ -81,17 +81,17 @@ const (
 	Association Text = "Association"
 	RoleIn      Text = "Role in an association"
 
-	// What needs a token, and what errors call a form.
+	// Names of the actions that need a token, and of a form in errors.
 	SeeingNode = "seeing what the node does"
 	TheForm    = "what the form says"
 
-	// ThereIsNo begins what programs are told in English, too.
+	// ThereIsNo is the beginning of messages that programs get in English, too.
 	ThereIsNo = "there is no "
 
 	// HiddenField is a field of a form that has a name and a value.
 	HiddenField = `<input type="hidden" name="%s" value="%s">`
 
-	// What code says of a page that was asked for, or a form that was sent, in vain.
+	// Messages about a missing page, or a form that could not be accepted.
 	NoPage         Text = "There is no such page."
 	NoSubscription Text = "There is no subscription %q here. The page of the node lists all."
 	FolderUnread   Text = "The data folder cannot be read. The log says why."
@@ -127,8 +127,8 @@ const (
 	Days           Text = "d"
 )
 
-// Words are those that code of the core puts into what pages show: months, kinds of changes, states of subscriptions,
-// what was done with them, what a round counts, and the titles of answers that are problems.
+// Words are the texts of core packages that pages show: months, kinds of changes, states of subscriptions, activities,
+// the counts of a round, and the titles of problems.
 var Words = []Text{
 	"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
 	"December", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -143,8 +143,8 @@ var Words = []Text{
 	"Too Many Requests", "Internal Server Error", "Service Unavailable", "something without a name",
 }
 
-// Phrases are those of which statements are made that are not values or names of topics. One that begins like another
-// comes before it.
+// Phrases are the fixed parts of statements, without values and names of topics. If one is a prefix of another, the
+// longer one comes first.
 var Phrases = []Text{
 	"subject identifier", "subject locator", "association of type", "occurrence", "variant", "instance of", "of type",
 	"of name", "name", "in scope", "reified by", "with", "roles", "of",
