@@ -19,7 +19,6 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 	"github.com/tmshare/tmshare/internal/follow"
 	"github.com/tmshare/tmshare/internal/store"
-	"github.com/tmshare/tmshare/merge"
 )
 
 func (a *app) subscribe() *cobra.Command {
@@ -278,9 +277,13 @@ func (a *app) setSource() *cobra.Command {
 		if !moves && !whole && file == nil && filter == nil {
 			return cli.UsageError(errors.New("give at least one setting"))
 		}
-		before, err := a.client.Subscription(ctx, args[0])
-		if err != nil {
+		if _, err := a.client.Subscription(ctx, args[0]); err != nil {
 			return err
+		}
+		if filter != nil {
+			if err := a.Merged().Check(ctx, args[0], filter); err != nil {
+				return err
+			}
 		}
 		s, err := a.client.Set(ctx, args[0], file, func(s *store.Subscription) {
 			if moves {
@@ -292,13 +295,6 @@ func (a *app) setSource() *cobra.Command {
 		})
 		if err != nil {
 			return err
-		}
-		if view := a.Merged(); filter != nil && s.State != nil {
-			view.Refuse = true
-			if err := view.Parts(ctx, false, args, func([]merge.Part, []store.Part) error { return nil }); err != nil {
-				_, undone := a.client.Set(ctx, s.Name, nil, func(s *store.Subscription) { s.Filter = before.Filter })
-				return errors.Join(err, undone)
-			}
 		}
 		return a.Tell(status.Describe(s, nil, a.client.Now()), "%s: set", s.Name)
 	})

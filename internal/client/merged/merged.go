@@ -36,15 +36,40 @@ type View struct {
 type Pass func(ctx context.Context, filter json.RawMessage, report func(line string, nothing bool) error,
 	parts ...merge.Part) (fragment.Source, error)
 
-// Reporting returns a report for [Pass] by one that takes lines. With refuse, that nothing passes is an error.
+// Reporting returns a report for [Pass] by one that takes lines. With refuse, that nothing passes is an error. A line
+// that equals the last one is not reported again: each walk would.
 func Reporting(report func(line string), refuse bool) func(line string, nothing bool) error {
+	last := ""
 	return func(line string, nothing bool) error {
 		if nothing && refuse {
 			return errors.New(line)
 		}
-		report(line)
+		if line != last {
+			report(line)
+		}
+		last = line
 		return nil
 	}
+}
+
+// Check returns an error where a filter would let nothing pass of a source that has been loaded.
+func (v View) Check(ctx context.Context, source string, filter json.RawMessage) error {
+	v.Refuse = true
+	return v.Store.ReadParts(ctx, func(all []store.Part) error {
+		for _, p := range all {
+			if p.Name != source {
+				continue
+			}
+			passing, err := v.passing(ctx, filter, merge.Part{Name: p.Name, SP: p.SP, Source: p.Source, Published: p.Own})
+			if err != nil {
+				return err
+			}
+			for _, err := range passing.Topics() {
+				return err // one is enough
+			}
+		}
+		return nil
+	})
 }
 
 // passing returns what a filter lets pass of parts.
