@@ -1,5 +1,5 @@
-// Package derive is an extension: filters, which let a part of what sources say pass. They are those of collections
-// that are derived from others.
+// Package derive is an extension with filters, which pass a part of the statements of sources. Derived collections use
+// them.
 package derive
 
 import (
@@ -50,7 +50,7 @@ var usages = map[string]string{
 	"scope":            "only statements in the unconstrained scope or with one of these themes (`topics`)",
 }
 
-// Flags adds the flags that say what of a map is meant. The function returns the filter; nil: nothing is said.
+// Flags adds the flags for a part of a map. The function returns the filter; nil if no flag is set.
 func Flags(to *pflag.FlagSet) func() (*store.Filter, error) {
 	var f store.Filter
 	fl := pflag.NewFlagSet("", pflag.ContinueOnError)

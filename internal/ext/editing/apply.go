@@ -23,9 +23,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// applying makes the change of a draft: the statements that a person has changed, removed or added, and no others. So
-// nothing is lost that the form did not show: reifiers, item identifiers, variants, and statements on other pages of
-// it.
+// applying makes the change of a draft from the statements that a person changed, removed or added, and no others. So
+// everything that the form did not show is kept: reifiers, item identifiers, variants, and statements on other pages of
+// the form.
 type applying struct {
 	ctx    context.Context
 	reader *publish.Reader
@@ -33,7 +33,7 @@ type applying struct {
 	prior  fragment.Published
 	inRDF  bool // roles that are left out are those of RDF
 	in     *texts.Language
-	state  records.State // in which topics are found by what people call them
+	state  records.State // to find topics by name
 
 	self    fragment.Ref
 	topic   fragment.Topic // as it becomes
@@ -42,7 +42,7 @@ type applying struct {
 	added   []*fragment.Association
 }
 
-// begin returns what a draft is applied to: a topic as it is, or one that is new where it is nil.
+// begin prepares a draft to be applied to the present state of a topic, or to a new topic if self is empty.
 func (e *editor) begin(r *http.Request, c *store.Collection, prior merge.State, self fragment.Ref) (*applying, error) {
 	a := &applying{ctx: r.Context(), in: layout.LanguageOf(r), reader: e.Reader, sp: c.SP, prior: prior,
 		state: e.Store.ViewOf(*c, prior).State(),
@@ -60,7 +60,7 @@ func (e *editor) begin(r *http.Request, c *store.Collection, prior merge.State, 
 	return a, nil
 }
 
-// change returns the change of a draft, nil where a row cannot be taken, which then says why.
+// change returns the change of a draft; nil if a row is invalid, which then has the reason.
 func (a *applying) change(d *draft) (*fragment.Change, error) {
 	d.doubles = nil
 	for _, r := range d.rows() {
@@ -82,7 +82,7 @@ func (a *applying) change(d *draft) (*fragment.Change, error) {
 	return fragment.Exchange(a.prior, nil, topics, a.removed, a.added)
 }
 
-// name returns the name that a row says, with nothing that the row does not show.
+// name returns the name of a row, with only the parts that the row shows.
 func (a *applying) name(r *nameRow) (n fragment.Name, w wrong, err error) {
 	n.Value = r.Value
 	typ := r.Type
@@ -128,7 +128,7 @@ func (a *applying) occurrence(r *occurrenceRow) (o fragment.Occurrence, w wrong,
 	return o, w, err
 }
 
-// stated reads a statement as documents that are posted are read: it is what a reader of what is published gets.
+// stated reads a statement as the server reads posted documents, so that readers get what was checked.
 func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, error) {
 	var m merge.Memory
 	if err := m.PutTopic(statement); err != nil {
@@ -152,7 +152,7 @@ func (a *applying) stated(statement *fragment.Topic) (*fragment.Map, wrong, erro
 	return stated, wrong{}, nil
 }
 
-// statement returns the topic with nothing but one statement, as it is read.
+// statement returns the topic with one statement, as the server reads it.
 func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) {
 	t.Identity = fragment.Identity{SubjectIdentifiers: []tmdm.Locator{a.self}}
 	t.Canonical()
@@ -170,7 +170,7 @@ func (a *applying) statement(t *fragment.Topic) (*fragment.Topic, wrong, error) 
 	return is, wrong{}, nil
 }
 
-// associationOf returns the association of the topic with a key, nil where there is none.
+// associationOf returns the association of the topic with a key; nil if there is none.
 func (a *applying) associationOf(key fragment.AssociationKey, part fragment.Part) (*fragment.Association, error) {
 	for found, err := range from(a.prior, a.self, part, key) {
 		if err != nil {
@@ -185,7 +185,7 @@ func (a *applying) associationOf(key fragment.AssociationKey, part fragment.Part
 	return nil, nil
 }
 
-// after iterates over the associations behind one, which a source need not have read for that.
+// after iterates over the associations after a given one, which a source can do without reading those before.
 type after interface {
 	AssociationsAfter(player fragment.Ref, part fragment.Part,
 		after *fragment.AssociationKey) iter.Seq2[*fragment.Association, error]

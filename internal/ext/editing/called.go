@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The limits of a search for what a person calls a topic.
+// The limits of the search for a topic by name.
 const (
 	mostProposed = 20
 	searchWithin = 300 * time.Millisecond // publications wait meanwhile
@@ -45,8 +45,8 @@ func (a *applying) meant(text string) (fragment.Ref, wrong, error) {
 	return ref, w, cmp.Or(err, failed)
 }
 
-// asWritten returns the locator of an IRI that a person writes and no topic has: as it stands in a map that is RDF, and
-// else its normal form.
+// asWritten returns the locator of an IRI that a person wrote and that no topic has: unchanged if the map is RDF, else
+// its normal form.
 func asWritten(text string, inRDF bool) (fragment.Ref, error) {
 	meant, err := tmdm.Named(text)
 	if err != nil || inRDF {
@@ -55,7 +55,7 @@ func asWritten(text string, inRDF bool) (fragment.Ref, error) {
 	return meant[len(meant)-1], nil
 }
 
-// identified returns the reference to the topic with a subject identifier. One that is not there yet becomes a new one.
+// identified returns the reference to the topic with a subject identifier. If there is none, the topic is new.
 func (a *applying) identified(si fragment.Ref) (fragment.Ref, wrong, error) {
 	t, err := a.prior.Topic(si)
 	if t != nil {
@@ -66,8 +66,8 @@ func (a *applying) identified(si fragment.Ref) (fragment.Ref, wrong, error) {
 	return si, wrong{}, err
 }
 
-// called returns the reference to the topic that a person calls so: by a name of it, whatever its case and accents are,
-// or by the word for a term that the map does not name. What is not certain is wrong, with what may be meant.
+// called returns the reference to the topic with a name, whatever its case and accents, or with a term's word that the
+// map does not name. If several topics match, the result is wrong and lists them.
 func (a *applying) called(text string) (fragment.Ref, wrong, error) {
 	w := wrong{Kind: "unknown", Text: text}
 	query := words.Parse(text)
@@ -202,11 +202,10 @@ func (a *applying) scope(list themes) (scope []fragment.Ref, w wrong, err error)
 	return slices.Compact(scope), wrong{}, nil
 }
 
-// Fields show topics by their titles. A hidden field beside each says which topic every title is: on a line for each
-// stand its identifier, a space, and the title. So a field that a person leaves alone names the same topic, whatever it
-// and others are called by then.
+// Fields show topics by their titles. A hidden field beside each has a line for each topic: its identifier, a space,
+// and the title. So an unchanged field names the same topics, even if titles have changed meanwhile.
 
-// topics returns what a field names, a topic on each line: by its identifier, or as a person has called it.
+// topics returns the topics of a field, one per line: by identifier, or as written by the person.
 func (f fields) topics(name string) string {
 	known := map[string]string{}
 	for line := range strings.SplitSeq(f.text(name+"-is"), "\n") {
@@ -222,7 +221,7 @@ func (f fields) topics(name string) string {
 	return strings.TrimSpace(strings.Join(all, "\n"))
 }
 
-// titled returns how a field shows the topics that its lines name, and what stands beside it.
+// titled returns the text of a field for the topics on its lines, and the value of its hidden field.
 func titled(text string, title func(si string) string) (shown, is string) {
 	given := map[string]bool{}
 	all := strings.Split(text, "\n")
@@ -232,7 +231,7 @@ func titled(text string, title func(si string) string) (shown, is string) {
 		_, err := iri.Normalize(name)
 		odd := strings.ContainsAny(name, "\r\n") || strings.TrimSpace(name) != name
 		if name == "" || err == nil || odd || given[name] {
-			continue // it could be taken for something else
+			continue // the title is ambiguous
 		}
 		given[name], all[i] = true, name
 		known = append(known, si+" "+name)
@@ -240,8 +239,8 @@ func titled(text string, title func(si string) string) (shown, is string) {
 	return strings.Join(all, "\n"), strings.Join(known, "\n")
 }
 
-// choose puts a topic in the place of the name of it in a field, as the button says by which the form was sent: "use",
-// the id of the field, the identifier, and the name.
+// choose replaces a name in a field by a topic, as the button requests by which the form was sent: "use", the id of the
+// field, the identifier, and the name.
 func choose(form map[string][]string, do string) bool {
 	parts := strings.SplitN(do, " ", 4)
 	if len(parts) != 4 || parts[0] != "use" || len(form[parts[1]]) != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// beneath fills in what a new concept has that stands beneath the one with a key: its types and schemes, the concept
-// that is broader, and the kind and language of its first label.
+// beneath fills in a new concept below the one with a key: its types and schemes, the broader concept, and the kind and
+// language of its first label.
 func (d *draft) beneath(v *store.View, key string) error {
 	last, err := pages.LastOf(v, key)
 	if err != nil {

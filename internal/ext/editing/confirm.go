@@ -18,18 +18,18 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// question is a change that needs no form: the page shows what would be published, and asks for confirmation.
+// question is a change without a form: the page shows its effect and asks for confirmation.
 type question struct {
 	page   string
 	title  texts.Text
 	find   finder
 	decide decision
-	says   texts.Text             // what the log says of it, of a time, where a person says nothing
-	at     func(t *target) string // that time, which the title has, too; nil: there is none
+	says   texts.Text             // the default note in the log, with a time
+	at     func(t *target) string // that time, which is in the title, too; nil: none
 	move   *move                  // of a concept; nil: it is no move
 }
 
-// confirmation is the page that asks whether a change is to be made.
+// confirmation is the page that asks to confirm a change.
 type confirmation struct {
 	resent
 	*plan
@@ -37,17 +37,17 @@ type confirmation struct {
 	Author     string
 	Note       string
 	AuthorKnow bool
-	Forced     bool           // what has changed since a commit stays
-	Other      bool           // it would be something else than what was shown
+	Forced     bool           // statements changed since a commit are kept
+	Other      bool           // the effect differs from the one shown before
 	Users      []string       // why a topic cannot be deleted
-	Kept       []history.Kept // what of a commit cannot be taken back
+	Kept       []history.Kept // the parts of a commit that cannot be undone
 	MoreKept   int            // of which only so many are listed
-	Moved      string         // why a topic cannot be what it was
-	Move       *move          // where a concept is to be; nil: it is not moved
+	Moved      string         // why a topic cannot be restored
+	Move       *move          // the new position of a concept; nil: it is not moved
 	Asks       bool           // that is not certain, or cannot be
 }
 
-// deletion asks whether a topic is to be deleted.
+// deletion asks to confirm the deletion of a topic.
 func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 	return e.confirm(w, r, question{page: "delete",
 		find: func(v *store.View) (*target, error) { return find(r, v, "") },
@@ -57,7 +57,7 @@ func (e *editor) deletion(w http.ResponseWriter, r *http.Request) error {
 		}})
 }
 
-// restoration asks whether a topic is to be what it was at ?at=.
+// restoration asks to confirm that a topic is restored to its state at ?at=.
 func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	var was *fragment.Fragment
 	q := question{page: "restore", title: texts.Restore, says: texts.Restores, find: func(v *store.View) (*target, error) {
@@ -80,8 +80,8 @@ func (e *editor) restoration(w http.ResponseWriter, r *http.Request) error {
 	return e.confirm(w, r, q)
 }
 
-// undoing asks whether a commit is to be taken back, of which the address of a request names an entry. With ?force=1,
-// what has changed since stays.
+// undoing asks to confirm the undoing of a commit; the address names one of its entries. With ?force=1, statements that
+// were changed since are kept.
 func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	id, err := uuid.Parse(web.Var(r, "id"))
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *editor) undoing(w http.ResponseWriter, r *http.Request) error {
 	return e.confirm(w, r, q)
 }
 
-// confirm shows what a change would publish, or publishes it if that was shown before.
+// confirm shows the effect of a change, or publishes it if it was shown before.
 func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) error {
 	d, sent := &draft{}, r.Method == http.MethodPost
 	var t *target
@@ -131,7 +131,7 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	switch refused := page.refused(err); {
 	case refused:
 	case errors.Is(err, errGone):
-		return e.SeeOther(w, r, e.page(t)) // which says so
+		return e.SeeOther(w, r, e.page(t)) // the page shows the result
 	case err != nil && !other:
 		return err
 	case sent && !other && t.state == d.State:
@@ -161,10 +161,10 @@ func (e *editor) confirm(w http.ResponseWriter, r *http.Request, q question) err
 	return e.WriteForm(w, r, status, q.page, title, e.trail(r, t), page)
 }
 
-// mostKept is how much of what cannot be taken back a page lists.
+// mostKept is the number of parts that cannot be undone that a page lists.
 const mostKept = 100
 
-// refused reports whether an error says that a change cannot be made, and keeps why.
+// refused reports whether an error makes a change impossible, and keeps the reason for the page.
 func (c *confirmation) refused(err error) bool {
 	var inUse *fragment.InUseError
 	var conflict *history.ConflictError
@@ -185,8 +185,7 @@ func (c *confirmation) refused(err error) bool {
 	return true
 }
 
-// would says what a change would publish. It is not tried as far as other publications would have to wait for it: the
-// change may be large.
+// would computes the effect of a change. It avoids blocking other publications, because the change may be large.
 func (e *editor) would(r *http.Request, q question) (t *target, p *plan, err error) {
 	p = &plan{}
 	err = e.View(r, func(v *store.View) (err error) {

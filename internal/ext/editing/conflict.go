@@ -18,10 +18,10 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// conflictPage shows side by side what a person wanted to change, and what others have changed since.
+// conflictPage compares a person's changes with the changes that others made since the form was created.
 type conflictPage struct {
 	resent
-	*plan        // what the change would publish now
+	*plan        // the present effect of the change
 	Gone         bool
 	Topic        string
 	Author, Note string
@@ -32,11 +32,11 @@ type conflictPage struct {
 	Theirs  []theirs // the newest first
 }
 
-// double is a statement that a person has changed, and that others have changed or removed meanwhile: both would stay.
+// double is a statement that a person changed, and others changed or removed meanwhile, so that both would be kept.
 type double struct {
 	Kind   string
 	Mine   string
-	Theirs []string // what others have said since, of the same kind
+	Theirs []string // the statements of the same kind that others added since
 }
 
 // theirs is a change that others have made since.
@@ -47,10 +47,10 @@ type theirs struct {
 	Kind         history.Kind
 }
 
-// mostTheirs is how many changes of others are shown.
+// mostTheirs is the number of changes by others that are shown.
 const mostTheirs = 20
 
-// conflict answers with what has changed since the form was made. Nothing is published.
+// conflict serves the changes since the form was created. It publishes nothing.
 func (e *editor) conflict(w http.ResponseWriter, r *http.Request, t *target, p *plan, d *draft) error {
 	page := &conflictPage{resent: e.resent(r, t, p), plan: p, Topic: e.page(t), Author: d.Author, Note: d.Note,
 		Doubles: d.doubles}
@@ -99,7 +99,7 @@ func baseOf(v *store.View, state string) uint64 {
 	return n
 }
 
-// mine adds what the draft changes in the state that its form was made of.
+// mine adds the changes of a draft relative to the state of which its form was created.
 func (e *editor) mine(r *http.Request, v *store.View, t *target, base uint64, d *draft, page *conflictPage) error {
 	self := t.self
 	page.Unknown = true
@@ -168,7 +168,7 @@ func since[T any](before, now []T, describe func(*T) (is, value string)) (values
 	return values
 }
 
-// pastTopic is a state in which one topic is what it was.
+// pastTopic is a state with one topic in its earlier version.
 type pastTopic struct {
 	records.State
 	self fragment.Ref

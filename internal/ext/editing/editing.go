@@ -1,5 +1,5 @@
-// Package editing lets people change topics in a browser, by forms without scripts. What a form changes is published as
-// what programs send is, after its person has seen what that will be.
+// Package editing lets people change topics in a browser, by forms without scripts. Each form shows its effect before
+// it is published, in the same way as requests of programs.
 package editing
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Extension returns the extension. site returns the pages of the server that it is made a part of, where its forms are;
-// nil: there are none.
+// Extension returns the extension. site returns the pages of the server that show links to its forms; nil: there are
+// none.
 func Extension(site func() *pages.Pages) extension.Extension {
 	return extension.Extension{Name: "editing", Serve: func(s *server.Server) (*server.Part, error) {
 		p := site()
@@ -36,7 +36,7 @@ func Extension(site func() *pages.Pages) extension.Extension {
 	}}
 }
 
-// editor answers with forms, and publishes what is sent by them. It is safe for concurrent use.
+// editor serves forms and publishes their changes. It is safe for concurrent use.
 type editor struct {
 	*pages.Sessions
 	published publications
@@ -60,7 +60,7 @@ func (e *editor) routes(handle func(path string, h web.Handler, methods ...strin
 	}
 }
 
-// may says why a request may not use the forms of a collection, which show what that says.
+// may returns an error if a request may not use the forms of a collection. Forms show its content.
 func (e *editor) may(r *http.Request) error {
 	err := e.MayEdit(r)
 	if err == nil && !e.MayRead(r, web.Var(r, "map")) {
@@ -74,13 +74,13 @@ type target struct {
 	collection store.Collection
 	self       fragment.Ref
 	key        string          // in the address; "": the topic is new
-	state      string          // "": there is none
+	state      string          // "": a new topic
 	topic      *fragment.Topic // likewise nil
 	title      string          // likewise ""
 	last       *store.Entry    // likewise nil
 }
 
-// errGone says that a topic that was to be edited is no longer there under its TopicSI.
+// errGone is the error for a topic that no longer exists under its TopicSI.
 var errGone = errors.New("the topic is gone")
 
 // find returns the topic that the address of a request names, or the one that a draft makes.
@@ -131,7 +131,7 @@ func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, "")
 		if errors.Is(err, errGone) {
-			return e.SeeOther(w, r, e.page(t)) // which says so
+			return e.SeeOther(w, r, e.page(t)) // the page shows the result
 		}
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (e *editor) form(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// sent does what the button says by which a form was sent.
+// sent executes the button by which a form was sent.
 func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 	d := read(r.PostForm)
 	if d.WrongLine = e.checkAttribution(r, d); d.WrongLine.Kind != "" {
@@ -182,7 +182,7 @@ func (e *editor) sent(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// moreRows is how many empty rows are added at a time.
+// moreRows is the number of empty rows that are added at a time.
 const moreRows = 3
 
 // more adds empty rows of a kind, or empty roles.
@@ -212,8 +212,8 @@ func (d *draft) oneMore(kind string) {
 	}
 }
 
-// checkAttribution holds who makes a change, and why, to what programs are held to. Who has a token with a name makes
-// it under that.
+// checkAttribution applies the limits of programs to the author and the note. The author of a request with a named
+// token is that name.
 func (e *editor) checkAttribution(r *http.Request, d *draft) wrong {
 	d.Author = cmp.Or(e.NameOf(r), d.Author)
 	for _, line := range []struct {
@@ -243,7 +243,7 @@ func (d *draft) name(c *store.Collection) (fragment.Ref, wrong) {
 	return si, wrong{}
 }
 
-// again answers with the form of the topic as it is now, with what a draft has changed in it.
+// again serves the form of the topic in its present state, with the changes of a draft.
 func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t *target, d *draft) error {
 	if t.topic == nil {
 		return e.show(w, r, http.StatusOK, v, t, &shown{draft: d})
@@ -267,8 +267,8 @@ func (e *editor) again(w http.ResponseWriter, r *http.Request, v *store.View, t 
 	}
 }
 
-// rebase puts what a draft changes into one that was made of another state. What the draft only shows is as it is in
-// the other state. A statement that the draft changes, and that is not there any more, is a new one.
+// rebase applies the changes of a draft to one made of another state. Unchanged rows have the values of the other
+// state. A changed statement that no longer exists becomes a new one.
 func (a *applying) rebase(fresh, d *draft) error {
 	names, occurrences := map[string]bool{}, map[string]bool{}
 	for i := range a.topic.Names {
@@ -343,7 +343,7 @@ func rebased[T any, R rowOf[T]](rows *[]T, changed T, there bool) {
 	r := R(&changed).base()
 	if !there {
 		if r.Remove {
-			return // somebody else has removed it
+			return // removed by someone else
 		}
 		r.Is = ""
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// input is a field as a page shows it: with what is wrong in it, and where that stands.
+// input is a field as a page shows it, with its error.
 type input struct {
 	ID, Label, Value string
-	Is               string // which topics the value names; "": it names none, or by their identifiers
+	Is               string // the topics that the value names; "": none, or named by identifiers
 	List             string // of proposals; "": none
 	Most             int    // characters; 0: as many as fit into the form
-	Wrong            *wrong // nil: nothing is
+	Wrong            *wrong // nil: no error
 }
 
 // inputOf returns a field that is in no row.
@@ -42,7 +42,7 @@ func (r *row) Topics(kind string, i int, name, label, value string) input {
 	return f
 }
 
-// TypeTitle is for templates: it returns what the type of an occurrence is called.
+// TypeTitle is for templates: it returns the title of the occurrence's type.
 func (r *occurrenceRow) TypeTitle() string { return r.titles[r.Type] }
 
 // LanguageField is for templates: it returns the field of a language, by its tag.
@@ -62,7 +62,7 @@ func (f input) From(list string) input {
 }
 
 // Themes is for templates: it returns the fields of the themes of a scope, and an empty one, with a list of proposals.
-// The first one has a label of its own.
+// The first one has its own label.
 func (r *row) Themes(kind string, i int, label, also, value string) (all []input) {
 	themes := append(strings.FieldsFunc(value, func(c rune) bool { return c == '\n' }), "")
 	wrong := max(slices.Index(themes, r.Wrong.Text), 0)

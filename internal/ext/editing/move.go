@@ -14,14 +14,14 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// The properties that say what is above a concept: concepts, and the schemes of which it is at the top. A map may have
-// either of two inverse ones, or both (SKOS reference, S8 and S25).
+// The properties that place a concept below broader concepts, or at the top of schemes. A map may have either of two
+// inverse properties, or both (SKOS reference, S8 and S25).
 var (
 	belowConcepts = []fragment.Ref{texts.SKOS + "broader", texts.SKOS + "narrower"}
 	atTheTop      = []fragment.Ref{texts.SKOS + "topConceptOf", texts.SKOS + "hasTopConcept"}
 )
 
-// rolesIn returns the roles that a concept, and what is above it, play in one of these properties.
+// rolesIn returns the roles of a concept, and of the topic above it, in one of these properties.
 func rolesIn(property fragment.Ref) (own, above fragment.Ref) {
 	if property == belowConcepts[1] || property == atTheTop[1] {
 		return fragment.RDFObject, fragment.RDFSubject
@@ -29,7 +29,7 @@ func rolesIn(property fragment.Ref) (own, above fragment.Ref) {
 	return fragment.RDFSubject, fragment.RDFObject
 }
 
-// placing is a statement that says what is above a concept.
+// placing is a statement that places a concept below a concept or at the top of a scheme.
 type placing struct {
 	*fragment.Association
 	above fragment.Ref
@@ -50,16 +50,15 @@ func (a *applying) placings(concept fragment.Ref, properties []fragment.Ref) (al
 	return all, nil
 }
 
-// move puts a concept beneath another one, in place of some that are above it. What is asked is in the address: ?under=
-// and ?from=.
+// move places a concept below another one instead of some of the present ones. The parameters are ?under= and ?from=.
 type move struct {
 	e     *editor
 	r     *http.Request
-	under string   // what a person calls the concept that is to be above; "": that is asked
-	from  []string // those beneath which it is to be no longer
+	under string   // the new broader concept as written by the person; "": the page asks for it
+	from  []string // the broader concepts to remove
 
 	Field input
-	Above []choice    // what is above it now: [mostShown] at most, and others stay
+	Above []choice    // the present broader concepts: [mostShown] at most; others are kept
 	Under *pages.Link // nil: it is not known
 }
 
@@ -68,7 +67,7 @@ type choice struct {
 	Chosen bool
 }
 
-// moving asks where a concept is to be, and shows what that changes.
+// moving asks for the new position of a concept, and shows the effect.
 func (e *editor) moving(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	choose(q, q.Get("do"))
@@ -77,11 +76,11 @@ func (e *editor) moving(w http.ResponseWriter, r *http.Request) error {
 		find: func(v *store.View) (*target, error) { return find(r, v, "") }})
 }
 
-// mostOfOne is how many associations of a concept are looked at to see how the map says what is beneath it.
+// mostOfOne is the number of associations of a concept that are read to find the property that the map uses.
 const mostOfOne = 1000
 
-// decide returns the change: what says that the concept is beneath those that it leaves goes, in either direction, and
-// what says that it is at the top of a scheme, in which it stays.
+// decide returns the change. It removes the statements that place the concept below those that it leaves, in either
+// direction, or at the top of a scheme; the concept stays in the scheme.
 func (m *move) decide(_ context.Context, c *store.Collection, prior merge.State,
 	self fragment.Ref) (*fragment.Change, error) {
 	a, err := m.e.begin(m.r, c, prior, self)
@@ -115,7 +114,7 @@ func (m *move) decide(_ context.Context, c *store.Collection, prior merge.State,
 		d.Associations = append(d.Associations, associationRow{row: row{Is: associationIs(p.Association), Remove: true}})
 		add(texts.SKOS+"inScheme", p.above)
 	}
-	if len(stated) == 0 { // it is said as it is of those beneath the other one
+	if len(stated) == 0 { // use the property of the new broader concept's other narrower ones
 		for found, err := range a.state.AssociationsOfTypes(under, mostOfOne, belowConcepts...) {
 			if err != nil {
 				return nil, err
@@ -139,8 +138,8 @@ func (m *move) decide(_ context.Context, c *store.Collection, prior merge.State,
 	return change, err
 }
 
-// asks returns the concept that is to be above. Where that is not certain, or cannot be, it is [errWrong], and the page
-// asks for another one.
+// asks returns the new broader concept. If it is ambiguous or impossible, the error is [errWrong], and the page asks
+// for another one.
 func (m *move) asks(a *applying, name func(fragment.Ref) (pages.Link, error), above []placing) (fragment.Ref, error) {
 	m.Above, m.Under = nil, nil
 	for _, p := range above {

@@ -23,11 +23,11 @@ type topicChange struct {
 	Kind      history.Kind
 }
 
-// How many topics a plan lists, and how many statements of each.
+// The numbers of topics in a plan, and of statements of each.
 const (
 	mostTopics     = 50
 	mostPlanned    = 40 << 10 // bytes of HTML, about
-	bytesOfTopic   = 250      // of these, for one without what changes of it
+	bytesOfTopic   = 250      // of these, for one without its changes
 	mostStatements = 100
 )
 
@@ -122,7 +122,7 @@ func tagOf(c *fragment.Change) string {
 	return web.Digest(b.Bytes())
 }
 
-// inWords compares what differs of a topic. What stays is left out before, since it may be much.
+// inWords describes the differences of a topic. It drops unchanged statements first, because there may be many.
 func inWords(
 	ctx context.Context, in *texts.Language, sp string, prior merge.State, name func(fragment.Ref) (pages.Link, error),
 	entry *fragment.Entry, after *fragment.Topic, removes, adds []*fragment.Association,
@@ -167,8 +167,8 @@ type side struct {
 	more     int                // statements that it leaves out
 }
 
-// sideOf returns what a version of a topic says, and the other does not, with those of the associations that the topic
-// plays in.
+// sideOf returns the statements of one version of a topic that the other lacks, with those among the associations in
+// which the topic plays a role.
 func sideOf(topic, other *fragment.Topic, associations []*fragment.Association, self fragment.Ref) side {
 	if topic == nil {
 		return side{}
@@ -191,7 +191,7 @@ func sideOf(topic, other *fragment.Topic, associations []*fragment.Association, 
 	return s
 }
 
-// only returns the first statements of a list that another lacks. They are compared as records.
+// only returns the first statements of a list that another one lacks. It compares them as records.
 func only[T any](s *side, left *int, list, other []T, record func(T) *fragment.Topic) (some []T) {
 	known := make(map[string]bool, len(other))
 	for _, o := range other {

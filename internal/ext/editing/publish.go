@@ -18,7 +18,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// plan is the effect of a change that would be published, or was.
+// plan is the effect of a change, before or after it is published.
 type plan struct {
 	Changes []topicChange
 	More    int // changes of topics that are not listed
@@ -26,11 +26,11 @@ type plan struct {
 	tag     string // no other change has it
 }
 
-// decision says what is to change in a state of a collection.
+// decision returns the change to make in a state of a collection.
 type decision func(ctx context.Context, c *store.Collection, prior merge.State,
 	self fragment.Ref) (*fragment.Change, error)
 
-// finder returns what a request is about, in a view.
+// finder returns the target of a request in a view.
 type finder func(v *store.View) (*target, error)
 
 // Errors that end a publication before anything changes.
@@ -40,12 +40,12 @@ var (
 	errOther = errors.New("the change would be another one than the one that was shown")
 )
 
-// mostAttempts is how often a change is tried anew because others have published meanwhile, whatever they have changed.
+// mostAttempts is the number of times that a change is retried because others published meanwhile.
 const mostAttempts = 50
 
-// attempt publishes what is decided on the topic as it is now, or says only what that would be. The topic must be in
-// the state that the draft was made of, and the change the one with the tag: "" is any. It returns the topic as it was
-// before.
+// attempt publishes the change that was decided on the present state of the topic, or only computes it (dry). The topic
+// must be in the state of the draft, and the change must have the tag; "" is any. It returns the topic before the
+// change.
 func (e *editor) attempt(r *http.Request, find finder, tag string, d *draft, dry bool,
 	decide decision) (*target, *plan, error) {
 	for range mostAttempts {
@@ -53,7 +53,7 @@ func (e *editor) attempt(r *http.Request, find finder, tag string, d *draft, dry
 		if err := e.View(r, func(v *store.View) (err error) { t, err = find(v); return err }); err != nil {
 			return t, nil, err
 		}
-		stale := t.state != d.State // then it is only said what would be
+		stale := t.state != d.State // then the effect is only computed
 		p := &plan{}
 		_, err := e.Publisher.Publish(r.Context(), publish.Publication{
 			Collection: t.collection.Name, DryRun: dry || stale, Author: d.Author, Note: d.Note,
@@ -88,7 +88,7 @@ func (e *editor) attempt(r *http.Request, find finder, tag string, d *draft, dry
 	return nil, nil, busy
 }
 
-// carryOut shows what a draft would publish, or publishes it if that was shown before.
+// carryOut shows the effect of a draft, or publishes the draft if its effect was shown before.
 func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry bool) error {
 	var self fragment.Ref
 	isNew := web.Var(r, "key") == ""
@@ -142,7 +142,7 @@ func (e *editor) carryOut(w http.ResponseWriter, r *http.Request, d *draft, dry 
 	return e.SeeOther(w, r, d.published)
 }
 
-// refused shows the form again, with what is wrong.
+// refused shows the form again, with its errors.
 func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.Ref, d *draft) error {
 	return e.View(r, func(v *store.View) error {
 		t, err := find(r, v, self)
@@ -156,7 +156,7 @@ func (e *editor) refused(w http.ResponseWriter, r *http.Request, self fragment.R
 	})
 }
 
-// resent is what a page has that can send a form again, or another one on.
+// resent holds the fields by which a page sends a form again.
 type resent struct {
 	Fields []pages.Field // all of the form, but the state and the plan
 	Code   string
@@ -172,12 +172,12 @@ func (e *editor) resent(r *http.Request, t *target, p *plan) resent {
 	return form
 }
 
-// previewPage shows what would be published.
+// previewPage shows the effect of a draft.
 type previewPage struct {
 	resent
 	*plan
 	Author, Note string
-	Other        bool // than what was shown before
+	Other        bool // the effect differs from the one shown before
 	Topic        string
 }
 
@@ -195,11 +195,11 @@ func (e *editor) trail(r *http.Request, t *target) []pages.Link {
 	return e.Trail(r, &t.collection, pages.Link{Title: t.title, URL: e.page(t)})
 }
 
-// mostRemembered is how many forms that were published are remembered.
+// mostRemembered is the number of published forms that are remembered.
 const mostRemembered = 1000
 
-// publications remembers which forms were published lately: a form that is sent again, as by a second click, leads to
-// what came of it.
+// publications remembers the forms that were published lately, so that a form sent twice, as by a second click, leads
+// to the result of the first.
 type publications struct {
 	mu     sync.Mutex
 	byForm map[string]*publication
@@ -208,7 +208,7 @@ type publications struct {
 
 type publication struct {
 	done chan struct{} // closed once the page is known
-	page string        // where the topic is; "": nothing was published
+	page string        // the page of the topic; "": nothing was published
 }
 
 // begin returns the publication of a form, and whether it is the first one.
@@ -230,7 +230,7 @@ func (p *publications) begin(form string) (running *publication, first bool) {
 	return running, true
 }
 
-// end says what came of a publication.
+// end records the result of a publication.
 func (p *publications) end(form string, running *publication, page string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +240,7 @@ func (p *publications) end(form string, running *publication, page string) {
 	close(running.done)
 }
 
-// once publishes what a form says, if the same form was not published before.
+// once publishes a form unless the same form was published before.
 func (e *editor) once(w http.ResponseWriter, r *http.Request, d *draft) error {
 	form := web.Digest([]byte(r.URL.Path + "\x00" + r.PostForm.Encode())) // with the code of the session
 	running, first := e.published.begin(form)

@@ -13,7 +13,7 @@ import (
 
 // draft is a form as a person has filled it in.
 type draft struct {
-	State      string // of the topic that the form was made of; "": there was none
+	State      string // of the topic when the form was made; "": a new topic
 	Identifier string // of a new topic
 
 	Names        []nameRow
@@ -31,12 +31,12 @@ type draft struct {
 	published string // the page of the topic, once the draft is published
 }
 
-// empty reports whether nothing is filled in.
+// empty reports whether all fields are empty.
 func (d *draft) empty() bool {
 	return d.Identifier == "" && !slices.ContainsFunc(d.rows(), func(r numbered) bool { return !r.blank })
 }
 
-// row is what all rows of a form have.
+// row holds the fields that all rows share.
 type row struct {
 	Is     string // identifies the statement; "": it is new
 	Remove bool
@@ -44,10 +44,10 @@ type row struct {
 	Wrong  wrong
 	Open   bool // its fields are seen at once
 
-	// What is shown of the statement beside the fields.
-	Shown    string            // the beginning of its value, where that is not in a field
+	// The parts of the statement shown beside the fields.
+	Shown    string            // the beginning of its value, unless a field has it
 	Variants []string          // of a name
-	Reifier  *pages.Link       // nil: it has none
+	Reifier  *pages.Link       // nil: no reifier
 	Names    []pages.Link      // of the topics that the row names
 	titles   map[string]string // of the topics that fields name, by their identifiers
 }
@@ -56,10 +56,10 @@ type row struct {
 type wrong struct {
 	Kind, Text, Field string
 	Choices           []fragment.Ref // topics that may be meant
-	Meant             []pages.Link   // these, as a page shows them
+	Meant             []pages.Link   // links to these topics, for a page
 }
 
-// at says in which field of a row something is wrong.
+// at sets the field of a row that an error belongs to.
 func (w wrong) at(field string) wrong {
 	w.Field = field
 	return w
@@ -92,7 +92,7 @@ type associationRow struct {
 
 type roleRow struct{ Type, Player string }
 
-// mostRows is how many rows of a kind a form may have, and mostRoles how many other roles a row.
+// mostRows is the maximum number of rows of a kind in a form, and mostRoles that of other roles in a row.
 const (
 	mostRows  = 300
 	mostRoles = 20
@@ -106,7 +106,7 @@ const (
 	ofAssociation = "association"
 )
 
-// read reads a draft from what a form has sent.
+// read reads a draft from the values of a form.
 func read(f url.Values) *draft {
 	d := &draft{
 		State: f.Get("state"), Identifier: strings.TrimSpace(f.Get("identifier")),
@@ -184,8 +184,8 @@ func lines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
-// The identity of a statement is made from the fields of its row. So changed rows can be distinguished from unchanged
-// ones, also when the statement was removed. Ends of lines are not what they were once a browser has shown them.
+// The identity of a statement is computed from the fields of its row, to distinguish changed rows from unchanged ones,
+// even if the statement was removed. It ignores line endings, because browsers change them.
 
 func nameIs(self fragment.Ref, n *fragment.Name) string {
 	shown := fragment.Name{Value: lines(n.Value), Type: n.Type, Scope: n.Scope}
@@ -211,7 +211,7 @@ func keyOf(is string) (key fragment.AssociationKey, ok bool) {
 	return key, err == nil && n == len(key)
 }
 
-// blank reports whether nothing is filled in but what forms have of themselves.
+// blank reports whether all fields are empty but those that a form fills in itself.
 func (r *nameRow) blank() bool {
 	return r.Is == "" && r.Value == "" && r.Type == "" && r.themes == themes{}
 }
@@ -235,7 +235,7 @@ func (d *draft) wrongs() bool {
 	return slices.ContainsFunc(d.rows(), func(r numbered) bool { return r.Wrong.Kind != "" })
 }
 
-// numbered is a row with what begins the ids of its fields.
+// numbered is a row with the prefix of its fields' ids.
 type numbered struct {
 	*row
 	id    string

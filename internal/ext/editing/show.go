@@ -32,10 +32,10 @@ const (
 	mostMeant    = 40 // topics that may be meant, in all fields of it
 )
 
-// errLong says that a form has too many rows.
+// errLong is the error for a form with too many rows.
 var errLong = errors.New("the form has too many rows")
 
-// shown is a form that is to be shown.
+// shown is a form with the rows to show.
 type shown struct {
 	draft *draft
 	more  []part // other parts of the statements about the topic
@@ -45,10 +45,10 @@ type shown struct {
 // part leads to the form of a part.
 type part struct {
 	What, URL string
-	More      texts.Text // what there is
+	More      texts.Text // the parts that continue on another page
 }
 
-// moreOf says what parts have, by the kinds of rows.
+// moreOf maps kinds of rows to the texts about further rows.
 var moreOf = map[string]texts.Text{ofName: texts.MoreNames, ofOccurrence: texts.MoreOccurrences,
 	ofType: texts.MoreTypes, ofAssociation: texts.MoreAssociations}
 
@@ -78,7 +78,7 @@ func (e *editor) shown(r *http.Request, v *store.View, t *target, most int) (*sh
 	return s, nil
 }
 
-// asked returns which part a request asks for, and behind what it begins.
+// asked returns the requested part of a form, and the key that it begins after.
 func asked(r *http.Request) (only, from string, err error) {
 	for _, kind := range []string{ofName, ofOccurrence, ofType, ofAssociation} {
 		if from := r.URL.Query().Get(kind); from != "" {
@@ -105,7 +105,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 		to = from
 		for left := limit; to < all && to-from < s.most; to++ {
 			if left -= size(to); left < 0 {
-				break // it is in a part of its own
+				break // that part has its own page
 			}
 		}
 		if to < all {
@@ -152,7 +152,7 @@ func (e *editor) fill(s *shown, v *store.View, t *target, only, given string) er
 	return nil
 }
 
-// lengthOf returns how many bytes of HTML a field has with a value, 0 where none can have it: the value is too long.
+// lengthOf returns the length of a field with a value in HTML, in bytes; 0 if the value is too long for any field.
 func lengthOf(value string) int {
 	if n := len(html.EscapeString(value)); n <= mostFilled {
 		return n
@@ -160,13 +160,13 @@ func lengthOf(value string) int {
 	return 0
 }
 
-// usualType returns the reference to the type of names that have none in a form, "" where the map does not have it.
+// usualType returns the reference to the default type of names; "" if the map lacks it.
 func usualType(v *store.View) (fragment.Ref, error) {
 	t, err := v.Source().Topic(tmdm.PSIDefaultNameType)
 	return refOf(t), err
 }
 
-// rowOfName and rowOfOccurrence return rows that say what there is.
+// rowOfName and rowOfOccurrence return the rows of existing statements.
 
 func rowOfName(self, usual fragment.Ref, n *fragment.Name) nameRow {
 	r := nameRow{row: row{Is: nameIs(self, n)}, Value: n.Value, Type: n.Type.String(), themes: themesOf(n.Scope)}
@@ -193,8 +193,7 @@ func linesOf(refs []fragment.Ref) string {
 	return strings.Join(all, "\n")
 }
 
-// relations adds rows of associations of a topic in which it takes part in a way, from the one behind that which is
-// given on.
+// relations adds rows of the associations of one part of a topic, after the association with the given key.
 func (e *editor) relations(s *shown, v *store.View, t *target, kind string, as fragment.Part, given string) error {
 	var after *fragment.AssociationKey
 	if given != "" {
@@ -245,7 +244,7 @@ type formPage struct {
 	Identify   input
 	By, Why    input
 	Known      []known
-	AuthorKnow bool // the token says who makes the change
+	AuthorKnow bool // the token determines the author
 }
 
 // show answers with a form.
@@ -297,8 +296,8 @@ func (e *editor) show(w http.ResponseWriter, r *http.Request, status int, v *sto
 	}
 }
 
-// fold takes from a form that is too long the rows that are as they were: what a form does not have stays as it is. Of
-// what may be meant it leaves the first topics.
+// fold removes unchanged rows from a form that is too long, because statements without a row are kept. Of proposed
+// topics it keeps the first.
 func (d *draft) fold() {
 	d.Names, d.Occurrences = touched(d.Names), touched(d.Occurrences)
 	d.Types, d.Associations = touched(d.Types), touched(d.Associations)
@@ -309,12 +308,12 @@ func (d *draft) fold() {
 	}
 }
 
-// touched returns the rows that a person has changed, and those that are new.
+// touched returns the changed and the new rows.
 func touched[T any, R rowOf[T]](rows []T) []T {
 	return slices.DeleteFunc(rows, func(r T) bool { b := R(&r).base(); return b.Is != "" && !b.Open })
 }
 
-// decorator adds to rows what is shown of their statements beside the fields.
+// decorator adds to rows the parts of their statements that are shown beside the fields.
 type decorator struct {
 	name  func(fragment.Ref) (pages.Link, error)
 	v     *store.View
@@ -464,7 +463,7 @@ func (d *decorator) decorate(form *draft) error {
 	return nil
 }
 
-// association returns the one of a row, nil where it is new, or gone.
+// association returns the association of a row; nil if the row is new, or the association was deleted.
 func (d *decorator) association(r *row, as fragment.Part) (*fragment.Association, error) {
 	key, ok := keyOf(r.Is)
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// divided are the statements of a topic: those that rows take away, or say anew, and the others. What rows say comes
-// when all these are gone, so that two rows may exchange what they say.
+// divided holds the statements of a topic that rows remove or replace, and the others. New statements are added after
+// all removals, so that two rows may exchange their values.
 type divided[T any] struct {
 	kept  []T
-	known map[string]bool // what tells those apart that are kept, or are said
+	known map[string]bool // identities of the statements that are kept or added
 	gone  map[string]T
 }
 
@@ -35,13 +35,13 @@ func divide[T any](all []T, is func(*T) string, goes map[string]bool) divided[T]
 // kindOf has the differences between names and occurrences when their rows are applied.
 type kindOf[T any] struct {
 	kind    string                        // of a double
-	read    func(i int) (T, wrong, error) // what row i says
-	empty   func(*T) bool                 // whether nobody would see it
+	read    func(i int) (T, wrong, error) // returns the statement of row i
+	empty   func(*T) bool                 // reports whether it would be invisible
 	key     func(*T) string               // the identity of a statement
 	value   func(*T) string
-	alone   func(T) *fragment.Topic  // a topic that says only this
-	only    func(*fragment.Topic) *T // what such a topic says
-	inherit func(from, to *T) wrong  // what the form has no room for stays with a statement that changes
+	alone   func(T) *fragment.Topic  // returns a topic with this statement alone
+	only    func(*fragment.Topic) *T // returns the statement of such a topic
+	inherit func(from, to *T) wrong  // copies the parts that the form does not show to the changed statement
 }
 
 // applyRows returns the statements of one kind after the rows: all are those before.
@@ -124,8 +124,8 @@ func (a *applying) names(d *draft) (err error) {
 	return err
 }
 
-// variants returns those of a name whose scope changes: theirs has the new one in the place of the old one. ok is false
-// where one would have no theme of its own any more, or be the same as another.
+// variants returns the variants of a name whose scope changes, with the new scope in place of the old one. ok is false
+// if a variant would have no theme of its own any more, or equal another.
 func variants(name *fragment.Name, scope []fragment.Ref) (all []fragment.Variant, ok bool) {
 	for _, v := range name.Variants {
 		own := slices.DeleteFunc(slices.Clone(v.Scope), func(theme fragment.Ref) bool {
@@ -188,7 +188,7 @@ func (a *applying) types(d *draft) error {
 	})
 }
 
-// relate applies rows of associations in which the topic takes part in a way. Those that are there can only go.
+// relate applies the rows of associations of one part of a topic. Existing associations can only be removed.
 func relate[T any, R rowOf[T]](
 	a *applying, rows []T, part fragment.Part, says func(R) (*fragment.Association, wrong, error),
 ) error {
@@ -248,13 +248,13 @@ func (a *applying) associations(d *draft) error {
 	return relate(a, d.Associations, fragment.AsPlayer, a.association)
 }
 
-// association returns the one that a row says.
+// association returns the association of a row.
 func (a *applying) association(r *associationRow) (made *fragment.Association, w wrong, err error) {
 	if r.Type == "" {
 		return nil, wrong{Kind: "roles", Field: "type"}, nil
 	}
 	if a.inRDF && r.Role == "" && !slices.ContainsFunc(r.Others, func(o roleRow) bool { return o.Type != "" }) {
-		r.Role = string(fragment.RDFSubject) // the roles of what RDF says of two resources
+		r.Role = string(fragment.RDFSubject) // the roles of associations from RDF
 		for i := range r.Others {
 			if r.Others[i].Player != "" {
 				r.Others[i].Type = string(fragment.RDFObject)
@@ -303,7 +303,7 @@ func (a *applying) association(r *associationRow) (made *fragment.Association, w
 	return made, wrong{}, nil
 }
 
-// unseen reports whether nothing of a text is seen.
+// unseen reports whether a text is invisible.
 func unseen(text string) bool {
 	return strings.TrimFunc(text, func(c rune) bool { return unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) }) == ""
 }

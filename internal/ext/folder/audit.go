@@ -19,15 +19,15 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// Audit is what a comparison of a mirror with its Source has brought (Z39.99 §5.2, Audit).
+// Audit is the result of comparing a mirror with its Source (Z39.99 §5.2, Audit).
 type Audit struct {
 	URL      string `json:"url"`
 	Compared int    `json:"compared"` // resources that the Source lists
-	// of these, those whose bytes it says nothing of: they were compared with what was fetched
+	// Unstated is the number of these without a stated digest: they were compared with that of the last fetch
 	Unstated  int `json:"unstated"`
 	Documents int `json:"documents"` // of the Source that were read
 
-	// Gap says why the Source cannot be compared with as it is now, "" where it can.
+	// Gap is the reason why the Source cannot be compared now; "" if it can.
 	Gap string `json:"gap,omitempty"`
 
 	Missing     []Difference `json:"missing"`     // the Source has them, the folder has not
@@ -46,14 +46,14 @@ type Difference struct {
 	Reason string `json:"reason"`
 }
 
-// Equal reports whether the folder is what the Source says, and the Source says all.
+// Equal reports whether the folder equals the Source, and the Source is complete.
 func (a *Audit) Equal() bool {
 	return a.Gap == "" && len(a.Missing)+len(a.Different)+len(a.Superfluous)+len(a.Unsure) == 0
 }
 
-// AuditMirror compares the files of a mirror with what the Source at the URL, or at that of the
-// last round, says now: with the Resource List and what has changed since. The digests are
-// those of the files as they are. It changes nothing. progress may be nil.
+// AuditMirror compares the files of a mirror with the present state of the Source at the URL, or at that of the last
+// round: with the Resource List and the changes since. It computes the digests of the files and changes nothing.
+// progress may be nil.
 func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string,
 	progress func(done, total int)) (*Audit, error) {
 	f, err := openToRead(dir)
@@ -110,7 +110,7 @@ func AuditMirror(ctx context.Context, dir string, s follow.Source, ref string,
 	return a, f.others(a)
 }
 
-// URLOf returns what a folder is a copy of, "" where it is not one yet.
+// URLOf returns the URL of the source of a folder; "" before the first round.
 func URLOf(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -196,7 +196,7 @@ func (f *reading) newer(ctx context.Context, s follow.Source, ref string, news *
 	return newer, nil
 }
 
-// compareTo compares a file with what the Source says of the resource, up to the time of now.
+// compareTo compares a file with the record of the resource at the Source, up to the time of now.
 func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool, now follow.Mark) error {
 	a.Compared++
 	held := f.state.Records[r.ID]
@@ -242,7 +242,7 @@ func (f *reading) compareTo(a *Audit, r *follow.Record, newer map[string]bool, n
 	return nil
 }
 
-// digest returns the SHA-256 of a file, if that is what is stated.
+// digest returns the SHA-256 of a file, if stated has one.
 func (f *reading) digest(name string, stated follow.Fixity) (string, error) {
 	file, err := f.root.Open(f.at(name))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// fixity returns what is known of the bytes of the file.
+// fixity returns the known digest and length of the file.
 func (h *Held) fixity() follow.Fixity {
 	f := follow.FixityOf(h.Stated...)
 	if h.File != "" {
@@ -15,7 +15,7 @@ func (h *Held) fixity() follow.Fixity {
 	return f
 }
 
-// Compare implements [follow.Comparer]. What could not be had is to be tried for as it is stated now.
+// Compare implements [follow.Comparer]. A resource whose fetch failed is compared with the failed version.
 func (f *Folder) Compare(id string, stated follow.Fixity) follow.Match {
 	held := f.state.Records[id]
 	if held == nil {

@@ -18,15 +18,14 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// ErrLocked says that another process has a folder open.
+// ErrLocked is the error for a folder that another process has open.
 var ErrLocked = errors.New("another process is harvesting into it")
 
-// Options say what is harvested into a folder, and how.
+// Options are the options of a folder.
 type Options struct {
 	Fetcher *fetch.Fetcher // for the records
-	// Formats are the media types that are wanted, the best first; "*/*" is all that are
-	// left. A record that is in none of them counts as deleted. With none here those of
-	// the last round stay, which are all in the first one.
+	// Formats are the wanted media types, the best first; "*/*" matches every remaining one. A record in none of them
+	// counts as deleted. If empty, those of the last round are kept; the first round takes all.
 	Formats  []string
 	Parallel int   // records that are fetched from one host at a time; default 8
 	MaxSize  int64 // bytes of a record; default 1 GiB
@@ -44,34 +43,33 @@ type Options struct {
 	Progress func(done, total int) // called with the records of a round; may be nil
 }
 
-// Folder is a folder with a file for each record of one source, and a state file: all in
-// one, or in folders as their URIs are. It
-// holds at any Instant what its state file says, or will when it is opened the next time.
-// Files that others put there are left alone. One goroutine may use it at a time.
+// Folder is a folder with a file for each record of one source, in one folder or in subfolders like their URIs, and a
+// state file. At any Instant it holds what the state file lists, or will after the next opening. It leaves other files
+// alone. It is not safe for concurrent use.
 type Folder struct {
 	Options
 	*reading
-	names   map[string]string // of files, in lower case, as they will be when nothing is unfinished: the record's id
-	dirs    map[string]int    // folders below this one, in lower case: how many files are in them
+	names   map[string]string // of files in lower case, after unfinished work is done: the record's id
+	dirs    map[string]int    // subfolders in lower case: the number of files in each
 	renamed map[string]bool   // folders in which names have changed since the last save
-	durable bool              // what is done lasts even if the machine fails; tests do without
+	durable bool              // writes survive a failure of the machine; tests do without
 	every   time.Duration     // the least time between two saves in a round
 	now     func() time.Time
 	own     string // in names of temporary files
 
-	journal *os.File // what was fetched since the last save; nil: nothing
+	journal *os.File // lists fetched records since the last save; nil: none
 
 	temps atomic.Int64  // number of the last temporary file
 	whole bool          // the last round was done to its end
 	saved time.Time     // when the state was written last
-	took  time.Duration // how long that took
+	took  time.Duration // duration of the last save
 }
 
 // What the flags are by default.
 const usualParallel, usualMaxSize = 8, 1 << 30
 
-// Open opens the folder, which is made where there is none, for this process alone, and
-// finishes what an interrupted round has left.
+// Open opens the folder for this process alone, creates it if it is missing, and finishes the work of an interrupted
+// round.
 func Open(dir string, o Options) (_ *Folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -108,8 +106,8 @@ func Open(dir string, o Options) (_ *Folder, err error) {
 	return f, f.look()
 }
 
-// look finds out which files are there. It removes what an interrupted round has left.
-// Files of records that somebody has removed are to be fetched again.
+// look reads the names of the files. It removes the remains of an interrupted round, and notes files of records that
+// were removed, to be fetched again.
 func (f *Folder) look() error {
 	there, err := f.there()
 	if err != nil {
@@ -163,7 +161,7 @@ func (f *Folder) there() (map[string]bool, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() { // whatever else has the name is not ours
+			if e.Type().IsRegular() { // other kinds of files of that name are not ours
 				there[path.Join(dir, e.Name())] = true
 			}
 		}
@@ -179,7 +177,7 @@ func (f *Folder) Close() error {
 	if f.whole {
 		err = f.removeAll(follow.PackagePrefix + "*") // which an interrupted round would have gone on with
 	}
-	if f.journal != nil { // what is in it was not saved
+	if f.journal != nil { // its records were not saved
 		err = errors.Join(err, f.journal.Close())
 	}
 	return errors.Join(err, f.reading.Close())
@@ -194,11 +192,11 @@ func (f *Folder) removeAll(pattern string) error {
 	return err
 }
 
-// State returns what is known of the folder. It is not to be changed.
+// State returns the state of the folder. Callers must not change it.
 func (f *Folder) State() *State { return f.state }
 
-// Versions implements Inventory. A version that could not be had is known as well: it is
-// tried for again without the feed.
+// Versions implements Inventory. It includes versions that could not be fetched, because they are retried without the
+// feed.
 func (f *Folder) Versions(_ context.Context, ids []string) (map[string]time.Time, error) {
 	versions := make(map[string]time.Time, len(ids))
 	for _, id := range ids {
@@ -226,9 +224,8 @@ func (f *Folder) Each(_ context.Context, yield func(id string) error) error {
 	return nil
 }
 
-// want makes the formats of the state those that are wanted now. If they are others, all
-// records are looked at anew: the feed is read whole, whatever is held. It reports whether
-// they are.
+// want sets the formats of the state to the wanted ones and reports whether they changed. If so, all records are
+// examined again, so the whole feed is read.
 func (f *Folder) want() bool {
 	if len(f.Formats) == 0 {
 		f.Formats = f.state.Formats
@@ -305,10 +302,10 @@ func (f *Folder) drop(file string) {
 	}
 }
 
-// discard removes the temporary file that was to have a name, and has not got it yet.
+// discard removes the temporary file of a name if it was not renamed yet.
 func (f *Folder) discard(file string) {
 	if temp := f.state.Unfinished[file]; temp != "" {
-		_ = f.root.Remove(temp) // if it stays, the next one who opens the folder removes it
+		_ = f.root.Remove(temp) // if that fails, the next Open removes it
 	}
 }
 
@@ -325,8 +322,8 @@ func (f *Folder) temp() string {
 	return fmt.Sprintf("%s-%s-%d%s", follow.OwnPrefix, f.own, f.temps.Add(1), follow.TempSuffix)
 }
 
-// saveNowAndThen saves what was done, so that little is lost by an interruption and
-// little time by saving.
+// saveNowAndThen saves the state at intervals that limit both the work lost by an interruption and the time spent
+// saving.
 func (f *Folder) saveNowAndThen() error {
 	const share = 10
 	if f.now().Sub(f.saved) < max(f.every, share*f.took) {
@@ -339,7 +336,7 @@ func (f *Folder) saveNowAndThen() error {
 	return err
 }
 
-// saveAll saves what was done, and that nothing is unfinished.
+// saveAll saves the state after all work is finished.
 func (f *Folder) saveAll() error {
 	unfinished := len(f.state.Unfinished) > 0
 	err := f.save()

@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// anyFormat is what is asked for where all are welcome.
+// anyFormat matches every format.
 const anyFormat = "*/*"
 
 // CheckFormat returns why a text is no media type, nil if it is one.
@@ -35,8 +35,8 @@ func parseType(mediaType string) (kind string, parameters map[string]string) {
 	return kind, parameters
 }
 
-// is reports whether something of a media type is in a format that is wanted: of the same
-// type, and with the parameters that are wanted; or whatever it is, if that is wanted.
+// is reports whether a media type is in a wanted format: it has the same type and the wanted parameters, or all formats
+// are wanted.
 func is(mediaType, wanted string) bool {
 	kind, has := parseType(mediaType)
 	wantedKind, wants := parseType(wanted)
@@ -51,8 +51,8 @@ func is(mediaType, wanted string) bool {
 	return true
 }
 
-// choose returns the representations in formats that are wanted, the best first. Where
-// nobody wants any in particular all are, and the source's first is the best.
+// choose returns the representations in wanted formats, the best first. Without wanted formats it returns all, in the
+// order of the source.
 func choose(all []follow.Representation, formats []string) []follow.Representation {
 	if len(formats) == 0 {
 		return all

@@ -120,10 +120,10 @@ type folderRound struct {
 	doubts    extension.Doubts
 
 	command string
-	record  string // what a file holds
-	reading string // what is done first
-	again   string // what a round has done for a Reason
-	gone    string // what a record is that is at none of its addresses
+	record  string // the content of a file
+	reading string // the first step
+	again   string // the work of a round with a Reason
+	gone    string // the kind of records that are at none of their addresses
 }
 
 // harvested is the result of a round as JSON.
@@ -133,7 +133,7 @@ type harvested struct {
 	Error string `json:"error,omitempty"`
 }
 
-// check finds what makes no sense about the arguments, before anything is asked for.
+// check returns an error for invalid arguments before any request is made.
 func (f *folderRound) check(args []string) error {
 	o := &f.Options
 	o.ConfirmAfter, o.Confirm = f.doubts.ConfirmAfter, f.doubts.Confirm
@@ -157,7 +157,7 @@ func (f *folderRound) check(args []string) error {
 	return nil
 }
 
-// split returns the folder that arguments name, and the URL, "" where they name none.
+// split returns the folder and the URL in the arguments; "" if they name none.
 func (f *folderRound) split(args []string) (dir, ref string) {
 	if len(args) == 2 {
 		ref = args[0]
@@ -172,7 +172,7 @@ func (a *app) progress(dir, phase string, unit client.Unit) func(done, total int
 	}
 }
 
-// roundInto does a round of the source that make returns, and says how it has gone.
+// roundInto runs a round of the source that make returns, and reports its result.
 func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
 	source func(dir string, fetcher *fetch.Fetcher, read func(documents int)) follow.Source) error {
 	dir, ref := f.split(args)
@@ -205,22 +205,22 @@ func (a *app) roundInto(ctx context.Context, args []string, f *folderRound,
 	return a.tellOfRound(dir, f, round, err)
 }
 
-// noneWanted returns the error of a round in which there is no record in a format that is wanted.
+// noneWanted returns the error of a round that found no record in a wanted format.
 func noneWanted(r *Round, wanted []string) error {
 	text := fmt.Sprintf("none of the %s is in a format that is wanted (%s)", countOf(r.Unwanted, "record"),
 		strings.Join(wanted, ", "))
-	if len(r.Offered) == 0 { // it was said in the round that has found them
+	if len(r.Offered) == 0 { // the round that found them reported them
 		return fmt.Errorf("%s; name another with --format", text)
 	}
 	return fmt.Errorf("%s: they are in %s; name one of these with --format", text, strings.Join(r.Offered, ", "))
 }
 
-// scratch is where a round into a folder keeps what the source says of its records.
+// scratch returns the temporary storage of a round into a folder.
 func (a *app) scratch(dir string) follow.Scratch {
 	return follow.Scratch{Path: filepath.Join(dir, follow.OwnPrefix), MaxEntries: a.MaxEntries}
 }
 
-// tellOfRound says how a round has gone.
+// tellOfRound reports the result of a round.
 func (a *app) tellOfRound(dir string, f *folderRound, r *Round, err error) error {
 	switch {
 	case r == nil:
@@ -251,7 +251,7 @@ func (a *app) tellOfRound(dir string, f *folderRound, r *Round, err error) error
 	return err
 }
 
-// advice says what to do about a doubt.
+// advice returns the remedy for a doubt.
 func (f *folderRound) advice(dir string, doubt *follow.DoubtError) string {
 	return doubt.Advice(func(flag string) string {
 		return fmt.Sprintf("\"tmshare-client %s %s %s\"", f.command, flag, dir)

@@ -19,7 +19,7 @@ type hosts struct {
 	all map[string]*host
 }
 
-// maxConsecutiveFailures is how often a host may fail in a row before another one is asked.
+// maxConsecutiveFailures is the number of consecutive failures of a host after which another one is preferred.
 const maxConsecutiveFailures = 5
 
 type host struct {
@@ -44,7 +44,7 @@ func (h *hosts) host(ref string) *host {
 	return one
 }
 
-// begin waits until the host of a URL may be asked. done is told how that went.
+// begin waits until the host of a URL may get a request. The caller passes the result of the request to done.
 func (h *hosts) begin(ctx context.Context, ref string) (done func(error), err error) {
 	one := h.host(ref)
 	select {
@@ -65,8 +65,7 @@ func (h *hosts) begin(ctx context.Context, ref string) (done func(error), err er
 	}, nil
 }
 
-// isDown reports whether the host of a URL has failed so often that another one is to be
-// asked, where there is one.
+// isDown reports whether a host has failed so often that another one, if any, is preferred.
 func (h *hosts) isDown(ref string) bool {
 	one := h.host(ref)
 	h.mu.Lock()

@@ -10,13 +10,12 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// journalFile is the name of the file that lists what was fetched since the last save. Saving the state costs time for
-// each record in the folder, so it is done now and then. The journal gets a line for each record that is fetched, and
-// the next process that opens the folder after a kill reads it.
+// journalFile is the name of the file that lists the records fetched since the last save. The state is saved only now
+// and then, because that takes time for each record in the folder. The journal gets a line for each fetched record;
+// after a kill, the next process that opens the folder reads it.
 const journalFile = follow.OwnPrefix + ".journal"
 
-// journalLine is a line of the journal: the first one says which round it belongs to, the
-// others which record is in which temporary file.
+// journalLine is a line of the journal: the first one names the round, each other one a record and its temporary file.
 type journalLine struct {
 	Mark    *follow.Mark `json:"mark,omitempty"`
 	Formats []string     `json:"formats,omitempty"`
@@ -49,7 +48,7 @@ func (f *Folder) journalLine(line journalLine) error {
 	return err
 }
 
-// endJournal removes the journal, once the state says what was in it.
+// endJournal removes the journal after its records are in the saved state.
 func (f *Folder) endJournal() error {
 	if f.journal == nil {
 		return nil
@@ -59,7 +58,7 @@ func (f *Folder) endJournal() error {
 	return err
 }
 
-// replay keeps what was fetched after the last save of a process that was killed.
+// replay adds the records that a killed process fetched after its last save.
 func (f *Folder) replay() error {
 	file, err := f.root.Open(journalFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +99,7 @@ func (f *Folder) replay() error {
 	return f.root.Remove(journalFile)
 }
 
-// isWhole reports whether a temporary file is what was fetched.
+// isWhole reports whether a temporary file has the fetched content.
 func (f *Folder) isWhole(temp string, held *Held) bool {
 	if info, err := f.root.Lstat(temp); err != nil || info.Size() != held.Length || !info.Mode().IsRegular() {
 		return false

@@ -101,7 +101,7 @@ several sets to choose from; with 4 the audit found a difference.` +
 	return cmd
 }
 
-// resourceSync returns what reads the documents of a Source.
+// resourceSync returns a reader of the documents of a Source.
 func (a *app) resourceSync(dir string, fetcher *fetch.Fetcher, f *folderRound,
 	read func(documents int)) *destination.Source {
 	s := &destination.Source{
@@ -143,7 +143,7 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 		return err
 	}
 	defer os.RemoveAll(source.Temp)
-	source.Scratch.Path = filepath.Join(source.Temp, follow.OwnPrefix) // nothing changes in the mirror
+	source.Scratch.Path = filepath.Join(source.Temp, follow.OwnPrefix) // so that the mirror is not changed
 	compared := a.progress(dir, "comparing", "resources")
 	audit, err := AuditMirror(ctx, dir, source, ref, func(done, total int) { compared(int64(done), int64(total)) })
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *app) auditMirror(ctx context.Context, args []string, f *folderRound) er
 		return err
 	}
 	exit := &cli.ExitError{Code: cli.Differs}
-	if a.Quiet && !a.JSON { // nothing else has said it
+	if a.Quiet && !a.JSON { // nothing was printed yet
 		exit.Err = fmt.Errorf("%s: %s", dir, describeAudit(audit))
 	}
 	return exit

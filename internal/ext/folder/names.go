@@ -12,9 +12,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// name returns the name of a file for a record: what people know it by, which is the title, or else the last part of
-// the id; a hash that makes it its own; an ending that tells programs its format. Whatever these contain, it is one
-// name on all file systems. n counts from 0: there may be another file of that name.
+// name returns the name of a file for a record: its title, or else the last part of its id; a hash that makes it
+// unique; an extension for its format. The name is valid on all file systems. n counts from 0, for the case that
+// another file has the name.
 func name(id, title, mediaType string, n int) string {
 	sum := sha256.Sum256([]byte(id))
 	last := strings.TrimRight(id, "/#:?&=")
@@ -47,8 +47,8 @@ func slug(text string) string {
 	return strings.Trim(b.String(), "-_")
 }
 
-// extensions of media types that records come in. Others are XML, JSON or text by what
-// the type ends or begins with.
+// extensions are the file extensions of media types of records. Others are XML, JSON or text by the suffix or the
+// prefix of the type.
 var extensions = map[string]string{
 	"application/atom+xml":      ".atom",
 	"application/rdf+xml":       ".rdf",

@@ -10,9 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
-// patched makes a representation of a record by its patch, of what is held of the record. It
-// reports false where that does not lead to what the source states of the representation, or
-// where it cannot be tried: all of it is to be fetched then, which is always right.
+// patched makes a representation of a record by applying its patch to the held one. It returns false if the result
+// differs from the source's statement, or no patch can be applied: the caller then fetches the whole representation.
 func (r *round) patched(ctx context.Context, record follow.Record, from follow.Representation,
 	before Held) (taken, bool) {
 	p := from.Patch
@@ -41,7 +40,7 @@ func (r *round) patched(ctx context.Context, record follow.Record, from follow.R
 	return t, true
 }
 
-// fetchPatch fetches a patch, held to what the source states of it.
+// fetchPatch fetches a patch and checks it against the source's statement.
 func (r *round) fetchPatch(ctx context.Context, p *follow.Patch) ([]byte, error) {
 	done, err := r.hosts.begin(ctx, p.URL)
 	if err != nil {
@@ -60,7 +59,7 @@ func (r *round) fetchPatch(ctx context.Context, p *follow.Patch) ([]byte, error)
 	return changes, err
 }
 
-// readHeld reads a file of a record, though somebody else may have made it larger than it was.
+// readHeld reads a file of a record with a limit, because others may have made it larger.
 func (r *round) readHeld(name string) ([]byte, error) {
 	file, err := r.root.Open(name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// Round is what a look at the source has changed in a folder.
+// Round is the result of one round of a folder.
 type Round struct {
 	URL string `json:"url"`
 
@@ -28,23 +28,22 @@ type Round struct {
 	Ignored   int `json:"ignored"`   // entries of the feed that stand for no record
 	Documents int `json:"documents"` // of the feed that were read
 
-	// Offered are the formats of records that were found to be in none that is wanted.
+	// Offered are the formats of the records that have no wanted format.
 	Offered []string `json:"offered,omitempty"`
 
-	// Reason says why all of the feed was read again, "" where it was not.
+	// Reason is the reason why the whole feed was read again; "" if it was not.
 	Reason string `json:"reason,omitempty"`
 
-	// Doubt says that what was read would take something away, and is not confirmed. Nil: nothing would.
+	// Doubt is the unconfirmed loss of records that the round would cause. Nil: none.
 	Doubt *follow.Doubt `json:"doubt,omitempty"`
 
-	// Failed could not be had, Gone are at none of the addresses that the feed says
-	// they have. Both are tried for again in the next round. The first time they may
-	// have been found so in an earlier one.
+	// Failed are the records that could not be fetched, and Gone those that are at none of the addresses in the feed.
+	// The next round retries both. A round that resumes an earlier one may include that one's records.
 	Failed []Problem `json:"failed"`
 	Gone   []Problem `json:"gone"`
 }
 
-// Problem is a record that could not be had in its last version.
+// Problem is a record whose last version could not be fetched.
 type Problem struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title,omitempty"`
@@ -54,12 +53,12 @@ type Problem struct {
 	Held    bool      `json:"held"` // in an earlier version
 }
 
-// round is a round under way, a [follow.Sink].
+// round is a running round; it implements [follow.Sink].
 type round struct {
 	*Folder
 	*Round
 	allowURL func(*url.URL) error
-	anew     bool // what is held may be of another history
+	anew     bool // the held records may be of another history
 	hosts    *hosts
 	changed  bool // the state
 
@@ -67,10 +66,9 @@ type round struct {
 	ahead map[string]bool // files of records that were fetched and not committed
 }
 
-// Harvest does a round: it finds out at the URL what has become of the records, and does
-// the same to the files of the folder. Each round of a folder is of the same URL; "" is
-// that of the last one. With an error all that was done stays, and the next round does
-// the rest. A record that alone cannot be had is no error.
+// Harvest runs a round: it reads the changes of the source at the URL and applies them to the files of the folder. All
+// rounds of a folder have the same URL; "" stands for that of the last round. If it returns an error, completed work is
+// kept, and the next round does the rest. A record that cannot be fetched is not an error.
 func (f *Folder) Harvest(ctx context.Context, s follow.Source, ref string) (*Round, error) {
 	switch {
 	case ref == "" && f.state.URL == "":
@@ -127,7 +125,7 @@ func (r *round) Missing(context.Context) (map[string]time.Time, error) {
 	return versions, nil
 }
 
-// Retry implements [follow.Sink]: that comes first which was not tried for the longest time.
+// Retry implements [follow.Sink]. It returns the records that were not tried for the longest time first.
 func (r *round) Retry(_ context.Context, p *follow.Plan, first bool) ([]follow.Record, error) {
 	var again []follow.Record
 	for id, held := range r.state.Records {
@@ -165,7 +163,7 @@ func (r *round) Begin(_ context.Context, n *follow.Delta, mark follow.Mark) erro
 	if r.state.URL != "" {
 		return nil
 	}
-	r.state.URL = r.URL // whatever happens, the folder is this source's from now on
+	r.state.URL = r.URL // bind the folder to this source, even if the round fails
 	return r.saveAll()
 }
 
@@ -215,7 +213,7 @@ func (r *round) Commit(_ context.Context, some []follow.Result[taken],
 	return nil, r.saveNowAndThen()
 }
 
-// settle does to the folder what has become of a record.
+// settle applies the result of fetching a record to the folder.
 func (r *round) settle(t taken) error {
 	id := t.record.ID
 	before := r.state.Records[id]
@@ -244,8 +242,8 @@ func (r *round) settle(t taken) error {
 	return nil
 }
 
-// missing notes a version of a record that could not be had. What is held of a record
-// that is gone is removed; else it stays.
+// missing notes a version of a record that could not be fetched. It removes the file of a record that is gone, and
+// keeps other files.
 func (r *round) missing(t taken, before *Held) {
 	now := r.now()
 	m := &Missing{
@@ -275,7 +273,7 @@ func (r *round) remove(id string) {
 	}
 }
 
-// maxOffered is how many formats a round names.
+// maxOffered is the maximum number of formats in a Round.
 const maxOffered = 20
 
 // offer notes in which formats a record is.
@@ -287,7 +285,7 @@ func (r *round) offer(record *follow.Record) {
 	}
 }
 
-// sum counts what is there in the end.
+// sum counts the files at the end.
 func (r *round) sum() {
 	r.Failed, r.Gone = []Problem{}, []Problem{}
 	for _, id := range slices.Sorted(maps.Keys(r.state.Records)) {

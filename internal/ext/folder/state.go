@@ -19,11 +19,11 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// StateFile is the name of the file in a folder that says what the folder holds: one JSON
-// document, a [State]. Everything of ours in a folder that is no record begins so.
+// StateFile is the name of the file with the state of a folder: one JSON document, a [State]. All other auxiliary files
+// in a folder have the same prefix.
 const StateFile = follow.OwnPrefix + ".json"
 
-// State is what is known of a folder, for programs too.
+// State is the state of a folder; programs may read it.
 type State struct {
 	Version int         `json:"version"` // of this description: 1
 	URL     string      `json:"url"`     // of the feed, or where the Source was found
@@ -31,18 +31,18 @@ type State struct {
 	Formats []string    `json:"formats"` // the media types that are wanted, the best first; none: all
 	Mark    follow.Mark `json:"mark"`    // how far the feed has been followed
 
-	// Memory is what is remembered of earlier readings of the feed, Span which of its entries were read last.
+	// Memory holds what earlier readings of the feed must pass on, and Span the entries that were read last.
 	Memory *follow.Memory `json:"memory,omitempty"`
 	Span   []byte         `json:"span,omitempty"`
 
-	// Unfinished files are yet to be renamed, from what to what, or removed, where it
-	// is to "": there are some only while a round is under way, or where it was killed.
+	// Unfinished maps files to their new names, or to "" if they are to be removed. It is empty except during a round,
+	// or after a round was killed.
 	Unfinished map[string]string `json:"unfinished,omitempty"`
 
 	Records map[string]*Held `json:"records"` // by id
 }
 
-// Held is what is known of a record.
+// Held is the state of a record.
 type Held struct {
 	File    string    `json:"file,omitempty"` // its name, in the folder; none where the record is not held
 	Title   string    `json:"title,omitempty"`
@@ -55,13 +55,13 @@ type Held struct {
 	Stated  []string  `json:"stated,omitempty"` // digests that the source has stated and the file has: "md5:…"
 
 	Unwanted bool `json:"unwanted,omitempty"` // it is in none of the formats that are wanted
-	// to be looked at anew: other formats are wanted than before, or the version is not the one that it seemed to be
+	// Stale requests another look: the wanted formats have changed, or the version was not the expected one.
 	Stale bool `json:"stale,omitempty"`
 
 	Missing *Missing `json:"missing,omitempty"` // a version that could not be had, and is tried for again
 }
 
-// Missing is a version of a record that could not be had.
+// Missing is a version of a record that could not be fetched.
 type Missing struct {
 	Updated         time.Time               `json:"updated"`
 	Gone            bool                    `json:"gone,omitempty"` // nothing is at its addresses; else it may be there
@@ -72,7 +72,7 @@ type Missing struct {
 	Representations []follow.Representation `json:"representations"`
 }
 
-// readState reads the state of a folder, that of an empty one where there is none.
+// readState reads the state of a folder; the empty state if there is none.
 func readState(root *os.Root) (*State, error) {
 	s := &State{Version: 1}
 	b, err := root.ReadFile(StateFile)
@@ -147,9 +147,8 @@ func marshal(v any) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), err
 }
 
-// save makes all that was done until now last, whatever happens then: first what was
-// fetched is on the disk, under temporary names, then the state that says which names
-// these get, then they get them. Who opens the folder after an interruption does the rest.
+// save makes all completed work durable: it syncs the fetched content under temporary names, then writes the state with
+// the new names, then renames the files. After an interruption, the next Open completes the renaming.
 func (f *Folder) save() error {
 	if err := f.sync(); err != nil {
 		return err
@@ -166,7 +165,7 @@ func (f *Folder) save() error {
 	if err := f.finish(); err != nil {
 		return err
 	}
-	f.state.Unfinished = nil // says the next save, whose sync has made this last
+	f.state.Unfinished = nil // the next save writes this; the sync made the names durable
 	return nil
 }
 
@@ -188,7 +187,7 @@ func (f *Folder) writeState() error {
 	return err
 }
 
-// finish gives files their names, and removes those that are to go.
+// finish renames files and removes those to be removed.
 func (f *Folder) finish() error {
 	for name, temp := range f.state.Unfinished { // first: a folder may take the place of a file
 		if temp != "" {
@@ -221,8 +220,7 @@ func (f *Folder) finish() error {
 	return nil
 }
 
-// noteRenamed notes the folders that have changed with a file, whose names are to reach the
-// disk with the next save.
+// noteRenamed notes the folders whose entries changed with a file, so that the next save syncs them.
 func (f *Folder) noteRenamed(name string) {
 	for _, dir := range above(name) {
 		if f.renamed == nil {
@@ -232,12 +230,12 @@ func (f *Folder) noteRenamed(name string) {
 	}
 }
 
-// isMissing reports whether there is no such file, nor can be: a folder on its way is none.
+// isMissing reports whether a file is missing, also because part of its path is no folder.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// sync makes what was written to the folder last.
+// sync makes written files durable.
 func (f *Folder) sync() error {
 	if !f.durable {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFiles brings files of a folder, and what was renamed in it, to the disk: all at
-// once, which takes a fraction of the time of one after the other.
+// syncFiles makes files of a folder and renamed entries durable, all in one call, which is much faster than one call
+// per file.
 func syncFiles(_ *os.Root, dir *os.File, _, _ []string) error {
 	return os.NewSyscallError("syncfs", unix.Syncfs(int(dir.Fd())))
 }
 
-// syncNames brings what was renamed in a folder to the disk.
+// syncNames makes renamed entries of a folder durable.
 func syncNames(dir *os.File) error { return dir.Sync() }

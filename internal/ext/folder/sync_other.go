@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// syncFiles brings files of a folder, and what was renamed in it and in folders below it, to
-// the disk.
+// syncFiles makes files of a folder durable, and renamed entries of it and of folders below it.
 func syncFiles(root *os.Root, dir *os.File, names, below []string) error {
 	for _, name := range names {
 		file, err := root.OpenFile(name, os.O_WRONLY, 0)
@@ -20,7 +19,7 @@ func syncFiles(root *os.Root, dir *os.File, names, below []string) error {
 		}
 	}
 	for _, name := range below {
-		if sub, err := root.Open(name); err == nil { // else it is empty by now, and gone
+		if sub, err := root.Open(name); err == nil { // otherwise it became empty and was removed
 			err = errors.Join(syncNames(sub), sub.Close())
 			if err != nil {
 				return err
@@ -30,7 +29,7 @@ func syncFiles(root *os.Root, dir *os.File, names, below []string) error {
 	return syncNames(dir)
 }
 
-// syncNames brings what was renamed in a folder to the disk, where that can be asked for.
+// syncNames makes renamed entries of a folder durable, if the system supports that.
 func syncNames(dir *os.File) error {
 	_ = dir.Sync()
 	return nil

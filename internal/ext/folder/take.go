@@ -16,19 +16,19 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// taken is what has become of fetching a record.
+// taken is the result of fetching a record.
 type taken struct {
 	record follow.Record
-	from   follow.Representation // in what form
-	err    error                 // Gone: in none of the wanted ones
+	from   follow.Representation // the representation
+	err    error                 // Gone: none of the wanted ones exists
 
 	unwanted bool   // it is in no format that is wanted
-	same     bool   // it is what the folder holds
-	temp     string // the file with what was fetched
-	held     Held   // what is to be known of it
+	same     bool   // equal to the held one
+	temp     string // the file with the fetched content
+	held     Held   // the new state of the record
 }
 
-// diskError says that a record could be fetched but not be written.
+// diskError is a failure to write a record that was fetched.
 type diskError struct{ error }
 
 func (e *diskError) Unwrap() error { return e.error }
@@ -78,7 +78,7 @@ func (r *round) takeFrom(ctx context.Context, record follow.Record, from follow.
 		done(t.err)
 	}
 	if t.err != nil || t.same {
-		_ = r.root.Remove(temp) // there may be none, or that of a try that was cut off
+		_ = r.root.Remove(temp) // it may be missing, or from an interrupted attempt
 	} else {
 		t.temp = temp
 	}
@@ -88,7 +88,7 @@ func (r *round) takeFrom(ctx context.Context, record follow.Record, from follow.
 	return t
 }
 
-// describe notes what the source says of the record.
+// describe notes the source's statements about the record.
 func (t *taken) describe() {
 	t.held.Title, t.held.Updated, t.held.Missing, t.held.Unwanted = t.record.Title, t.record.Updated, nil, false
 }
@@ -103,7 +103,7 @@ func (r *round) unpack(temp string, from follow.Representation) (Held, error) {
 	return r.receive(temp, from, content, from.Type)
 }
 
-// download fetches a representation, unless the server says that it is the one held.
+// download fetches a representation, unless the server answers that the held one is current.
 func (r *round) download(ctx context.Context, temp string, record *follow.Record, from follow.Representation,
 	before Held) (held Held, same bool, err error) {
 	q := fetch.Request{URL: from.URL, Accept: accept(from.Type), Max: r.MaxSize, AllowURL: r.allowURL,
@@ -127,7 +127,7 @@ func (r *round) download(ctx context.Context, temp string, record *follow.Record
 	case err != nil:
 		return Held{}, false, err
 	case answer.NotModified:
-		before.Stale, _ = record.Later(answer) // it is there, whatever was unsure
+		before.Stale, _ = record.Later(answer) // the answer settles it
 		return before, true, nil
 	}
 	held.ETag = answer.ETag
@@ -135,7 +135,7 @@ func (r *round) download(ctx context.Context, temp string, record *follow.Record
 	return held, false, err
 }
 
-// receive writes what comes to a file, and holds it to what the source states of it.
+// receive writes content to a file, and checks it against the source's statements.
 func (r *round) receive(temp string, from follow.Representation, content io.Reader, mediaType string) (Held, error) {
 	file, err := r.root.Create(temp)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *round) receive(temp string, from follow.Representation, content io.Read
 	if closed := file.Close(); closed != nil || to.err != nil {
 		return Held{}, fetch.Permanent(&diskError{errors.Join(to.err, closed)})
 	}
-	if errors.As(err, new(*resourcesync.MismatchError)) { // look what the source says now
+	if errors.As(err, new(*resourcesync.MismatchError)) { // the source may have changed: read its present statement
 		err = fetch.Permanent(err)
 	}
 	return Held{

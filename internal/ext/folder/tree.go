@@ -29,13 +29,12 @@ func (f *Folder) candidate(id string, before, held *Held, n int) string {
 	return name(id, "", held.Type, max(n-2, 0))
 }
 
-// treePath returns where a resource goes in a mirror: the host of its URI, and below it the
-// path, segment by segment. What a segment cannot be on some file system is escaped as in
-// URIs; so is the query, which becomes part of the last one. What ends in "/" is an
-// index.html. With own a hash makes the name that of no other URI. It is "" for URIs that
-// are not laid out so.
+// treePath returns the path of a resource in a mirror: the host of its URI, and below it the path, segment by segment.
+// Characters that some file systems refuse are escaped as in URIs; so is the query, which is appended to the last
+// segment. A path that ends in "/" becomes an index.html. With own, a hash makes the name unique. It returns "" for
+// URIs without such a layout.
 func treePath(uri string, own bool) string {
-	const most = 1000 // bytes: there are systems that take no more
+	const most = 1000 // bytes: the limit of some systems
 	u, err := url.Parse(uri)
 	if err != nil || u.Host == "" {
 		return ""
@@ -85,7 +84,7 @@ const (
 	longestOwn = 160
 )
 
-// devices are names that mean something else on Windows, whatever their ending.
+// devices are names of devices on Windows, with any extension.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
 // segment returns a segment of a URI as a name that is one on all file systems.
@@ -150,8 +149,7 @@ func above(file string) []string {
 	return dirs
 }
 
-// free reports whether a name is neither that of another record's file, nor in its way, nor
-// that of what is somebody else's.
+// free reports whether no file of another record, and no foreign file, has a name or blocks it.
 func (f *Folder) free(file string) (bool, error) {
 	key := strings.ToLower(file)
 	if _, taken := f.names[key]; taken || f.dirs[key] > 0 {
@@ -163,7 +161,7 @@ func (f *Folder) free(file string) (bool, error) {
 		}
 	}
 	for _, dir := range above(file) {
-		if f.toBeRemoved(dir) { // a file, whose place a folder takes
+		if f.toBeRemoved(dir) { // a file to be removed, which the folder replaces
 			return true, nil
 		}
 		info, err := f.root.Lstat(dir)
@@ -191,7 +189,7 @@ func (f *Folder) toBeRemoved(file string) bool {
 	return ours && temp == ""
 }
 
-// prune removes folders in which nothing is left.
+// prune removes empty folders.
 func (f *Folder) prune(dir string) {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := f.root.Lstat(dir); err == nil && !info.IsDir() {

@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 )
 
-// accept is the Accept header for a document of a stream: what costs least first.
+// accept is the Accept header for a document of a stream, in the order of parsing cost.
 const accept = "application/n-quads, application/trig;q=0.9, application/n-triples;q=0.8, text/turtle;q=0.8, " +
 	"application/ld+json;q=0.6, application/rdf+xml;q=0.5, */*;q=0.1"
 
@@ -40,13 +40,13 @@ type documents struct {
 	fetcher  *fetch.Fetcher
 	allowURL func(*url.URL) error
 	most     int64 // bytes of one
-	// tolerated is told what documents say that is left out; it may be nil
+	// tolerated gets the syntax errors that were skipped; it may be nil
 	tolerated func(*rdf.SyntaxError)
-	root      bool // the document may not be gone
+	root      bool // the document must exist
 }
 
-// fetch fetches a document. Where its ETag is still the given one, only the answer is there. One that is gone has no
-// statements: that is how a stream gives up a page.
+// fetch fetches a document. If its ETag equals the given one, it returns the answer alone. A document that is gone has
+// no statements, because streams give up pages so.
 func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 	r := fetch.Request{URL: at, Accept: accept, ETag: etag, Max: cmp.Or(d.most, 256<<20), AllowURL: d.allowURL,
 		Within: d.fetcher.MaxTime}
@@ -81,8 +81,8 @@ func (d *documents) fetch(ctx context.Context, at, etag string) (*read, error) {
 	return got, nil
 }
 
-// isWhole returns an error where a document has another number of statements than it states: it was cut on its way,
-// which notations of a line for a statement do not show.
+// isWhole returns an error if a document has another number of statements than it states: it was cut in transit, which
+// line-based notations do not show.
 func (d *read) isWhole(at string) error {
 	stated := d.first(rdf.NewIRI(at), statementsOf).Value
 	if n, err := strconv.Atoi(stated); err == nil {
@@ -98,7 +98,7 @@ func (d *read) isWhole(at string) error {
 	return nil
 }
 
-// isPage returns an error for what is no page of a stream: a cache, or a page to sign in, may be in its place.
+// isPage returns an error for a document that is no page of a stream, such as one of a cache or a page to sign in.
 func (d *read) isPage(at string) error {
 	switch {
 	case d.NotModified || d.Status == http.StatusGone:
@@ -112,7 +112,7 @@ func (d *read) isPage(at string) error {
 	return nil
 }
 
-// errOther says that a document is in no notation of RDF.
+// errOther is the error for a document in no notation of RDF.
 var errOther = errors.New("ldes: no notation of RDF")
 
 func parse(body io.Reader, a *fetch.Answer, add func(rdf.Quad) error, left func(*rdf.SyntaxError)) error {
@@ -141,7 +141,7 @@ func (d *read) add(q rdf.Quad) error {
 		d.by[q.Subject] = append(d.by[q.Subject], at)
 	case rdf.IRI:
 		d.named[q.Graph.Value] = append(d.named[q.Graph.Value], at)
-		if q.Subject == q.Graph { // a member whose statements are in its graph
+		if q.Subject == q.Graph { // a member with its statements in its own graph
 			d.by[q.Subject] = append(d.by[q.Subject], at)
 		}
 	default:
@@ -161,7 +161,7 @@ func (d *read) objects(s rdf.Term, property string) (found []rdf.Term) {
 	return found
 }
 
-// first returns the first of these, no term where there is none.
+// first returns the first value of a property; the zero term if there is none.
 func (d *read) first(s rdf.Term, property string) rdf.Term {
 	if found := d.objects(s, property); len(found) > 0 {
 		return found[0]
@@ -169,10 +169,10 @@ func (d *read) first(s rdf.Term, property string) rdf.Term {
 	return rdf.Term{}
 }
 
-// path is a property path of SHACL: properties, one behind the other. An empty one is none.
+// path is a property path of SHACL: a sequence of properties. An empty path is invalid.
 type path []string
 
-// pathAt returns the path that a term is. Paths of other kinds are none.
+// pathAt returns the path that a term represents. It supports sequences only, and returns nil for other paths.
 func (d *read) pathAt(t rdf.Term) (p path) {
 	for depth := 0; t.Kind == rdf.Blank && depth < 100; depth++ {
 		step := d.first(t, rdf.First)
@@ -190,7 +190,7 @@ func (d *read) pathAt(t rdf.Term) (p path) {
 	return nil
 }
 
-// at returns what a path leads to.
+// at returns the values of a path.
 func (d *read) at(s rdf.Term, p path) (found []rdf.Term) {
 	if len(p) == 0 {
 		return nil
@@ -217,13 +217,13 @@ func (d *read) subjects(property string) (found []rdf.Term) {
 	return found
 }
 
-// page returns the address of a document without what leads to a part of it.
+// page returns the address of a document without its fragment.
 func page(address string) string {
 	at, _, _ := strings.Cut(address, "#")
 	return at
 }
 
-// noStream says what is at an address that has no stream.
+// noStream returns the error for a document without a stream.
 func (d *read) noStream() error {
 	return fmt.Errorf("%s: this is no event stream: there is no tree:view, no tree:relation and no tree:member in it (%s)",
 		d.URL, cmp.Or(d.ContentType, "of no media type"))

@@ -1,5 +1,5 @@
-// Package ldes is an extension: a server offers each collection as a Linked Data Event Stream (LDES, over TREE), and
-// streams of others are followed. docs/ldes.md says how.
+// Package ldes is an extension that offers each collection as a Linked Data Event Stream (LDES, over TREE), and follows
+// streams of other servers. docs/ldes.md describes it.
 //
 //	publish.go   the documents of a stream of a collection
 //	times.go     when its members were published, in whole milliseconds

@@ -22,7 +22,7 @@ type member struct {
 	follow.Record
 	version     string // its IRI
 	place       uint64 // of two members of one time the later place counts
-	sum         uint64 // of what it says
+	sum         uint64 // the digest of its statements
 	transaction string
 	final       bool // it is the last of its transaction
 }
@@ -101,7 +101,7 @@ func (w *walk) arrival(p *held, id string) time.Time {
 	return time.UnixMicro(w.after.Arrived).UTC()
 }
 
-// timeOf reads an xsd:dateTime or an xsd:date, and reports whether it has a time zone. It is zero for anything else.
+// timeOf parses an xsd:dateTime or an xsd:date, and reports whether it has a time zone. Other texts give the zero time.
 func timeOf(text string) (at time.Time, zoned bool) {
 	text = strings.TrimSpace(text)
 	for i, layout := range []string{time.RFC3339Nano, "2006-01-02Z07:00", "2006-01-02T15:04:05.999999999", time.DateOnly} {
@@ -112,8 +112,8 @@ func timeOf(text string) (at time.Time, zoned bool) {
 	return time.Time{}, false
 }
 
-// textOf returns what a member says of its resource, in N-Triples: its statements but for those of the stream, those of
-// its own graph, and those of the blank nodes that either leads to (LDES §3.4 "Emitting members").
+// textOf returns the statements of a member about its resource, in N-Triples: the member's statements without those
+// about the stream, the statements of its graph, and those of their blank nodes (LDES §3.4 "Emitting members").
 func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 	var b strings.Builder
 	version := resource != id
@@ -132,7 +132,7 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 		}
 	}
 	for _, at := range d.named[id.Value] {
-		if q := d.statements[at]; q.Subject != id { // else it is said below
+		if q := d.statements[at]; q.Subject != id { // otherwise added below
 			follow(q)
 		}
 	}
@@ -146,14 +146,14 @@ func (d *read) textOf(id, resource rdf.Term, t *terms) string {
 	return b.String()
 }
 
-// contents is a file with what members say.
+// contents is a file with the statements of members.
 type contents struct {
 	file *os.File
 	out  *bufio.Writer
-	ends []int64 // of what each says
+	ends []int64 // end of the statements of each member
 }
 
-// put adds what a member says, and returns its number, from 1.
+// put adds the statements of a member, and returns its number, counted from 1.
 func (c *contents) put(folder, text string) (n uint32, err error) {
 	if c.file == nil {
 		if c.file, err = os.CreateTemp(folder, "members-*"+follow.TempSuffix); err != nil {

@@ -17,8 +17,8 @@ func Protocol() follow.Protocol {
 	return follow.Protocol{Name: "ldes", Segment: "ldes", Format: "ntriples", Find: find, Open: open}
 }
 
-// find finds the root of a stream, from the root, from what describes the stream, or from a page whose header leads
-// there.
+// find finds the root of a stream from the root itself, from a description of the stream, or from a page whose header
+// links to it.
 func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, error) {
 	allowURL, err := r.Fetcher.AllowURL(ref)
 	if err != nil {
@@ -66,7 +66,7 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 	}
 }
 
-// addressOf returns the URL of one of several streams of a document: its IRI, or that behind a "#".
+// addressOf returns the URL of one of several streams of a document: its IRI, or at with the IRI after a "#".
 func addressOf(at string, stream rdf.Term) string {
 	if page(stream.Value) == page(at) {
 		return stream.Value
@@ -74,7 +74,7 @@ func addressOf(at string, stream rdf.Term) string {
 	return page(at) + "#" + stream.Value
 }
 
-// prefixOf returns the source locator prefix that a stream of ours declares, "" for others.
+// prefixOf returns the source locator prefix that a stream of TMShare declares; "" for others.
 func prefixOf(c *terms) string {
 	if sp, err := iri.Normalize(iri.FromURI(c.Prefix)); err == nil && c.Prefix != "" {
 		return sp

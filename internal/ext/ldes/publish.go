@@ -23,11 +23,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// A stream is the change log once more: its members are the versions of topics, one for each entry of the log, and its
-// pages the documents of the log. The root leads to all pages by time. A page stays at its address when it is closed.
-// The view of the latest versions is a stream of its own, of those members that are the last of their topics.
+// A stream is the change log in another form: its members are the versions of topics, one for each entry of the log,
+// and its pages are the documents of the log. The root links to all pages by time. A closed page keeps its address. The
+// latest versions are a stream of their own, with the last member of each topic.
 
-// forms are the notations of documents, the first for those who want none of them in particular.
+// forms are the notations of documents; the first is the default.
 var forms = []web.Form{
 	web.NewForm(".ttl", "text/turtle"), web.NewForm(".trig", "application/trig"),
 	web.NewForm(".nq", "application/n-quads", "application/n-triples"), web.NewForm(".jsonld", "application/ld+json"),
@@ -72,7 +72,7 @@ func serve(s *server.Server) (*server.Part, error) {
 	}, nil
 }
 
-// document is a document of a stream. One that was not made yet needs it.
+// document is a document of a stream, with the data to make it.
 type document struct {
 	cache, state string
 	at           string // its address
@@ -108,7 +108,7 @@ func (p *publisher) answers(streamOf func(*store.Collection) stream,
 	})
 }
 
-// rootOf returns the root of a stream: what it is, and where its pages are.
+// rootOf returns the root of a stream: its description, and links to its pages.
 func (p *publisher) rootOf(_ http.ResponseWriter, _ *http.Request, v *store.View, s stream) (*document, error) {
 	return &document{server.CacheShortly, server.StateOf(&v.Collection), s.root, func() (graph, error) {
 		times, err := p.times.timeline(v)
@@ -197,7 +197,7 @@ func (p *publisher) page(v *store.View, s stream, n uint64) (graph, error) {
 			return nil, err
 		}
 		at.add(e.Seq, e.Updated)
-		if s.latest || v.ShowsNow(&e) { // what the entry said before a later one is not known any more
+		if s.latest || v.ShowsNow(&e) { // the content before a later entry is not stored
 			last, err := v.LastOf(e.TopicSI)
 			if err != nil {
 				return nil, err
@@ -222,7 +222,7 @@ func (g *graph) say(s rdf.Term, property string, o rdf.Term) {
 
 func (s stream) name() rdf.Term { return rdf.NewIRI(s.root + streamFragment) }
 
-// head says which stream a document belongs to.
+// head returns the statements that assign a document to its stream.
 func (s stream) head() (g graph) {
 	g.say(s.name(), rdf.Type, rdf.NewIRI(eventStream))
 	g.say(s.name(), treeView, rdf.NewIRI(s.root))
@@ -230,7 +230,7 @@ func (s stream) head() (g graph) {
 	return g
 }
 
-// relation says on which side of a time the members of a page are.
+// relation adds a relation: the members of a page are before or after a time.
 func (g *graph) relation(root rdf.Term, page, kind, time string) {
 	node := rdf.NewBlank(fmt.Sprintf("r%d", len(*g)))
 	g.say(root, treeRelation, node)
@@ -240,8 +240,8 @@ func (g *graph) relation(root rdf.Term, page, kind, time string) {
 	g.say(node, treeValue, rdf.NewLiteral(time, xsdDateTime))
 }
 
-// retains says what becomes of old members, where not all are kept: the last one of each topic stays, also one that
-// deletes it.
+// retains adds the retention policy if not all members are kept: the last member of each topic is kept, even a
+// deletion.
 func (s stream) retains(g *graph, keep store.Retention) {
 	if !s.latest && keep == (store.Retention{}) {
 		return
@@ -257,7 +257,7 @@ func (s stream) retains(g *graph, keep store.Retention) {
 }
 
 // member adds the statements of an entry about its resource, as statements about a version of it. Statements about
-// blank nodes come with the resources that lead to them.
+// blank nodes are in the members of the resources that refer to them.
 func (g *graph) member(p *publisher, v *store.View, stream rdf.Term, e *store.Entry, at lead) error {
 	if mapping.IsBlank(e.TopicSI) {
 		return nil
@@ -288,7 +288,7 @@ func (g *graph) member(p *publisher, v *store.View, stream rdf.Term, e *store.En
 		}
 		err = mapping.NewRecords(v.SP, func(q rdf.Quad) error {
 			switch {
-			case q.Subject == resource && isOfStream(q): // said of the member, it would say something else
+			case q.Subject == resource && isOfStream(q): // about the member, it would have another meaning
 				q.Graph = id
 			case q.Subject == resource:
 				q.Subject = id
@@ -304,7 +304,7 @@ func (g *graph) member(p *publisher, v *store.View, stream rdf.Term, e *store.En
 	return err
 }
 
-// isOfStream reports whether a statement about a member would be taken for one of the stream.
+// isOfStream reports whether readers would take a statement about a member for one of the stream.
 func isOfStream(q rdf.Quad) bool {
 	switch q.Predicate.Value {
 	case isVersionOf, published:
@@ -315,7 +315,7 @@ func isOfStream(q rdf.Quad) bool {
 	return false
 }
 
-// counted returns the statements of a document, and before them how many there are.
+// counted returns the statements of a document, preceded by their number.
 func counted(all []rdf.Quad, at string) []rdf.Quad {
 	distinct := map[rdf.Quad]bool{}
 	for _, q := range all {
@@ -327,7 +327,7 @@ func counted(all []rdf.Quad, at string) []rdf.Quad {
 
 func isNamed(q rdf.Quad) bool { return q.Graph.Kind != rdf.None }
 
-// inDefault leaves out what has a graph of its own, for notations without graphs.
+// inDefault removes the statements in named graphs, for notations without graphs.
 func inDefault(write func(io.Writer, []rdf.Quad) error) func(io.Writer, []rdf.Quad, string) error {
 	return func(w io.Writer, all []rdf.Quad, at string) error {
 		return write(w, counted(slices.DeleteFunc(slices.Clone(all), isNamed), at))

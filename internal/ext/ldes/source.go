@@ -17,10 +17,10 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// A stream is walked from its root along all relations. A page that gets no more members, as it says itself or as the
-// times in relations to it say, is read twice, in two rounds and past caches the second time: a single answer may be
-// cut. A round asks for the others, and for the one with the newest member, whatever it is: a history that was put back
-// shows there. In doubt, and once a day, all is read. What members say is kept in a file until it is applied.
+// A stream is walked from its root along all relations. A page that gets no more members, by its own statement or by
+// times of relations to it, is read twice in two rounds, bypassing caches the second time, as one answer may be
+// truncated. Each round reads all others and the page with the newest member, which shows whether the history was
+// reset. In doubt, and once a day, it reads all pages. A file keeps statements of members until they are applied.
 
 // source is a stream, for one round.
 type source struct {
@@ -57,7 +57,7 @@ type held struct {
 	Arrived map[uint64]int64 `json:"arrived,omitempty"`
 }
 
-// loss is the kind of what a reading lacks, and the reason.
+// loss is a kind of loss found by a reading, with its reason.
 type loss struct {
 	kind follow.Loss
 	why  string
@@ -83,9 +83,9 @@ func (s *source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 		}
 		found := w.loss()
 		switch {
-		case found != nil && before.Terms == nil: // what an interrupted first round has left is not shown yet
+		case found != nil && before.Terms == nil: // an interrupted first round left data that is not shown
 			return nil, errors.Join(&follow.HistoryError{Reason: found.why}, w.stated.Close())
-		case !whole && (found != nil || look.Whole && w.changed): // all is read, to know what is lost
+		case !whole && (found != nil || look.Whole && w.changed): // read all pages to find the lost members
 		case whole && (found != nil) != (lost != nil) && !w.complete() && again < 2: // older members count otherwise then
 		default:
 			return w.delta(found)
@@ -100,7 +100,7 @@ func (s *source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 // walking is how a stream is read.
 type walking struct {
 	whole bool // pages are read that were read before
-	lost  bool // to know what is lost
+	lost  bool // read all pages to find lost members
 }
 
 // walk is one reading of a stream.
@@ -247,14 +247,14 @@ func (w *walk) visit(ctx context.Context, at string) (next []string, err error) 
 			next = append(next, to)
 		}
 		if other, is := w.until[to]; !is || !other.IsZero() && (until.IsZero() || until.After(other)) {
-			w.until[to] = until // that of the page that says least
+			w.until[to] = until // the earliest bound holds
 		}
 	}
 	return next, nil
 }
 
-// leads returns to which pages a page leads, and before which time all members there are, zero where that is not said.
-// All that relations say of a page holds (LDES §3.5.2 "Ordered").
+// leads returns the pages that a page links to, and the time that all members of each are before; zero if not stated.
+// All relations to a page hold together (LDES §3.5.2 "Ordered").
 func (d *read) leads(t *terms) (pages []string, bounds map[string]time.Time) {
 	bounds = map[string]time.Time{}
 	for _, from := range d.subjects(treeRelation) {
@@ -285,14 +285,13 @@ func (d *read) leads(t *terms) (pages []string, bounds map[string]time.Time) {
 	return pages, bounds
 }
 
-// past reports whether a page of which all members are from before a time gets no more of them: no member that comes is
-// earlier than one that was taken (LDES §4.1 "The chronological order of the stream"). Times of the future do not
-// count.
+// past reports whether a page gets no more members because all its members are before a time: new members are never
+// earlier than those already taken (LDES §4.1 "The chronological order of the stream"). Future times are ignored.
 func (w *walk) past(until time.Time) bool {
 	return !until.IsZero() && !until.After(w.look.Updated) && !until.After(w.asOf) && !w.after.Local
 }
 
-// close closes the pages that get no more members, as relations say, once they were read twice.
+// close closes the pages that get no more members by their relations, once they were read twice.
 func (w *walk) close() {
 	for hash, p := range w.after.Pages {
 		was := w.before.Pages[hash]
@@ -310,7 +309,7 @@ func (w *walk) close() {
 	}
 }
 
-// note notes what an answer says of when the document was made.
+// note records the time at which the document of an answer was made.
 func (w *walk) note(a *fetch.Answer) {
 	if w.Documents != nil {
 		w.Documents(w.count)
@@ -324,8 +323,7 @@ func (w *walk) note(a *fetch.Answer) {
 	w.span.Part = !w.whole
 }
 
-// begin reads what the root says of the stream. One that says nothing of its members leaves that to the document of
-// the stream itself.
+// begin reads the root's description of the stream. If it does not describe members, the document of the stream does.
 func (w *walk) begin(ctx context.Context, d *read, at string) error {
 	stream, err := d.streamAt(at, w.ref)
 	if err != nil {
@@ -349,7 +347,7 @@ func (w *walk) begin(ctx context.Context, d *read, at string) error {
 	return w.check(t, d.URL)
 }
 
-// immutable reports whether a page never changes, as its answer or the page itself says.
+// immutable reports whether the answer or the page itself states that the page never changes.
 func immutable(d *read, at string) bool {
 	return d.first(rdf.NewIRI(at), nsLDES+"immutable").Value == "true" || d.Status == http.StatusGone || d.Immutable()
 }
@@ -409,14 +407,14 @@ func (w *walk) settle(ctx context.Context) error {
 	return nil
 }
 
-// complete reports whether what the stream lacks is gone, as far as it says itself.
+// complete reports whether a resource missing from the stream is deleted, by the stream's own statement.
 func (w *walk) complete() bool {
 	t := w.after.Terms
 	return w.whole && !t.Drops && t.Latest
 }
 
-// state adds what members say. Of a resource that is held in a later version nothing is added, unless all is compared:
-// members may come in any order.
+// state adds the statements of members. It skips a resource that is held in a later version, because members may come
+// in any order, unless all are compared.
 func (w *walk) state(ctx context.Context, all []*member) error {
 	ids, versions := make([]string, len(all)), map[string]time.Time{}
 	for i, m := range all {
@@ -444,7 +442,7 @@ func (w *walk) state(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// loss returns what the reading lacks, nil for nothing.
+// loss returns the loss that the reading found; nil if none.
 func (w *walk) loss() *loss {
 	t, mark := w.after.Terms, w.look.Mark
 	if w.before.Terms == nil && mark.Begun != nil {
@@ -477,7 +475,7 @@ func (w *walk) loss() *loss {
 	return nil
 }
 
-// members returns how many members all pages have, as they were read last.
+// members returns the number of members of all pages when they were last read.
 func (w *walk) members() (n int) {
 	for _, p := range w.after.Pages {
 		n += p.Members
@@ -485,7 +483,7 @@ func (w *walk) members() (n int) {
 	return n
 }
 
-// delta returns what the walk has brought.
+// delta returns the changes that the walk found.
 func (w *walk) delta(found *loss) (*follow.Delta, error) {
 	n, t, before := &follow.Delta{Reading: w.reading}, w.after.Terms, w.look.Mark
 	n.Documents, n.Feed, n.AsOf, n.ToEnd = w.count, t.id(), w.asOf, w.whole
@@ -524,7 +522,7 @@ func (w *walk) delta(found *loss) (*follow.Delta, error) {
 	if !n.HeadAt.IsZero() {
 		n.Head = feeds.FormatTime(n.HeadAt)
 	}
-	if n.Mixed { // what comes of it counts, but it is read again
+	if n.Mixed { // its result counts, but all is read again
 		n.Mark = before
 		n.Mark.ETag = ""
 	}

@@ -30,11 +30,11 @@ type terms struct {
 	Late    bool          `json:",omitempty"` // versions may come later than their times say
 	Polling time.Duration `json:",omitempty"` // how often something new is expected
 
-	// Latest says that the last version of each resource that lives is kept. Drops says that others than versions that
-	// are superseded may be dropped.
+	// Latest states that the last version of each existing resource is kept. Drops states that also versions that are
+	// not superseded may be dropped.
 	Latest, Drops bool `json:",omitempty"`
 
-	unread string // a property whose path is of a kind that is not read
+	unread string // a property whose kind of path is not supported
 }
 
 // id returns the identity of the stream and of its history.
@@ -45,8 +45,8 @@ func (c *terms) id() string {
 	return c.Stream
 }
 
-// streamsAt returns the streams of which a view is at an address, or at that of what was read; else those that have
-// members, or are said to be streams.
+// streamsAt returns the streams that have a view at an address, or at the address of the document; else those with
+// members, or of the type of streams.
 func (d *read) streamsAt(view string) (found []rdf.Term) {
 	for _, s := range d.subjects(treeView) {
 		if slices.ContainsFunc(d.objects(s, treeView), func(v rdf.Term) bool {
@@ -66,7 +66,7 @@ func (d *read) streamsAt(view string) (found []rdf.Term) {
 	return found
 }
 
-// streamAt returns the stream at an address: of several the one that a URL chooses, by its IRI behind a "#".
+// streamAt returns the stream at an address; of several, the one whose IRI is after the "#" of the URL.
 func (d *read) streamAt(view, ref string) (rdf.Term, error) {
 	all := d.streamsAt(view)
 	if len(all) == 0 {
@@ -85,7 +85,7 @@ func (d *read) streamAt(view, ref string) (rdf.Term, error) {
 	return rdf.Term{}, choice
 }
 
-// termsOf reads what a document says of a stream.
+// termsOf reads the description of a stream in a document.
 func (d *read) termsOf(stream rdf.Term) *terms {
 	unread := ""
 	to := func(properties ...string) path {
@@ -131,8 +131,7 @@ func (d *read) termsOf(stream rdf.Term) *terms {
 	return c
 }
 
-// retains reads what is kept, in the terms of today and in those of before. It stands at the view, or at a description
-// of it.
+// retains reads the retention policy, in present and earlier terms, from the view or from a description of it.
 func (c *terms) retains(d *read) {
 	for _, view := range d.subjects(retention) {
 		for _, p := range d.objects(view, retention) {
@@ -148,10 +147,10 @@ func (c *terms) retains(d *read) {
 	}
 }
 
-// ordered reports whether the stream says in which order its members are.
+// ordered reports whether the stream states the order of its members.
 func (c *terms) ordered() bool { return c.Time != nil || c.Sequence != nil }
 
-// spends reports whether a statement about a member is one of the stream, and none about the resource.
+// spends reports whether a statement about a member belongs to the stream, and not to the resource.
 func (c *terms) spends(q *rdf.Quad) bool {
 	if q.Predicate.Value == rdf.Type && slices.Contains(c.Spent, q.Object.Value) {
 		return true

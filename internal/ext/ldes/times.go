@@ -10,15 +10,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Members of a stream are told apart by their times in whole milliseconds: readers know no more. Entries of the log are
-// microseconds apart. So a member whose millisecond is taken has the next one that is free. The time of the entry s is
+// Readers identify members of a stream by time in whole milliseconds, but entries of the log are microseconds apart. So
+// a member whose millisecond is taken gets the next free one. The time of entry s is
 //
 //	s + lead(s), and lead(s) is the greatest time(e) - e of all entries e up to s, in milliseconds
 //
-// which strictly increases, and is that of the entry where entries come slowly. What was loaded first leads by its
-// first entry, also when that is pruned.
+// which strictly increases, and equals the entry's own time if entries come slowly. The lead of the first load is that
+// of its first entry, even after that is pruned.
 
-// lead is how far members have to be ahead of their sequences.
+// lead is the distance of members' times from their sequence numbers.
 type lead int64
 
 // add adds an entry.
@@ -32,7 +32,7 @@ func (l lead) time(seq uint64) string {
 // timeline has the leads at the documents of a log, as far as it was read. It is read once, and then as it grows.
 type timeline struct {
 	horizon, seq uint64    // up to which entry it was read
-	last         uuid.UUID // the id of that one, nil for none
+	last         uuid.UUID // the id of that entry; the zero UUID if none
 	lead         lead
 	before       []lead // of all entries before each document
 	has          []bool // it has any entry
@@ -76,7 +76,7 @@ func (all *timelines) timeline(v *store.View) (timeline, error) {
 	return now, nil
 }
 
-// begin returns a timeline with what is known of the first entries without reading them.
+// begin returns a timeline that starts from the stored data about the first entries.
 func begin(v *store.View) *timeline {
 	t := &timeline{horizon: v.Horizon}
 	if b := v.Beginning; b != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/ext/postgres/pg"
 )
 
-// metrics are those of a store in a database: its connections, what is tried again, and the jobs of this process. It
-// implements prometheus.Collector.
+// metrics are the metrics of a store in a database: connections, retries, and the jobs of this process. It implements
+// prometheus.Collector.
 type metrics struct {
 	engine *pg.Engine
 	jobs   func() map[string]bool

@@ -49,7 +49,7 @@ func Extension() extension.Extension {
 	}
 }
 
-// options checks an address, and says how the engine is opened.
+// options checks an address, and returns the options of the engine.
 func options(address string, log *slog.Logger) (o pg.Options, err error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/tmshare/tmshare/merge"
 )
 
-// apply replaces the statements of resources in the state of a source, and those of the blank nodes that they lead to.
-// It completes each fragment with the associations that are statements of others, and applies it as one of XTM. Blank
-// nodes to which no other resource leads any more are deleted. Applying the same statements again changes nothing.
+// apply replaces the statements of resources in the state of a source, and those of the blank nodes that they refer to.
+// It adds to each fragment the associations that are statements of other resources, and applies it like an XTM
+// fragment. It deletes blank nodes that no resource refers to any more. It is idempotent.
 func apply(s merge.State, fragments []*fragment.Fragment) error {
 	var roots []fragment.Ref
 	now := map[fragment.Ref]bool{}
@@ -81,12 +81,12 @@ func replace(s merge.State, one *fragment.Fragment) error {
 			f.Associations = append(f.Associations, a)
 		}
 	}
-	// Of a provisional topic nothing is said: it is known as far as others mention it.
+	// A provisional topic has no statements: it exists as long as others mention it.
 	f.Deleted = one.Topic.Provisional && len(f.Associations) == 0
 	return merge.Apply(s, &f)
 }
 
-// sweep deletes those of some blank nodes to which nothing but themselves leads.
+// sweep deletes those of some blank nodes that no other topic refers to.
 func sweep(s merge.State, nodes []fragment.Ref) error {
 	among := map[fragment.Ref]bool{}
 	for _, node := range nodes {

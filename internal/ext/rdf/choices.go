@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-// choices are what users say about documents in RDF, for one command.
+// choices are the user's options for documents in RDF, for one command.
 type choices struct {
 	mapping.Options
 	given  []string          // NAME=IRI of graphs
@@ -21,7 +21,7 @@ type choices struct {
 	outputs map[*formats.Format]output
 }
 
-// What a request may ask, by the names of the flags that say the same.
+// The parameters of requests, which have the names of the flags.
 const (
 	graphFlag = "graph"
 	mergeFlag = "merge-same-as"
@@ -30,7 +30,7 @@ const (
 
 var asks = []string{graphFlag, labelFlag, mergeFlag}
 
-// reading returns how a document is read: as the command says, and the request in which it came.
+// reading returns the options to read a document: those of the command and of the request.
 func (c *choices) reading(r *formats.ReadOptions) (mapping.Options, error) {
 	o := c.Options
 	o.Graph = cmp.Or(r.Asked.Get(graphFlag), c.graphs[r.Collection], o.Graph)
@@ -39,7 +39,7 @@ func (c *choices) reading(r *formats.ReadOptions) (mapping.Options, error) {
 	return o, o.Validate()
 }
 
-// wayOf returns by what a graph is chosen.
+// wayOf returns the name of the option that chooses a graph.
 func wayOf(r *formats.ReadOptions) string {
 	switch {
 	case r.Asked != nil:

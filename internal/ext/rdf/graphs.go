@@ -16,9 +16,9 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// fragmentsOf returns what a document says of some resources: a fragment for each, with the associations that are its
-// statements, and for each blank node that these lead to. What it says of others is passed over: it comes with their
-// own documents.
+// fragmentsOf returns the statements of a document about some resources: a fragment for each, with the associations
+// that are its statements, and one for each blank node that these refer to. It skips statements about other resources,
+// because they come with their own documents.
 func fragmentsOf(m *fragment.Map, resources []string) (fragments []*fragment.Fragment, err error) {
 	seen := map[fragment.Ref]bool{}
 	mentioned := sync.OnceValue(func() map[fragment.Ref]bool { return mentions(m) })
@@ -100,8 +100,8 @@ func named(m *fragment.Map, resource string) (fragment.Ref, error) {
 	return ref, nil
 }
 
-// statementsOf returns what a map says of a topic by statements of which it is the subject. Where there is none
-// the topic is provisional. What says only that the topic is there gives a topic that nothing else mentions.
+// statementsOf returns the statements of a map that have a topic as their subject. If there are none, the topic is
+// provisional. A statement of its existence makes a topic that nothing else mentions.
 func statementsOf(m *fragment.Map, ref fragment.Ref,
 	mentioned func() map[fragment.Ref]bool) (*fragment.Fragment, error) {
 	known, err := m.Topic(ref)
@@ -157,8 +157,8 @@ func nodes(a *fragment.Association) []fragment.Ref {
 	return slices.DeleteFunc(a.Players(), func(ref fragment.Ref) bool { return !mapping.IsBlank(ref) })
 }
 
-// recordsOf returns the records of a snapshot. Topics of which nothing is said, and that others mention, are
-// provisional: they go with what mentions them.
+// recordsOf returns the records of a snapshot. Topics without statements that others mention are provisional: they are
+// deleted with their last mention.
 func recordsOf(m *fragment.Map) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		mentioned, subjects := mentions(m), map[fragment.Ref]bool{}

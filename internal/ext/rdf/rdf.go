@@ -1,5 +1,5 @@
-// Package rdf is the extension by which maps are read, written and exchanged in the notations of RDF 1.1.
-// docs/rdf.md says what becomes of what.
+// Package rdf is the extension that reads, writes and exchanges maps in the notations of RDF 1.1. docs/rdf.md describes
+// the mapping.
 package rdf
 
 import (
@@ -67,7 +67,7 @@ func (c *choices) formats() formats.Registry {
 	}
 }
 
-// statements writes the statements of a graph as they come. The document is whole once it is closed.
+// statements writes the statements of a graph as they come. The document is complete after Close.
 type statements interface {
 	Write(rdf.Quad) error
 	Close() error
@@ -204,8 +204,8 @@ func document(f *formats.Format, read reader, r io.Reader, o *formats.ReadOption
 	return inDocument(err, o)
 }
 
-// explained says of an error of syntax what the document looks like, by its start. Any XML may be RDF/XML by chance:
-// what looks like something else and does not know the namespace of RDF is refused.
+// explained adds the apparent format of a document to a syntax error. Any XML may be parsed as RDF/XML, so documents
+// without the RDF namespace that look like another format are refused.
 func explained(err error, f *formats.Format, o *formats.ReadOptions, start []byte) error {
 	var syntax *rdf.SyntaxError
 	if err == nil && f.Title == titleRDFXML && !bytes.Contains(start, []byte(rdf.NS)) {
@@ -220,7 +220,7 @@ func explained(err error, f *formats.Format, o *formats.ReadOptions, start []byt
 	return err
 }
 
-// inDocument returns an error with the name of the document, and by what one of its graphs is chosen.
+// inDocument returns an error with the name of the document, and the option that chooses one of its graphs.
 func inDocument(err error, o *formats.ReadOptions) error {
 	if graphs := (*mapping.GraphsError)(nil); errors.As(err, &graphs) {
 		graphs.Way = wayOf(o)

@@ -16,8 +16,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf/turtle"
 )
 
-// straight implements [formats.Format.Straight]: a graph is read and written as a topic map would be, but for the
-// labels of its blank nodes.
+// straight implements [formats.Format.Straight]: it reads and writes a graph with the result of the conversion through
+// a topic map, but for the labels of blank nodes.
 func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format) formats.Straight {
 	return func(to *formats.Format) formats.Straight {
 		out := c.outputs[to]
@@ -43,7 +43,7 @@ func (c *choices) straight(f *formats.Format, read reader) func(*formats.Format)
 				return graphs.Name(), graphs.Check()
 			})
 			if err != nil {
-				_ = g.Close() // the error of reading is what counts
+				_ = g.Close() // return the error of reading instead
 				return nil, err
 			}
 			return g, nil
@@ -56,15 +56,15 @@ type graph struct {
 	rows   extsort.Sorter
 	key    []byte
 	short  *rdf.Shortener // nil: in N-Triples
-	blanks []rdf.Quad     // statements with blank nodes, as long as these are to be in brackets
-	flat   bool           // there are too many of these
+	blanks []rdf.Quad     // statements with blank nodes, until there are too many for brackets
+	flat   bool           // there are too many of them
 	named  bool           // the document to write has the name of the graph
 	name   rdf.Term
 	count  int
 }
 
-// These bound the memory of a graph: what is sorted at a time, and how many statements with blank nodes are looked at
-// for brackets.
+// The limits of the memory of a graph: the size of the parts that are sorted, and the number of statements with blank
+// nodes that are buffered for brackets.
 const (
 	sortedMemory = 16 << 20
 	maxBlanks    = 50_000
@@ -93,7 +93,7 @@ func (g *graph) add(q rdf.Quad) error {
 		if g.blanks = append(g.blanks, q); len(g.blanks) > maxBlanks {
 			return g.flatten()
 		}
-		if q.Subject.Kind == rdf.Blank { // it comes behind all that are in rows
+		if q.Subject.Kind == rdf.Blank { // it follows all statements in rows
 			return nil
 		}
 	}
@@ -113,7 +113,7 @@ func (g *graph) flatten() error {
 
 func (g *graph) row(q rdf.Quad) error {
 	property := q.Predicate
-	if property.Value == rdf.Type { // it comes first
+	if property.Value == rdf.Type { // types are first
 		property = rdf.Term{}
 	}
 	g.key = appendTerm(appendTerm(appendTerm(g.key[:0], &q.Subject), &property), &q.Object)
@@ -160,8 +160,8 @@ func (g *graph) Statements() int { return g.count }
 // Close implements [formats.Copy].
 func (g *graph) Close() error { return g.rows.Close() }
 
-// A term in a key is its kind and its texts. Such keys are in the order of [rdf.Compare]: a zero byte ends a text, and
-// one in a text has 0xFF behind it.
+// A term in a key is its kind and its texts. Keys sort like [rdf.Compare]: a zero byte ends a text, and a zero byte in
+// a text is followed by 0xFF.
 const endOfText = "\x00\x01"
 
 func appendTerm(key []byte, t *rdf.Term) []byte {

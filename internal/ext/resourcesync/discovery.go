@@ -14,9 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// How ResourceSync is discovered (Z39.99 §6.3): from the well-known URL, from robots.txt, and
-// from pages that describe the server and its collections. The fourth way is a Link header
-// with each topic.
+// The ways to discover ResourceSync (Z39.99 §6.3): the well-known URL, robots.txt, pages that describe the server and
+// its collections, and a Link header with each topic.
 
 // offered returns the collections that the request may read and that are offered by
 // ResourceSync.

@@ -21,8 +21,7 @@ import (
 // The versions of a topic, as Memento has them (RFC 7089): the topic's URL is the original
 // resource, the record forms of its entries are its mementos.
 
-// memento answers with a version of a topic, and says when that was current (RFC 7089 §2.1.1,
-// Memento-Datetime; §4.2.2).
+// memento serves a version of a topic, with the time when that was current (RFC 7089 §2.1.1, Memento-Datetime; §4.2.2).
 func (p *part) memento(w http.ResponseWriter, r *http.Request) error {
 	return p.server.View(r, func(v *store.View) error {
 		e, err := p.server.FindEntry(v, r)
@@ -34,9 +33,8 @@ func (p *part) memento(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// timeGate leads to the version of a topic that was current at a time (RFC 7089 §4.2.1,
-// pattern 2.1): to the last one where none is given, to the first one that is kept where that
-// is later.
+// timeGate redirects to the version of a topic that was current at a time (RFC 7089 §4.2.1, pattern 2.1): to the last
+// one without a time, to the first stored one if that is later.
 func (p *part) timeGate(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Vary", "Accept-Datetime")
@@ -72,7 +70,7 @@ func (p *part) timeGate(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// prior returns the entry of the topic before e, or nil where none is kept.
+// prior returns the stored entry of the topic before e; nil if there is none.
 func prior(v *store.View, e *store.Entry) (*store.Entry, error) {
 	if e.Prior == 0 {
 		return nil, nil
@@ -84,11 +82,11 @@ func prior(v *store.View, e *store.Entry) (*store.Entry, error) {
 	return before, err
 }
 
-// mementosOnPage is how many versions a page of a TimeMap lists.
+// mementosOnPage is the number of versions on a page of a TimeMap.
 const mementosOnPage = 1000
 
-// timeMap lists the versions of a topic that are kept, the newest first (RFC 7089 §5). The
-// page that goes on behind another has the sequence of its first entry in its URL.
+// timeMap serves the stored versions of a topic, the newest first (RFC 7089 §5). The URL of a later page has the
+// sequence of its first entry.
 func (p *part) timeMap(w http.ResponseWriter, r *http.Request) error {
 	return p.server.View(r, func(v *store.View) error {
 		last, err := server.LastEntry(v, r)

@@ -28,7 +28,7 @@ func find(ctx context.Context, r *follow.Access, ref string) (*follow.Found, err
 	return &follow.Found{URL: set.URL, Prefix: prefixOf(set), Current: current.Href}, nil
 }
 
-// prefixOf returns the source locator prefix that a Source declares, "" where it declares none.
+// prefixOf returns the source locator prefix that a Source declares; "" if none.
 func prefixOf(set *destination.Set) string {
 	l, ok := set.Head.Link(feeds.RelPrefix)
 	if !ok {
@@ -48,7 +48,7 @@ func open(r *follow.Access) (follow.Source, error) {
 	return &destination.Source{
 		Fetcher: r.Fetcher, MaxDocs: r.MaxDocs, Scratch: r.Scratch,
 		Temp: r.Temp, Packages: resourcesync.PackageLimits{MaxResource: r.MaxResource}, MaxPackage: r.MaxPackage,
-		Alternates: true, Subjects: r.Subjects, // what others call the subject of a resource need be none of its identifiers
+		Alternates: true, Subjects: r.Subjects, // alternates of the subject of a resource need not be identifiers of it
 		Check: func(set *destination.Set) error {
 			if !iri.SameDocument(set.URL, r.URL) { // where that is not there any more, the server may have led to any other
 				return fmt.Errorf(
@@ -56,7 +56,7 @@ func open(r *follow.Access) (follow.Source, error) {
 						"the same topic map, subscribe to it under another name", r.URL, set.URL)
 			}
 			sp := prefixOf(set)
-			if iri.ToURI(sp) == iri.ToURI(r.Prefix) { // which of the two it is, a document of ResourceSync cannot say
+			if iri.ToURI(sp) == iri.ToURI(r.Prefix) { // ResourceSync documents cannot distinguish the two
 				sp = r.Prefix
 			}
 			return r.Check(sp, set.URL)

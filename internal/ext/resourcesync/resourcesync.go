@@ -1,7 +1,7 @@
 // Package resourcesync is an extension: a server offers its collections by ResourceSync (ANSI/NISO Z39.99), and the
-// versions of topics by Memento (RFC 7089). Each collection is a set of resources, which are its live topics. What
-// there is at one moment, and what has changed up to one, are files that are made once: see package resources. The
-// first who asks for them has to wait until they are made.
+// versions of topics by Memento (RFC 7089). Each collection is a set of resources: its live topics. Lists of the
+// resources and of changes are files, see package resources. The first client that requests them waits until they are
+// made.
 //
 //	serve.go      documents and files of a collection
 //	discovery.go  what there is, for those who know the server alone
@@ -27,7 +27,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Options say what is made of collections that have no settings of their own for it. Zero values mean the defaults.
+// Options are the defaults for collections without their own settings. Zero values mean the built-in defaults.
 type Options struct {
 	ChangesPerList  int           // changes after which a change list is closed; default 1,000
 	ChangeListAfter time.Duration // age of its first change at which it is; default 24 hours
@@ -62,7 +62,7 @@ func Extension() extension.Extension {
 	}
 }
 
-// part is what a server has for it. It is safe for concurrent use.
+// part is the part of a server for ResourceSync and Memento. It is safe for concurrent use.
 type part struct {
 	Options
 	server   *server.Server
@@ -89,7 +89,7 @@ func newPart(s *server.Server, o Options) (*part, error) {
 	return &part{Options: o.withDefaults(), server: s, folder: resources.Folder{Store: s.Store, Sizes: o.Sizes}}, nil
 }
 
-// links returns the link from what belongs to a collection to its Capability List, and from the overview to the Source
+// links returns the link from documents of a collection to its Capability List, and from the overview to the Source
 // Description (Z39.99 §6.3.3, Link).
 func (p *part) links(c *store.Collection) []feeds.Link {
 	switch {

@@ -51,19 +51,19 @@ func (p *part) routes(get func(path string, h web.Handler)) {
 	get("/topicmaps/{map}/timemap/{key:[a-z2-7]{26}}{page:|-[1-9][0-9]{0,17}}", p.timeMap)
 }
 
-// site says where everything of a collection is.
+// site returns the URLs of a collection's documents.
 func (p *part) site(c *store.Collection) *resources.Site {
 	return &resources.Site{Server: p.server.BaseURL, Map: p.server.URLs.Map(c), Epoch: c.Epoch,
 		Mirrors: c.Mirrors, Via: c.Via}
 }
 
-// errNotMade says that files are to be made first.
+// errNotMade is the error for files that must be made first.
 var errNotMade = errors.New("resourcesync: what ResourceSync offers is not made yet")
 
-// source calls f with a collection as it is offered. Where that is not made yet, it is now.
-// Lists are there only if f wants them.
+// source calls f with the source of a collection. If its files are missing, it makes them first. It loads lists only if
+// f needs them.
 func (p *part) source(r *http.Request, lists bool, f func(*resources.Source, *store.View) error) error {
-	const tries = 5 // others may delete what is made, or change how it is to be
+	const tries = 5 // others may delete files or change the options
 	name := web.Var(r, "map")
 	for range tries {
 		err := p.server.View(r, func(v *store.View) error {
@@ -119,8 +119,8 @@ func (p *part) sourceOf(v *store.View, lists bool) (*resources.Source, error) {
 	return src, nil
 }
 
-// changes answers with a document that the log is read for. It is made only for those
-// who do not know it, and where it was not made lately. Others may be told when it changes.
+// changes serves a document made from the log. It is not made if the client has it, or it was made lately. With
+// isTopic, the answer links to the hubs that notify of its changes.
 func (p *part) changes(isTopic bool, write func(*resources.Source, io.Writer, *store.View) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return p.source(r, false, func(src *resources.Source, v *store.View) error {
@@ -154,7 +154,7 @@ func (p *part) listed(write func(*resources.Source, io.Writer) error) web.Handle
 	}
 }
 
-// kept is a file of a source, its ETag, and how long it may be kept by those who have it.
+// kept is a file of a source, its ETag, and its time to live in caches.
 type kept struct {
 	resources.File
 	tag, cache string
@@ -192,7 +192,7 @@ func (p *part) newestSet(file func(*resources.Set) resources.File) web.Handler {
 	})
 }
 
-// lasting is a file under a URL of its own.
+// lasting returns a file with a URL that never changes its content.
 func lasting(r *http.Request, f resources.File) kept {
 	return kept{f, web.Digest([]byte(r.URL.Path)), server.CacheForEver}
 }
@@ -246,7 +246,7 @@ func (p *part) closedChanges(file func(*resources.Part) resources.File) web.Hand
 	})
 }
 
-// serveFile answers with a file, the gzipped copy if there is one and the client takes it.
+// serveFile serves a file; its gzipped copy if there is one and the client accepts it.
 func (p *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error {
 	h := w.Header()
 	in := []web.Coding{web.Identity}
@@ -265,8 +265,7 @@ func (p *part) serveFile(w http.ResponseWriter, r *http.Request, k *kept) error 
 	}, in...)
 }
 
-// awaitSource waits for what ResourceSync offers of a collection, but not for long: making it
-// goes on when the client has gone.
+// awaitSource waits a limited time for the files of a collection. Making them continues if the client leaves.
 func (p *part) awaitSource(r *http.Request, name string) error {
 	ctx, cancel := context.WithTimeout(r.Context(), p.server.SlowClientTimeout)
 	defer cancel()

@@ -12,11 +12,11 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// What ResourceSync offers of a collection is made when somebody asks for it first. From then on it is kept up: there
-// is a new set whenever there is a new snapshot, and a change list is closed when it is long or old enough. Before
-// history is pruned, closed lists have all of it.
+// The files of a collection are made at the first request for them, and maintained from then on: each new snapshot
+// gives a new set, and a change list is closed when it is long or old enough. Closed lists have all history before it
+// is pruned.
 
-// sourcing is what is being made, by collection.
+// sourcing holds the running jobs, by collection.
 type sourcing struct {
 	mu   sync.Mutex
 	jobs map[string]*sourceJob
@@ -27,8 +27,8 @@ type sourceJob struct {
 	err  error // once it is done
 }
 
-// makingSource returns the job that makes what ResourceSync offers of a collection. There is
-// one at a time; begun says that it is new.
+// makingSource returns the job that makes the files of a collection. Only one runs at a time; begun reports whether it
+// is new.
 func (p *part) makingSource(name string) (job *sourceJob, begun bool) {
 	q := &p.sourcing
 	q.mu.Lock()
@@ -56,8 +56,8 @@ func (p *part) makingSource(name string) (job *sourceJob, begun bool) {
 	return job, true
 }
 
-// await waits until what ResourceSync offers of a collection is made, or until ctx ends. Making it goes on
-// then; it ends with [context.Canceled] where the server is closed.
+// await waits until the files of a collection are made, or until ctx ends. Making them continues then; it ends with
+// [context.Canceled] if the server is closed.
 func (p *part) await(ctx context.Context, name string) error {
 	job, _ := p.makingSource(name)
 	select {
@@ -68,8 +68,7 @@ func (p *part) await(ctx context.Context, name string) error {
 	}
 }
 
-// keepUp sees to what ResourceSync offers of a collection, if anybody has asked for it
-// and something is due, or in any case.
+// keepUp makes files of a collection that are due if the collection has any; with anyway, in any case.
 func (p *part) keepUp(ctx context.Context, name string, anyway bool) error {
 	asked, due := false, false
 	err := p.server.Store.View(ctx, name, func(v *store.View) error {
@@ -89,7 +88,7 @@ func (p *part) keepUp(ctx context.Context, name string, anyway bool) error {
 		job, begun := p.makingSource(name)
 		select {
 		case <-job.done:
-			if begun { // one that ran already may not have seen what is due
+			if begun { // a running job may have begun before it was due
 				return job.err
 			}
 		case <-ctx.Done():
@@ -106,9 +105,8 @@ func (p *part) sourceDue(v *store.View, c *resources.Changes) (bool, error) {
 	return p.changesDue(v, c)
 }
 
-// newest returns the newest set of a collection, nil where none is offered. It is old if a new one is to be made: there
-// is none, or a snapshot that has more, or the plain change list cannot go back to it, or it was the first and had
-// nothing.
+// newest returns the newest set of a collection; nil if none is offered. old reports whether a new one is needed: there
+// is none, a snapshot has more, the plain change list cannot reach back to it, or it was the first and empty.
 func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
 	if !resources.IsOffered(&v.Collection) {
 		return nil, false, nil
@@ -125,8 +123,8 @@ func (p *part) newest(v *store.View) (set *resources.Set, old bool, err error) {
 	return set, len(snapshots) > 0 && snapshots[0].Seq > set.Seq, err
 }
 
-// cut says when change lists of a collection are closed: also before retention could take
-// something away that is in none.
+// cut returns when change lists of a collection are closed: also before retention prunes changes that are in no closed
+// list.
 func (p *part) cut(c *store.Collection) resources.Cut {
 	cut := resources.Cut{
 		Changes: uint64(cmp.Or(store.ValueOf[int](&resources.ChangesPerList, c), p.ChangesPerList)),
@@ -159,7 +157,7 @@ func (p *part) makeSource(ctx context.Context, name string) error {
 	}
 	var site *resources.Site
 	var cut resources.Cut
-	var after uint64 // behind which change lists begin, and when that was
+	var after uint64 // the entry before the change lists, and its time
 	var at time.Time
 	due := true
 	err = p.server.Store.View(ctx, name, func(v *store.View) error {
@@ -195,8 +193,7 @@ func (p *part) makeSource(ctx context.Context, name string) error {
 	})
 }
 
-// makeSet makes a new set, if one is due, and returns the newest. It is nil where none is
-// offered.
+// makeSet makes a new set if one is due, and returns the newest; nil if none is offered.
 func (p *part) makeSet(ctx context.Context, name string) (set *resources.Set, err error) {
 	old := false
 	err = p.server.Store.View(ctx, name, func(v *store.View) (err error) {
@@ -220,9 +217,9 @@ func (p *part) makeSet(ctx context.Context, name string) (set *resources.Set, er
 	return set, err
 }
 
-// makeParts makes the files of closed change lists. It returns the number up to which lists were
-// dropped before, and the number up to which they are to be dropped: those that need not be kept, and
-// those that cannot be made any more, with all before them. made says that there were any to be made.
+// makeParts makes the files of closed change lists. It returns the number up to which lists were dropped before, and
+// the number up to which lists are to be dropped: those no longer needed, and those that cannot be made any more, with
+// all before them. made reports whether there were any to make.
 func (p *part) makeParts(ctx context.Context, name string,
 	site *resources.Site) (dropped, lost uint64, made bool, err error) {
 	err = p.server.Store.View(ctx, name, func(v *store.View) error {
@@ -241,7 +238,7 @@ func (p *part) makeParts(ctx context.Context, name string,
 		if err != nil {
 			return err
 		}
-		if len(sets) == 0 { // the options have changed since: the next request makes them anew
+		if len(sets) == 0 { // the options have changed: the next request makes them again
 			return nil
 		}
 		oldest := sets[len(sets)-1].Seq
@@ -259,9 +256,9 @@ func (p *part) makeParts(ctx context.Context, name string,
 				next = lists[i+1].From
 			}
 			switch {
-			case part == nil && list.First <= v.Horizon, // what it lists is gone
-				!next.Equal(list.Until),                      // there is a gap behind it
-				list.Last <= v.Horizon && list.Last < oldest, // nobody who begins now needs it
+			case part == nil && list.First <= v.Horizon, // its changes are pruned
+				!next.Equal(list.Until),                      // a gap follows it
+				list.Last <= v.Horizon && list.Last < oldest, // new readers do not need it
 				len(lists)-i > resources.MostLists:
 				lost = list.Number
 				continue
@@ -276,7 +273,7 @@ func (p *part) makeParts(ctx context.Context, name string,
 	return dropped, lost, made, err
 }
 
-// sweep removes what is kept of collections that are not there any more.
+// sweep removes the files of removed collections.
 func (p *part) sweep(ctx context.Context) error {
 	return p.folder.Sweep(ctx, func() (epochs []uuid.UUID, err error) {
 		all, err := p.server.Store.Collections(ctx)

@@ -58,8 +58,8 @@ const mostAsked = 5
 // fewFound is the number of topics below which the answer suggests other queries.
 const fewFound = 3
 
-// find returns topics of the merged view that match some words. One source must have all the words, and the type.
-// Rejected claims match nothing.
+// find returns topics of the merged view that match some words. One source must have all the words and the type. It
+// ignores rejected claims.
 func find(ctx context.Context, v merged.View, a asking, sources []string) (all *found, err error) {
 	q := words.Parse(a.text)
 	if len(q.Words) == 0 && q.Locators == nil {

@@ -107,7 +107,7 @@ With --server and --map, a server is asked; it needs no subscription.` + cli.Exi
 	}
 	cmd.Flags().StringVar(&server, "server", "", "ask the server at this `URL`, with --map")
 	cmd.Flags().StringVar(&name, "map", "", "the `name` of the map at the server")
-	cli.CommandLineOnly(cmd.Flags()) // TMSHARE_SERVER is for tmshare-server; it says nothing of where to look
+	cli.CommandLineOnly(cmd.Flags()) // TMSHARE_SERVER is for tmshare-server and does not choose the searched server
 	cmd.Flags().StringArrayVar(&sources, "source", nil, "look only in what this `source` says (repeatable)")
 	cmd.Flags().StringVar(&a.typ, "type", "", "find instances of the type with this subject `identifier` alone")
 	cmd.Flags().StringVar(&in, "in", "", "find what fits in a text of this `language` alone, such as de; \"\": of none")
@@ -117,14 +117,14 @@ With --server and --map, a server is asked; it needs no subscription.` + cli.Exi
 	return cmd
 }
 
-// mostFound is how many topics are found at a time.
+// mostFound is the number of topics per page of results.
 const mostFound = 100
 
 func (all *found) print(printf func(format string, args ...any)) {
 	for i := range all.Results {
 		r := &all.Results[i]
 		label := ""
-		if len(r.By) > 0 { // it is known who says it
+		if len(r.By) > 0 { // the sources are known
 			label = merged.Sayers(r.By)
 		}
 		printf("%s\n", merged.OneLine(r.Title))

@@ -7,7 +7,7 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// numbers are the datatypes whose values stores keep as one kind of numbers.
+// numbers are the datatypes whose values stores keep as one kind of number.
 var numbers = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields("integer decimal double float long int short byte nonNegativeInteger " +

@@ -106,7 +106,7 @@ HTTP Basic or Digest.` + cli.Exits(cli.HeldBack, cli.Unreachable, cli.Conflict),
 	return cmd
 }
 
-// begin adds a target, and loads it. One whose loading has not begun is none.
+// begin adds a target and loads it. If the load fails before it starts, it adds none.
 func begin(ctx context.Context, a *extension.App, t *Target) error {
 	all, err := targets(ctx, a.DB)
 	if err != nil {
@@ -149,7 +149,7 @@ func begin(ctx context.Context, a *extension.App, t *Target) error {
 	return errors.Join(fmt.Errorf("target %s: %w", t.Name, err), a.DB.RemoveConsumer(ctx, prefix+t.Name))
 }
 
-// queryAddress returns where queries go if nobody says so.
+// queryAddress returns the default address for queries.
 func queryAddress(update string) string {
 	if before, ok := strings.CutSuffix(update, "/update"); ok {
 		return before + "/query"
@@ -214,7 +214,7 @@ func viewOf(ctx context.Context, db *store.DB, t *Target) view {
 	return v
 }
 
-// dependents says how all targets of a store are.
+// dependents returns the state of all targets of a store.
 func dependents(ctx context.Context, db *store.DB) (found []store.Dependent, err error) {
 	all, err := targets(ctx, db)
 	for _, t := range all {
@@ -239,7 +239,7 @@ func dependents(ctx context.Context, db *store.DB) (found []store.Dependent, err
 	return found, err
 }
 
-// notes says what the store does not keep as it was sent.
+// notes returns the differences between the sent statements and those that the store keeps.
 func (v *view) notes() (all []string) {
 	if n := len(v.Refused); n > 0 {
 		all = append(all, fmt.Sprintf("the store refuses %d statements, such as %s", n, strings.TrimSpace(v.Refused[0])))

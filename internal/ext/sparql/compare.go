@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Comparison is what the comparison of a whole graph has found.
+// Comparison is the result of comparing a whole graph.
 type Comparison struct {
 	Target     string   `json:"target"`
 	Statements int      `json:"statements"` // of the source
@@ -27,7 +27,7 @@ type Comparison struct {
 	Repaired   bool     `json:"repaired"`
 }
 
-// Equal reports whether the graph has what the source has, as far as the store can keep it.
+// Equal reports whether the graph equals the source, as far as the store can represent it.
 func (c *Comparison) Equal() bool { return c.Missing+c.Extra == 0 }
 
 // Ranges of a comparison have about this many statements, and answers of a store that many at most: stores cut them at
@@ -37,7 +37,7 @@ const (
 	mostRows = 9000
 )
 
-// mostShown is how many statements that differ are listed.
+// mostShown is the number of differing statements that are listed.
 const mostShown = 20
 
 // compare compares the whole graph with the source, and repairs it where repair is true. The mark is away meanwhile.
@@ -74,7 +74,7 @@ func (k *keeper) compare(ctx context.Context, repair bool) (*Comparison, error) 
 	}
 	k.Statements, k.Changed, k.Verified = result.Statements, result.Changed, k.now()
 	k.remember(to)
-	if err := k.save(ctx); err != nil { // the store has no mark yet: the next round finds that out
+	if err := k.save(ctx); err != nil { // the store has no mark yet, which the next round notices
 		return result, err
 	}
 	return result, k.setMark(ctx, []string{""}, to.String())
@@ -142,11 +142,11 @@ func (r *comparing) all(ctx context.Context, rows iter.Seq2[extsort.Row, error])
 	return r.byRanges(ctx, rows)
 }
 
-// maxSubjects is about how many subjects a query names.
+// maxSubjects is the approximate number of subjects in a query.
 const maxSubjects = 100
 
-// bySubjects compares what the graph says of the subjects of the source, which stores find without looking at all of
-// it. It reports false where that is not all that the graph has, or where a store may have cut an answer.
+// bySubjects compares the statements about the subjects of the source, which stores find by index. It returns false if
+// the graph has others, or if a store may have truncated an answer.
 func (r *comparing) bySubjects(ctx context.Context, rows iter.Seq2[extsort.Row, error]) (whole bool, err error) {
 	var some []ourLine
 	asked, found, last := map[string]bool{}, 0, ""
@@ -199,7 +199,7 @@ func (r *comparing) bySubjects(ctx context.Context, rows iter.Seq2[extsort.Row, 
 	return err == nil && found == r.theirs, unless(err, errNotWhole)
 }
 
-// errNotWhole says that the answers about subjects are not all that a graph has.
+// errNotWhole is the error for a graph that has statements beyond the answers about subjects.
 var errNotWhole = errors.New("sparql: the answers are not all that the graph has")
 
 // unless returns err, nil where it is another one.
@@ -277,13 +277,13 @@ func (r *comparing) within(ctx context.Context, from place, to *place, ours []ou
 			}
 		}
 		switch {
-		case n > r.mostRows: // others have put that many there: what is found goes, then it is looked again
+		case n > r.mostRows: // others added that many: delete those found, then query again
 			r.cutShort = true
 		case n != len(theirs):
 			return fmt.Errorf("%s: the store counts %d statements where it answers %d", r.Query, n, len(theirs))
 		}
 	}
-	for _, q := range theirs { // nothing goes because a store answers another question
+	for _, q := range theirs { // never delete because of a wrong answer
 		if p := placeOf(q); p.compare(from) < 0 || to != nil && p.compare(*to) >= 0 {
 			return fmt.Errorf("%s: the store answers a range with a statement outside of it: %s", r.Query,
 				strings.TrimSpace(line(q)))
@@ -360,7 +360,7 @@ func statementIn(line string) (q rdf.Quad, err error) {
 	return q, err
 }
 
-// repair makes the graph what the source is, and looks whether it is.
+// repair makes the graph equal to the source, and checks the result.
 func (r *comparing) repair(ctx context.Context, has string, ours iter.Seq2[extsort.Row, error]) error {
 	r.Taken, r.begun = true, true
 	r.remember(nil)
@@ -436,7 +436,7 @@ func filterOf(from place, to *place) string {
 	return "FILTER(" + strings.Join(parts, " && ") + ")"
 }
 
-// begins returns the condition that a statement stands at a place, or behind it.
+// begins returns the condition that a statement is at a place or after it.
 func (p place) begins() string {
 	subject, property := quoted(p.subject), quoted(p.property)
 	switch {

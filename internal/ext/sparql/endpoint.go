@@ -21,7 +21,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// endpoint asks and changes a store by the SPARQL 1.1 Protocol. It is safe for concurrent use.
+// endpoint queries and updates a store by the SPARQL 1.1 Protocol. It is safe for concurrent use.
 type endpoint struct {
 	updates, queries string // URLs
 	fetcher          *fetch.Fetcher
@@ -33,7 +33,7 @@ const (
 	maxTime   = 10 * time.Minute
 )
 
-// newEndpoint returns the endpoint of a target. It reads the files with what authenticates.
+// newEndpoint returns the endpoint of a target. It reads the files with its credentials.
 func newEndpoint(t *Target, f *fetch.Fetcher) (*endpoint, error) {
 	own := *f
 	e := &endpoint{updates: t.Update, queries: t.Query, fetcher: &own}
@@ -66,7 +66,7 @@ func newEndpoint(t *Target, f *fetch.Fetcher) (*endpoint, error) {
 	return e, nil
 }
 
-// password authenticates by what the store asks for: HTTP Basic (RFC 7617) or Digest (RFC 7616).
+// password authenticates by the scheme that the store requests: HTTP Basic (RFC 7617) or Digest (RFC 7616).
 type password struct {
 	user, password string
 	next           http.RoundTripper
@@ -104,7 +104,7 @@ func (p *password) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTrip(r)
 }
 
-// anywhere allows the URLs that the operator has given, and what they redirect to on the same host.
+// anywhere allows the URLs configured by the operator, and redirects to the same host.
 func anywhere(at string) func(*url.URL) error {
 	from, err := url.Parse(at)
 	return func(u *url.URL) error {
@@ -135,7 +135,7 @@ func query[T any](ctx context.Context, e *endpoint, text, accept string,
 	return found, explained(err)
 }
 
-// explained adds what to do where a store refuses the credentials.
+// explained adds the remedy to an error about refused credentials.
 func explained(err error) error {
 	if failed, ok := errors.AsType[*fetch.Error](err); ok {
 		switch failed.Status {

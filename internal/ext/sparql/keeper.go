@@ -33,7 +33,7 @@ type keeper struct {
 	perRange, mostRows int // of a comparison: see [runner]
 
 	maxDelete int       // statements that a comparison may delete; -1: all
-	checked   time.Time // when the store was asked for the mark last
+	checked   time.Time // time of the last query of the store's mark
 	takes     bool      // it has taken an update
 	begun     bool      // the graph was changed
 }
@@ -45,7 +45,7 @@ const (
 	mostBytes    = 4 << 20 // of a request
 )
 
-// maxRefused is how many statements a store may refuse one by one. One that refuses more is refusing something else.
+// maxRefused is the number of statements that a store may refuse singly. After more, the cause must be something else.
 const maxRefused = 100
 
 // marks is the graph with the marks of all targets in a store, and markOf the property that one is.
@@ -54,13 +54,13 @@ const (
 	markOf = "https://github.com/tmshare/tmshare/ns/1/mark"
 )
 
-// errUnknown says that it is not known what a graph has, so that all of it is compared.
+// errUnknown is the error for a graph with unknown content, which must be compared as a whole.
 var errUnknown = errors.New("it is not known what the graph has")
 
-// errRestored says that a store has a former mark, from which the target goes on.
+// errRestored is the error for a store with a former mark, from which the target continues.
 var errRestored = errors.New("the store has an older state, as if it was restored")
 
-// alone calls f while nothing else works on the target, with what is kept of it.
+// alone calls f with exclusive use of the target, after reading its state.
 func (k *keeper) alone(ctx context.Context, f func() error) error {
 	unlock, err := k.locks.Lock(ctx, prefix+k.Name, func() {})
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *keeper) step(ctx context.Context) (worked bool, err error) {
 	return worked, err
 }
 
-// isUnknown reports whether an error says that a graph has to be compared.
+// isUnknown reports whether an error requires the comparison of the graph.
 func isUnknown(err error) bool { return errors.Is(err, errUnknown) || errors.Is(err, store.ErrGone) }
 
 // ended keeps how a try has ended.
@@ -107,7 +107,7 @@ func (k *keeper) ended(ctx context.Context, worked bool, err error) error {
 	return errors.Join(err, k.save(ctx))
 }
 
-// tryStep is step, where the graph need not be compared. It goes on from a former mark, if the store has one.
+// tryStep is step for a graph that need not be compared. It continues from a former mark if the store has one.
 func (k *keeper) tryStep(ctx context.Context) (worked bool, err error) {
 	worked, err = k.tryOnce(ctx)
 	if errors.Is(err, errRestored) {
@@ -135,11 +135,10 @@ func (k *keeper) tryOnce(ctx context.Context) (worked bool, err error) {
 	return false, err
 }
 
-// checkEvery is how often a store is asked for the mark where its source has nothing new.
+// checkEvery is the time between two queries of the store's mark while the source is unchanged.
 const checkEvery = 10 * time.Minute
 
-// plan finds out to which state the graph is led next, and what leads there. There is no difference where it is in
-// step.
+// plan returns the next state for the graph, and the difference to it; a nil difference if the graph is in step.
 func (k *keeper) plan(ctx context.Context) (to *Mark, d *difference, err error) {
 	if k.Next != nil {
 		has, err := k.readMark(ctx)
@@ -151,7 +150,7 @@ func (k *keeper) plan(ctx context.Context) (to *Mark, d *difference, err error) 
 		}
 	}
 	err = k.consume(ctx, func(c *store.Consumed) error {
-		if to = k.Next; to == nil { // else it was begun: what of it was sent is not known
+		if to = k.Next; to == nil { // otherwise it was begun: parts may have been sent
 			to = newMark(c)
 		}
 		switch {
@@ -173,7 +172,7 @@ func (k *keeper) consume(ctx context.Context, f func(*store.Consumed) error) err
 	for {
 		bound := uint32(0)
 		err := k.db.Consume(ctx, prefix+k.Name, func(c *store.Consumed) error {
-			if c.Number != c.Bound { // another source has the name now: nobody has had its changes remembered yet
+			if c.Number != c.Bound { // the name now belongs to another source, whose changes were not stored yet
 				bound = c.Bound
 				return nil
 			}
@@ -194,7 +193,7 @@ func newMark(c *store.Consumed) *Mark {
 		Generation: c.Head.Generation}
 }
 
-// remember notes that the store has a mark; nil: that it has none. Those that it had, or may have had, are former ones.
+// remember records the mark of the store; nil: it has none. Previous and possible marks become former ones.
 func (k *keeper) remember(m *Mark) {
 	for _, was := range []*Mark{k.Mark, k.Next} {
 		if was != nil && was != m {
@@ -205,16 +204,16 @@ func (k *keeper) remember(m *Mark) {
 	k.Mark, k.Next = m, nil
 }
 
-// mostPast is how many former marks are known: of a store that was restored to one of them, what has changed since is
-// enough.
+// mostPast is the number of former marks that are kept. If a store was restored to one of them, the changes since then
+// suffice.
 const mostPast = 50
 
-// towards is the mark of a graph on its way from one to another.
+// towards returns the mark of a graph during the change from one mark to another.
 func (m *Mark) towards(from *Mark) string { return from.String() + way + m.String() }
 
 const way = " -> "
 
-// advance leads the graph from the mark to another one, by what has changed between.
+// advance sends the changes from the present mark to another one.
 func (k *keeper) advance(ctx context.Context, d *difference, to *Mark) error {
 	if err := k.lead(ctx, d, to); err != nil || len(k.Refused) == 0 {
 		return err
@@ -228,7 +227,7 @@ func (k *keeper) advance(ctx context.Context, d *difference, to *Mark) error {
 func (k *keeper) lead(ctx context.Context, d *difference, to *Mark) error {
 	if k.Next == nil {
 		k.Next = to
-		if err := k.save(ctx); err != nil { // before anything is sent: so what was sent is known after a crash
+		if err := k.save(ctx); err != nil { // before sending, so that a crash leaves a record
 			return err
 		}
 		if d.size() <= mostTogether {
@@ -255,8 +254,8 @@ func (k *keeper) lead(ctx context.Context, d *difference, to *Mark) error {
 	return nil
 }
 
-// together sends a small difference with its mark, in one request. It may be executed twice, or in part: what it says
-// of data is the same then, and the mark says whether it was. done is false where the store refuses that.
+// together sends a small difference with its mark in one request. A repeated or partial execution has the same effect
+// on the data, and the mark shows whether it was executed. done is false if the store refuses it.
 func (k *keeper) together(ctx context.Context, d *difference, to *Mark) (done bool, err error) {
 	has, err := k.readMark(ctx)
 	if err == nil && has != k.Mark.String() {
@@ -295,7 +294,7 @@ func (k *keeper) together(ctx context.Context, d *difference, to *Mark) (done bo
 		k.remember(to)
 		return true, nil
 	case has == k.Mark.String():
-		return false, nil // the store has answered, and done nothing
+		return false, nil // the store answered without executing it
 	default:
 		return false, k.another(has)
 	}
@@ -313,10 +312,10 @@ func (k *keeper) inGraph(lines string) string {
 	return fmt.Sprintf("GRAPH <%s> {\n%s}\n", k.Graph, lines)
 }
 
-// literal returns a text as SPARQL has it. Marks have no characters that are to be escaped.
+// literal returns a text as a SPARQL literal. Marks have no characters to escape.
 func literal(text string) string { return `"` + text + `"` }
 
-// readMark returns the mark that the store has, "" if none.
+// readMark returns the mark of the store; "" if it has none.
 func (k *keeper) readMark(ctx context.Context) (string, error) {
 	all, err := k.store.values(ctx, fmt.Sprintf("SELECT ?m WHERE { GRAPH <%s> { <%s> <%s> ?m } }", marks, k.Graph, markOf),
 		"m")
@@ -332,7 +331,7 @@ func (k *keeper) readMark(ctx context.Context) (string, error) {
 	return all[0], nil
 }
 
-// setMark replaces one of some marks by another one, and asks the store whether it did. "" stands for no mark.
+// setMark replaces one of some marks by another one, and verifies that at the store. "" stands for no mark.
 func (k *keeper) setMark(ctx context.Context, from []string, to string) error {
 	has, err := k.readMark(ctx)
 	if err != nil || has == to {
@@ -364,8 +363,8 @@ func (k *keeper) setMark(ctx context.Context, from []string, to string) error {
 	return err
 }
 
-// another returns what is wrong where the store has a mark that it should not have. Where that is a former one, the
-// store was restored: the target goes on from there.
+// another returns the error for a store with an unexpected mark. If it is a former one, the store was restored, and the
+// target continues from it.
 func (k *keeper) another(has string) error {
 	for _, m := range k.Past {
 		if m.String() == has {
@@ -419,7 +418,7 @@ func (k *keeper) send(ctx context.Context, verb string, lines iter.Seq2[string, 
 	return flush()
 }
 
-// reportEvery is how often long work says how far it is.
+// reportEvery is the time between two progress reports of long work.
 const reportEvery = 5 * time.Second
 
 // batch sends one batch. What the store refuses is halved; a statement that it refuses by itself is listed, and passed
@@ -465,8 +464,8 @@ func (k *keeper) probe(ctx context.Context) error {
 	return err
 }
 
-// isRefusal reports whether a store refuses a request for what it has: it is too long, or one of its statements is not
-// taken. Stores say so by 400, 413 or 500.
+// isRefusal reports whether a store refuses the content of a request: it is too long, or has an unacceptable statement.
+// The status is then 400, 413 or 500.
 func isRefusal(err error) bool {
 	failed, ok := errors.AsType[*fetch.Error](err)
 	return ok && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge,
@@ -478,7 +477,7 @@ func (k *keeper) compareNow(ctx context.Context, repair bool) (result *Compariso
 	err = k.alone(ctx, func() error {
 		if k.maxDelete < 0 {
 			k.Taken = true
-		} else if k.Taken { // what the source has changed since is no difference
+		} else if k.Taken { // changes of the source meanwhile are no difference
 			k.checked = time.Time{}
 			if _, err := k.tryStep(ctx); err != nil && !isUnknown(err) {
 				return k.ended(ctx, true, err)

@@ -25,10 +25,10 @@ type runner struct {
 	every, retry time.Duration // between looks for changes; before the second try after an error, growing
 }
 
-// mostDelete is how many statements a comparison may delete, unless a tenth of the graph is more.
+// mostDelete is the number of statements that a comparison may delete, unless a tenth of the graph is more.
 const mostDelete = 1000
 
-// mostRetry bounds the time between two tries; heldRetry is that where much would be deleted.
+// mostRetry is the longest time between two tries; heldRetry is that while a large deletion awaits confirmation.
 const (
 	mostRetry = 5 * time.Minute
 	heldRetry = time.Hour
@@ -45,7 +45,7 @@ func (r *runner) keeper(t *Target, report func(string)) (*keeper, error) {
 		perRange: perRange, mostRows: mostRows, maxDelete: mostDelete}, nil
 }
 
-// Run keeps all targets in step until ctx ends. Each has a goroutine of its own: a store that is slow or away holds up
+// Run keeps all targets in step until ctx ends. Each has its own goroutine, so that a slow or unreachable store delays
 // no other.
 func (r *runner) Run(ctx context.Context) {
 	var all sync.WaitGroup
@@ -74,7 +74,7 @@ func (r *runner) Run(ctx context.Context) {
 		if version, err = r.db.Await(ctx, version, r.every); err != nil && !r.pause(ctx, r.retry) {
 			return
 		}
-		r.pause(ctx, r.every) // what comes at once is looked at once
+		r.pause(ctx, r.every) // collect changes that come close together
 	}
 }
 
@@ -110,7 +110,7 @@ func (r *runner) follow(ctx context.Context, t *Target) {
 			wait = max(wait, failed.RetryAfter)
 		}
 		if waits, ok := errors.AsType[*cli.ExitError](err); ok && waits.Code == cli.HeldBack {
-			wait = heldRetry // somebody has to decide, and each try compares the whole graph
+			wait = heldRetry // an operator has to decide, and each try compares the whole graph
 		}
 		r.log.Warn("a target is not in step", "target", t.Name, "error", err, "again", wait)
 		r.pause(ctx, wait)
@@ -118,7 +118,7 @@ func (r *runner) follow(ctx context.Context, t *Target) {
 	}
 }
 
-// inStep brings a target in step again and again, until the first error. was says that it was in step before that.
+// inStep keeps a target in step until the first error. was reports whether it was in step before.
 func (r *runner) inStep(ctx context.Context, k *keeper, version store.Version) (_ store.Version, was bool, err error) {
 	for {
 		worked, err := k.step(ctx)
@@ -151,7 +151,7 @@ func followed(ctx context.Context, a *extension.App, sources map[string]bool) er
 	return inStepAll(ctx, a, slices.DeleteFunc(all, func(t *Target) bool { return !sources[t.Source] }))
 }
 
-// inStepAll brings targets in step, side by side: a store that is slow holds up no other. It says then how each is.
+// inStepAll brings targets in step concurrently, so that none delays another. Then it reports the state of each.
 func inStepAll(ctx context.Context, a *extension.App, all []*Target) error {
 	r := commandRunner(a)
 	results := make([]func() error, len(all))
@@ -167,7 +167,7 @@ func inStepAll(ctx context.Context, a *extension.App, all []*Target) error {
 	return errors.Join(failed...)
 }
 
-// once brings a target in step, and returns what says so.
+// once brings a target in step, and returns a function that reports the result.
 func (r *runner) once(ctx context.Context, a *extension.App, t *Target) (say func() error) {
 	var lines []string
 	k, err := r.keeper(t, func(line string) { lines = append(lines, line) })
@@ -192,7 +192,7 @@ func (r *runner) once(ctx context.Context, a *extension.App, t *Target) (say fun
 	}
 }
 
-// aside returns what says lines of a target beside the output of a command.
+// aside returns a function that prints lines about a target next to the output of a command.
 func aside(a *extension.App, t *Target) func(line string) {
 	return func(line string) {
 		if !a.Quiet {

@@ -18,10 +18,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// A graph in a store has the statements that servers answer with (docs/targets.md), with two differences. Blank nodes
-// have IRIs, which stay the same. Statements are left out that only say that a topic is there, or that a property makes
-// names. So each statement follows from one record, and the difference of two states follows from the records that have
-// changed.
+// A graph in a store has the statements of the server's RDF documents (docs/targets.md), with two differences. Blank
+// nodes have IRIs, which are stable. Statements are left out that only state that a topic exists, or that a property
+// makes names. So each statement follows from one record, and the difference of two states follows from the changed
+// records.
 
 // statements returns the statements that records have. It is not safe for concurrent use.
 type statements struct {
@@ -50,7 +50,7 @@ func (s *statements) ofRecord(r *fragment.Record) ([]rdf.Quad, error) {
 // line writes a statement as N-Triples does, which is how updates have it, too.
 func line(q rdf.Quad) string { return turtle.Line(q) }
 
-// difference is what leads from one state of a graph to another: lines to delete, then lines to insert.
+// difference is the change from one state of a graph to another: lines to delete, then lines to insert.
 type difference struct{ rows extsort.Sorter }
 
 // The values of rows of a difference.
@@ -59,14 +59,14 @@ var (
 	comes = []byte("+")
 )
 
-// sortedMemory bounds the memory of what is sorted at a time.
+// sortedMemory is the memory for sorting, in bytes.
 const sortedMemory = 16 << 20
 
 func newSorter(folder, name string) extsort.Sorter {
 	return extsort.Sorter{Path: filepath.Join(folder, name), Most: sortedMemory, Unnamed: true}
 }
 
-// keysAtOnce is how many rows are asked for at a time.
+// keysAtOnce is the number of rows per read.
 const keysAtOnce = 500
 
 // differ returns the difference between the states of a source after two commits, in files below a folder where it is
@@ -208,8 +208,8 @@ func (w *differing) row(key []byte) error {
 	return nil
 }
 
-// keepEqual has those statements of a record inserted again that a store may take for one that goes: stores that have
-// one of 1 and 1.0 lose both.
+// keepEqual inserts those statements of a record again that a store may equate with a deleted one, because stores that
+// hold 1 and 1.0 as one value lose both.
 func (w *differing) keepEqual(goes rdf.Quad, is []rdf.Quad) error {
 	if goes.Object.Kind != rdf.Literal {
 		return nil
@@ -225,8 +225,8 @@ func (w *differing) keepEqual(goes rdf.Quad, is []rdf.Quad) error {
 	return nil
 }
 
-// stated reports whether another record of the later state has a statement, too: an association with another scope. It
-// looks at what the subject plays in, and at what the object does, and ends where the shorter one of both ends.
+// stated reports whether another record of the later state has the same statement: an association with another scope.
+// It reads the associations of the subject and of the object, and stops at the end of the shorter list.
 func (w *differing) stated(q rdf.Quad) (found bool, err error) {
 	if q.Object.Kind == rdf.Literal {
 		return false, nil
@@ -257,8 +257,8 @@ func (w *differing) stated(q rdf.Quad) (found bool, err error) {
 	}
 }
 
-// lines iterates over the lines that go, then over those that come, each once and in order. A line that both goes and
-// comes is stated by another record now: it comes.
+// lines iterates over the lines to delete, then over those to insert, each sorted and once. A line in both is now
+// stated by another record: it is inserted.
 func (d *difference) lines(value []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var last []byte
@@ -333,8 +333,7 @@ func placeOf(q rdf.Quad) place {
 	return p
 }
 
-// cut returns the place before which a range may end whose last statement is last. ok is false where it may not end
-// there.
+// cut returns the end of a range after the statement last. ok is false if no range may end there.
 func (p place) cut(last place) (at place, ok bool) {
 	switch {
 	case p.subject != last.subject:

@@ -1,5 +1,5 @@
-// Package sparql is the extension by which graphs in SPARQL 1.1 stores are kept in step with collections and
-// subscriptions. docs/targets.md says how.
+// Package sparql is the extension that keeps graphs in SPARQL 1.1 stores in step with collections and subscriptions.
+// docs/targets.md describes it.
 package sparql
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Target is a graph in a store that is kept in step with a source. It is what a [store.Consumer] keeps.
+// Target is a graph in a store that is kept in step with a source. It is the data of a [store.Consumer].
 type Target struct {
 	Name   string `json:"name"`
 	Source string `json:"source"` // the name of a collection or a subscription
@@ -24,14 +24,14 @@ type Target struct {
 	Update string `json:"update"` // URL
 	Query  string `json:"query"`  // URL
 	Graph  string `json:"graph"`  // IRI
-	// Files with what authenticates: "user: password", or a bearer token.
+	// Files with credentials: "user: password", or a bearer token.
 	PasswordFile string `json:"passwordFile,omitempty"`
 	TokenFile    string `json:"tokenFile,omitempty"`
-	// Taken says that all that the graph has is to be of the source: it was empty, or is taken over.
+	// Taken states that the whole graph belongs to the source: it was empty, or is taken over.
 	Taken bool `json:"taken,omitempty"`
 
-	// Mark is the last one that the store is known to have. Next is the one to which it is led, nil if to none: the
-	// store may have it already.
+	// Mark is the last known mark of the store. Next is the mark that the target is changing to; nil if none. The store
+	// may have it already.
 	Mark *Mark  `json:"mark,omitempty"`
 	Next *Mark  `json:"next,omitempty"`
 	Past []Mark `json:"past,omitempty"` // former ones, the last ones at the end
@@ -46,7 +46,7 @@ type Target struct {
 	HeldBack   int       `json:"heldBack,omitempty"` // statements that a comparison would delete, and may not
 }
 
-// Mark is what a store keeps of the state that a graph has.
+// Mark identifies the state of a graph; the store keeps it.
 type Mark struct {
 	History string `json:"history"`
 	Commit  uint64 `json:"commit"`
@@ -54,7 +54,7 @@ type Mark struct {
 	// another node writes to.
 	Nonce string `json:"nonce"`
 
-	// Source and Generation are whose commit it is, in this store.
+	// Source and Generation identify the source of the commit in this node's store.
 	Source     uint32 `json:"source"`
 	Generation uint32 `json:"generation"`
 }
@@ -70,7 +70,7 @@ func (m *Mark) String() string {
 // prefix begins the names of the consumers that targets are.
 const prefix = "sparql/"
 
-// validate returns what is wrong with a target.
+// validate returns an error for an invalid target.
 func (t *Target) validate() error {
 	for flag, value := range map[string]string{"--of": t.Source, "--sparql-update": t.Update, "--graph": t.Graph} {
 		if value == "" {
@@ -132,7 +132,7 @@ func targets(ctx context.Context, db *store.DB) (all []*Target, err error) {
 	return all, nil
 }
 
-// load reads what is kept of the target.
+// load reads the state of the target.
 func (k *keeper) load(ctx context.Context) error {
 	found, err := k.db.Consumer(ctx, prefix+k.Name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -148,7 +148,7 @@ func (k *keeper) load(ctx context.Context) error {
 	return err
 }
 
-// save keeps what is known of a target. What its source has changed since the mark is remembered.
+// save writes the state of a target, so that the store keeps the changes of its source since the mark.
 func (k *keeper) save(ctx context.Context) error {
 	kept, err := json.Marshal(k.Target)
 	if err != nil {

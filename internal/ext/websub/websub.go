@@ -1,5 +1,5 @@
-// Package websub is an extension: a server tells hubs of WebSub (W3C Recommendation, 23 January 2018) which documents
-// have changed. Hubs read them then, and pass them on to their subscribers.
+// Package websub is an extension by which a server notifies hubs of WebSub (W3C Recommendation, 23 January 2018) of
+// changed documents. Hubs then fetch them and distribute them to their subscribers.
 package websub
 
 import (
@@ -50,7 +50,7 @@ func Extension() extension.Extension {
 	}
 }
 
-// Serve makes the part of a server that tells hubs.
+// Serve returns the part of a server that notifies hubs.
 func Serve(s *server.Server, hubs []string) (*server.Part, error) {
 	_, part, err := serve(s, hubs)
 	return part, err
@@ -69,7 +69,7 @@ func serve(s *server.Server, hubs []string) (*Publisher, *server.Part, error) {
 	}, nil
 }
 
-// Most is how many hubs a server may have: each is told of every change.
+// Most is the maximum number of hubs of a server, because each is notified of every change.
 const Most = 5
 
 // Validate checks the URLs of hubs.
@@ -86,7 +86,7 @@ func Validate(hubs []string) error {
 			return fmt.Errorf("the hub %q has the port %s: give one from 1 to 65535", hub, u.Port())
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("the hub %q is not an http or https URL: write it as in https://hub.example.org/", hub)
-		case u.User != nil: // it would stand in every feed
+		case u.User != nil: // every feed would show it
 			return fmt.Errorf(
 				"the URL of the hub on %s has a name or a password in it: leave that out, since feeds show the URL to everybody",
 				u.Host)
@@ -111,21 +111,21 @@ func Links(hubs []string) (links []feeds.Link) {
 	return links
 }
 
-// Store is what is needed of a store.
+// Store has the methods of a store that a Publisher needs.
 type Store interface {
 	Await(ctx context.Context, since store.Version, every time.Duration) (store.Version, error)
 	Collections(ctx context.Context) ([]store.Collection, error)
 }
 
-// Publisher tells hubs of changes. Its fields are set before Run.
+// Publisher notifies hubs of changes. Its fields are set before Run.
 type Publisher struct {
 	Store  Store
 	Hubs   []string                         // as [Validate] allows
-	Topics func(*store.Collection) []string // the URLs of the feeds of a collection; none: hubs are not told of it
+	Topics func(*store.Collection) []string // returns the URLs of a collection's feeds; none: no notifications
 	Logger *slog.Logger
 
-	// Every is how often is looked for changes: what is committed in between is one ping of each topic. The default is
-	// a second.
+	// Every is the time between two checks for changes; each topic gets one ping for all commits in between. The
+	// default is a second.
 	Every time.Duration
 	// Backoff is the time before the second of the tries of a ping, growing; the default is a second. There are five.
 	Backoff time.Duration
@@ -163,8 +163,8 @@ const (
 // Collector returns the metrics.
 func (p *Publisher) Collector() prometheus.Collector { return p.pings }
 
-// Run tells the hubs of changes until ctx ends. Each is told by a goroutine of its own: one that is slow does not delay
-// the others. At first it notifies of all topics, as any may have changed since the process ended before.
+// Run notifies the hubs of changes until ctx ends. Each has its own goroutine, so that a slow one does not delay the
+// others. It begins with all topics, because any may have changed while the process was not running.
 func (p *Publisher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, hub := range p.Hubs {
@@ -179,11 +179,11 @@ type state struct {
 	head  uint64
 }
 
-// tell tells one hub.
+// tell notifies one hub.
 func (p *Publisher) tell(ctx context.Context, hub string) {
 	states := map[string]state{} // by collection
 	for last := (store.Version{}); ; {
-		version, err := p.Store.Await(ctx, last, p.Every) // before the state: what is later is seen the next time
+		version, err := p.Store.Await(ctx, last, p.Every) // before the state, so that later changes are seen next time
 		var topics []string
 		known := map[string]bool{}
 		if err == nil {
@@ -204,8 +204,8 @@ func (p *Publisher) tell(ctx context.Context, hub string) {
 	}
 }
 
-// changed returns the topics of the collections whose log is another than the one that the hub was told of, and notes
-// that. known gets all topics.
+// changed returns the topics of the collections whose log has changed since the last notification of the hub, and
+// records that. known gets all topics.
 func (p *Publisher) changed(ctx context.Context, states map[string]state, known map[string]bool) (topics []string,
 	err error) {
 	all, err := p.Store.Collections(ctx)
@@ -236,7 +236,7 @@ func (p *Publisher) changed(ctx context.Context, states map[string]state, known 
 	return topics, nil
 }
 
-// pingAll tells the hub of topics. Where it does not answer, they are left out: it is told with the next change.
+// pingAll notifies the hub of topics. If the hub does not answer, the rest waits for the next change.
 func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 	for i, topic := range topics {
 		err := p.ping(ctx, hub, topic)
@@ -251,7 +251,7 @@ func (p *Publisher) pingAll(ctx context.Context, hub string, topics []string) {
 		}
 		lost := 1
 		var e *fetch.Error
-		if !errors.As(err, &e) || e.Transient() { // all others would fare the same
+		if !errors.As(err, &e) || e.Transient() { // the others would fail, too
 			lost = len(topics) - i
 		}
 		p.pings.WithLabelValues(hub, failed).Add(float64(lost))
@@ -278,14 +278,14 @@ func (p *Publisher) note(hub, topic string, err error) {
 	}
 }
 
-// forget forgets topics that are gone.
+// forget drops the state of removed topics.
 func (p *Publisher) forget(hub string, known map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.wrong[hub], func(topic, _ string) bool { return !known[topic] })
 }
 
-// dependents says how the hubs are.
+// dependents returns the state of the hubs.
 func (p *Publisher) dependents() (all []store.Dependent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,8 +301,8 @@ func (p *Publisher) dependents() (all []store.Dependent) {
 	return all
 }
 
-// ping tells the hub of one topic. WebSub leaves open how that is done (§6, Publishing): this is how hubs of
-// PubSubHubbub 0.3 and 0.4 take it. A hub that fails is asked again, five times in all.
+// ping notifies the hub of one topic. WebSub does not define the request (§6, Publishing); this is the one of
+// PubSubHubbub 0.3 and 0.4. It tries five times in all.
 func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
 	at, err := url.Parse(hub)
 	if err != nil {
@@ -315,11 +315,11 @@ func (p *Publisher) ping(ctx context.Context, hub, topic string) error {
 		Also: []int{http.StatusCreated, http.StatusAccepted, http.StatusNonAuthoritativeInfo, http.StatusNoContent,
 			http.StatusResetContent},
 		AllowURL: func(to *url.URL) error { return only(at, to) },
-	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // what it says is not read
+	}, func(*fetch.Answer) (struct{}, error) { return struct{}{}, nil }) // the body is ignored
 	return err
 }
 
-// only allows no other URL: a redirect may lead into the network of the server, and may lose what is posted.
+// only allows no other URL, because a redirect may lead into the server's network, and may drop the posted body.
 func only(hub, to *url.URL) error {
 	if to.String() == hub.String() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// bulk implements [kv.Writer]. Each part of it is a transaction of its own.
+// bulk implements [kv.Writer]. It writes each part in a separate transaction.
 type bulk struct {
 	changes
 	engine *Engine
@@ -54,8 +54,7 @@ func (b *bulk) added(full bool, err error) error {
 	return b.send()
 }
 
-// send writes what was collected. Rows that are new are copied. Where some are not, all are written one
-// by one.
+// send writes the collected rows. It copies them if all are new, else it upserts them.
 func (b *bulk) send() error {
 	put, gone := b.sorted()
 	copied := len(gone.heads) == 0
@@ -112,7 +111,7 @@ func (c *copying) Values() ([]any, error) {
 	return []any{c.heads[i], c.hashes[i], c.tails[i], c.values[i]}, nil
 }
 
-// deleteAtOnce is how many rows one transaction deletes.
+// deleteAtOnce is the number of rows that one transaction deletes.
 const deleteAtOnce = 5000
 
 // DeletePrefix implements [kv.Engine].

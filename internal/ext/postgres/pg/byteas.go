@@ -42,8 +42,8 @@ func (c byteasCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value a
 
 type encodeByteas struct{}
 
-// Encode implements [pgtype.EncodePlan]: the number of dimensions, whether there are NULLs, the type, the length and
-// the lower bound of the dimension, then each element with its length before it.
+// Encode implements [pgtype.EncodePlan]: the number of dimensions, a flag for NULLs, the type, the length and the lower
+// bound of the dimension, then each element with its length before it.
 func (encodeByteas) Encode(value any, b []byte) ([]byte, error) {
 	all := value.(byteas)
 	size := 20

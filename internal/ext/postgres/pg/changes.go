@@ -17,13 +17,13 @@ type changes struct {
 	size   int // of keys and values, in bytes
 }
 
-// A writer sends its changes when there are so many, or they have so many bytes.
+// The limits of changes in memory, in rows and bytes, after which a writer sends them.
 const (
 	maxChanges     = 5000
 	maxChangeBytes = 4 << 20
 )
 
-// add notes a change, and reports whether they are to be sent.
+// add adds a change, and reports whether a limit is reached.
 func (c *changes) add(key, value []byte) (full bool) {
 	if c.values == nil {
 		c.values = map[string][]byte{}
@@ -44,7 +44,7 @@ func (c *changes) put(ctx context.Context, key, value []byte) (full bool, err er
 	return c.add(key, value), nil
 }
 
-// remove checks a key and adds that its row goes.
+// remove checks a key and adds the removal of its row.
 func (c *changes) remove(ctx context.Context, key []byte) (full bool, err error) {
 	if err := errors.Join(context.Cause(ctx), kv.CheckKey(key)); err != nil {
 		return false, err
@@ -71,8 +71,8 @@ func (c *columns) add(key string, value []byte) {
 		append(c.values, value)
 }
 
-// sorted returns the rows that are put and those that go, both in the order of keys: two
-// transactions that change the same rows do not wait for each other in a circle.
+// sorted returns the rows to put and to remove, both in the order of keys, so that two transactions on the same rows
+// cannot deadlock.
 func (c *changes) sorted() (put, gone columns) {
 	for _, key := range slices.Sorted(maps.Keys(c.values)) {
 		if value := c.values[key]; value != nil {

@@ -16,7 +16,7 @@ import (
 // Engine implements [kv.Engine]. Others, in this process and in others, may be open on the same store.
 type Engine struct {
 	Options
-	readers, writers *pgxpool.Pool // apart: a commit must not wait for those who read, who may wait for it
+	readers, writers *pgxpool.Pool // separate, because readers may wait for a commit, which must not wait for them
 	closed           atomic.Bool
 	retries          atomic.Int64
 	isStandby        atomic.Bool // when a state was read last
@@ -60,7 +60,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// try asks the database one question, again where others are in its way or it is away for a moment.
+// try sends one query, with retries after conflicts and short outages.
 func (e *Engine) try(ctx context.Context, ask func(context.Context) error) error {
 	for try := e.tries(ctx); ; {
 		asking, answered := e.bounded(ctx)
@@ -72,7 +72,7 @@ func (e *Engine) try(ctx context.Context, ask func(context.Context) error) error
 	}
 }
 
-// Writable implements [kv.Shared]: the user of the database may write all tables. It changes nothing.
+// Writable implements [kv.Shared]. It checks that the user may write all tables, and changes nothing.
 func (e *Engine) Writable(ctx context.Context) error {
 	return e.try(ctx, func(ctx context.Context) error {
 		var batch pgx.Batch
@@ -95,7 +95,7 @@ func (e *Engine) usable(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Version implements [kv.Engine]. It asks the database once.
+// Version implements [kv.Engine], with one query.
 func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	if err := e.usable(ctx); err != nil {
 		return kv.Version{}, err
@@ -109,8 +109,8 @@ func (e *Engine) Version(ctx context.Context) (v kv.Version, err error) {
 	return v, nil
 }
 
-// VersionAt implements [kv.Dated]. It asks the database once: the time comes of a statement of its own, before the
-// version is read, so a standby has not gone on in between.
+// VersionAt implements [kv.Dated], in one round trip. A separate statement reads the time before the version, so that
+// the time on a standby is not later than the version.
 func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err error) {
 	if err := e.usable(ctx); err != nil {
 		return kv.Version{}, at, err
@@ -130,7 +130,7 @@ func (e *Engine) VersionAt(ctx context.Context) (v kv.Version, at time.Time, err
 	return v, at, nil
 }
 
-// askVersion asks for the version, with the era that the rows say.
+// askVersion is the query of the version with the era in the rows.
 var askVersion = "SELECT " + versionColumns + ", " + eraColumn + " FROM tm_spaces"
 
 const versionColumns = "1 + coalesce(sum(commits), 0)::bigint, mod(coalesce(sum(id), 0), 18446744073709551616)::text"
@@ -148,8 +148,8 @@ func scanVersion(row pgx.Row, v *kv.Version) error {
 	return err
 }
 
-// askTime asks for a time at which the state is the present one, in microseconds: on a standby that of the last
-// transaction that it has taken from the server which it follows, 0 where it has taken none since it was started.
+// askTime is the query of a time, in microseconds, whose state is the present one: on a standby, that of the last
+// transaction replayed from its primary; 0 if it has replayed none since it started.
 const askTime = "SELECT coalesce(extract(epoch FROM CASE WHEN pg_is_in_recovery() THEN " +
 	"pg_last_xact_replay_timestamp() ELSE now() END) * 1000000, 0)::bigint"
 
@@ -160,8 +160,8 @@ func timeOf(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// History implements [kv.Dated]: another server has another identifier, one that has taken over another timeline, and a
-// restored database other tables. It is asked over a new connection: those that are open may lead to the former server.
+// History implements [kv.Dated]. The result depends on the server, its timeline after a failover, and the tables of a
+// restored database. It uses a new connection, because open ones may lead to the former server.
 func (e *Engine) History(ctx context.Context) (history string, err error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
@@ -180,7 +180,7 @@ func (e *Engine) History(ctx context.Context) (history string, err error) {
 	return history, err
 }
 
-// Stats says how an engine uses its database.
+// Stats are the statistics of an engine's use of its database.
 type Stats struct {
 	Retries          int64 // transactions that were tried again, since the engine was opened
 	Readers, Writers Pool
@@ -189,7 +189,7 @@ type Stats struct {
 // Pool counts the connections of one kind.
 type Pool struct {
 	Used, Open, Most int32
-	Waited           int64 // how often one was waited for, since the engine was opened
+	Waited           int64 // number of waits for a connection since the engine was opened
 }
 
 // Stats returns how the engine uses its database.

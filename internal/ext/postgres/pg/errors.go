@@ -42,8 +42,8 @@ const (
 	invalidAuthorization = "28000"
 )
 
-// warning is the code of a notice that says so of nothing else, such as that a commit does not wait for its synchronous
-// standby any more, because somebody has cancelled it.
+// warning is the code of generic notices, such as that a commit does not wait for its synchronous standby any more
+// because the wait was cancelled.
 const warning = "01000"
 
 // noteWarnings has connections remember that there was a warning.
@@ -105,12 +105,12 @@ func broken(err error) bool {
 	return false
 }
 
-// bounded returns a context for one question to the database, and what to call after the answer.
+// bounded returns a context for one query, and the function to call after the answer.
 func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, o.AnswerTimeout)
 }
 
-// answered reports whether an error is what the database says of a statement.
+// answered reports whether an error is the database's answer to a statement.
 func answered(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && !away(err)
@@ -187,16 +187,16 @@ func (o *Options) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("the database (%s): %w", Redacted(o.URL), err)
 }
 
-// tries are the attempts at a transaction that others may be in the way of.
+// tries are the attempts at a transaction that may conflict with others.
 type tries struct {
 	ctx     context.Context
 	left    int
 	wait    *backoff.ExponentialBackOff
-	retries *atomic.Int64 // counts them; nil: nobody asks
+	retries *atomic.Int64 // counts them; nil: not counted
 	returns bool          // an address that leads to another database is waited for as well
 }
 
-// maxTries is how often a transaction is tried. With the waits between it takes about a second.
+// maxTries is the number of attempts at a transaction. With the waits between them, they take about a second.
 const maxTries = 12
 
 func newTries(ctx context.Context) *tries {
@@ -216,7 +216,7 @@ func (e *Engine) tries(ctx context.Context) *tries {
 func (t *tries) again(err error) bool {
 	passes := collided(err) || away(err) ||
 		t.returns && (errors.Is(err, kv.ErrOtherDatabase) || errors.Is(err, errNoStandby))
-	// who has waited for an answer waits for no second
+	// do not retry after a timeout
 	if t.left--; t.left <= 0 || !passes || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

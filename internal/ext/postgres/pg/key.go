@@ -6,7 +6,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// maxHead is how many bytes of a key are in the index. PostgreSQL allows about 2,700 for an entry.
+// maxHead is the length of the indexed part of a key, in bytes. PostgreSQL allows about 2,700 for an entry.
 const maxHead = 2000
 
 // split returns the parts of a key by which the database orders it.

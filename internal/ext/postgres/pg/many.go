@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// One question asks for so many keys and prefixes at most, which have about so many bytes. Values that are longer than
-// longValue are left out, and what is beyond maxAnswer.
+// The limits of one query: the number of keys and prefixes, and their bytes. It leaves out values longer than
+// longValue, and all beyond maxAnswer.
 const (
 	maxAsked      = 2000
 	maxAskedBytes = 1 << 20
@@ -19,9 +19,8 @@ const (
 	maxAnswer     = 16 << 20
 )
 
-// A key is found in the index by its head and its hash. So are the rows of a prefix that is no longer than a head, by
-// bounds of their heads. They come in the order of heads, as the index has them: those with the same head are put in
-// order here.
+// The index finds a key by its head and its hash, and the rows of a prefix that is not longer than a head by bounds of
+// their heads. Rows come in the order of heads; the code below sorts those with the same head.
 const (
 	manyValues = `SELECT k.n, octet_length(r.value), CASE WHEN octet_length(r.value) <= $3 THEN r.value END
 		FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS k (head, hash, n)
@@ -99,14 +98,14 @@ func asBounds(prefixes [][]byte) []any {
 	return []any{byteas(prefixes), highs}
 }
 
-// answer is what the database says to one question.
+// answer is the answer of the database to one query.
 type answer struct {
 	values []found   // by the number of the key
 	ranges [][]found // by the number of the prefix
 	size   int       // in bytes
 }
 
-// found is a row, or none.
+// found is a row, or its absence.
 type found struct {
 	kv.Row
 	leftOut bool // its value is
@@ -144,8 +143,8 @@ func (a *answer) row(key, value []byte, size int) found {
 	return found{Row: kv.Row{Key: key, Value: value}}
 }
 
-// beginning returns the first rows of a range in their order, up to the first whose value was left out. There is one
-// more of them than the most, if there are so many: others that begin with the same head as the last may be missing.
+// beginning returns the first rows of a range, sorted, up to the first whose value was left out. If all has one row
+// more than most, rows with the same head as the last one may be missing.
 func beginning(all []found, most int) (rows []kv.Row, more bool) {
 	slices.SortFunc(all, func(a, b found) int { return bytes.Compare(a.Key, b.Key) })
 	if len(all) > most {

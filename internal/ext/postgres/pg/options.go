@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Options say where a store is. Only URL is required.
+// Options are the address and the options of a store. Only URL is required.
 type Options struct {
 	// URL names the database, as postgres://user@host:port/database?option=value with the options
 	// of libpq. Without sslmode, TLS is used and the server's certificate verified, but not on a
@@ -27,13 +27,12 @@ type Options struct {
 	Password string // where it is in neither the URL nor PGPASSWORD nor a password file of libpq
 	Schema   string // of the store; default: tmshare
 
-	// MaxReaders is how many states can be read at the same time. MaxWriters is how many commits and loads can be under
-	// way. Others wait for their turn. Default: together as many as pool_max_conns in the URL says, or 40; each fifth
-	// writes.
+	// MaxReaders is the number of states that can be read at the same time, and MaxWriters that of commits and loads.
+	// Further ones wait. Default: together pool_max_conns of the URL, or 40; a fifth of them are writers.
 	MaxReaders, MaxWriters int32
 
-	// AnswerTimeout bounds how long a question waits for its answer, and for a connection: a database that stands still
-	// closes none. Default: 20 s.
+	// AnswerTimeout is the time limit for an answer and for a connection, because a database that hangs does not close
+	// connections. Default: 20 s.
 	AnswerTimeout time.Duration
 
 	Logger *slog.Logger // default: slog.Default()
@@ -42,8 +41,8 @@ type Options struct {
 // maxConnections is the option of an address that bounds connections, as pgx calls it.
 const maxConnections = "pool_max_conns"
 
-// connectTimeout bounds how long a connection waits for a server that does not answer, unless the address says so with
-// connect_timeout. One of several servers waits for less, so that a question has time for all of them.
+// connectTimeout is the time limit for connecting to a server, unless the address has connect_timeout. It is shorter
+// for each of several servers, so that a query can try all of them.
 const connectTimeout = 10 * time.Second
 
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -119,7 +118,7 @@ func (o *Options) config() (*pgxpool.Config, error) {
 	return c, nil
 }
 
-// idle is how long a connection is kept that nobody uses.
+// idle is the time after which an unused connection is closed.
 const idle = 30 * time.Second
 
 // pool returns connections to the database, at least and at most so many, with settings. It makes the first when it is
@@ -142,7 +141,7 @@ func (o *Options) pool(from *origins, by pooler, least, most int32, settings ...
 	return pgxpool.NewWithConfig(context.Background(), c)
 }
 
-// verifyTLS has connections verified for which the address says nothing about it.
+// verifyTLS requires verified connections if the address has no option about it.
 func verifyTLS(address string, c *pgxpool.Config) error {
 	u, err := url.Parse(address)
 	if err != nil {

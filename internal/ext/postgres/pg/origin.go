@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// origin says which database a connection leads to. The zero value is that of one that does not know.
+// origin identifies the database of a connection. The zero value is an unknown one.
 type origin struct {
 	database string // identifier of the system, and of the database in it
 	timeline uint32 // grows whenever a standby takes over; 0 on a standby
@@ -26,7 +26,7 @@ const askOrigin = `SELECT concat_ws('/', s.system_identifier, d.oid), CASE WHEN 
 	ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
 	FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()`
 
-// originOf asks a new connection.
+// originOf queries the origin of a new connection.
 func originOf(ctx context.Context, conn *pgconn.PgConn) (o origin, err error) {
 	results, err := conn.Exec(ctx, askOrigin).ReadAll()
 	var failed *pgconn.PgError
@@ -41,9 +41,9 @@ func originOf(ctx context.Context, conn *pgconn.PgConn) (o origin, err error) {
 	return origin{string(row[0]), uint32(timeline)}, err
 }
 
-// origins has the connections of an engine lead to one database, and on it to the server that has taken over last: a
-// pool may have connections to two servers behind one address. It never goes on to another database: nobody knows which
-// one is right.
+// origins ensures that the connections of an engine lead to one database, and on it to the latest primary, because the
+// servers behind one address may differ. It never switches to another database, because nothing tells which one is
+// right.
 type origins struct {
 	mu    sync.Mutex
 	now   origin
@@ -51,11 +51,11 @@ type origins struct {
 	open  map[*pgconn.PgConn]origin // connections that were admitted
 }
 
-// settled is how long no connection leads to another database before this one is used again.
+// settled is the time without connections to another database before this one is used again.
 const settled = 5 * time.Second
 
-// admit returns why a connection is not to be used. One to a server that has taken over ends all to the server before:
-// that may stand still, and never answer the questions that are under way.
+// admit returns an error if a connection must not be used. A connection to a new primary closes all connections to the
+// former one, which may hang without answering running queries.
 func (s *origins) admit(conn *pgconn.PgConn, o origin) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

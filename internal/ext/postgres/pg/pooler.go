@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pooler is what stands between this program and the database. Behind a pooler such as PgBouncer, each transaction may
-// be in another session: no setting, and no prepared statement, outlasts a transaction.
+// pooler is the kind of pooler between this program and the database. With a pooler such as PgBouncer, each transaction
+// may be in another session, so settings and prepared statements do not outlast a transaction.
 type pooler int
 
 const (
@@ -24,8 +24,8 @@ const (
 // refusesParameters is part of the message of PgBouncer.
 const refusesParameters = "unsupported startup parameter"
 
-// findPooler returns what an address leads to. A pooler gives connections numbers of its own, in place of those of the
-// processes of the database.
+// findPooler returns the kind of pooler at an address. A pooler numbers connections itself, instead of by the processes
+// of the database.
 func (o *Options) findPooler(ctx context.Context) (pooler, error) {
 	c, err := o.config()
 	if err != nil {
@@ -47,11 +47,11 @@ func (o *Options) findPooler(ctx context.Context) (pooler, error) {
 	return passing, err
 }
 
-// throughPooler is how long a connection through a pooler is used. Each new one asks where it leads: the pooler may
-// have gone on to another server.
+// throughPooler is the lifetime of a connection through a pooler. Each new one queries its origin, because the pooler
+// may have switched to another server.
 const throughPooler = 5 * time.Second
 
-// adapt has connections do without sessions, where there are none.
+// adapt configures connections to work without sessions if the pooler has none.
 func (p pooler) adapt(c *pgxpool.Config) {
 	if p == none {
 		return
@@ -75,7 +75,7 @@ func (p pooler) local(settings ...setting) string {
 	return "SELECT " + strings.Join(set, ", ") + "; "
 }
 
-// errSchema says that the sessions of a pooler use another schema.
+// errSchema is the error for sessions of a pooler that use another schema.
 var errSchema = errors.New("the sessions behind the pooler use another schema")
 
 // checkSchema returns an error unless sessions use the schema of the store.

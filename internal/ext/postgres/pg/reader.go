@@ -46,8 +46,7 @@ func (e *Engine) Snapshot(ctx context.Context) (kv.Reader, error) {
 	return r, nil
 }
 
-// begin begins the transaction. A standby goes on while it answers: there the time of the state is asked for before it
-// is read.
+// begin begins the transaction. On a standby it reads the time before the state, because replay continues meanwhile.
 func (r *reader) begin(ctx context.Context) (err error) {
 	before := r.engine.isStandby.Load()
 	for {
@@ -105,11 +104,11 @@ func (r *reader) At() time.Time { return r.at }
 // Version implements [kv.Reader].
 func (r *reader) Version() kv.Version { return r.version }
 
-// rollbackTimeout bounds how long the end of a transaction waits for the database.
+// rollbackTimeout is the time limit for the end of a read transaction.
 const rollbackTimeout = 5 * time.Second
 
-// Close implements [kv.Reader]. Nobody waits for the end of a transaction that has changed nothing, but for
-// [Engine.Close]: the pool waits for its connections.
+// Close implements [kv.Reader]. It does not wait for the end of the transaction; only [Engine.Close] does, because the
+// pool waits for its connections.
 func (r *reader) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +133,7 @@ func release(conn *pgxpool.Conn) {
 
 var errReaderClosed = errors.New("the state is read after its end")
 
-// ask calls f with the connection, which nobody else has meanwhile, and with a context for its question.
+// ask calls f with exclusive use of the connection, and with a context for its query.
 func (r *reader) ask(f func(context.Context, *pgx.Conn) error) error {
 	if err := context.Cause(r.ctx); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (r *reader) Get(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// Range implements [kv.Reader]. Rows are asked for in pages.
+// Range implements [kv.Reader]. It reads rows in pages.
 func (r *reader) Range(prefix, from []byte, reverse bool) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		b := within(prefix, from, reverse)
@@ -205,7 +204,7 @@ const (
 	pageBytes = 512 << 10
 )
 
-// pageAfter returns how many rows to ask for after a page.
+// pageAfter returns the number of rows to read after a page.
 func pageAfter(page []kv.Row) int {
 	size := 1
 	for _, row := range page {
@@ -222,7 +221,7 @@ const (
 	reversed  = " ORDER BY head DESC, tail DESC LIMIT $3"
 )
 
-var pages = map[bool]map[bool]string{ // by whether there is an upper bound, and whether reversed
+var pages = map[bool]map[bool]string{ // by presence of an upper bound, and direction
 	false: {false: fromLow + ascending, true: fromLow + reversed},
 	true:  {false: fromLow + belowHigh + ascending, true: fromLow + belowHigh + reversed},
 }

@@ -96,7 +96,7 @@ type (
 	}
 )
 
-// errNoStore says that there are no tables.
+// errNoStore is the error for a database without tables of a store.
 var errNoStore = errors.New("there is no store in this database")
 
 // checkLayout returns an error unless the tables are those of this program.

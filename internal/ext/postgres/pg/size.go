@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// sizes says how large the rows are: as large as they were when it was asked last, and what this
-// process has written since.
+// sizes is the size of the rows: the last result of the query, and the bytes that this process has written since.
 type sizes struct {
 	mu      sync.Mutex
 	bytes   int64
@@ -15,7 +14,7 @@ type sizes struct {
 	written int64
 }
 
-// askSize is how often the database is asked.
+// askSize is the time between two queries of the size.
 const askSize = time.Minute
 
 func (s *sizes) grow(bytes int) {
@@ -24,7 +23,7 @@ func (s *sizes) grow(bytes int) {
 	s.written += int64(bytes)
 }
 
-// Size implements [kv.Engine]. It is an estimate: what others write shows within a minute.
+// Size implements [kv.Engine]. It is an estimate, which includes writes of other processes after a minute at most.
 func (e *Engine) Size() (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()

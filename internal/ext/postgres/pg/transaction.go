@@ -18,8 +18,8 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// transaction implements [kv.Writer]. Its changes are in memory until there are many. From then on
-// they are in a transaction of the database, which nobody else sees.
+// transaction implements [kv.Writer]. Its changes are in memory until there are many. Then they go into a transaction
+// of the database, which is invisible to others.
 type transaction struct {
 	changes
 	engine *Engine
@@ -34,16 +34,16 @@ type transaction struct {
 	base   *conditions     // nil: the commit depends on all of the state
 }
 
-// conditions are what a commit depends on: how the rows of keyspaces were when it was decided.
+// conditions are the preconditions of a commit: the state of the rows of keyspaces when it was prepared.
 type conditions struct {
 	spaces, commits []int64
 	ids             []string
 	changes         []bool  // rows change in the keyspace
-	missing         []int64 // keyspaces of which there is no row
+	missing         []int64 // keyspaces without a row
 }
 
-// locks iterates over what is to be locked, in the order of numbers: so no two commits wait for each other. Keyspaces
-// that stand side by side and are all to be changed, or are not, come together.
+// locks iterates over the keyspaces to lock, sorted, so that two commits cannot deadlock. Consecutive keyspaces that
+// are all to be changed, or all not, come together.
 func (c *conditions) locks() iter.Seq2[[]int64, bool] {
 	return func(yield func([]int64, bool) bool) {
 		for from, to := 0, 0; from < len(c.spaces); from = to {
@@ -142,19 +142,19 @@ func (t *transaction) added(full bool, err error) error {
 }
 
 const (
-	// A commit checks what it depends on by itself. So it need not be SERIALIZABLE, which takes neighbours in an index
-	// for conflicts.
+	// A commit checks its preconditions itself, so it need not be SERIALIZABLE, which reports neighbours in an index as
+	// conflicts.
 	beginWriting = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-	// If somebody else has committed, there is no id to note. The column does not allow that, so the transaction fails.
+	// After a commit by others, the id is NULL. The column does not allow that, so the transaction fails.
 	noteCommit = "INSERT INTO tm_commits (id) SELECT CASE WHEN "
 
-	// All others have to wait, so that the version can be compared.
+	// All other commits have to wait, so that the version can be compared.
 	lockAll   = "LOCK TABLE tm_spaces IN EXCLUSIVE MODE"
 	unchanged = noteCommit + "(SELECT (" + versionColumns +
 		") = ($2::bigint, $3::text) FROM tm_spaces) THEN $1::bigint END"
 
-	// Keyspaces of which there is no row get one, so that it can be locked.
+	// Keyspaces without a row get one, so that it can be locked.
 	addMissing = "INSERT INTO tm_spaces (space, commits, id) SELECT space, 0, 0 FROM unnest($1::bigint[]) AS n (space) " +
 		"ORDER BY space ON CONFLICT DO NOTHING"
 	lockSome = "SELECT space FROM tm_spaces AS s JOIN unnest($1::bigint[]) AS n (space) USING (space) ORDER " +
@@ -165,7 +165,7 @@ const (
 		JOIN unnest($2::bigint[], $3::bigint[], $4::numeric[]) AS n (space, commits, id)
 		USING (space) WHERE s.commits = n.commits AND s.id = n.id) THEN $1::bigint END`
 
-	// The rows of those that are changed change, in the order of their numbers.
+	// It updates the rows of the changed keyspaces in the order of their numbers.
 	advance = `INSERT INTO tm_spaces AS s (space, commits, id) SELECT space, commits, id
 		FROM unnest($1::bigint[], $2::bigint[], $3::numeric[]) AS n (space, commits, id) ORDER BY space
 		ON CONFLICT (space) DO UPDATE SET commits = s.commits + excluded.commits, id = mod(s.id + excluded.id,
@@ -175,8 +175,8 @@ const (
 	forget = "DELETE FROM tm_commits WHERE at < now() - interval '1 hour'"
 )
 
-// forgetEvery is the mean number of commits between two removals of old identifiers of commits. A process asks what
-// became of a commit within a minute.
+// forgetEvery is the mean number of commits between two removals of old identifiers of commits. Processes query the
+// outcome of a commit within a minute.
 const forgetEvery = 1000
 
 // spill sends the changes to the database, where they wait for the commit.
@@ -262,7 +262,7 @@ func (t *transaction) Commit() error {
 			return nil
 		case errors.Is(err, kv.ErrConflict):
 			return err
-		case spilled && (collided(err) || away(err)): // the changes are gone with the transaction
+		case spilled && (collided(err) || away(err)): // the changes are lost with the transaction
 			return kv.ErrConflict
 		case !try.again(err):
 			return t.conflict(err)
@@ -270,14 +270,14 @@ func (t *transaction) Commit() error {
 	}
 }
 
-// errOutcomeUnknown says that the database did not tell what became of a commit.
+// errOutcomeUnknown is the error for a commit whose outcome the database did not report.
 var errOutcomeUnknown = errors.New("the database did not tell what became of the commit")
 
-// errNoStandby says that the database has committed, and does not wait any more for its synchronous standby.
+// errNoStandby is the error for a commit that no longer waits for its synchronous standby.
 var errNoStandby = errors.New("its synchronous standby may not have the commit")
 
-// commit tries once, in one exchange with the database: a process that stands still holds up nobody in between. Nothing
-// is changed after an error that is not errOutcomeUnknown.
+// commit makes one attempt, in one round trip, so that a process that hangs meanwhile blocks no other. After any error
+// but errOutcomeUnknown, nothing is changed.
 func (t *transaction) commit() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -301,8 +301,8 @@ func (t *transaction) commit() error {
 	}
 	t.queue(&batch)
 	batch.Queue("COMMIT")
-	warned(t.conn) // of what went before
-	// From here on nobody gives up early: the commit is done or not, and the caller must know.
+	warned(t.conn) // drop earlier notices
+	// From here on the commit must not be cancelled, because the caller must know its outcome.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
 	switch err := t.conn.SendBatch(ctx, &batch).Close(); {
@@ -320,8 +320,8 @@ func (t *transaction) commit() error {
 	}
 }
 
-// queueVersion has what the commit depends on compared, and the version changed. It returns where the version is that
-// this leads to, when all is done.
+// queueVersion queues the comparison of the preconditions and the update of the version. It returns the place for the
+// new version, which is set when the batch is done.
 func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
 	leads := t.leads
 	if t.base == nil {
@@ -337,7 +337,7 @@ func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
 	for _, space := range slices.Sorted(maps.Keys(t.spaces)) {
 		spaces, commits, ids = append(spaces, int64(space)), append(commits, 0), append(ids, strconv.FormatUint(grows, 10))
 	}
-	if len(spaces) == 0 { // nothing changes but the version
+	if len(spaces) == 0 { // only the version changes
 		spaces, commits, ids = []int64{noSpace}, []int64{0}, []string{""}
 	}
 	commits[0], ids[0] = 1, strconv.FormatUint(left-grows*uint64(len(spaces)-1), 10)
@@ -355,15 +355,14 @@ func (t *transaction) queueVersion(batch *pgx.Batch) *kv.Version {
 	return &leads
 }
 
-// noSpace is the keyspace of no row: a commit that changes none is to it.
+// noSpace is the keyspace of commits that change no rows.
 const noSpace = -1
 
-// commitTimeout bounds how long a commit waits for the answer of the database, and then as long
-// again for the answer what became of it.
+// commitTimeout is the time limit for the answer to a commit, and again for the query of its outcome.
 const commitTimeout = 30 * time.Second
 
-// resolve asks what became of a commit of which the database did not tell. done says that it was carried
-// out. Else lost is returned where it was not, and cannot be any more.
+// resolve queries the outcome of a commit that the database did not report. done is true if it was carried out. It
+// returns lost if it was not, and can no longer be.
 func (t *transaction) resolve(lost error) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitTimeout)
 	defer cancel()
@@ -386,16 +385,16 @@ func (t *transaction) resolve(lost error) (done bool, err error) {
 	}
 }
 
-// outcome reports whether the commit was carried out. It waits for the transaction to end where the
-// database has not noticed yet that nobody waits for it. What it locks makes it a commit itself: a synchronous standby
-// that has that has the other one as well.
+// outcome reports whether the commit was carried out. If the database has not noticed the lost connection, it waits for
+// the transaction to end. Its lock makes it a commit itself, so a synchronous standby that has it also has the other
+// commit.
 func (t *transaction) outcome(ctx context.Context) (done bool, err error) {
 	conn, err := t.engine.writers.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer release(conn)
-	warned(conn) // of what went before
+	warned(conn) // drop earlier notices
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		spaces := []int64{noSpace}
 		for _, space := range slices.Sorted(maps.Keys(t.spaces)) {

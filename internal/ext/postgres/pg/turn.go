@@ -12,13 +12,13 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// turn implements [kv.Turn]: a transaction that has the rows of keyspaces locked before it is known what is committed.
+// turn implements [kv.Turn]: a transaction that locks the rows of keyspaces before the changes are known.
 type turn struct {
 	engine *Engine
 	conn   *pgxpool.Conn
 }
 
-// Turn implements [kv.Shared]. The database ends it where this process does nothing for too long, or has ended.
+// Turn implements [kv.Shared]. The database ends the turn if this process is idle for too long, or has ended.
 func (e *Engine) Turn(ctx context.Context, reads, changes []uint32, most time.Duration) (kv.Turn, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err

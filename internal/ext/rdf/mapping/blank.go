@@ -12,11 +12,11 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// labelsOf gives each blank node of statements a label that does not depend on its label in the document: a hash of
-// what the node says, of what the nodes say that it leads to, and of the named resources and the properties that lead
-// to it. So a node that is unchanged keeps its label when the graph is published again, and all nodes before a changed
-// one get others. So each change shows as a change of a named resource, with the blank nodes that it leads to. What is
-// behind a change in a list is unchanged. Nodes that look alike are numbered.
+// labelsOf gives each blank node a label that does not depend on its label in the document: a hash of its statements,
+// of those of the nodes that it refers to, and of the named resources and properties that refer to it. So an unchanged
+// node keeps its label when the graph is published again, and all nodes before a changed one get new labels. So each
+// change shows as a change of a named resource with its blank nodes, and the part of a list after a change is
+// unchanged. Nodes with equal hashes are numbered.
 func labelsOf(quads *statements) map[string]string {
 	n := newNodes(quads)
 	groups := n.groups()
@@ -27,20 +27,20 @@ func labelsOf(quads *statements) map[string]string {
 	return n.number()
 }
 
-// digest is what is known of a node.
+// digest is the digest of a node.
 type digest [16]byte
 
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
-// nodes are the blank nodes of some statements, by number in the order in which they come.
+// nodes are the blank nodes of some statements, numbered in document order.
 type nodes struct {
 	quads   *statements
 	labels  []string // in the document
 	numbers map[string]int32
-	says    [][]int32 // the statements whose subject a node is
-	led     [][]int32 // those whose object it is
+	says    [][]int32 // by node: the statements with it as subject
+	led     [][]int32 // by node: those with it as object
 
-	down    []digest // of what a node says
+	down    []digest // of the statements of a node
 	anchors []digest // of the named resources that lead to it, and by which properties
 	up      []digest // of all that leads to it
 
@@ -73,8 +73,8 @@ func newNodes(quads *statements) *nodes {
 	return n
 }
 
-// groups returns the nodes in an order in which each comes behind those that it leads to. Nodes that lead to each
-// other in a circle are one group (Tarjan's strongly connected components, without recursion: lists are long).
+// groups returns the nodes so that each comes after those that it refers to. Nodes of a cycle are one group (Tarjan's
+// strongly connected components, without recursion, because lists are long).
 func (n *nodes) groups() (all [][]int32) {
 	type visit struct {
 		node int32
@@ -163,7 +163,7 @@ func sum(data []byte) digest {
 	return digest(all[:len(digest{})])
 }
 
-// together returns the digest of the lines, whatever their order, each counted once, and of what is in front of them.
+// together returns the digest of the set of lines, independent of their order, and of the given digests before them.
 func (n *nodes) together(front ...digest) digest {
 	slices.SortFunc(n.lines, compareDigests)
 	n.lines = slices.Compact(n.lines)
@@ -175,8 +175,8 @@ func (n *nodes) together(front ...digest) digest {
 	return hash
 }
 
-// hashDown hashes what the nodes of a group say. In a circle each round takes in one more step, until no more nodes
-// differ.
+// hashDown hashes the statements of the nodes of a group. In a cycle, each round includes one more step, until the
+// number of different digests stays the same.
 func (n *nodes) hashDown(group []int32) {
 	rounds := 1
 	if len(group) > 1 || n.leadsToItself(group[0]) {
@@ -218,7 +218,7 @@ const (
 	maxWork   = 5_000_000 // rounds × nodes
 )
 
-// different returns how many digests there are. It changes their order.
+// different returns the number of different digests. It sorts them.
 func different(all []digest) int {
 	slices.SortFunc(all, compareDigests)
 	return len(slices.Compact(all))
@@ -230,7 +230,7 @@ func (n *nodes) leadsToItself(node int32) bool {
 	})
 }
 
-// hashUp hashes what leads to each node: from the nodes that nothing leads to downwards.
+// hashUp hashes the references to each node, beginning with nodes without references to them.
 func (n *nodes) hashUp(groups [][]int32) {
 	known := make([]bool, len(n.labels))
 	for _, group := range slices.Backward(groups) {
@@ -250,8 +250,8 @@ func (n *nodes) hashUp(groups [][]int32) {
 	}
 }
 
-// leading hashes what leads to a node, and returns the anchors that it has of each statement that does. What leads to
-// a node in a circle counts as what it says.
+// leading hashes the references to a node, and returns the anchors of each such statement. References within a cycle
+// are part of the node's own hash.
 func (n *nodes) leading(node int32, known []bool) (anchors []digest) {
 	for _, at := range n.led[node] {
 		q := n.quads.at(int(at))
@@ -299,7 +299,7 @@ func joined(set []digest) digest {
 
 func compareDigests(a, b digest) int { return bytes.Compare(a[:], b[:]) }
 
-// number makes labels of the digests. Nodes that look alike get numbers, in the order of what leads to them.
+// number makes labels of the digests. Nodes with equal digests are numbered in the order of the references to them.
 func (n *nodes) number() map[string]string {
 	alike := map[digest][]int32{}
 	for node := range int32(len(n.labels)) {

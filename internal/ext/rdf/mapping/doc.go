@@ -1,5 +1,5 @@
-// Package mapping makes topic maps of RDF graphs, and graphs of topic maps, without loss as far as
-// that can be: docs/rdf.md has the rules.
+// Package mapping converts RDF graphs to topic maps and back, without loss as far as possible. docs/rdf.md has the
+// rules.
 //
 //	options.go     what users choose: the graph of a document, which properties name things
 //	terms.go       what identifies a topic, and the names of our vocabulary

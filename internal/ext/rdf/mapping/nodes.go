@@ -8,11 +8,11 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// node is a blank node of which our vocabulary says something.
+// node is a blank node with statements in TMShare's vocabulary.
 type node struct {
 	statements []int // the numbers of the statements about it
 	values     map[string][]rdf.Term
-	uses       int // how many statements lead to it
+	uses       int // number of references to it
 }
 
 func nodesOf(all *statements, own []int) map[string]*node {
@@ -47,7 +47,7 @@ func nodesOf(all *statements, own []int) map[string]*node {
 	return nodes
 }
 
-// take returns the only value of a property, and whether there is just one.
+// take returns the value of a property, and whether there is exactly one.
 func (n *node) take(property string) (rdf.Term, bool) {
 	all := n.values[property]
 	delete(n.values, property)
@@ -65,7 +65,7 @@ func (n *node) types(one string) (others []rdf.Term, ok bool) {
 	return others, len(others) < len(all)
 }
 
-// details reads what nodes of all kinds may say, and reports whether it makes sense.
+// details reads the properties that all kinds of nodes may have, and reports whether they are valid.
 func (n *node) details() (d details, ok bool) {
 	d.scope = n.values[termScope]
 	delete(n.values, termScope)
@@ -134,7 +134,7 @@ func parts[P any](nodes map[string]*node, values []rdf.Term,
 	return all, spent, true
 }
 
-// association reads a node that is an association: a property for each role, or a node where there is more to say.
+// association reads a node that is an association: a property for each role, or a node for a role with more properties.
 func (n *node) association(nodes map[string]*node) (a *association, spent []int, ok bool) {
 	a = &association{typ: rdf.NewIRI(termAssociation)}
 	others, _ := n.types(termAssociation)

@@ -11,23 +11,23 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// Options say how a graph becomes a topic map, and how a topic map becomes a graph. Both ways need the same
-// Labels to be inverse to each other.
+// Options control the conversion between graphs and topic maps. Both directions are inverse to each other only with
+// equal Labels.
 type Options struct {
 	// Graph names the graph of a document that is read: an IRI, _:label, or [DefaultGraph]. "": the only one.
 	Graph string
-	// MergeSameAs says that resources that owl:sameAs joins are one topic.
+	// MergeSameAs merges resources that owl:sameAs joins into one topic.
 	MergeSameAs bool
-	// Labels are the IRIs of properties whose texts are names, besides those that always are.
+	// Labels are the IRIs of properties whose texts are names, in addition to the built-in ones.
 	Labels []string
-	// Plain says that a graph has no statement of our own vocabulary. What needs one is left out, and counted.
+	// Plain excludes statements in TMShare's own vocabulary from a graph. Items that need one are left out and counted.
 	Plain bool
-	// Fragment says that a document that is read is about some resources only. Its type tmshare:Topic says of any topic
-	// that it is there, also of those that a whole graph would not mention.
+	// Fragment states that a document is about some resources only. In it, the type tmshare:Topic states that a topic
+	// exists, also for topics that a whole graph would not mention.
 	Fragment bool
 }
 
-// Validate returns an error for what cannot be the name of a graph or of a property.
+// Validate returns an error for an invalid name of a graph or a property.
 func (o *Options) Validate() error {
 	if g := o.Graph; g != "" && g != DefaultGraph && !strings.HasPrefix(g, "_:") && !iri.IsAbsolute(g) {
 		return fmt.Errorf("%q cannot name a graph: give an absolute IRI, _:label or %q", g, DefaultGraph)
@@ -43,7 +43,7 @@ func (o *Options) Validate() error {
 // DefaultGraph is the word for the graph without a name.
 const DefaultGraph = "default"
 
-// labels are the properties whose texts are names.
+// labels are the built-in properties whose texts are names.
 var labels = func() map[string]bool {
 	all := map[string]bool{}
 	for _, property := range titles.Labels {
@@ -64,12 +64,12 @@ func (o *Options) labels() map[string]bool {
 	return all
 }
 
-// GraphsError says that a document has several graphs and none was chosen, or not the one that was.
+// GraphsError is the error for a document with several graphs if none was chosen, or the chosen one is missing.
 type GraphsError struct {
-	Graph string   // the one that was chosen; "": none
-	Names []string // some of those that there are
-	More  int      // how many others there are
-	Way   string   // by what one is chosen
+	Graph string   // the chosen one; "": none
+	Names []string // some of the document's graphs
+	More  int      // number of its other graphs
+	Way   string   // the option that chooses a graph
 }
 
 func (e *GraphsError) Error() string {
@@ -85,20 +85,20 @@ func (e *GraphsError) Error() string {
 
 // Graphs are the names of the graphs of a document, of which one is read.
 type Graphs struct {
-	wanted string // "": there is one
+	wanted string // "": the only one
 	last   rdf.Term
 	read   rdf.Term // the name of the one that is read
 	seen   map[rdf.Term]bool
 	more   int // beyond maxGraphs
 }
 
-// maxGraphs is how many names of graphs are remembered.
+// maxGraphs is the number of names of graphs that are remembered.
 const maxGraphs = 1000
 
 // NewGraphs returns the graphs of a document, of which [Options.Graph] names the one that is read.
 func NewGraphs(wanted string) *Graphs { return &Graphs{wanted: wanted, seen: map[rdf.Term]bool{}} }
 
-// Take notes the graph of a statement, and reports whether the statement is one of those that are read.
+// Take records the graph of a statement, and reports whether the statement belongs to the chosen graph.
 func (g *Graphs) Take(name rdf.Term) bool {
 	if name != g.last || len(g.seen) == 0 {
 		g.last = name
@@ -135,8 +135,7 @@ func (g *Graphs) Name() string {
 	return nameOf(g.read)
 }
 
-// Check returns an error, a *[GraphsError], where there is no graph to read. A document without statements has the
-// default graph.
+// Check returns a *[GraphsError] if there is no graph to read. A document without statements has the default graph.
 func (g *Graphs) Check() error {
 	names := []string{}
 	for name := range g.seen {

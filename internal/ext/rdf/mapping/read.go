@@ -27,13 +27,13 @@ type Builder struct {
 	own     []int      // those with our own vocabulary
 }
 
-// NewBuilder returns a builder of a map. Blank nodes become topics below base. The memory of the statements has a
-// limit in bytes, by estimate; 0: none.
+// NewBuilder returns a builder of a map. Blank nodes become topics below base. limit is the maximum memory of the
+// statements, as an estimate in bytes; 0: none.
 func NewBuilder(base tmdm.Locator, limit int64, o Options) *Builder {
 	return &Builder{m: tmdm.New(), base: base, limit: limit, options: o, labels: o.labels(), graphs: NewGraphs(o.Graph)}
 }
 
-// perStatement is about what a statement takes in memory as part of a map, besides its text.
+// perStatement is the approximate memory of a statement in a map, in bytes without its text.
 const perStatement = 700
 
 // Add takes a statement, if it is in the graph that is read.
@@ -51,7 +51,7 @@ func (b *Builder) Add(q rdf.Quad) error {
 	return nil
 }
 
-// isOwn reports whether a statement may say something of others, or of identity.
+// isOwn reports whether a statement may be about another statement or about identity.
 func (b *Builder) isOwn(q rdf.Quad) bool {
 	switch p := q.Predicate.Value; p {
 	case rdf.Type:
@@ -65,8 +65,8 @@ func (b *Builder) isOwn(q rdf.Quad) bool {
 	}
 }
 
-// Map returns the map of the statements that were added. The builder is of no use after that. A document with several
-// graphs of which none was chosen is a *[GraphsError].
+// Map returns the map of the added statements. The builder cannot be used after that. The error is a *[GraphsError] if
+// a document has several graphs and none was chosen.
 func (b *Builder) Map(ctx context.Context) (*tmdm.TopicMap, error) {
 	if err := b.graphs.Check(); err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ type reading struct {
 	blanks      map[string]*tmdm.Topic
 	nodes       map[string]string      // the labels of blank nodes that stay
 	themes      map[string]*tmdm.Topic // by language
-	isNameType  map[string]bool        // properties that are types of names because our vocabulary says so
-	mentioned   map[rdf.Term]bool      // of the topics that say nothing, those of which a statement was made
+	isNameType  map[string]bool        // properties declared as types of names in TMShare's vocabulary
+	mentioned   map[rdf.Term]bool      // topics without statements that a statement mentions
 	open        []detailed
 }
 
-// detailed is an item of which there is more to say when all topics are there.
+// detailed is an item with further properties to be set when all topics exist.
 type detailed struct {
 	item tmdm.Reifiable
 	*details
@@ -130,7 +130,7 @@ func (r *reading) property(s string) *tmdm.Topic {
 	return r.iri(s)
 }
 
-// maxRecent is how many topics are at hand without a look into the map, by IRI.
+// maxRecent is the number of topics in a cache by IRI.
 const maxRecent = 4096
 
 // topic returns the topic of a resource. Those of IRIs are not kept here: the map finds them by their subject
@@ -172,21 +172,21 @@ func (r *reading) identify() {
 	for _, q := range r.identities {
 		topic := r.topic(q.Subject)
 		if q.Predicate.Value == sameAs {
-			_ = topic.Merge(r.topic(q.Object)) // nothing is reified yet
+			_ = topic.Merge(r.topic(q.Object)) // cannot fail: nothing is reified yet
 			dropGenids(topic)
 			continue
 		}
 		l := locatorOf(q.Object.Value)
 		err := addIdentifier(topic, q.Predicate.Value, l)
 		if taken := (*tmdm.IdentityError)(nil); errors.As(err, &taken) {
-			_ = topic.Merge(taken.Existing.(*tmdm.Topic)) // there is nothing but topics yet
+			_ = topic.Merge(taken.Existing.(*tmdm.Topic)) // cannot fail: there are only topics yet
 			_ = addIdentifier(topic, q.Predicate.Value, l)
 		}
 		dropGenids(topic)
 	}
 }
 
-// addIdentifier gives a topic what a property of our vocabulary says that identifies it.
+// addIdentifier adds an identifier to a topic, by a property of TMShare's vocabulary.
 func addIdentifier(t *tmdm.Topic, property string, l tmdm.Locator) error {
 	switch property {
 	case termSubjectIdentifier:
@@ -207,7 +207,7 @@ func dropGenids(t *tmdm.Topic) {
 	}
 }
 
-// statement makes items of a statement: one, or as many as there are nodes that describe it.
+// statement makes the items of a statement: one, or one for each node that describes it.
 func (r *reading) statement(q rdf.Quad) {
 	described, ok := r.described[q]
 	if !ok {
@@ -229,7 +229,7 @@ func (r *reading) statement(q rdf.Quad) {
 	}
 }
 
-// item makes an item of a statement. d has what a node says of it, nil if there is none.
+// item makes an item of a statement. d holds the description by a node; nil if there is none.
 func (r *reading) item(q rdf.Quad, d *details) tmdm.Reifiable {
 	p, o, topic := q.Predicate.Value, q.Object, r.topic(q.Subject)
 	if o.Kind == rdf.Literal {
@@ -317,7 +317,7 @@ func (r *reading) associate() {
 	}
 }
 
-// settle says what is left: what reifies items, what identifies them, and which topics say nothing.
+// settle completes the map: reifiers and identifiers of items, and topics without statements.
 func (r *reading) settle() error {
 	if r.self != nil {
 		r.open = append(r.open, detailed{r.m, r.self})
@@ -343,8 +343,8 @@ func (r *reading) settle() error {
 	return nil
 }
 
-// settleLone reads the statements that topics are there. Where other statements make the topic, such a statement is one
-// more. So it is where these need it for the mapping.
+// settleLone reads the statements that topics exist. If other statements make the topic, such a statement becomes an
+// item, and also if the mapping of those requires it.
 func (r *reading) settleLone() {
 	var bare []rdf.Term
 	for _, t := range r.lone {

@@ -16,8 +16,8 @@ import (
 // little memory. The resource that a topic is has the IRI of its TopicSI. What a graph does not carry is left out. It
 // is not safe for concurrent use.
 type Records struct {
-	// Skolem says that blank nodes have IRIs (RDF 1.1 Concepts §3.5), and that each record has its statements by itself:
-	// none says that a topic is there, or which properties make names.
+	// Skolem gives IRIs to blank nodes (RDF 1.1 Concepts §3.5), and makes the statements of each record independent of
+	// others: none states that a topic exists, or which properties make names.
 	Skolem bool
 
 	sp   string
@@ -25,8 +25,8 @@ type Records struct {
 	err  error // the first one of emit
 
 	nameTypes map[string]bool       // properties that were declared to make names
-	bare      map[fragment.Ref]bool // topics of which nothing was said yet
-	mentioned map[fragment.Ref]bool // types and classes, and what a reader needs for statements
+	bare      map[fragment.Ref]bool // topics without a statement so far
+	mentioned map[fragment.Ref]bool // types, classes, and topics that a reader needs
 }
 
 // NewRecords hands the statements of records to emit, until that returns an error. sp is the source locator prefix,
@@ -36,7 +36,7 @@ func NewRecords(sp string, emit func(rdf.Quad) error) *Records {
 		mentioned: map[fragment.Ref]bool{}}
 }
 
-// All makes the statements of all records of a source: topics come before the associations that they play in.
+// All makes the statements of all records of a source, in which topics come before their associations.
 func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 	for record, err := range records {
 		if err == nil {
@@ -57,7 +57,7 @@ func (r *Records) All(records iter.Seq2[fragment.Record, error]) error {
 	return r.err
 }
 
-// Record makes the statements of a record, of none if it is empty.
+// Record makes the statements of a record; none if it is empty.
 func (r *Records) Record(record *fragment.Record) error {
 	switch {
 	case record.Topic != nil:
@@ -74,7 +74,7 @@ func (r *Records) say(s rdf.Term, property string, o rdf.Term) {
 	}
 }
 
-// exists says of a topic that it is there.
+// exists adds the statement that a topic exists.
 func (r *Records) exists(ref fragment.Ref) { r.say(r.term(ref), rdf.Type, rdf.NewIRI(termTopic)) }
 
 // term returns the resource of a topic.
@@ -168,7 +168,7 @@ func (r *Records) association(a *fragment.Association) error {
 	s, property, o := r.statement(a)
 	if property != "" {
 		if property == rdf.Type {
-			r.mentioned[o] = true // it may be said later what it is
+			r.mentioned[o] = true // its type may follow later
 		}
 		r.plays(s, o)
 		r.say(r.term(s), property, r.term(o))
@@ -231,9 +231,9 @@ func Subject(a *fragment.Association) fragment.Ref {
 // IsBlank reports whether a topic is a blank node.
 func IsBlank(ref fragment.Ref) bool { return iri.BlankLabel(string(ref)) != "" }
 
-// Resource makes the statements whose subject a resource is, and those of the blank nodes that these lead to, each node
-// once (SDShare 2012, fragments of RDF). A topic that has ref as another of its identifiers is another resource. A
-// topic that is there has a statement in any case: a document without one says that it is deleted.
+// Resource makes the statements that have a resource as subject, and those of the blank nodes that these refer to, each
+// node once (SDShare 2012, fragments of RDF). A topic with ref as another identifier is another resource. An existing
+// topic has at least one statement, because a document without any stands for a deletion.
 func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 	seen := map[fragment.Ref]bool{ref: true}
 	for queue := []fragment.Ref{ref}; len(queue) > 0; queue = queue[1:] {
@@ -261,7 +261,7 @@ func (r *Records) Resource(src fragment.Source, ref fragment.Ref) error {
 	return r.err
 }
 
-// about makes the statements about a topic, and tells the objects that it leads to. It reports whether there are any.
+// about makes the statements about a topic, passes the objects that it refers to, and reports whether it made any.
 func (r *Records) about(t *fragment.Topic, played iter.Seq2[*fragment.Association, error],
 	object func(fragment.Ref)) (written bool, err error) {
 	return r.only(t.TopicSI(), func() error {
@@ -294,7 +294,7 @@ func (r *Records) stated(a *fragment.Association, ref fragment.Ref) (fragment.Re
 	return o, r.err
 }
 
-// only leaves out, while f runs, all statements that are not about a resource. It reports whether there are others.
+// only drops all statements not about a resource while f runs, and reports whether f made any.
 func (r *Records) only(ref fragment.Ref, f func() error) (written bool, err error) {
 	all, subject := r.emit, r.term(ref)
 	defer func() { r.emit = all }()

@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// statements are those of one graph, in the order in which they came. A statement takes a third of what a [rdf.Quad]
-// does.
+// statements holds the statements of one graph in document order. A statement takes a third of the memory of a
+// [rdf.Quad].
 type statements struct {
 	all   []statement
 	kinds map[literalKind]*literalKind
@@ -15,11 +15,11 @@ type statements struct {
 
 type statement struct {
 	subject, predicate, object string
-	literal                    *literalKind // of the object; nil for one that is none
+	literal                    *literalKind // of the object; nil for other objects
 	subjectKind, objectKind    rdf.Kind
 }
 
-// literalKind is what literals have in common.
+// literalKind is the language and datatype that literals share.
 type literalKind struct{ language, datatype string }
 
 func (s *statements) add(q rdf.Quad) {

@@ -65,13 +65,13 @@ func locatorOf(s string) tmdm.Locator { return tmdm.Locator(iri.ToLocator(s)) }
 // resource undoes locatorOf.
 func resource(l tmdm.Locator) rdf.Term { return rdf.NewIRI(iri.FromLocator(string(l))) }
 
-// changed are datatypes whose values topic maps bring into another form, and those that stand for them there.
+// changed maps datatypes whose values topic maps normalize to those that replace them there.
 var changed = map[string]string{
 	tmdm.XSDAnyURI:  iri.DatatypeNS + "anyURI",
 	tmdm.XSDAnyType: iri.DatatypeNS + "anyType",
 }
 
-// datatypeOf returns the datatype in a topic map of a literal, whose value stays as it is.
+// datatypeOf returns the datatype that a literal has in a topic map; its value is unchanged.
 func datatypeOf(l rdf.Term) string {
 	if l.Datatype == tmdm.XSDAnyURI {
 		if normal, err := iri.Normalize(l.Value); err == nil && normal == l.Value {

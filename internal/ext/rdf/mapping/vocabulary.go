@@ -7,22 +7,21 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// vocabulary is what statements of our own vocabulary say, as far as they are complete. Others are
-// statements like those of any vocabulary.
+// vocabulary holds the complete statements in TMShare's vocabulary. Incomplete ones are ordinary statements.
 type vocabulary struct {
-	spent        map[int]bool // statements, by number, of which nothing else is to be made
+	spent        map[int]bool // statements, by number, that are not converted otherwise
 	identities   []rdf.Quad
 	identified   map[rdf.Quad]bool       // the same
 	unnamed      map[rdf.Term]bool       // resources that are not identified as their IRIs or labels are
 	echoed       map[rdf.Quad]bool       // names of the default type, which rdfs:label repeats
-	described    map[rdf.Quad][]*details // statements, with what their nodes say
+	described    map[rdf.Quad][]*details // statements with their descriptions by nodes
 	associations []*association
 	nameTypes    map[string]bool // properties whose texts are names
-	lone         []rdf.Term      // topics that say nothing
+	lone         []rdf.Term      // topics without other statements
 	self         *details        // of the map
 }
 
-// details are what a node says of an item.
+// details are the properties that a node gives to an item.
 type details struct {
 	occurrence bool // it is no name
 	datatype   string
@@ -61,7 +60,7 @@ type role struct {
 	details
 }
 
-// readVocabulary finds out which of the statements, whose numbers are own, mean what they say.
+// readVocabulary returns the complete ones of the statements with the numbers own.
 func readVocabulary(all *statements, own []int) *vocabulary {
 	v := &vocabulary{}
 	if len(own) == 0 {
@@ -159,14 +158,14 @@ func (v *vocabulary) single(i int, q rdf.Quad, there map[rdf.Quad]int) {
 	v.identified[q], v.spent[i] = true, true
 }
 
-// described is a node that says more of a statement.
+// described is a node that describes a statement.
 type described struct {
 	subject rdf.Quad
 	*details
 	spent []int
 }
 
-// statements reads the nodes that say more of statements, and notes these statements.
+// statements reads the nodes that describe statements, and records these statements.
 func (v *vocabulary) statements(nodes map[string]*node, there map[rdf.Quad]int) (all []described) {
 	for _, n := range sortedNodes(nodes) {
 		if !slices.Contains(n.values[rdf.Type], rdf.NewIRI(termStatement)) {
@@ -207,7 +206,7 @@ func sortedNodes(nodes map[string]*node) []*node {
 	return all
 }
 
-// describe reads the nodes that say something of items: of statements that are there, of associations and of the map.
+// describe reads the nodes that describe items: existing statements, associations and the map.
 func (v *vocabulary) describe(nodes map[string]*node, statements []described, there map[rdf.Quad]int) {
 	count := map[rdf.Quad]int{}
 	for _, d := range statements {

@@ -12,8 +12,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Graph returns the statements of a topic map, in order, and counts what they do not carry. Each statement is there
-// once.
+// Graph returns the statements of a topic map, sorted and without duplicates, and counts the items that they cannot
+// represent.
 func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 	w := &writing{
 		m: m, plain: o.Plain, isLabel: o.labels(), isNameType: map[*tmdm.Topic]bool{}, terms: map[*tmdm.Topic]rdf.Term{},
@@ -61,16 +61,16 @@ func Graph(m *tmdm.TopicMap, o Options) ([]rdf.Quad, xtm.Losses) {
 type writing struct {
 	m          *tmdm.TopicMap
 	plain      bool
-	isLabel    map[string]bool // properties whose texts are names anyway
+	isLabel    map[string]bool // properties whose texts are names by default
 	isNameType map[*tmdm.Topic]bool
 	quads      []rdf.Quad
 	terms      map[*tmdm.Topic]rdf.Term
 	talks      map[*tmdm.Topic]bool // topics that are in a statement, or that a reader needs for one
-	taken      map[string]bool      // labels of blank nodes that come from a graph
+	taken      map[string]bool      // labels of blank nodes from a graph
 	nodes      int
 	losses     xtm.Losses
-	special    []itemOf          // statements of which there is more to say
-	echoed     bool              // there are names of the type rdfs:label
+	special    []itemOf          // statements that need a description
+	echoed     bool              // names of the type rdfs:label exist
 	echoes     map[rdf.Quad]bool // statements that repeat names of the default type; noted where echoed
 }
 
@@ -90,8 +90,8 @@ func (w *writing) node(label, typ string) rdf.Term {
 	return n
 }
 
-// term returns the resource that a topic is: the least of its subject identifiers, or else of its subject locators,
-// or of its item identifiers, unless another topic is that resource. A topic that was a blank node is one.
+// term returns the resource of a topic: the least of its subject identifiers, or else of its subject locators, or else
+// of its item identifiers, unless it belongs to another topic. A topic made from a blank node is a blank node.
 func (w *writing) term(t *tmdm.Topic) rdf.Term {
 	term, ok := w.terms[t]
 	if ok {
@@ -164,7 +164,7 @@ func (w *writing) topic(t *tmdm.Topic) {
 	}
 }
 
-// identify says what else identifies a topic than the resource that it is.
+// identify adds statements for the other identifiers of a topic.
 func (w *writing) identify(t *tmdm.Topic) {
 	identifiers, locators := t.SubjectIdentifiers(), t.SubjectLocators()
 	term := w.term(t)
@@ -192,7 +192,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 	for _, l := range t.ItemIdentifiers() {
 		o := resource(l)
 		switch {
-		case len(identifiers)+len(locators) > 0 && isFile(l): // it says where a file was, and nothing of the subject
+		case len(identifiers)+len(locators) > 0 && isFile(l): // it names a former file, not the subject
 		case !w.plain:
 			itself = itself || o == term
 			w.talks[t] = true
@@ -208,7 +208,7 @@ func (w *writing) identify(t *tmdm.Topic) {
 
 func isFile(l tmdm.Locator) bool { return strings.HasPrefix(string(l), "file:") }
 
-// own says something in our vocabulary, unless there is to be none of it.
+// own adds a statement in TMShare's vocabulary, unless Plain excludes it.
 func (w *writing) own(s rdf.Term, property string, o rdf.Term) {
 	if !w.plain {
 		w.say(s, property, o)
@@ -282,7 +282,7 @@ func (w *writing) text(value string, scope *tmdm.Scope) (literal rdf.Term, rest 
 	return rdf.NewText(value, language), rest
 }
 
-// languageOf returns the language tag that a theme stands for, or "".
+// languageOf returns the language tag of a theme; "" if it is no language.
 func languageOf(theme *tmdm.Topic) string {
 	for _, l := range theme.SubjectIdentifiers() {
 		if tag := tagOf(l); tag != "" {
@@ -292,7 +292,7 @@ func languageOf(theme *tmdm.Topic) string {
 	return ""
 }
 
-// tagOf returns the language tag that the theme with a subject identifier stands for, or "".
+// tagOf returns the language tag of the theme with a subject identifier; "" if it is no language.
 func tagOf(l tmdm.Locator) string {
 	tag, ok := strings.CutPrefix(string(l), languageNS)
 	if normal, err := rdf.Language(tag); !ok || err != nil || normal != tag || strings.ToLower(tag) != tag {

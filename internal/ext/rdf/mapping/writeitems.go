@@ -8,14 +8,14 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// itemOf is an item of a topic map, with what its statement does not say of it.
+// itemOf is an item of a topic map, with the properties that its statement does not represent.
 type itemOf struct {
 	statement  rdf.Quad
 	item       tmdm.Reifiable
 	scope      []*tmdm.Topic
 	variants   []*tmdm.Variant
 	datatype   string
-	occurrence bool // readers would take it for a name
+	occurrence bool // readers would take the occurrence for a name
 }
 
 // identifiers returns the item identifiers of an item, without the names of files.
@@ -28,13 +28,13 @@ func identifiers(item tmdm.Reifiable) (all []tmdm.Locator) {
 	return all
 }
 
-// isBare reports whether an item has neither reifier nor other properties beside its statement.
+// isBare reports whether an item has neither a reifier nor properties beyond its statement.
 func (i *itemOf) isBare() bool {
 	return i.item.Reifier() == nil && len(identifiers(i.item)) == 0 && len(i.scope)+len(i.variants) == 0 &&
 		i.datatype == "" && !i.occurrence
 }
 
-// more notes an item of which there is more to say, or counts that as lost.
+// more records an item that needs a description, or counts it as lost.
 func (w *writing) more(i itemOf) {
 	if i.isBare() {
 		return
@@ -50,7 +50,7 @@ func (w *writing) more(i itemOf) {
 	}
 }
 
-// lose counts what a graph without our vocabulary does not say of an item.
+// lose counts the properties of an item that a graph without TMShare's vocabulary cannot represent.
 func (w *writing) lose(item tmdm.Reifiable, scope []*tmdm.Topic) {
 	w.losses.ItemIdentifiers += len(identifiers(item))
 	if len(scope) > 0 {
@@ -61,8 +61,8 @@ func (w *writing) lose(item tmdm.Reifiable, scope []*tmdm.Topic) {
 	}
 }
 
-// describe says what there is to say of statements, by a node for each item. Where a statement stands also for an item
-// of which there is nothing to say, that has a node too: else it would be lost.
+// describe adds the descriptions of statements, by a node for each item. If a statement also stands for an item without
+// a description, that item gets a node, too; else it would be lost.
 func (w *writing) describe() {
 	w.undisguise()
 	bare := map[rdf.Quad]int{}
@@ -94,8 +94,8 @@ func (w *writing) describe() {
 	}
 }
 
-// undisguise leaves out statements about occurrences whose type is that of names by default: readers take them for
-// names only where rdfs:label repeats them.
+// undisguise removes statements of occurrences with the default type of names, because readers take them for names only
+// if rdfs:label repeats them.
 func (w *writing) undisguise() {
 	labelled := map[rdf.Quad]bool{}
 	for _, i := range w.special {
@@ -147,7 +147,7 @@ func (w *writing) describeItem(i itemOf) {
 	}
 }
 
-// details says of an item what its node says besides its statement.
+// details adds the properties of an item beyond its statement to a node.
 func (w *writing) details(node rdf.Term, item tmdm.Reifiable, scope []*tmdm.Topic) {
 	for _, theme := range scope {
 		w.say(node, termScope, w.mention(theme))
@@ -160,7 +160,7 @@ func (w *writing) details(node rdf.Term, item tmdm.Reifiable, scope []*tmdm.Topi
 	}
 }
 
-// itself says what there is to say of the map.
+// itself adds the description of the map.
 func (w *writing) itself(m *tmdm.TopicMap) {
 	switch {
 	case m.Reifier() == nil && len(identifiers(m)) == 0:
@@ -171,7 +171,7 @@ func (w *writing) itself(m *tmdm.TopicMap) {
 	}
 }
 
-// forms are the associations that are statements: with these two types of roles, of one type or of any.
+// forms are the associations that are statements: those with two types of roles, of one type or of any.
 var forms = []struct {
 	typ, subject, object tmdm.Locator
 	property             string // "": the type
@@ -221,7 +221,7 @@ func (w *writing) association(a *tmdm.Association) {
 	w.associationNode(a, roles)
 }
 
-// isFree reports whether a property between two resources is an association and nothing else.
+// isFree reports whether a property between two resources is an association without other meaning.
 func isFree(property string) bool {
 	switch property {
 	case rdf.Type, subClassOf, termSubjectIdentifier, termSubjectLocator, termItemIdentifier:

@@ -16,21 +16,20 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// goneError says that the Change Lists lack changes since the mark.
+// goneError is the error for Change Lists that lack changes since the mark.
 type goneError struct {
 	reason string
-	anew   bool // what is held may be of another history
+	anew   bool // the held resources may be of another history
 }
 
 func (e *goneError) Error() string { return e.reason }
 
-// changes reads the Change Lists that span the mark or are later (Z39.99 §12, Describing
-// Changes). Those that an index names are read from the last one back. With the zero Mark it
-// reads all that there are.
+// changes reads the Change Lists that span the mark or are later (Z39.99 §12, Describing Changes), those of an index
+// from the last one backwards. With the zero Mark it reads all.
 //
-// All changes at the time of the mark or later are news, but for those at the mark that have
-// been seen: there may be another one at the same time. What has been handled before is seen, the mark itself or a
-// later one. They are added to the statements, also where the error is a *goneError.
+// It adds to the statements all changes at the time of the mark or later, except those at the mark that were seen
+// before, because others may have the same time. Changes up to handled, which is the mark or later, count as seen. It
+// adds them even if the error is a *goneError.
 func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mark,
 	to *follow.Statements) (_ *follow.Delta, err error) {
 	etag := ""
@@ -51,7 +50,7 @@ func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mar
 	w := l.walk(mark, handled)
 	w.read[ref] = p
 	n, at := &follow.Delta{}, ref
-	// A list that is too late, or closed, is not all there is: the index has the others.
+	// A list that is too late, or closed, is not the whole: its index has the others.
 	if index, ok := p.Link(resourcesync.RelIndex); ok && !p.Index && !iri.SameDocument(index.Href, ref) &&
 		(!p.Until.IsZero() || !w.reaches(p.From)) {
 		indexed, err := l.read(ctx, index.Href, "")
@@ -89,7 +88,7 @@ func (l *look) changes(ctx context.Context, ref string, mark, handled follow.Mar
 	return nil, fmt.Errorf("%s: the Change Lists change faster than they can be read", at)
 }
 
-// mostReadings is how often an index is read that changes while its lists are.
+// mostReadings is the number of times that an index is read if it changes while its lists are read.
 const mostReadings = 5
 
 func (l *look) walk(mark, handled follow.Mark) *changeWalk {
@@ -101,29 +100,29 @@ func (l *look) walk(mark, handled follow.Mark) *changeWalk {
 type changeWalk struct {
 	*look
 	mark    follow.Mark
-	handled follow.Mark         // how far an earlier round has come
+	handled follow.Mark         // position of an earlier round
 	read    map[string]*listing // before the walk
 	added   map[string]bool     // by URI
 	rows    *extsort.Sorter     // the changes, the oldest list first
-	lists   uint32              // how many were added, the last one first
+	lists   uint32              // number of added lists, the last one first
 	until   time.Time           // all changes up until then are there
-	open    bool                // a list goes on
+	open    bool                // a list is open
 	first   time.Time           // when the first list begins that was read
 	reached bool                // all changes since the mark are there
 	covered bool                // and all that were at its time
 	placed  bool                // some changes have no time
 
-	// gap says that the index does not name what was before one of the lists: that was
-	// closed, and begun anew, after the index was read.
+	// gap states that the index lacks the list before one of the lists: that list was closed, and a new one begun,
+	// after the index was read.
 	gap bool
 }
 
-// reaches reports whether what is from a time on holds all that is later than the mark.
+// reaches reports whether the changes from a time on include all that are later than the mark.
 func (w *changeWalk) reaches(from time.Time) bool {
 	return w.mark.Updated.IsZero() || !from.IsZero() && !from.After(w.mark.Updated)
 }
 
-// add adds a list, or those of an index. from is when it begins, as the index says.
+// add adds a list, or those of an index. from is the beginning of the list by the index.
 func (w *changeWalk) add(ctx context.Context, p *listing, from time.Time) error {
 	if !p.From.IsZero() {
 		from = p.From
@@ -173,7 +172,7 @@ func (w *changeWalk) keep(r *follow.Record, place int) error {
 	return w.rows.Add(row.Key, row.Value)
 }
 
-// follows notes whether what is from a time on goes on where what was before it ends.
+// follows records whether the changes from a time on continue where the earlier ones end.
 func (w *changeWalk) follows(from, end time.Time) {
 	w.gap = w.gap || !end.IsZero() && from.After(end) && from.After(w.mark.Updated)
 }
@@ -184,7 +183,7 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 	if !slices.ContainsFunc(parts, func(i resourcesync.Item) bool { return i.From.IsZero() }) {
 		slices.SortStableFunc(parts, func(a, b resourcesync.Item) int { return a.From.Compare(b.From) })
 	}
-	var next time.Time // when the list behind begins, as it says itself
+	var next time.Time // when the next list begins by its own statement
 	for i := len(parts) - 1; i >= 0 && !w.covered; i-- {
 		part := &parts[i]
 		until := part.Until
@@ -193,7 +192,7 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 		}
 		w.follows(next, until)
 		if !until.IsZero() && until.Before(w.mark.Updated) {
-			w.reached = true // it is there, but has nothing new
+			w.reached = true // it exists without new changes
 			continue
 		}
 		if w.added[part.Loc] {
@@ -224,8 +223,8 @@ func (w *changeWalk) addIndexed(ctx context.Context, p *listing) error {
 	return nil
 }
 
-// begun returns the records that stood last where a round was to lead to that was not finished, each with false. Some
-// of what it brought may be held: a server that was restored since does not have it any more.
+// begun returns the records at the target of an unfinished round, each with false. Some of that round's changes may be
+// held though the server, if restored since, no longer has them.
 func (w *changeWalk) begun() map[string]bool {
 	ids := map[string]bool{}
 	if w.mark.Begun != nil {
@@ -244,14 +243,14 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 	}
 	at := w.mark.Updated
 	now, last, handled := &follow.Instant{At: at}, &follow.Instant{At: at}, &follow.Instant{At: w.handled.Updated}
-	known := map[string]int{} // of the changes that were handled at the mark: how many are there
+	known := map[string]int{} // of the changes handled at the mark: the number of each
 	later := map[string]bool{}
 	for _, id := range w.mark.At {
 		known[id] = 0
 	}
 	begun := w.begun()
-	// A Source whose clock was wrong for a while lists what is earlier behind what is later: from
-	// the first change on that is not before the mark, what is held decides.
+	// A Source whose clock was wrong lists earlier times after later ones: from the first change that is not before the
+	// mark on, the held state decides.
 	news := false
 	for row, err := range w.rows.Sorted() {
 		if err == nil {
@@ -295,7 +294,7 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 		if w.covered && n == 0 && (!later[id] || w.keeps) {
 			return &goneError{reason: "the last changes that were handled are not in the Change Lists any more", anew: true}
 		}
-		w.reached = w.reached || n > 0 // what is behind it is all that is new (Z39.99 §12.1)
+		w.reached = w.reached || n > 0 // all changes after it are new (Z39.99 §12.1)
 	}
 	for _, is := range begun {
 		if w.reached && !is {
@@ -311,15 +310,14 @@ func (w *changeWalk) end(ctx context.Context, n *follow.Delta, to *follow.Statem
 	return nil
 }
 
-// placing returns what gives a change without a time that of the change before it: lists are in the
-// order of time (Z39.99 §12.1, Change List). One that may have been before the mark, or after it,
-// counts as one at the mark, unless a change behind it has been handled. It is to be called with
-// each change, in their order.
+// placing returns a function that gives a change without a time that of the previous change, because lists are in the
+// order of time (Z39.99 §12.1, Change List). A change that may be before or after the mark counts as one at the mark,
+// unless a later change was handled. The function must be called with each change in order.
 func (w *changeWalk) placing(ctx context.Context) (place func(*follow.Statement) error, err error) {
 	if !w.placed {
 		return func(*follow.Statement) error { return nil }, nil
 	}
-	// Changes without times that stand together have the same one behind them.
+	// Consecutive changes without times have the same next change.
 	var nexts []time.Time
 	n, lastHandled, together := 0, -1, false
 	for row, err := range w.rows.Sorted() {
@@ -372,12 +370,12 @@ func (w *changeWalk) placing(ctx context.Context) (place func(*follow.Statement)
 	}, nil
 }
 
-// moveMark moves the mark to the last changes, or to where lists end of which none goes on.
+// moveMark moves the mark to the last changes, or to the end of the lists if all are closed.
 func (w *changeWalk) moveMark(m *follow.Mark, last, now *follow.Instant) {
 	switch {
 	case !w.open && w.until.After(last.At):
 		last = &follow.Instant{At: w.until}
-	case last.At.IsZero(): // nothing has ever changed
+	case last.At.IsZero(): // no change so far
 		last = &follow.Instant{At: w.first}
 	}
 	if !last.At.Equal(w.mark.Updated) {

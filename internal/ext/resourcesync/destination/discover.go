@@ -16,14 +16,13 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// capabilities are where the documents of a set of resources are, "" for those that there
-// are not.
+// capabilities are the URLs of the documents of a set of resources, "" for missing ones.
 type capabilities struct {
 	Set
 	resources, dump, changes, changeDump string
 }
 
-// choice says that there are several sets of resources, or one that nothing has led to.
+// choice returns the error for several sets of resources, or one that the URL does not lead to.
 func choice(ref string, lists []string) *follow.ChoiceError {
 	e := &follow.ChoiceError{URL: ref}
 	for _, at := range lists {
@@ -32,17 +31,16 @@ func choice(ref string, lists []string) *follow.ChoiceError {
 	return e
 }
 
-// maxDiscovery is how much is read, in bytes, of what may be a page.
+// maxDiscovery is the number of bytes that are read of a possible page.
 const maxDiscovery = 16 << 20
 
-// discover finds the Capability List by what is at a URL (Z39.99 §6.3, Discovery): a
-// document of ResourceSync; a page or a resource that links to its Capability List; or
-// any other, of whose server the Source Description and robots.txt are asked for. What is not
-// there leads nowhere, unless it is the server's own address.
+// discover finds the Capability List for a URL (Z39.99 §6.3, Discovery): the URL is a document of ResourceSync; a page
+// or a resource that links to its Capability List; or anything on a server with a Source Description or a robots.txt. A
+// missing document leads nowhere, unless the URL is the server's own address.
 func (l *look) discover(ctx context.Context, ref string) (*capabilities, error) {
 	seen := map[string]bool{}
 	var own *capabilities // by the document that has led here by its link up
-	var there *listing    // what is at the URL, if it has been read
+	var there *listing    // the document at the URL, if it was read
 	for at := ref; ; {
 		if seen[at] {
 			return nil, fmt.Errorf("%s: the documents of the Source lead in a circle", at)
@@ -85,7 +83,7 @@ func isServer(ref string) bool {
 	return err == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == ""
 }
 
-// visit reads what is at a URL: a document, or links to Capability Lists.
+// visit reads a URL: it returns a document, or links to Capability Lists.
 func (l *look) visit(ctx context.Context, at string) (*listing, []string, error) {
 	if err := l.count(at); err != nil {
 		return nil, nil, err
@@ -114,7 +112,7 @@ func (l *look) visit(ctx context.Context, at string) (*listing, []string, error)
 	return p, slices.Compact(linked), err
 }
 
-// capped keeps what is written to it, up to a size.
+// capped keeps the bytes written to it, up to a size.
 type capped struct {
 	bytes.Buffer
 	left int
@@ -127,8 +125,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// up goes from a document to the Capability List, or to where that may be (Z39.99 §6.2,
-// Navigation). It returns what there is, and what there would be if next was not there.
+// up goes from a document to the Capability List, or to its possible place (Z39.99 §6.2, Navigation). It returns the
+// capabilities known so far, in case next is missing.
 func (l *look) up(ctx context.Context, p *listing, at, ref string) (next string, c *capabilities, err error) {
 	switch {
 	case p.Capability == resourcesync.CapabilityList && !p.Index:
@@ -211,9 +209,8 @@ func capabilitiesOf(p *listing, at string) *capabilities {
 	return c
 }
 
-// elsewhere asks for the Source Description of a server (Z39.99 §6.3.2), and for its
-// robots.txt (§6.3.4). It returns where a document is, and
-// the document, if it has been read.
+// elsewhere reads the Source Description of a server (Z39.99 §6.3.2), and its robots.txt (§6.3.4). It returns the URL
+// of a document, and the document, if it was read.
 func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, error) {
 	wellKnown, err := resourcesync.WellKnown(ref)
 	if err != nil {
@@ -252,8 +249,8 @@ func (l *look) elsewhere(ctx context.Context, ref string) (string, *listing, err
 	return at, nil, err
 }
 
-// among chooses among the sets of resources of a server. At its own address the only one will
-// do; from any other place nothing has led to them, so it must lie below that.
+// among chooses among the sets of resources of a server. At the server's own address the only set is chosen; any other
+// URL must be above the set, because nothing else links them.
 func among(ref string, sets []string) (string, error) {
 	meant := sets
 	if !isServer(ref) {

@@ -16,14 +16,13 @@ import (
 	"github.com/tmshare/tmshare/internal/follow"
 )
 
-// A package of a dump holds what many requests would bring (Z39.99 §11, Packaging
-// Resources; §13, Packaging Changes). What the lists say counts: packages only supply the
-// content for it, and where one is no good, the resources are fetched one by one.
+// A package of a dump replaces many requests (Z39.99 §11, Packaging Resources; §13, Packaging Changes). Only the lists
+// determine the state: packages supply content for it, and if one is invalid, the resources are fetched singly.
 
-// requestCost is how many bytes of a package could come in the time of a request.
+// requestCost is the number of bytes of a package that cost as much time as a request.
 const requestCost = 100_000
 
-// fewest is how many resources must be wanted of a package whose length nobody states.
+// fewest is the number of wanted resources that make a package of unstated length worth fetching.
 const fewest = 10
 
 // isWorth reports whether a package of a length costs less than n resources with so many bytes
@@ -35,14 +34,13 @@ func isWorth(n int, bytes, length int64) bool {
 	return int64(n)*requestCost+bytes > requestCost+length
 }
 
-// hasPackages reports whether packages may supply what a look has brought.
+// hasPackages reports whether packages may supply the content of a look's result.
 func (l *look) hasPackages(c *capabilities, n *follow.Delta, h follow.Inventory) bool {
 	l.dumpOnly = c.resources == ""
 	return l.Temp != "" && h != nil && l.dumpOf(c, n) != "" && !(l.dumpOnly && n.Whole)
 }
 
-// dumpOf returns the dump that has what a look has brought: the Resource Dump where all is looked
-// at, else the Change Dump.
+// dumpOf returns the dump for the result of a look: the Resource Dump if all resources were read, else the Change Dump.
 func (l *look) dumpOf(c *capabilities, n *follow.Delta) string {
 	if n.Whole {
 		return c.dump
@@ -50,22 +48,22 @@ func (l *look) dumpOf(c *capabilities, n *follow.Delta) string {
 	return c.changeDump
 }
 
-// want is what is wanted of a record that a package may have.
+// want is a record whose content a package may have.
 type want struct {
 	at    time.Time // when the record was changed
 	bytes int64     // that it has, as far as that is stated
 }
 
-// packing finds packages for what is wanted.
+// packing finds packages for wanted records.
 type packing struct {
 	*look
 	wants []want
-	items *extsort.Sorter // what the manifests of the packages have, by record
+	items *extsort.Sorter // items of the manifests of the packages, by record
 	seen  map[string]bool // dumps that were read, by URI
 }
 
-// pack puts what is wanted into the plan, each record with the package that supplies its content
-// where that costs less than single requests.
+// pack puts the wanted records into the plan, each with the package that supplies its content, if that costs less than
+// single requests.
 func (l *look) pack(ctx context.Context, c *capabilities, n *follow.Delta, p *follow.Planning) (err error) {
 	k := &packing{look: l, items: l.Scratch.Sorter(), seen: map[string]bool{}}
 	defer func() { err = errors.Join(err, k.items.Close()) }()
@@ -107,7 +105,7 @@ func (l *look) pack(ctx context.Context, c *capabilities, n *follow.Delta, p *fo
 	})
 }
 
-// readDump reads the manifests of the packages of a dump that may have what is wanted.
+// readDump reads the manifests of the packages of a dump that may have wanted records.
 func (k *packing) readDump(ctx context.Context, ref string) error {
 	if k.seen[ref] {
 		return fmt.Errorf("%s: the dumps lead in a circle", ref)
@@ -138,7 +136,7 @@ func (k *packing) readDump(ctx context.Context, ref string) error {
 	return nil
 }
 
-// within returns how much of what is wanted a package, or a dump, may have.
+// within returns the number and the bytes of the wanted records that a package, or a dump, may have.
 func (k *packing) within(part *resourcesync.Item) (n int, bytes int64) {
 	for _, w := range k.wants {
 		if mayHave(part, w.at) {
@@ -154,8 +152,8 @@ func mayHave(part *resourcesync.Item, at time.Time) bool {
 	return (part.From.IsZero() || !at.Before(part.From)) && (part.Until.IsZero() || !at.After(part.Until))
 }
 
-// list notes what a package has: as its manifest says, of which there may be a copy. Without a
-// copy the package is fetched, if that is worth its while as far as is to be expected.
+// list records the content of a package from its manifest or a copy of that. Without a copy it fetches the package if
+// that is likely to cost less than single requests.
 func (k *packing) list(ctx context.Context, part *resourcesync.Item, n int, bytes int64, packages int) error {
 	p := k.packageAt(ctx, part)
 	if copied, ok := part.Link(resourcesync.RelContents); ok {
@@ -202,8 +200,7 @@ func (k *packing) add(p *pack, at, until time.Time, items []resourcesync.Item) e
 	return nil
 }
 
-// match calls f with each record that is wanted, and what may supply it: of each package at most
-// one item.
+// match calls f with each wanted record and the items that may supply it: at most one of each package.
 func (k *packing) match(ctx context.Context, p *follow.Planning,
 	f func(*follow.Statement, *follow.Record, []*packedItem) error) error {
 	next, stop := iter.Pull2(k.items.Sorted())
@@ -247,7 +244,7 @@ func (k *packing) match(ctx context.Context, p *follow.Planning,
 	return nil
 }
 
-// worth returns which packages, by their numbers, cost less than what they have of what is wanted.
+// worth returns the numbers of the packages that cost less than single requests for the wanted records in them.
 func (k *packing) worth(ctx context.Context, p *follow.Planning) (map[uint32]bool, error) {
 	records, bytes := map[uint32]int{}, map[uint32]int64{}
 	err := k.match(ctx, p, func(_ *follow.Statement, r *follow.Record, from []*packedItem) error {
@@ -264,7 +261,7 @@ func (k *packing) worth(ctx context.Context, p *follow.Planning) (map[uint32]boo
 	return worth, err
 }
 
-// statedLength returns how many bytes a record has, as far as that is stated.
+// statedLength returns the stated length of a record in bytes; 0 if none.
 func statedLength(r *follow.Record) int64 {
 	if n := len(r.Representations); n > 0 {
 		return r.Representations[n-1].Fixity.Length
@@ -272,7 +269,7 @@ func statedLength(r *follow.Record) int64 {
 	return 0
 }
 
-// dumpedAt reads what is there from the manifests of a Resource Dump.
+// dumpedAt reads the resources from the manifests of a Resource Dump.
 func (l *look) dumpedAt(ctx context.Context, ref string, s *snapshot, seen map[string]bool) error {
 	if seen[ref] {
 		return fmt.Errorf("%s: the dumps lead in a circle", ref)
@@ -298,7 +295,7 @@ func (l *look) dumpedAt(ctx context.Context, ref string, s *snapshot, seen map[s
 	return nil
 }
 
-// unpackedOf reads what a package has from its manifest, of which there may be a copy.
+// unpackedOf reads the content of a package from its manifest or a copy of that.
 func (l *look) unpackedOf(ctx context.Context, part *resourcesync.Item, ref string, s *snapshot) error {
 	p := l.packageAt(ctx, part)
 	var at time.Time

@@ -56,7 +56,7 @@ func (s *snapshot) add(l *look, r *follow.Record) error {
 }
 
 // snapshot reads the Resource List (Z39.99 §10, Describing Resources), or else the manifests of the Resource Dump. It
-// returns nil where the list is the one that the mark names.
+// returns nil if the list is that of the mark.
 func (l *look) snapshot(ctx context.Context, c *capabilities, mark follow.Mark) (*snapshot, error) {
 	if c.resources == "" && c.dump == "" {
 		return nil, fmt.Errorf("%s: the Source has neither a Resource List nor a Resource Dump to begin with", c.URL)
@@ -152,8 +152,8 @@ func (l *look) lists(ctx context.Context, c *capabilities, s *snapshot, etag str
 	return false, nil
 }
 
-// madeAnew reports whether lists were made anew, at the same URIs, since their index was read. Then some lists may be
-// older than others. A resource that has moved between lists may be in none of those read.
+// madeAnew reports whether lists were replaced at the same URIs since their index was read. Then their ages may differ,
+// and a resource that has moved between lists may be in none of those read.
 func (l *look) madeAnew(ctx context.Context, indexes []*listing) (bool, error) {
 	for _, index := range indexes {
 		if index.At.IsZero() { // a plain Sitemap index has no time
@@ -177,7 +177,7 @@ func (l *look) madeAnew(ctx context.Context, indexes []*listing) (bool, error) {
 	return false, nil
 }
 
-// begun notes when the making of a list began. The lists together have all changes up to the earliest of these times
+// begun records when the making of a list began. Together, the lists have all changes up to the earliest of these times
 // (Z39.99 §7, at).
 func (s *snapshot) begun(at time.Time) {
 	if !at.IsZero() && (s.at.IsZero() || at.Before(s.at)) {

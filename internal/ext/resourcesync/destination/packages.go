@@ -18,15 +18,15 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// packages are those that content is taken from.
+// packages are the packages that supply content.
 type packages struct {
-	mu    sync.Mutex // of all that follows, and of what packages have open
+	mu    sync.Mutex // guards the fields below, and the open files of packages
 	all   []*pack    // by number, from 1 on
 	byURI map[string]*pack
-	open  []*pack // the one that was used last comes last
+	open  []*pack // the most recently used comes last
 }
 
-// maxOpenPackages is how many packages are open that nobody uses, with their manifests.
+// maxOpenPackages is the number of unused packages that are kept open, with their manifests.
 const maxOpenPackages = 2
 
 // pack is a package that is fetched when something of it is wanted first.
@@ -37,7 +37,7 @@ type pack struct {
 	fetch  func() error
 	reopen func() (*opened, error)
 
-	at, until time.Time // as the manifest says that was read
+	at, until time.Time // from the manifest that was read
 
 	opening sync.Mutex // one opens it, others wait
 	fetched bool
@@ -55,7 +55,7 @@ type opened struct {
 	file *os.File
 }
 
-// manifest says what is in a package.
+// manifest is the content of a package by its manifest.
 type manifest struct {
 	at, until time.Time
 	items     []resourcesync.Item
@@ -105,7 +105,7 @@ func (p *pack) openHere() (*opened, error) {
 	return p.reopen()
 }
 
-// closeUnused closes packages that nobody uses, if too many are open.
+// closeUnused closes unused packages if too many are open.
 func (s *packages) closeUnused() error {
 	for i := 0; i < len(s.open) && len(s.open) > maxOpenPackages; {
 		p := s.open[i]
@@ -130,7 +130,7 @@ func (s *packages) giveBack(p *pack) {
 	p.users--
 }
 
-// packedItem is what a manifest says of the content of a resource.
+// packedItem is the content of a resource by a manifest.
 type packedItem struct {
 	URIs   []string      // of the resource, and of its alternates in the package, in normal form
 	At     time.Time     `json:",omitzero"` // when it was changed
@@ -138,7 +138,7 @@ type packedItem struct {
 	pack   uint32
 }
 
-// packedItemOf returns nil where there is no content.
+// packedItemOf returns the content of an item; nil if it has none.
 func packedItemOf(i *resourcesync.Item) *packedItem {
 	if i.Change == resourcesync.Deleted || i.Path == "" {
 		return nil
@@ -177,8 +177,8 @@ func (i *packedItem) has(r *follow.Record, since, at, until time.Time) bool {
 	return at.After(r.Updated) || until.After(r.Updated) && i.At.Equal(r.Updated)
 }
 
-// supply notes which representations of a record a package has, in front of which it is to be looked at. A
-// package names no other hosts than a list. It reports whether there are any.
+// supply records which representations of a record a package has, and puts it before the other sources. A package names
+// no hosts besides those of a list. It reports whether there are any.
 func (l *look) supply(r *follow.Record, has *packedItem) bool {
 	for n, form := range r.Representations {
 		if slices.Contains(has.URIs, iri.NormalizeURL(form.URL)) && !form.Copy && l.allows(form.URL) {
@@ -221,7 +221,7 @@ func (l *look) allows(ref string) bool {
 	return err == nil && l.allowURL(u) == nil
 }
 
-// bitstream returns what a manifest says of the content of a resource, or an alternate, that is in the package.
+// bitstream returns a manifest's statement of the content of a resource, or of an alternate, in the package.
 func bitstream(i *resourcesync.Item, uri string) (resourcesync.Representation, bool) {
 	if iri.SameDocument(uri, i.Loc) {
 		return i.Representation, i.Path != ""
@@ -234,8 +234,8 @@ func bitstream(i *resourcesync.Item, uri string) (resourcesync.Representation, b
 	return resourcesync.Representation{}, false
 }
 
-// content opens the content of a record in a form, held to what the manifest and the list say
-// of it. The package stays borrowed until it is closed.
+// content opens the content of a record in a form, and checks it against the manifest and the list. The package stays
+// borrowed until the content is closed.
 func (l *look) content(p *pack, r *follow.Record, form follow.Representation) (_ io.ReadCloser, err error) {
 	here, err := l.packages.borrow(p)
 	if err != nil {
@@ -267,7 +267,7 @@ func (l *look) content(p *pack, r *follow.Record, form follow.Representation) (_
 	return content, err
 }
 
-// find returns the item with the content of a record, nil where none is sure to have it.
+// find returns the item with the content of a record; nil if none certainly has it.
 func (m *manifest) find(r *follow.Record, since time.Time) *resourcesync.Item {
 	for _, n := range slices.Backward(m.by[r.ID]) {
 		if has := packedItemOf(&m.items[n]); has != nil && has.has(r, since, m.at, m.until) {
@@ -318,7 +318,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 		Progress: l.Downloading}
 	var path string
 	var size int64
-	// What is no good is removed, what is only not there in full stays for the next round.
+	// An invalid package is removed; an incomplete one is kept for the next round.
 	p.fetch = func() (err error) {
 		request := fetch.Request{URL: i.Loc, Accept: resourcesync.MediaTypeZIP + ", */*;q=0.1", Max: most,
 			AllowURL: l.allowURL}
@@ -344,8 +344,7 @@ func (l *look) packageAt(ctx context.Context, i *resourcesync.Item) *pack {
 	return p
 }
 
-// unpackTo makes sure that what was fetched is what the dump says, and returns where the package
-// is without a content coding.
+// unpackTo checks a fetched package against the dump, and returns its path without content coding.
 func unpackTo(d *fetch.Download, i *resourcesync.Item, most int64) (path string, size int64, err error) {
 	content, err := d.Open(most)
 	if err != nil {

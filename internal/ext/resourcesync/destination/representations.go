@@ -29,8 +29,7 @@ func (s *Source) representations(i *resourcesync.Item) (all []follow.Representat
 	return all
 }
 
-// elsewhere returns the links with a relation that lead to what can be fetched, and is not the
-// resource itself.
+// elsewhere returns the links with a relation to other resources that can be fetched.
 func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
 	return slices.DeleteFunc(i.Find(rel), func(l resourcesync.Link) bool {
 		u, err := url.Parse(l.Href)
@@ -38,12 +37,11 @@ func elsewhere(i *resourcesync.Item, rel string) []resourcesync.Link {
 	})
 }
 
-// strong are the algorithms whose digests tell that what a patch has made is what it should be.
+// strong are the algorithms whose digests can verify the result of a patch.
 var strong = []string{resourcesync.SHA256, "sha-512"}
 
-// patchTo returns the patch to the representation of an item, or nil where there is none that
-// is known, that says what it is, and that leads to something which can be told to be right; or
-// where it spares little.
+// patchTo returns the patch to the representation of an item; nil if there is none of a known type with a verifiable
+// result, or it saves little.
 func patchTo(i *resourcesync.Item) *follow.Patch {
 	isStrong := func(h resourcesync.Hash) bool { return slices.Contains(strong, h.Algorithm) }
 	if i.Length > follow.MaxPatched || i.Encoding != "" || !slices.ContainsFunc(i.Hashes, isStrong) {

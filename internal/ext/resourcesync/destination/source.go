@@ -27,7 +27,7 @@ type Source struct {
 	Limits  resourcesync.Limits // of one document
 	MaxDocs int                 // in one look; default 100,000
 
-	Scratch follow.Scratch // for what lists say
+	Scratch follow.Scratch // for the statements of lists
 
 	// Packages are fetched to the folder Temp, if that is set, where they cost less than
 	// single requests. They stay there until a folder.Folder of that place is done.
@@ -36,7 +36,7 @@ type Source struct {
 	MaxPackage int64 // bytes of one package; default 16 GiB
 
 	Alternates bool // forms with URIs of their own will do (Z39.99 §14.3): they go before the resource's own URI
-	Subjects   bool // the Source says what resources are about (Z39.99 §14.5): the URI of a document is its identifier
+	Subjects   bool // the Source states subjects of resources (Z39.99 §14.5): a document's URI identifies it
 
 	// Check is given the set of resources before any of it is used. It may be nil.
 	Check func(*Set) error
@@ -49,10 +49,9 @@ type Source struct {
 	reporting sync.Mutex
 }
 
-// Delta implements [Source]. It begins with the Resource List, or where there is none the
-// Resource Dump (Z39.99 §5.2, Baseline Synchronization), and goes on with the Change Lists
-// (Incremental Synchronization). Where these do not reach back to the mark it begins again;
-// so it does each time where there are none.
+// Delta implements [Source]. It begins with the Resource List, or else the Resource Dump (Z39.99 §5.2, Baseline
+// Synchronization), and continues with the Change Lists (Incremental Synchronization). If these do not reach back to
+// the mark, it begins again, as it does each time if there are none.
 func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h follow.Inventory) (*follow.Delta, error) {
 	l, c, err := s.lookAt(ctx, ref, asked)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h fol
 			return nil, err
 		}
 	}
-	_, l.keeps = c.Head.Link(feeds.RelHistory) // as servers of ours do
+	_, l.keeps = c.Head.Link(feeds.RelHistory) // as TMShare servers do
 	n, err := l.news(ctx, c, asked.Mark)
 	if err != nil {
 		return nil, err
@@ -92,12 +91,11 @@ func (s *Source) Delta(ctx context.Context, ref string, asked follow.Look, h fol
 
 // Set is a set of resources of a Source.
 type Set struct {
-	URL  string                // of its Capability List, or of what else one begins with
+	URL  string                // of its Capability List, or of another document to begin with
 	Head resourcesync.Document // of that one
 }
 
-// Find finds the set of resources that something at a URL belongs to. It is a *[follow.ChoiceError]
-// where there are several.
+// Find finds the set of resources for a URL. The error is a *[follow.ChoiceError] if there are several.
 func (s *Source) Find(ctx context.Context, ref string) (*Set, error) {
 	_, c, err := s.lookAt(ctx, ref, follow.Look{})
 	if err != nil {
@@ -133,17 +131,17 @@ type look struct {
 	asked     follow.Look
 	reading   follow.Reading
 	noted     bool   // the first of the lists is in the reading
-	url       string // of what the look began with
+	url       string // the URL that the look began with
 	allowURL  func(*url.URL) error
 	documents int
-	places    uint64    // how many statements were read
-	guessed   bool      // nothing has led to the Source but that it is the server's
-	keeps     bool      // the Source lists a change though there is a later one of the resource
-	dumpOnly  bool      // the Source has no Resource List: what is in packages may be nowhere else
+	places    uint64    // number of statements read
+	guessed   bool      // only the server's address leads to the Source
+	keeps     bool      // the Source lists changes that have a later one of the resource
+	dumpOnly  bool      // there is no Resource List: only packages may have the content
 	listed    time.Time // up to when the list of all resources has all changes
 }
 
-// note notes what an answer with a list says of when that was made.
+// note records the date of an answer with a list.
 func (l *look) note(a *fetch.Answer) {
 	if l.noted {
 		l.reading.NoteNext(l.asked.Memory, a)
@@ -155,14 +153,13 @@ func (l *look) note(a *fetch.Answer) {
 
 func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*follow.Delta, error) {
 	n := &follow.Delta{}
-	var known *follow.Statements // about what has changed since the mark
+	var known *follow.Statements // about the changes since the mark
 	switch {
 	case mark.OfAnother(c.id()):
 		n.Anew, n.Loss, n.Reason, mark = true, follow.LossFeed, "the Source has another Capability List, or another history",
 			follow.Mark{}
 	case mark.Begun != nil && mark.Begun.Whole:
-		// It may have gone back behind the mark, by lists that were out of date: what it has
-		// removed is no news since then.
+		// Out-of-date lists may have moved it back behind the mark; their removals are no news since then.
 		mark = follow.Mark{}
 	case c.changes != "" && !mark.Updated.IsZero():
 		known = follow.NewStatements(l.url, &l.Scratch)
@@ -175,7 +172,7 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 		case !errors.As(err, &gone):
 			return nil, errors.Join(err, known.Close())
 		}
-		// A Source may give up old changes. What its list of all lacks then is lost record by record.
+		// If a Source pruned old changes, records missing from its list of all are counted as lost singly.
 		if n.Anew, n.Reason = gone.anew, gone.reason; gone.anew {
 			n.Loss = follow.LossDiverged
 		}
@@ -187,8 +184,8 @@ func (l *look) news(ctx context.Context, c *capabilities, mark follow.Mark) (*fo
 	return n, err
 }
 
-// compared returns what has changed, and where the Source is to be read to its end all that there is: the Change Lists
-// do not say what was lost by mistake, or passed over.
+// compared returns the changes. If the Source is to be read to its end, it also reads all resources, because Change
+// Lists do not state what was lost by mistake, or skipped.
 func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark,
 	changes *follow.Delta) (*follow.Delta, error) {
 	if changes.Unchanged || !l.asked.Whole {
@@ -204,9 +201,8 @@ func (l *look) compared(ctx context.Context, c *capabilities, mark follow.Mark,
 	return n, changes.Stated.Close()
 }
 
-// baseline reads all that there is, and what has changed since then. A list that is older than
-// the mark would undo what was done since: then what is known of the changes must do. What has been handled before is
-// no news, see changes.
+// baseline reads all resources, and the changes since. A list older than the mark would undo later changes, so then it
+// uses the known changes only. Handled changes are no news, see changes.
 func (l *look) baseline(ctx context.Context, c *capabilities, mark, handled follow.Mark, n *follow.Delta,
 	known *follow.Statements) (err error) {
 	s, err := l.snapshot(ctx, c, mark)
@@ -262,8 +258,8 @@ type listing struct {
 	items []resourcesync.Item
 }
 
-// isNoDocument reports whether an error says that what was read is no document, or none that
-// can be used: it will be the same the next time.
+// isNoDocument reports whether an error means that the answer is no document, or an unusable one, so that a retry would
+// fail, too.
 func isNoDocument(err error) bool {
 	return errors.As(err, new(*resourcesync.LimitError)) || errors.As(err, new(*resourcesync.InvalidError))
 }
@@ -297,7 +293,7 @@ const acceptSitemap = "application/xml, text/xml;q=0.9, */*;q=0.1"
 // maxBytes is more than a document may have: others have longer ones.
 func (l *look) maxBytes() int64 { return cmp.Or(l.Limits.MaxBytes, 100<<20) }
 
-// count counts a document that is to be read.
+// count counts a document before it is read.
 func (l *look) count(at string) error {
 	if most := cmp.Or(l.MaxDocs, 100_000); l.documents >= most {
 		return fmt.Errorf("%s: the Source has more than %d documents", at, most)
@@ -309,7 +305,7 @@ func (l *look) count(at string) error {
 	return nil
 }
 
-// readListing reads the document of an answer; Sitemaps are often packed, whatever the server says of them.
+// readListing reads the document of an answer. It detects gzip, because many servers do not declare it.
 func readListing(from io.Reader, a *fetch.Answer, limits resourcesync.Limits) (*listing, error) {
 	start := bufio.NewReader(from)
 	from, limits.ContentType = start, a.ContentType
@@ -342,7 +338,7 @@ func listingOf(d *resourcesync.Reader) (*listing, error) {
 	}
 }
 
-// record returns what a list says of a resource.
+// record returns a list's statement of a resource.
 func (l *look) record(i *resourcesync.Item) follow.Record {
 	r := follow.Record{ID: iri.NormalizeURL(i.Loc), Updated: i.ChangeTime(), Deleted: i.Change == resourcesync.Deleted}
 	if by := i.ChangedBy(); by.After(r.Updated) {

@@ -11,11 +11,10 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// Change lists cut the log at places of their own: after a number of changes, or after a while. A list that is closed
-// stays as it is for ever. The lists begin when somebody asks for them first: what was before is in the first resource
-// list.
+// Change lists divide the log at their own places: after a number of changes, or after a time. A closed list never
+// changes. The lists begin with the first request for them; earlier changes are in the first resource list.
 
-// The rows that are kept of a collection, by the first byte behind what rows of this extension begin with.
+// The kinds of rows of a collection: the first byte after the prefix of this extension.
 const (
 	kindChanges = 'c' // nothing → Changes (JSON)
 	kindList    = 'g' // number → ChangeList (JSON)
@@ -31,16 +30,16 @@ func key(v *store.View, kind byte, number ...uint64) []byte {
 	return k
 }
 
-// Changes is how far the log is cut into change lists, and read for them.
+// Changes is the division of the log into change lists.
 type Changes struct {
-	Closed   uint64      // how many lists are closed; they are numbered from 1
+	Closed   uint64      // number of closed lists; they are numbered from 1
 	Open     uint64      // sequence of the first entry of the one that is not
-	OpenFrom time.Time   // what it is from on: the time of the entry before
-	Noted    past.Cursor // behind what is noted of entries, see [Folder.Note]
-	Dropped  uint64      // the horizon up to which nothing is noted any more
+	OpenFrom time.Time   // its beginning: the time of the previous entry
+	Noted    past.Cursor // after the entries with notes, see [Folder.Note]
+	Dropped  uint64      // the horizon up to which notes were removed
 }
 
-// ChangesOf returns how far the log is cut, nil where nobody has asked for change lists yet.
+// ChangesOf returns the division of the log; nil if change lists were never requested.
 func ChangesOf(v *store.View) (*Changes, error) {
 	c := &Changes{}
 	if known, err := v.Tx().GetJSON(key(v, kindChanges), c); !known || err != nil {
@@ -51,8 +50,8 @@ func ChangesOf(v *store.View) (*Changes, error) {
 
 func (c *Changes) put(v *store.View) error { return v.Tx().PutJSON(key(v, kindChanges), c) }
 
-// Pruned reports whether history up to a sequence has gone that the open list had, while lists were
-// not offered. The list may not be read then.
+// Pruned reports whether changes of the open list were pruned while lists were not offered. Then the list must not be
+// read.
 func (c *Changes) Pruned(horizon uint64) bool { return c.Open <= horizon }
 
 // ChangeList is a row of entries of the log: all that changed after From, up to Until.
@@ -62,18 +61,17 @@ type ChangeList struct {
 	From, Until time.Time
 }
 
-// Cut says when a change list is closed: when it has so many changes, or when its first
-// change is so old. Zero values set no limit. The last change stays open, whatever its age:
-// the schemas of ResourceSync, and some readers, take no list without any.
+// Cut is the number of changes, and the age of the first change, at which a change list is closed. Zero values set no
+// limit. The last change stays in an open list at any age, because the schemas of ResourceSync, and some readers,
+// accept no empty list.
 type Cut struct {
 	Changes uint64
 	After   time.Duration
 }
 
-// CutChanges begins the change lists of a collection behind the entry with the sequence
-// after, which was at the given time, unless they have begun before; and closes those that
-// are due now. The collection must be the one of the site. Where the open list was pruned it begins anew, and
-// the closed ones are dropped. It returns how far the log is cut after that.
+// CutChanges begins the change lists of a collection after the entry with the sequence after, of the given time, unless
+// they have begun; and closes lists that are due. The collection must be the one of the site. If the open list was
+// pruned, it begins again, and the closed ones are dropped. It returns the resulting division.
 func (f *Folder) CutChanges(ctx context.Context, site *Site, name string, after uint64, at time.Time, cut Cut,
 	now time.Time) (c *Changes, err error) {
 	err = f.Store.Extend(ctx, name, func(v *store.View) error {
@@ -86,7 +84,7 @@ func (f *Folder) CutChanges(ctx context.Context, site *Site, name string, after 
 		if c == nil {
 			c = &Changes{Open: after + 1, OpenFrom: at}
 		}
-		if c.Pruned(v.Horizon) { // the closed lists lead to what is in no list any more
+		if c.Pruned(v.Horizon) { // the open list after the closed ones has a gap
 			c.Open, c.OpenFrom = v.Horizon+1, v.HorizonTime
 			if err := dropChangeLists(v, c.Closed); err != nil {
 				return err
@@ -108,7 +106,7 @@ func (f *Folder) CutChanges(ctx context.Context, site *Site, name string, after 
 	return c, err
 }
 
-// Due returns the sequence of the last entry of the open list if it is to be closed, else 0.
+// Due returns the sequence of the last entry of the open list if it is to be closed; else 0.
 func (c *Changes) Due(v *store.View, cut Cut, now time.Time) (uint64, error) {
 	switch n := v.Head + 1 - c.Open; {
 	case n <= 1:

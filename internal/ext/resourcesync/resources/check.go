@@ -16,7 +16,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// What is to be done about a group that is damaged.
+// The remedies for a damaged group.
 const (
 	repairRemedy = "\"check --repair\" removes it with the files that belong to it; they are made again when somebody " +
 		"asks for them"
@@ -24,8 +24,8 @@ const (
 		"asks for them"
 )
 
-// Check compares the files of all groups with what is noted of them, and calls report with each group that is damaged.
-// With repair set it removes that. Others may make and remove groups meanwhile.
+// Check compares the files of all groups with their notes, and calls report with each damaged group. With repair, it
+// removes these. It may run while others make and remove groups.
 func Check(ctx context.Context, s *store.DB, repair bool, report func(store.Finding), progress func(string)) error {
 	all, err := groups(ctx, s.Files(), root)
 	if err != nil || len(all) == 0 {
@@ -74,7 +74,7 @@ func isThere(ctx context.Context, from files.Store, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// compare says what of a group is not as it was made, "" where all is.
+// compare returns the damage of a group; "" if there is none.
 func (f *found) compare(ctx context.Context, from files.Store, group string) (fault string, err error) {
 	var about struct{}
 	all, err := readNotes(ctx, from, group, &about)
@@ -93,7 +93,7 @@ func (f *found) compare(ctx context.Context, from files.Store, group string) (fa
 	return "", nil
 }
 
-// compare says how a file differs from its content, "" where it does not.
+// compare returns the difference between a file and its recorded content; "" if there is none.
 func (c content) compare(ctx context.Context, from files.Store, name string) (fault string, err error) {
 	f, err := from.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,15 +6,15 @@ import (
 	"github.com/tmshare/tmshare/feeds/resourcesync"
 )
 
-// Description is the Source Description (Z39.99 §8, Describing the Source) of a server: one
-// document, or an index of several where there are more collections than one may list.
+// Description is the Source Description (Z39.99 §8, Describing the Source) of a server: one document, or an index of
+// several if there are too many collections for one.
 //
-// Either is at the well-known URL, and to that the Capability Lists lead up: that document enumerates all of them (§9,
-// Advertising Capabilities) for every reader. Which of several lists a collection depends on how many of those before
-// it one may read.
+// Capability Lists link up to the document at the well-known URL, because that enumerates all of them (§9, Advertising
+// Capabilities) for every reader. The list with a collection depends on the number of earlier collections that a client
+// may read.
 type Description struct {
 	Server string  // its base URL
-	About  string  // URL of what describes it
+	About  string  // URL of its description
 	Sites  []*Site // by the names of the collections
 	Most   int     // collections in a document; default and most: 50,000
 }
@@ -22,7 +22,7 @@ type Description struct {
 // itemBytes is more than an item has without the base URL of the server, which is in it twice.
 const itemBytes = 500
 
-// most returns how many collections are in a document.
+// most returns the number of collections in a document.
 func (d *Description) most() int {
 	most := min(resourcesync.MaxItems, resourcesync.MaxBytes/(itemBytes+2*len(d.Server)))
 	if d.Most > 0 {
@@ -31,7 +31,7 @@ func (d *Description) most() int {
 	return most
 }
 
-// Parts returns how many documents the index lists; 0 if there is none.
+// Parts returns the number of documents in the index; 0 if there is none.
 func (d *Description) Parts() int {
 	if len(d.Sites) <= d.most() {
 		return 0
@@ -39,7 +39,7 @@ func (d *Description) Parts() int {
 	return (len(d.Sites) + d.most() - 1) / d.most()
 }
 
-// Write writes what is at the well-known URL.
+// Write writes the document at the well-known URL.
 func (d *Description) Write(w io.Writer) error {
 	if d.Parts() == 0 {
 		return d.write(w, d.Sites)

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// The documents that change: they are small, and made when they are asked for.
+// The documents that change: they are small, and made on request.
 
 // Source is a collection as a Source has it.
 type Source struct {
@@ -20,7 +20,7 @@ type Source struct {
 	Collection *store.Collection
 	Changes    *Changes
 	Lists      []ChangeList // closed ones, the oldest first
-	Parts      []*Part      // of these
+	Parts      []*Part      // of the closed lists
 	Sets       []*Set       // the newest first
 }
 
@@ -47,8 +47,8 @@ func describedBy(page string) []resourcesync.Link {
 		Representation: resourcesync.Representation{Type: "text/html"}}}
 }
 
-// WriteCapabilityList writes the Capability List (Z39.99 §9). It lists no document without
-// items, but for a change list where nothing at all has happened yet.
+// WriteCapabilityList writes the Capability List (Z39.99 §9). It lists no empty document, except a change list before
+// the first change.
 func (s *Source) WriteCapabilityList(w io.Writer) error {
 	head := resourcesync.Document{Capability: resourcesync.CapabilityList, Links: slices.Concat(
 		[]resourcesync.Link{{Rel: resourcesync.RelUp, Href: SourceDescriptionURL(s.Server)}}, describedBy(s.AboutURL()),
@@ -72,8 +72,8 @@ func (s *Source) WriteCapabilityList(w io.Writer) error {
 	return write(w, head, items)
 }
 
-// topicMap returns the links by which those who make a topic map of the resources know its
-// source locator prefix and its history, and have the map as of now to compare with.
+// topicMap returns the links for programs that make a topic map of the resources: to its source locator prefix, its
+// history, and the present map for comparison.
 func (s *Source) topicMap() []resourcesync.Link {
 	return []resourcesync.Link{
 		{Rel: feeds.RelPrefix, Href: iri.Escape(s.Collection.SP)},
@@ -107,12 +107,11 @@ func (s *Source) WriteOpenChanges(w io.Writer, v *store.View) error {
 	return s.writeChanges(w, v, s.changeList(ChangeList{From: open.OpenFrom}), open.Open-1)
 }
 
-// MostPlain is how many changes the plain change list has at most.
+// MostPlain is the maximum number of changes in the plain change list.
 const MostPlain = 5_000
 
-// plainAfter returns the sequence of the entry behind which the plain change list begins:
-// if there are not too many since, it has all changes since the moment of the oldest set, as
-// there may be readers of that, and all that the open list has.
+// plainAfter returns the sequence of the entry before the plain change list. Within its limit, that has all changes
+// since the oldest set, which may have readers, and all of the open list.
 func (s *Source) plainAfter() uint64 {
 	c := s.Collection
 	least := c.Horizon
@@ -131,12 +130,12 @@ func (s *Source) plainAfter() uint64 {
 	return after
 }
 
-// behind returns the sequence of the entry behind which changes since a set begin: so that they
-// have at least the last change that the set knows, and are never none.
+// behind returns the sequence of the entry before the changes since a set, such that they include the last change of
+// the set, and are never empty.
 func behind(set *Set) uint64 { return max(set.Seq, 1) - 1 }
 
-// WriteChangeList writes the change list for readers that take no index (Z39.99 §12.1). It
-// is open, and goes back further than the open one of the index.
+// WriteChangeList writes the change list for readers without support for indexes (Z39.99 §12.1). It is open, and begins
+// before the open one of the index.
 func (s *Source) WriteChangeList(w io.Writer, v *store.View) error {
 	after := s.plainAfter()
 	from, err := timeOf(v, after)
@@ -146,7 +145,7 @@ func (s *Source) WriteChangeList(w io.Writer, v *store.View) error {
 	return s.writeChanges(w, v, s.changes(resourcesync.ChangeList, ChangeList{From: from}), after)
 }
 
-// timeOf returns when an entry was made; 0 stands for the beginning.
+// timeOf returns the time of an entry; 0 stands for the beginning.
 func timeOf(v *store.View, seq uint64) (time.Time, error) {
 	switch {
 	case seq == 0:
@@ -182,7 +181,7 @@ func (s *Source) writeChanges(w io.Writer, v *store.View, head resourcesync.Docu
 	return d.Close()
 }
 
-// MostLists is how many closed change lists there may be: their index is one document.
+// MostLists is the maximum number of closed change lists, because their index is one document.
 const MostLists = resourcesync.MaxItems - 1
 
 // WriteChangeListIndex writes the Change List Index (Z39.99 §12.2): all closed lists, and
@@ -225,7 +224,7 @@ func (s *Source) WriteChangeDump(w io.Writer) error {
 	return write(w, head, items)
 }
 
-// Beginning returns behind which entry change lists begin, and when that was.
+// Beginning returns the entry before the first change list, and its time.
 func Beginning(v *store.View, set *Set) (after uint64, at time.Time, err error) {
 	after = max(v.Horizon, behind(set))
 	at, err = timeOf(v, after)

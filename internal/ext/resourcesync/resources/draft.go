@@ -40,7 +40,7 @@ func (d *draft) create(name string) (*measured, error) {
 	return m, nil
 }
 
-// measured is a file in a draft whose length and hash are noted.
+// measured is a file in a draft whose length and hash are recorded.
 type measured struct {
 	files.Writer
 	name   string
@@ -55,7 +55,7 @@ func (m *measured) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// done ends a file that will not be written any more, so that few are open at a time.
+// done closes a finished file, so that few are open at a time.
 func (d *draft) done(w *measured) error {
 	d.open = slices.DeleteFunc(d.open, func(open *measured) bool { return open == w })
 	if d.made == nil {
@@ -65,7 +65,7 @@ func (d *draft) done(w *measured) error {
 	return w.Commit()
 }
 
-// finish notes about what all files together are, and what is in each. They show from then on.
+// finish writes the notes: about, and the content of each file. The files are visible from then on.
 func (d *draft) finish(about any) (made, error) {
 	n := noted{Files: d.made}
 	var err error
@@ -95,7 +95,7 @@ func (d *draft) end() {
 		w.Cancel()
 	}
 	if !d.finished {
-		_ = files.RemoveAll(context.WithoutCancel(d.ctx), d.files, d.name) // what stays has no notes
+		_ = files.RemoveAll(context.WithoutCancel(d.ctx), d.files, d.name) // remaining files have no notes
 	}
 }
 
@@ -155,7 +155,7 @@ func (d *document) Close() error {
 	return errors.Join(d.draft.done(d.plain), d.packed.end(d.draft))
 }
 
-// copied writes what is in a temporary file to a file, and to its gzipped copy.
+// copied copies a temporary file to a file and its gzipped copy.
 func (d *draft) copied(f *os.File, name string) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err

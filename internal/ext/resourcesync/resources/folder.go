@@ -19,37 +19,36 @@ import (
 	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// Folder keeps the sets and parts of all collections of a store, each a group of files: by epoch, and
-// by the tag of the site for which they are made. It may be used by several goroutines, but for each
-// collection only one at a time may make or remove something. Where several processes share the files,
-// all see what one has made, and two that make the same do no harm.
+// Folder stores the sets and parts of all collections of a store, each a group of files named by epoch and by the tag
+// of its site. It is safe for concurrent use, but only one goroutine per collection may make or remove groups.
+// Processes that share the files see each other's groups, and two that make the same group do no harm.
 type Folder struct {
 	Store Store
 	Sizes Sizes
 
 	mu    sync.Mutex
-	known map[string]*kept // by what names begin with: what is there
+	known map[string]*kept // by prefix of names: the groups
 }
 
-// Store is what a Folder needs of the store.
+// Store has the methods of the store that a Folder needs.
 type Store interface {
 	Files() files.Store
 	Scratch() string
 	View(ctx context.Context, name string, f func(*store.View) error) error
 	Extend(ctx context.Context, name string, f func(*store.View) error) error
-	// Touch raises the version of the store, so that others look anew at what there is.
+	// Touch raises the version of the store, so that other processes read the groups again.
 	Touch(ctx context.Context) error
 }
 
-// kept is what there is of a collection.
+// kept holds the groups of a collection.
 type kept struct {
 	version store.Version // of the state in which it was read
 	sets    []*Set        // the newest first
 	parts   map[uint64]*Part
-	swept   bool // nothing else is there
+	swept   bool // all other files are removed
 }
 
-// SetsKept is how many sets are kept. A reader of the one before the newest can go on.
+// SetsKept is the number of sets that are kept. A reader of the previous one can continue.
 const SetsKept = 2
 
 // alone reports whether no other process has the files.
@@ -62,7 +61,7 @@ const root = files.Resources + "/"
 
 func prefixOf(site *Site) string { return root + site.Epoch.String() + "/" + site.Tag() + "/" }
 
-// files returns what there is for the site of a collection. It is not changed, but replaced.
+// files returns the groups for the site of a collection. The result is never changed, but replaced.
 func (f *Folder) files(v *store.View, site *Site) (*kept, error) {
 	prefix := prefixOf(site)
 	f.mu.Lock()
@@ -80,7 +79,7 @@ func (f *Folder) files(v *store.View, site *Site) (*kept, error) {
 	return k, nil
 }
 
-// know notes what there is. The caller has the mutex.
+// know records the groups. The caller holds the mutex.
 func (f *Folder) know(prefix string, k *kept) {
 	if f.known == nil {
 		f.known = map[string]*kept{}
@@ -106,7 +105,7 @@ func (f *Folder) Part(v *store.View, site *Site, number uint64) (*Part, error) {
 	return k.parts[number], nil
 }
 
-// change replaces what is known of a site, and tells others.
+// change replaces the groups of a site, and notifies other processes.
 func (f *Folder) change(ctx context.Context, site *Site, k *kept, change func(*kept)) (*kept, error) {
 	next := &kept{sets: slices.Clone(k.sets), parts: maps.Clone(k.parts)}
 	change(next)
@@ -125,8 +124,8 @@ func (f *Folder) draft(ctx context.Context, site *Site, kind string, number uint
 		name: newGroup(prefixOf(site), kind, number)}
 }
 
-// Build makes the set of a view, unless it is there, and removes what is older than the one
-// before, or was made for other sites. That may be left of a process that has ended before it was done.
+// Build makes the set of a view unless it exists, and removes all sets but this and the previous one, and those for
+// other sites, which an earlier process may have left.
 func (f *Folder) Build(ctx context.Context, site *Site, v *store.View) (*Set, error) {
 	k, err := f.files(v, site)
 	if err != nil {
@@ -179,7 +178,7 @@ func (f *Folder) BuildPart(ctx context.Context, site *Site, v *store.View, list 
 	return true, err
 }
 
-// DropParts removes the parts with numbers up to one, and what is not among what is kept.
+// DropParts removes the parts with numbers up to one, and all files that belong to no group.
 func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo uint64) error {
 	k, err := f.files(v, site)
 	if err != nil {
@@ -199,9 +198,9 @@ func (f *Folder) DropParts(ctx context.Context, v *store.View, site *Site, upTo 
 	return err
 }
 
-// sweep removes what is not among what is kept of a collection: what crashes have left, what
-// is old, what was made for other sites. What is open stays readable. Other processes may be making
-// something: what is not complete goes when it is old.
+// sweep removes the files of a collection that belong to no group: those left by crashes, old ones, and those for other
+// sites. Open files stay readable. It removes incomplete groups only when they are old, because other processes may be
+// making them.
 func (f *Folder) sweep(ctx context.Context, site *Site, k *kept) error {
 	keep := map[string]bool{}
 	for _, set := range k.sets {
@@ -269,9 +268,9 @@ func remove(ctx context.Context, from files.Store, g *found) error {
 	return nil
 }
 
-// Sweep removes what is there of collections that are not among those with the epochs that
-// live returns, and what others have begun and not ended, once nobody can be at it any more. live is asked after it is
-// seen what there is: so nothing goes of a collection that is created meanwhile.
+// Sweep removes the files of collections without an epoch that live returns, and unfinished files of others when they
+// are too old to be in work. It calls live after listing the files, so that it removes none of a collection created
+// meanwhile.
 func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) error {
 	all, err := groups(ctx, f.Store.Files(), root)
 	if err != nil {
@@ -302,7 +301,7 @@ func (f *Folder) Sweep(ctx context.Context, live func() ([]uuid.UUID, error)) er
 	return nil
 }
 
-// File is one of the files, and whether there is a gzipped copy of it.
+// File is one of the files, with a flag for a gzipped copy.
 type File struct {
 	Name      string
 	MediaType string
@@ -311,11 +310,11 @@ type File struct {
 	group group
 }
 
-// ErrNotThere says that a file is not there as it was made: it was removed, or is damaged.
+// ErrNotThere is the error for a file that was removed or is damaged.
 var ErrNotThere = errors.New("resources: a file is not there as it was made")
 
-// Open opens a file, or its gzipped copy. Where it is gone, or has another length than it was made with, it is
-// [ErrNotThere]: what there is of the site is looked at anew then, without what is damaged.
+// Open opens a file, or its gzipped copy. If it is missing, or has another length than recorded, the error is
+// [ErrNotThere], and the next call reads the groups of the site again, without damaged ones.
 func (f *Folder) Open(ctx context.Context, file File, packed bool) (files.File, error) {
 	name := file.Name
 	if packed {

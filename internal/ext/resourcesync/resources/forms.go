@@ -16,19 +16,19 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Lists state lengths and digests of the record forms of entries, and where a little of a large topic has changed, of
-// the patch that leads from the record before to the one after (Z39.99 §14.4, Patch Content). All follow from the log.
-// What was found out is noted, so that a list costs no more than reading it.
+// Lists state lengths and digests of the record forms of entries, and, for small changes of a large topic, of the patch
+// from the previous record to the next (Z39.99 §14.4, Patch Content). All follow from the log. They are stored as
+// notes, so that a list costs one read per entry.
 
-// RecordForm is what lists say of the record form of an entry, in each of [store.Forms].
+// RecordForm describes the record form of an entry, in each of [store.Forms], for lists.
 type RecordForm struct {
 	Version int               // of the rendering, see [rendered.Version]
 	Digests []rendered.Digest `json:",omitempty"` // none: the record is deleted, or large
-	// from the record form of the entry before; of no length where there is none
+	// Patches are the patches from the previous entry's record form; of length 0 if there is none.
 	Patches []rendered.Digest `json:",omitempty"`
 }
 
-// PatchIn returns the digest of the patch in a form, nil where there is none.
+// PatchIn returns the digest of the patch in a form; nil if there is none.
 func (f *RecordForm) PatchIn(version xtm.Version) *rendered.Digest {
 	if i := slices.Index(store.Forms[:], version); i >= 0 && i < len(f.Patches) && f.Patches[i].Length > 0 {
 		return &f.Patches[i]
@@ -43,8 +43,7 @@ const (
 	patchShare   = 2
 )
 
-// RecordFormOf returns what lists say of the record form of an entry. It is found out where it is not noted, or what is
-// noted cannot be read.
+// RecordFormOf returns the description of an entry's record form. It computes it if there is no readable note.
 func RecordFormOf(v *store.View, e *store.Entry) (*RecordForm, error) {
 	f := &RecordForm{}
 	if !e.Lives() {
@@ -58,7 +57,7 @@ func RecordFormOf(v *store.View, e *store.Entry) (*RecordForm, error) {
 	return f, f.describe(v, e)
 }
 
-// describe finds out what lists say of the record form of an entry.
+// describe computes the description of an entry's record form.
 func (f *RecordForm) describe(v *store.View, e *store.Entry) error {
 	f.Version = rendered.Version
 	var before *store.Entry
@@ -101,8 +100,7 @@ func small(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// patchOf returns the patch from the record form of the previous entry, nil where there is none, or nothing has
-// changed.
+// patchOf returns the patch from the record form of the previous entry; nil if there is none, or they are equal.
 func patchOf(v *store.View, before *store.Entry, version xtm.Version, after []byte) ([]byte, error) {
 	from, err := small(v, before, version)
 	if from == nil || err != nil || string(from) == string(after) {
@@ -115,8 +113,8 @@ func patchOf(v *store.View, before *store.Entry, version xtm.Version, after []by
 	return changes, nil
 }
 
-// Patch returns the patch (see internal/xml/patch) that makes the record form of e, in a form, of
-// that of the entry before. It is [store.ErrNotFound] where there is none.
+// Patch returns the patch (see internal/xml/patch) from the previous entry's record form to that of e, in a form. The
+// error is [store.ErrNotFound] if there is none.
 func Patch(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 	before, err := v.Entry(e.Prior)
 	if err != nil {
@@ -133,12 +131,11 @@ func Patch(v *store.View, e *store.Entry, version xtm.Version) ([]byte, error) {
 	return changes, err
 }
 
-// notedAtOnce is of how many entries one commit notes what lists say, or forgets it.
+// notedAtOnce is the number of entries whose notes one commit writes or removes.
 const notedAtOnce = 1000
 
-// Note notes what change lists of a collection, if it has any, say of the record forms of entries that were published
-// since the last time, and forgets what is noted of entries that are pruned. The cursor moves in the commit of the
-// notes: so nothing is lost where a process ends.
+// Note writes notes about the record forms of entries published since the last call, if the collection has change
+// lists, and removes those of pruned entries. The cursor moves in the same commit, so a crash loses nothing.
 func (f *Folder) Note(ctx context.Context, name string) error {
 	for {
 		n, err := f.unnoted(ctx, name)
@@ -151,14 +148,14 @@ func (f *Folder) Note(ctx context.Context, name string) error {
 	}
 }
 
-// noting is what is to be noted.
+// noting holds notes to write.
 type noting struct {
 	site     Site
 	from, to past.Cursor
 	rows     map[uint64][]byte // by sequence
 }
 
-// unnoted finds out some of what is to be noted, nil where nothing is, nor is to be forgotten.
+// unnoted computes some of the missing notes; nil if there are none to write or remove.
 func (f *Folder) unnoted(ctx context.Context, name string) (n *noting, err error) {
 	err = f.Store.View(ctx, name, func(v *store.View) error {
 		c, err := ChangesOf(v)
@@ -193,8 +190,7 @@ func (f *Folder) unnoted(ctx context.Context, name string) (n *noting, err error
 	return n, err
 }
 
-// cursor returns behind which entry it is to be noted what lists say: where the last time ended, or, where that is no
-// place to go on, at the beginning of the open list.
+// cursor returns the position after the last entry with notes, or, if that is invalid, the beginning of the open list.
 func (c *Changes) cursor(v *store.View) past.Cursor {
 	head := past.Cursor{Generation: v.Generation, Position: past.Position{Commit: v.Head}}
 	if c.Noted.GoesOn(v.Horizon, head) {
@@ -204,7 +200,7 @@ func (c *Changes) cursor(v *store.View) past.Cursor {
 	return head
 }
 
-// put writes the notes, unless others have done so meanwhile, and forgets some of what is noted of pruned entries.
+// put writes the notes, unless another process did meanwhile, and removes some notes of pruned entries.
 func (n *noting) put(v *store.View) error {
 	c, err := ChangesOf(v)
 	if c == nil || err != nil || c.Noted != n.from || n.site.Check(&v.Collection) != nil {
@@ -221,7 +217,7 @@ func (n *noting) put(v *store.View) error {
 	return errors.Join(err, c.forget(v), c.put(v))
 }
 
-// forget forgets some of what is noted of pruned entries.
+// forget removes some notes of pruned entries.
 func (c *Changes) forget(v *store.View) error {
 	table, n := key(v, kindForm), 0
 	for r, err := range v.Tx().Scan(table, key(v, kindForm, c.Dropped)) {

@@ -28,13 +28,12 @@ func newGroup(prefix, kind string, number uint64) string {
 
 // group is a group of files that belong together.
 type group struct {
-	name string // what the names of the files begin with
-	made made   // what was written to them
+	name string // prefix of the names of the files
+	made made   // their recorded content
 }
 
-// read looks at what there is. Groups that are not complete are passed over, and so are damaged ones. The notes of
-// those that were known before are not read again. A set that is damaged takes the sets before it along: so a new one
-// is made.
+// read reads the groups. It skips incomplete and damaged ones, and does not read known notes again. If a set is
+// damaged, it also skips the sets before it, so that a new one is made.
 func read(ctx context.Context, from files.Store, prefix string, before *kept) (*kept, error) {
 	all, err := groups(ctx, from, prefix)
 	if err != nil {
@@ -88,7 +87,7 @@ func read(ctx context.Context, from files.Store, prefix string, before *kept) (*
 	return k, nil
 }
 
-// kindOf returns of what kind a group is, and its number, as its name says.
+// kindOf returns the kind and the number of a group from its name.
 func kindOf(name string) (kind string, number uint64, ok bool) {
 	kind, rest, _ := strings.Cut(path.Base(name), "-")
 	digits, _, _ := strings.Cut(rest, "-")
@@ -96,7 +95,7 @@ func kindOf(name string) (kind string, number uint64, ok bool) {
 	return kind + "-", number, err == nil
 }
 
-// found is what there is of a group.
+// found is a group as listed.
 type found struct {
 	names    []string
 	lengths  map[string]int64 // of the files, by their names in the group
@@ -104,8 +103,7 @@ type found struct {
 	last     time.Time        // when the last of its files was made
 }
 
-// has reports whether all files are there that were made, with their lengths. Where notes are damaged, nothing is known
-// to have been made.
+// has reports whether all recorded files exist with their lengths. If the notes are damaged, all is empty.
 func (f *found) has(all made) bool {
 	for name, c := range all {
 		if length, ok := f.lengths[name]; !ok || length != c.Length {
@@ -129,7 +127,7 @@ func groups(ctx context.Context, from files.Store, prefix string) (map[string]*f
 			all[folder] = g
 		}
 		g.lengths[file] = f.Size
-		if g.names = append(g.names, f.Name); file == notes { // which goes first: without it, the others are of no use
+		if g.names = append(g.names, f.Name); file == notes { // remove notes first: other files need them
 			g.names, g.complete = slices.Insert(g.names[:len(g.names)-1], 0, f.Name), true
 		}
 		if f.Made.After(g.last) {

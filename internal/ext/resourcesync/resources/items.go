@@ -9,9 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/patch"
 )
 
-// resource returns the item of a topic in a list of resources or a manifest of them: the
-// generic URI, described as it is served to those who ask for no form, and the forms as
-// alternates (Z39.99 §14.3, Alternate Representations).
+// resource returns the item of a topic in a list of resources or a manifest: the generic URI with its default
+// representation, and the forms as alternates (Z39.99 §14.3, Alternate Representations).
 func (s *Site) resource(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	offered := formsOf(c, e)
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI), LastMod: e.Updated}
@@ -39,9 +38,8 @@ func (s *Site) about(e *store.Entry) []resourcesync.Link {
 	}
 }
 
-// change returns the item of a change. What it says of the representation is what the
-// change made, and its memento: the resource may have changed again (Z39.99 §14.6, Prior
-// Versions of Resources).
+// change returns the item of a change. It describes the representation after the change, with its memento, because the
+// resource may have changed again (Z39.99 §14.6, Prior Versions of Resources).
 func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	item := resourcesync.Item{Loc: s.topicURL(e.TopicSI)}
 	if e.Lives() {
@@ -50,7 +48,7 @@ func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) re
 		if e.Modified {
 			item.Change = resourcesync.Updated
 		}
-		// A version is available in all forms, in the first one where none is asked for.
+		// A version is available in all forms; the first one is the default.
 		f, href := formsOf(c, e)[0], s.mementoURL(c, e)
 		if f.version != forms[0].version {
 			href += f.ending
@@ -68,8 +66,8 @@ func (s *Site) change(c *store.Collection, e *store.Entry, about *RecordForm) re
 	return item
 }
 
-// listed is change for a change list, which also leads to what makes the representation of the
-// one before, where that is less (Z39.99 §14.4, Patch Content). Packages have the whole anyway.
+// listed is change for a change list, with the patch from the previous version if that is shorter (Z39.99 §14.4, Patch
+// Content). Packages have the whole content.
 func (s *Site) listed(c *store.Collection, e *store.Entry, about *RecordForm) resourcesync.Item {
 	item := s.change(c, e, about)
 	if item.Change != resourcesync.Updated || len(item.Hashes) == 0 {
@@ -102,8 +100,7 @@ func (s *Site) elsewhere(e *store.Entry) (links []resourcesync.Link) {
 	return links
 }
 
-// representation describes a form of a topic. Change lists that are made when they are asked for do not describe large
-// ones.
+// representation describes a form of a topic. Change lists made on request do not describe large forms.
 func representation(about *RecordForm, f form, md5 bool) resourcesync.Representation {
 	r := resourcesync.Representation{Type: f.mediaType}
 	if f.digest >= len(about.Digests) {

@@ -12,17 +12,17 @@ import (
 	"github.com/tmshare/tmshare/internal/store/files"
 )
 
-// notes is the name of the file that has what is noted of a group.
+// notes is the name of the file with the notes of a group.
 const notes = "set.json"
 
-// noted is what is noted of a group.
+// noted holds the notes of a group.
 type noted struct {
-	About  json.RawMessage // what the files together are: a [Set] or a [Part]
+	About  json.RawMessage // a [Set] or a [Part]
 	Files  made            // all others of the group
 	SHA256 string          // of the notes without it
 }
 
-// made is what was written to the files of a group, by their names in it.
+// made is the recorded content of the files of a group, by name in it.
 type made map[string]content
 
 // content is the length of a file in bytes, and its hash.
@@ -38,8 +38,7 @@ func (n noted) sum() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// readNotes reads what is noted of a group into about. It returns nil where there are no notes, or not as they were
-// written.
+// readNotes reads the notes of a group into about. It returns nil if they are missing or damaged.
 func readNotes(ctx context.Context, from files.Store, group string, about any) (made, error) {
 	f, err := from.Open(ctx, group+notes)
 	if errors.Is(err, fs.ErrNotExist) {

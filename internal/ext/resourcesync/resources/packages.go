@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/rendered"
 )
 
-// Package is what a dump says of a package.
+// Package describes a package in a dump.
 type Package struct {
 	resourcesync.Representation
 	Items int // in its manifest
@@ -57,9 +57,8 @@ func (p *packaging) Close() (Package, error) {
 	return about, errors.Join(p.draft.copied(p.manifest, p.name), p.draft.done(p.zip))
 }
 
-// add puts a topic into the package in all forms in which it is offered: the one that is
-// served to those who ask for none as the item's own, the others as its alternates. content
-// returns the bytes of a form.
+// add puts a topic into the package in all offered forms: the default one as the item's own, the others as its
+// alternates. content returns the bytes of a form.
 func (p *packaging) add(item resourcesync.Item, offered []form, content func(form) (io.Reader, error)) error {
 	item.Links = append([]resourcesync.Link(nil), item.Links...)
 	for i := range item.Links {
@@ -90,12 +89,12 @@ type contents struct {
 	draft *draft
 	file  *os.File // for large ones, one at a time
 
-	seq   uint64                           // of the entry that was asked for last
+	seq   uint64                           // of the last requested entry
 	small [len(store.Forms)]rendered.Small // its record forms
 	large [len(store.Forms)]bool           // they are not in memory
 }
 
-// read returns the bytes of a form of the topic that an entry shows. They are good until the next ones are asked for.
+// read returns a form of the topic of an entry. The result is valid until the next call.
 func (c *contents) read(e *store.Entry, f form) (io.Reader, error) {
 	small, err := c.inMemory(e, f.digest)
 	if small != nil || err != nil {
@@ -145,7 +144,7 @@ func (c *contents) inMemory(e *store.Entry, form int) ([]byte, error) {
 	return small.Bytes(), nil
 }
 
-// describe returns what lists that are made ahead say of the record form of an entry that lives, however large that is.
+// describe returns the description of the record form of a live entry for stored lists, at any size.
 func (c *contents) describe(e *store.Entry) (*RecordForm, error) {
 	about := &RecordForm{}
 	for i, version := range store.Forms {

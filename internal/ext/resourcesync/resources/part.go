@@ -74,7 +74,7 @@ func buildPart(d *draft, site *Site, v *store.View, list ChangeList) (*Part, err
 	return part, err
 }
 
-// addChange puts a change into a package, with what the resource was after it.
+// addChange adds a change with the resource after it to a package.
 func addChange(pack *packaging, site *Site, e *store.Entry, about *RecordForm, bytes *contents) error {
 	c := &bytes.view.Collection
 	item := site.change(c, e, about)

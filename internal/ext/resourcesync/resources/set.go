@@ -11,7 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Sizes say when documents and packages are divided. Zero values mean the defaults.
+// Sizes are the limits of documents and packages. Zero values mean the defaults.
 type Sizes struct {
 	ListItems    int   // resources in a Resource List; default and most: 50,000
 	ListBytes    int64 // its bytes; default and most: 50 MB
@@ -21,7 +21,7 @@ type Sizes struct {
 	DescribedItems int // collections in a Source Description; default and most: 50,000
 }
 
-// WithDefaults returns the sizes, and the defaults of those that are not set.
+// WithDefaults returns the sizes, with defaults for zero values.
 func (s Sizes) WithDefaults() Sizes {
 	or(&s.ListItems, resourcesync.MaxItems)
 	or(&s.ListBytes, resourcesync.MaxBytes)
@@ -36,13 +36,12 @@ func or[T int | int64](field *T, value T) {
 	}
 }
 
-// Set says what there is of a collection at one moment, and has all of it: its Resource
-// Lists and its Resource Dump. As it is made of one view, nothing changes between its
-// beginning and its end, so at and completed are the same: the time of the last change.
+// Set describes the state of a collection at one moment: its Resource Lists and its Resource Dump. It is made of one
+// view, so at and completed are the same time: that of the last change.
 type Set struct {
 	Seq      uint64    // of the last entry of the log that it knows
 	At       time.Time // of that entry
-	Lists    int       // parts that the Resource List Index lists; 0: there is one list and no index
+	Lists    int       // number of lists in the Resource List Index; 0: one list without index
 	Packages []Package
 	Items    int
 
@@ -64,7 +63,7 @@ const (
 	manifestEnding = "-manifest.xml"
 )
 
-// errIndexed says that the resources do not fit into one list.
+// errIndexed is the error for resources that do not fit into one list.
 var errIndexed = errors.New("resources: an index is needed")
 
 // builder makes a set.
@@ -111,7 +110,7 @@ func buildOnce(d *draft, site *Site, v *store.View, sizes Sizes, indexed bool) (
 	return b.set, err
 }
 
-// close closes what an error has left open.
+// close closes the files that an error left open.
 func (b *builder) close() {
 	if b.pack != nil {
 		b.pack.manifest.Close()
@@ -123,7 +122,7 @@ func (b *builder) resources(ctx context.Context) error {
 	bytes := &contents{view: b.view, draft: b.draft}
 	defer bytes.close()
 	if !b.indexed {
-		if err := b.beginList(); err != nil { // also where there are no resources
+		if err := b.beginList(); err != nil { // even without resources
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Site says under which URLs everything of a collection is. No URL ends in a slash, and no
-// one is the beginning of the path of another: some readers make files of them.
+// Site holds the URLs of the documents of a collection. No URL ends in a slash or is a prefix of another's path,
+// because some readers make files of them.
 type Site struct {
 	Server  string // base URL of the server
 	Map     string // URL of the topic map
@@ -25,12 +25,10 @@ type Site struct {
 	Via     string   // URL of the collection that this one republishes, or ""
 }
 
-// layout is another number whenever documents are made otherwise than before: those that
-// are kept as files are made anew then.
+// layout is the version of the documents' layout. A change makes stored documents invalid.
 const layout = "3"
 
-// Tag stands in the names of all that is made once: what is made for another site, or in
-// another history of the collection, has other names.
+// Tag is part of the names of stored files. It differs for other sites and other histories of the collection.
 func (s *Site) Tag() string {
 	sum := sha256.Sum256(
 		[]byte(strings.Join(append([]string{layout, s.Server, s.Map, s.Epoch.String(), s.Via}, s.Mirrors...), "\x00")))
@@ -64,7 +62,7 @@ func (s *Site) setURL(kind string, seq uint64, n int, ending string) string {
 	return s.document(fmt.Sprintf("%s-%s-%d-%d%s", kind, s.Tag(), seq, n, ending))
 }
 
-// The URLs of resources and of what they are linked to.
+// The URLs of resources and of the documents that they link to.
 
 func (s *Site) topicURL(si fragment.Ref) string { return s.Map + "/topics/" + fragment.Key(si) }
 func (s *Site) TimeGateURL(si fragment.Ref) string {
@@ -78,7 +76,7 @@ func (s *Site) mementoURL(c *store.Collection, e *store.Entry) string {
 	return s.Map + "/mementos/" + c.ID(e).String()
 }
 
-// form is what a resource is served as.
+// form is a form in which a resource is served.
 type form struct {
 	version   xtm.Version
 	digest    int // index of its digest in entries
@@ -94,8 +92,7 @@ var forms = func() (all []form) {
 	return all
 }()
 
-// formsOf returns the forms in which a record is offered, the one first that is served
-// without an ending to those who do not ask for any.
+// formsOf returns the offered forms of a record; the first one is the default, without a file extension.
 func formsOf(c *store.Collection, e *store.Entry) []form {
 	offered := c.FormsOf(e)
 	return slices.DeleteFunc(slices.Clone(forms), func(f form) bool { return !slices.Contains(offered, f.version) })

@@ -9,14 +9,14 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// mostChanges is how many entries that change are collected before they are written.
+// mostChanges is the number of changed entries that are collected before they are written.
 const mostChanges = 50_000
 
-// changes are the entries that an update changes. Most entries that go come again: a topic is deleted before it is put.
+// changes are the entries that an update changes. Most removed ones are added again: a topic is deleted, then put.
 type changes struct {
 	tx    *txn.Tx
 	id    keys.Source
-	steps map[string]int // by the entry: 1: it comes, -1: it goes
+	steps map[string]int // by entry: 1: added, -1: removed
 	early bool           // some are written already, and may be changed again
 }
 
@@ -29,7 +29,7 @@ func changesOf(t *txn.Tx, id keys.Source) *changes {
 	}).(*changes)
 }
 
-// change notes that a topic comes, where step is 1, or goes, where it is -1.
+// change records that a topic is added (step 1) or removed (step -1).
 func change(t *txn.Tx, id keys.Source, topic *fragment.Topic, step int) error {
 	c := changesOf(t, id)
 	var entry []byte
@@ -62,7 +62,7 @@ func (c *changes) Finish() error {
 	return c.write(c.tx.PutUnread)
 }
 
-// write writes the entries: single rows that come with put.
+// write passes the entries to put, as single rows.
 func (c *changes) write(put func(key, value []byte) error) error {
 	for entries := range slices.Chunk(slices.Sorted(maps.Keys(c.steps)), txn.AtOnce) {
 		if c.tx.Distant() {
@@ -95,17 +95,17 @@ func (c *changes) Expects() [][]byte {
 	return c.singleKeys(entries[:min(len(entries), txn.AtOnce)])
 }
 
-// writeOne changes one entry. There is a single row for each that is in no block, and for each of a block that is gone:
-// so the single row alone tells what to do.
+// writeOne changes one entry. Each entry outside of blocks, and each removed entry of a block, has a single row, so the
+// single row alone determines what to write.
 func (c *changes) writeOne(entry []byte, comes bool, put func(key, value []byte) error) error {
 	key := kindKey(c.id, kindSingle, entry)
 	single, err := c.tx.Get(key)
 	switch {
 	case err != nil:
 		return err
-	case single != nil && comes == (len(single) > 0): // it was gone, or added
+	case single != nil && comes == (len(single) > 0): // undoes an earlier removal or addition
 		return c.tx.Delete(key)
-	case single != nil: // as it is to be
+	case single != nil: // nothing to change
 		return nil
 	case comes:
 		return put(key, added)

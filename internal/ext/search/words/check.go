@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// stored iterates over all entries of a source in their order. Rows that are not as they were written come last, under
-// keys of their own; those of blocks have no entries. Of many such rows the first are enough.
+// stored iterates over all entries of a source, sorted. Damaged rows come last with their keys; those of blocks have no
+// entries. It returns only the first of many damaged rows.
 func stored(t *txn.Tx, id keys.Source) iter.Seq2[kv.Row, error] {
 	return func(yield func(kv.Row, error) bool) {
 		c := &checking{tx: t, id: id}
@@ -48,7 +48,7 @@ func (c *checking) isBad(key, value []byte) {
 	}
 }
 
-// blocks iterates over the entries of blocks that are as a packer writes them, one behind the other.
+// blocks iterates over the entries of consecutive intact blocks.
 func (c *checking) blocks() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		table := c.id.Index(name)
@@ -78,8 +78,7 @@ func (c *checking) blocks() iter.Seq2[[]byte, error] {
 	}
 }
 
-// isWhole reports whether a block is as a packer writes it, has entries behind one in ascending order, and ends with
-// the one it must end with.
+// isWhole reports whether a block is well-formed, its entries ascend from after behind, and it ends with last.
 func isWhole(block, behind, last []byte) bool {
 	var p packer
 	before := behind

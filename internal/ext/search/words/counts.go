@@ -5,15 +5,15 @@ import (
 	"github.com/tmshare/tmshare/internal/store/records"
 )
 
-// Counts says how many topics a query finds. A topic may have several types, and texts that fit in several languages.
+// Counts are the numbers of topics that a query finds. A topic may count for several types and languages.
 type Counts struct {
 	Topics    int
-	Types     map[fragment.Ref]int // of what it finds in its language, whatever the type
-	Languages map[string]int       // of what it finds of its type, whatever the language; "": texts without one
-	AtLeast   bool                 // there may be more than these
+	Types     map[fragment.Ref]int // of results in the query's language, by type
+	Languages map[string]int       // of results of the query's type, by language; "": texts without one
+	AtLeast   bool                 // the numbers are lower bounds
 }
 
-// MostCounted is how many topics are counted for a query.
+// MostCounted is the number of topics that are counted for a query.
 const MostCounted = 100
 
 // Whole returns a query without its type and its language.
@@ -22,7 +22,7 @@ func (q Query) Whole() Query {
 	return q
 }
 
-// Count counts what a query has found as a whole.
+// Count counts all results of a query.
 func Count(s records.State, q Query, found *Found) (*Counts, error) {
 	refs := make([]fragment.Ref, len(found.Hits))
 	for i := range refs {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of what is found of one text, and of one topic: others may have sent them.
+// The limits of the words of one text and of one topic, because the content may come from others.
 const (
 	LongestWord  = 48        // bytes of a word; the rest of a longer one does not count
 	longestText  = 4 << 10   // bytes of a text
@@ -22,9 +22,9 @@ type word struct {
 	start, end int
 }
 
-// cut returns the words of a text: runs of letters, digits and their marks. In scripts that do not part words these are
-// every two characters that stand side by side, and the last one of a run alone: a search for some characters finds
-// them inside.
+// cut returns the words of a text: runs of letters, digits and their marks. In scripts without spaces between words, a
+// word is each pair of adjacent characters, or the last character of a run alone, so that a search finds characters
+// inside a run.
 func cut(text string) []word {
 	if len(text) > longestText {
 		text = strings.ToValidUTF8(text[:longestText], "")
@@ -61,10 +61,10 @@ func cutASCII(folded string) []word {
 
 func isPlainLetter(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
-// cutter cuts a text as it goes through it.
+// cutter cuts a text into words.
 type cutter struct {
 	words []word
-	begun int  // where a word begins, plus 1; 0: none does
+	begun int  // start of the present word, plus 1; 0: none
 	pairs bool // it is of a script that does not part words
 	marks []int
 }
@@ -122,7 +122,7 @@ func (c *cutter) add(text string, start, end int) {
 	c.words = append(c.words, word{clip(text[start:end]), start, end})
 }
 
-// clip cuts what is longer than [LongestWord], between characters.
+// clip shortens a word to [LongestWord] at a character boundary.
 func clip(word string) string {
 	if len(word) <= LongestWord {
 		return word

@@ -1,8 +1,7 @@
-// Package words finds topics by name: how text is folded and cut into words, under which words a topic stands in an
-// index, and how well it fits what somebody looks for.
+// Package words finds topics by name: it folds text, cuts it into words, indexes topics by word, and ranks matches.
 //
-// The index is kept for each source, in each change of its topics. An entry is a rank, a word and a topic. A load of a
-// source as a whole writes entries that follow each other into blocks: rows with many of them. A commit writes a row
-// for each entry that comes, and one for each entry of a block that goes. So a commit costs what it changes, and a load
-// a row for some hundred entries.
+// The index is kept for each source and updated with each change of its topics. An entry is a rank, a word and a topic.
+// A load of a whole source writes consecutive entries into blocks: rows with many entries. A commit writes a row for
+// each added entry, and one for each removed entry of a block. So the cost of a commit is proportional to its changes,
+// and a load writes a row for some hundred entries.
 package words

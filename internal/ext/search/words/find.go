@@ -17,41 +17,41 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The bounds of what one request looks at: its cost does not grow with the source.
+// The limits of the work for one request, so that its cost does not grow with the source.
 const (
 	mostLooked  = 1000 // records that are compared with the query, each once
 	mostCounted = 2000 // entries that are counted, to find out which word is rare
 )
 
-// ErrPosition says that a position is none at which a search can go on.
+// ErrPosition is the error for an invalid position to continue a search.
 var ErrPosition = errors.New("there is no such page of results: search again, and follow the links")
 
-// ErrSlow says that what a page of results is of cannot be sorted in the time that a search has.
+// ErrSlow is the error for a page of results that cannot be sorted within the time of a search.
 var ErrSlow = errors.New("the search takes too long at the moment: try again, or search for more words of the name")
 
-// ErrLeftBehind says that the index does not agree with the topics.
+// ErrLeftBehind is the error for an index that does not match the topics.
 var ErrLeftBehind = errors.New(
 	"topics cannot be found by name, as a program without the index of words has changed the data. " +
 		"A program with it makes the index again when it opens the store for writing")
 
-// Within is how long a search may take. It is looked at between records.
+// Within is the time limit of a search. It is checked between records.
 const Within = 2 * time.Second
 
 // Hit is a topic that was found.
 type Hit struct {
 	Topic *fragment.Topic
 	Match Match
-	Label fragment.Ref // the label that fits, which is a resource; "": what the topic says itself does
+	Label fragment.Ref // the matching label if it is a resource; "": the topic itself matches
 
-	at position // behind it
+	at position // after it
 }
 
 // Found are some of the topics that were found, the best first.
 type Found struct {
 	Hits []Hit
-	Next string // the position at which the next ones are found; "": there are no more
+	Next string // the position of the next page; "": no more
 
-	Ended bool // the time was over: these are those that were found until then
+	Ended bool // the time ran out: these are the results so far
 }
 
 // First returns the first of them, and where the next one is found. They are more where one label finds several topics.
@@ -65,9 +65,8 @@ func (f *Found) First(n int) *Found {
 	return &Found{Hits: f.Hits[:n], Next: f.Hits[n-1].at.String()}
 }
 
-// Find returns some topics of a source that a query finds, limit at most, from a position on; "" is that of the first
-// ones. It may return fewer while there are more: it looks at one record at least, and at no more once so much time is
-// over.
+// Find returns results of a query in a source, limit at most, from a position on; "" is the first one. It may return
+// fewer while there are more: after the time is over, it reads no more records, but always reads one.
 func Find(s records.State, q Query, position string, limit int, within time.Duration) (*Found, error) {
 	at, err := parsePosition(position)
 	if err != nil {
@@ -112,7 +111,7 @@ func Find(s records.State, q Query, position string, limit int, within time.Dura
 	return found, nil
 }
 
-// expectSingles says which single rows will be read, where each question takes its time.
+// expectSingles prefetches the single rows to read, if each read is a network round trip.
 func (l *looking) expectSingles(q Query) error {
 	if !l.Tx().Distant() {
 		return nil
@@ -127,7 +126,7 @@ func (l *looking) expectSingles(q Query) error {
 	return l.Tx().Expect(nil, prefixes)
 }
 
-// stage is a part of a search: it finds what none before it has found.
+// stage is a part of a search. It finds the topics that earlier stages did not find.
 type stage struct {
 	kind byte
 	find func(l *looking, q Query, at position, limit int) (*Found, error)
@@ -182,10 +181,10 @@ func (l *looking) late() bool {
 	return l.ended
 }
 
-// position is where a search goes on.
+// position is the place to continue a search.
 type position struct {
 	kind  byte
-	skip  int    // of what is found from there on, so many were returned already
+	skip  int    // number of results after that place which were returned already
 	among int    // records that are looked at from there on; 0: as many as may be
 	part  int    // of the index, see segments
 	after []byte // an entry, or an identifier
@@ -221,7 +220,7 @@ type segment struct {
 	longer bool
 }
 
-// segments are the parts of the index in the order of what they find.
+// segments are the parts of the index in the order of results.
 var segments = func() (all []segment) {
 	for _, ranks := range [][]Rank{{Whole, WholeOther, Begins, Has}, {OfNotation}, {OfVariant}, {OfIdentifier}} {
 		for _, longer := range []bool{false, true} {
@@ -233,7 +232,7 @@ var segments = func() (all []segment) {
 	return all
 }()
 
-// prefix returns what the entries of a segment for a word begin with. Those of longer words are among these.
+// prefix returns the prefix of a segment's entries for a word, which those of longer words share.
 func (g segment) prefix(word string) []byte {
 	p := append([]byte{byte(g.rank)}, word...)
 	if !g.longer {
@@ -254,7 +253,7 @@ func (l *looking) entries(word string, from position) iter.Seq2[position, error]
 		for part := from.part; part < len(segments); part++ {
 			g := segments[part]
 			prefix := g.prefix(word)
-			if g.longer && len(after) == 0 { // what has the word itself was in another segment
+			if g.longer && len(after) == 0 { // an earlier segment has the word itself
 				after = append([]byte{byte(g.rank)}, word...)
 				after = append(after, 0, 0xFF)
 			}
@@ -298,7 +297,7 @@ func bestEntry(t *fragment.Topic, word string) (found position, ok bool) {
 		}
 		return n <= wordsOfTopic
 	})
-	if n > wordsOfTopic { // the index lacks some
+	if n > wordsOfTopic { // the index lacks some entries
 		found, ok = position{}, false
 		for _, e := range Entries(t) {
 			if strings.HasPrefix(e.Word, word) {
@@ -332,12 +331,12 @@ func (l *looking) expectedEntries(q Query, entries iter.Seq2[position, error]) i
 	})
 }
 
-// readAtOnce is how many topics are asked for at once, where each question to the engine takes its time.
+// readAtOnce is the number of topics per read if each read is a network round trip.
 const readAtOnce = 50
 
-// walk looks at the topics of entries for a word, from a position on, until it has enough or may look at no more. It
-// calls take with those that fit. It returns where to go on, nil at the end. Entries come in the order of how good they
-// are, so those of a topic that was looked at are worse. An entry that is not the best of its topic does not find it.
+// walk reads the topics of entries for a word, from a position on, and calls take with those that match, until enough
+// returns true or a limit is reached. It returns the position to continue; nil at the end. Entries are sorted by rank,
+// so later entries of a topic are worse. An entry that is not the best of its topic is skipped.
 func (l *looking) walk(q Query, word string, at position, enough func() bool,
 	take func(Hit)) (next *position, err error) {
 	for now, err := range l.expectedEntries(q, l.entries(word, at)) {
@@ -387,7 +386,7 @@ func (l *looking) walk(q Query, word string, at position, enough func() bool,
 	return nil, nil
 }
 
-// isOf reports whether a topic is an instance of a type, where one is asked for.
+// isOf reports whether a topic is an instance of typ; true if typ is empty.
 func (l *looking) isOf(topic, typ fragment.Ref) (bool, error) {
 	if typ == "" {
 		return true, nil
@@ -396,7 +395,7 @@ func (l *looking) isOf(topic, typ fragment.Ref) (bool, error) {
 	return slices.Contains(types, typ), err
 }
 
-// mostTypes is how many types of a topic are looked at.
+// mostTypes is the number of types of a topic that are read.
 const mostTypes = 200
 
 // TypesOf returns the types of a topic, so many at most.
@@ -413,7 +412,7 @@ func TypesOf(in fragment.Lookup, topic fragment.Ref, most int) (types []fragment
 	return types, nil
 }
 
-// findNotations finds what has a notation that is what is looked for, or begins with it.
+// findNotations finds topics with a notation that equals or begins with the query.
 func (l *looking) findNotations(q Query, at position, limit int) (*Found, error) {
 	if q.code == "" {
 		return &Found{}, nil
@@ -427,7 +426,7 @@ func (l *looking) findNotations(q Query, at position, limit int) (*Found, error)
 		})
 }
 
-// findAmong finds topics by entries of the index, those behind a position. match says how a topic fits, and whether the
+// findAmong finds topics by entries of the index after a position. match returns how a topic matches, and whether the
 // entry with a word is the one that finds it.
 func (l *looking) findAmong(q Query, entries iter.Seq2[[]byte, error], at position, limit int,
 	match func(t *fragment.Topic, word string) (Match, bool, error)) (*Found, error) {
@@ -472,7 +471,7 @@ func (l *looking) findAmong(q Query, entries iter.Seq2[[]byte, error], at positi
 	return found, nil
 }
 
-// findWord finds what has one word: the index has it in the order in which it is found.
+// findWord finds topics with one word, in the order of the index.
 func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	found := &Found{}
 	next, err := l.walk(q, q.Words[0], at, func() bool {
@@ -484,8 +483,8 @@ func (l *looking) findWord(q Query, at position, limit int) (*Found, error) {
 	return found, err
 }
 
-// findWords finds what has several words. It looks at topics that have the rarest of them, [mostLooked] at a time or as
-// many as the time allows, and sorts those that have the others too. The next page of these is of as many topics.
+// findWords finds topics with several words. It reads the topics with the rarest word, [mostLooked] at a time or as
+// many as the time allows, and sorts those that have the other words, too. Each page covers one such batch.
 func (l *looking) findWords(q Query, at position, limit int) (*Found, error) {
 	word, before := q.Words[0], l.looked
 	var err error
@@ -609,7 +608,7 @@ func (l *looking) findIdentifiers(q Query, at position, limit int) (*Found, erro
 	return found, nil
 }
 
-// take adds a topic, if it is an instance of the type that is asked for.
+// take adds a topic if it is an instance of the query's type.
 func (l *looking) take(found *Found, t *fragment.Topic, q Query, m Match, at position) error {
 	ok, err := l.isOf(t.TopicSI(), q.Type)
 	if ok {

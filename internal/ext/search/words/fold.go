@@ -10,10 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns a text as it is compared: without differences of case, accents, width and ligatures. It is put into the
-// form of compatibility decompositions (Unicode Standard Annex 15, NFKD), accents are left out, cases are folded
-// (Unicode Standard 3.13, toCasefold), letters with a stroke become those without, and what is left is composed again
-// (NFC). To fold twice changes nothing more.
+// Fold returns a text in the form for comparisons, without differences of case, accents, width and ligatures: it
+// decomposes the text (Unicode Standard Annex 15, NFKD), removes accents, folds case (Unicode Standard 3.13,
+// toCasefold), replaces letters with a stroke by those without, and composes the result (NFC). It is idempotent.
 func Fold(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text)
@@ -27,7 +26,7 @@ func Fold(text string) string {
 		switch plain := withoutStroke[r]; {
 		case plain != "":
 			b.WriteString(plain)
-		case unicode.Is(unicode.Cherokee, r): // folds to its capitals; package cases swaps these with the small letters
+		case unicode.Is(unicode.Cherokee, r): // folds to its capitals, which package cases does not do
 			b.WriteRune(unicode.ToUpper(r))
 		default:
 			b.WriteRune(r)
@@ -45,8 +44,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// bare returns -1 for characters that are left out: accents, and those that show nothing, such as joiners and
-// directions of writing. Marks that make other letters stay: those of the scripts of India, of Thai, of kana.
+// bare returns -1 for characters to remove: accents, and invisible ones such as joiners and directions of writing.
+// Marks that make other letters are kept: those of Indic scripts, of Thai, of kana.
 func bare(r rune) rune {
 	switch {
 	case r < utf8.RuneSelf:

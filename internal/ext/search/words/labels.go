@@ -7,17 +7,17 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// A label that is a resource (SKOS-XL) is a topic of its own. The index has it by its text, and knows nothing of
-// associations. What a reader is shown is the topic that it is a label of.
+// A label that is a resource (SKOS-XL) is a topic. The index has it under its text and does not include associations.
+// Readers are shown the topic that has the label.
 
 // LabelProperties are the properties that lead to labels which are resources: to the preferred ones first. A topic is
 // found by hidden ones, too.
 var LabelProperties = append(slices.Clone(fragment.LabelProperties), "http://www.w3.org/2008/05/skos-xl#hiddenLabel")
 
-// mostPlayed is how many associations of a label, or of what has it, are looked at.
+// mostPlayed is the number of associations of a label, or of a topic that has it, that are read.
 const mostPlayed = 1000
 
-// literalForm returns the text of a label that is a resource; nil: t is none.
+// literalForm returns the text of a label that is a resource; nil if t is none.
 func literalForm(t *fragment.Topic) *fragment.Occurrence {
 	for i := range t.Occurrences {
 		if t.Occurrences[i].Type == titles.LiteralForm {
@@ -27,7 +27,7 @@ func literalForm(t *fragment.Topic) *fragment.Occurrence {
 	return nil
 }
 
-// Labelled returns the topics to which a label belongs by one of some properties. There are none where t is no label.
+// Labelled returns the topics that have a label by one of some properties; none if t is no label.
 func Labelled(in fragment.Lookup, t *fragment.Topic, properties ...fragment.Ref) ([]fragment.Ref, error) {
 	if literalForm(t) == nil {
 		return nil, nil
@@ -82,8 +82,8 @@ func (l *looking) hits(q Query, t *fragment.Topic, m Match) (all []Hit, err erro
 	return all, err
 }
 
-// betterLabel reports whether a label of a topic fits better than another label, or than what the topic says itself:
-// that is label "".
+// betterLabel reports whether a label of a topic matches better than another label, or, if that is "", than the topic's
+// own texts.
 func (l *looking) betterLabel(q Query, topic, label fragment.Ref, m Match) (better bool, err error) {
 	has, err := l.names.HaveLabels()
 	if !has || err != nil {
@@ -96,7 +96,7 @@ func (l *looking) betterLabel(q Query, topic, label fragment.Ref, m Match) (bett
 	return better, err
 }
 
-// better reports whether a label fits better than another one, or what a topic says itself, where that is "".
+// better reports whether a label matches better than another one, or, if that is "", than the topic's own texts.
 func (l *looking) better(q Query, other, label fragment.Ref, m Match) (bool, error) {
 	t, err := l.Topic(other)
 	if t == nil || err != nil {

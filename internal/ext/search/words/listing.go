@@ -24,7 +24,7 @@ const listed Rank = 'L'
 
 const behindLanguage = "\x01"
 
-// The limits of what a listing knows.
+// The limits of a listing.
 const (
 	listedRunes     = 24 // of a name: those with the same beginning are in the order of their TopicSIs
 	listedLanguages = 64 // of a topic
@@ -101,7 +101,7 @@ func primary(key []byte) []byte {
 	return key[:min(n, len(key))]
 }
 
-// withoutZeros writes bytes so that they keep their order, and have none that is zero.
+// withoutZeros encodes bytes without zero bytes in an order-preserving way.
 func withoutZeros(weights []byte) string {
 	var b strings.Builder
 	for _, c := range weights {
@@ -130,7 +130,7 @@ func (a *alphabet) rune(r rune) string {
 	return w
 }
 
-// key returns what the beginning of a name is sorted by.
+// key returns the sort key of the beginning of a name.
 func (a *alphabet) key(name string) string {
 	var b strings.Builder
 	b.Grow(3 * listedRunes)
@@ -148,14 +148,13 @@ func (a *alphabet) key(name string) string {
 	return b.String()
 }
 
-// Headings of what begins with no letter.
+// The headings of names that begin with no letter.
 const (
 	Symbols = "#"
 	Digits  = "0–9"
 )
 
-// headingOf returns the heading of what is sorted by a key, "" where that does not tell: the letter is none of the
-// alphabet of English.
+// headingOf returns the heading for a sort key; "" if the letter is not in the English alphabet.
 func (a *alphabet) headingOf(key string) string {
 	switch {
 	case key < a.ascii['0']:
@@ -198,8 +197,8 @@ func (a *alphabet) heading(name string) string {
 	return Symbols
 }
 
-// span returns where what is listed under a heading begins and ends: what comes behind the end, and does not begin with
-// it, is under another one.
+// span returns the first and the last key prefix of a heading. A key greater than the last one that does not begin with
+// it belongs to another heading.
 func (a *alphabet) span(heading string) (first, last string) {
 	switch heading {
 	case Symbols:
@@ -233,14 +232,14 @@ func Languages(s records.State) (all []string, err error) {
 	return all, nil
 }
 
-// listedIn returns what the entries of a language begin with.
+// listedIn returns the prefix of the entries of a language.
 func listedIn(tag string) []byte { return append([]byte{byte(listed)}, tag+behindLanguage...) }
 
-// mostLetters is how many letters a listing has at most: Chinese has one for each character.
+// mostLetters is the maximum number of letters of a listing: Chinese has one for each character.
 const mostLetters = 100
 
-// Letters returns the headings under which topics of a source are listed in a language, in their order. There may be
-// more than it returns where there are very many.
+// Letters returns the headings under which topics of a source are listed in a language, sorted. If there are very many,
+// it leaves some out.
 func Letters(s records.State, tag string) (all []string, err error) {
 	a := alphabetOf(tag)
 	prefix := listedIn(tag)
@@ -274,7 +273,7 @@ func Letters(s records.State, tag string) (all []string, err error) {
 		}
 		_, last := a.span(heading)
 		after = append(bytes.Clone(prefix), last...)
-		if heading != Symbols { // what begins with the end is under this heading, too
+		if heading != Symbols { // names that begin with the end belong to this heading, too
 			after = append(after, 0xFF, 0xFF)
 		}
 	}

@@ -12,21 +12,21 @@ import (
 type collector struct {
 	id   keys.Source
 	give func(key, value []byte) error
-	each bool // each entry is a row of its own
+	each bool // each entry gets a single row
 
 	lists     map[string]*list // of topics, by rank and word: most entries are of words of many topics
 	last      fragment.Ref
-	unordered bool // topics do not come in the order of their TopicSIs
+	unordered bool // topics are not sorted by TopicSI
 	entry     []byte
 }
 
 // list are topics that have a word, in their order.
 type list struct {
 	first []byte // key of the first entry
-	rest  packer // the topics behind it
+	rest  packer // the topics after it
 }
 
-// The limits of what is collected before it is given to be sorted.
+// The limits of the entries collected before they are sorted.
 const (
 	mostLists = 10_000
 	mostOfOne = 256
@@ -35,7 +35,7 @@ const (
 // Topic implements [txn.Collector].
 func (c *collector) Topic(t *fragment.Topic) error {
 	ref := t.TopicSI()
-	if ref <= c.last && !c.unordered { // lists would lie across each other
+	if ref <= c.last && !c.unordered { // lists would overlap
 		c.unordered = true
 		if err := c.Close(); err != nil {
 			return err
@@ -95,12 +95,12 @@ func (c *collector) Close() error {
 	return nil
 }
 
-// blocks writes what a [collector] has given to be sorted into blocks. They depend on the entries alone.
+// blocks writes the sorted entries of a [collector] into blocks. The blocks depend only on the entries.
 type blocks struct {
 	id  keys.Source
 	put func(key, value []byte) error
 
-	waiting [][]byte // entries, sorted, that may come behind one of the next row
+	waiting [][]byte // sorted entries that may follow those of the next row
 	block   packer
 	last    []byte // entry of the block
 }

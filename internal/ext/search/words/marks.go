@@ -12,9 +12,9 @@ type Part struct {
 	Marked bool // it is the beginning of a word that is looked for, or all of it
 }
 
-// Marks takes a text apart, and marks what has the words of a query.
+// Marks splits a text into parts, and marks those with the words of the query.
 func (q Query) Marks(text string) (all []Part) {
-	plain := 0 // where what is not marked begins
+	plain := 0 // start of the unmarked part
 	for start := 0; start < len(text); {
 		length := wordAt(text[start:])
 		if length == 0 {
@@ -44,7 +44,7 @@ func (q Query) Marks(text string) (all []Part) {
 	return all
 }
 
-// marked returns how many bytes of a word are the longest beginning that a word of the query is.
+// marked returns the length in bytes of the longest prefix of a word that is a word of the query.
 func (q Query) marked(word string) (n int) {
 	for _, wanted := range q.Words {
 		for end := range word + "." {
@@ -64,7 +64,7 @@ func (q Query) marked(word string) (n int) {
 	return n
 }
 
-// wordAt returns how many bytes the word has with which a text begins.
+// wordAt returns the length in bytes of the word at the start of a text.
 func wordAt(text string) int {
 	for i, r := range text {
 		if !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Cf) {

@@ -21,8 +21,8 @@ const (
 	mostTried  = 6   // texts that are looked for
 )
 
-// Near returns texts that may be meant by a query: names have each, which has another word for one that no topic has,
-// or else for any one. They are written as the topics have them, most at most.
+// Near returns suggestions for a query, most at most: texts with names that have a similar word in place of one that no
+// topic has, or else of any one. They are written as in the topics.
 func Near(s records.State, q Query, most int) (all []string, err error) {
 	if q.Locators != nil || len(q.Words) == 0 || current(s.Tx()) != nil {
 		return nil, nil
@@ -44,7 +44,7 @@ func Near(s records.State, q Query, most int) (all []string, err error) {
 		if err = cmp.Or(err, failed); err != nil {
 			return nil, err
 		}
-		if len(missing) < len(q.Words) && len(near) == 0 { // without it, nothing is found
+		if len(missing) < len(q.Words) && len(near) == 0 { // no other word would help
 			return nil, nil
 		}
 		for _, other := range near {
@@ -114,8 +114,8 @@ func nearTo(t *txn.Tx, id keys.Source, word string) (all []string, err error) {
 	return all[:min(len(all), mostNear)], nil
 }
 
-// eachNear finds the words of a rank that are like one. They are sorted, so it passes over all that begin as no such
-// word does, and goes on with the next beginning that one may have.
+// eachNear finds the words of a rank that are similar to one. It skips ranges of the sorted words whose prefix excludes
+// similar words.
 func eachNear(t *txn.Tx, id keys.Source, rank Rank, word []rune, most int, found map[string]int) error {
 	prefix := []byte{byte(rank)}
 	if most > 1 {
@@ -152,9 +152,9 @@ func eachNear(t *txn.Tx, id keys.Source, rank Rank, word []rune, most int, found
 	return nil
 }
 
-// compareWords returns how many letters two words differ by, or more than most, and the beginning of the next words
-// behind the first one that may differ from the other by no more; "": there are none. It is the distance of Damerau and
-// Levenshtein in which no part is changed twice (optimal string alignment).
+// compareWords returns the distance of two words, or more than most, and the least prefix after the first word that may
+// begin a word within the distance; "": none. The distance is that of Damerau and Levenshtein in which no part is
+// changed twice (optimal string alignment).
 func compareWords(word, wanted []rune, most int) (distance int, next string) {
 	rows := make([][]int, 1, len(word)+1)
 	for j := range len(wanted) + 1 {
@@ -170,7 +170,7 @@ func compareWords(word, wanted []rune, most int) (distance int, next string) {
 	return rows[len(word)][len(wanted)], string(word) + "\x01"
 }
 
-// nextRow returns the distances of a word from the beginnings of another one. rows has those of its own beginnings.
+// nextRow returns the distances of a word from the prefixes of another one. rows has those of the word's own prefixes.
 func nextRow(rows [][]int, word, wanted []rune) []int {
 	i := len(word)
 	row := make([]int, len(wanted)+1)
@@ -188,7 +188,7 @@ func nextRow(rows [][]int, word, wanted []rune) []int {
 	return row
 }
 
-// after returns the least beginning of a word behind one that is too far from what is wanted, and which is not.
+// after returns the least word prefix, after one that is too different from the wanted word, that is not.
 func after(rows [][]int, word, wanted []rune, most int) string {
 	for i := len(word) - 1; i >= 0; i-- {
 		least := rune(-1)

@@ -16,7 +16,7 @@ import (
 type Query struct {
 	Text     string         // as it was given, without spaces around it
 	Words    []string       // folded; a topic must have each, or a word that begins with it
-	Locators []tmdm.Locator // it may be one of these identifiers, or the beginning of one
+	Locators []tmdm.Locator // identifiers, or prefixes of identifiers, that the text may stand for
 
 	Type     fragment.Ref // the topics are instances of it; "": of anything
 	Language *string      // of the text that fits, as [Text.Language] returns it; nil: any
@@ -27,13 +27,13 @@ type Query struct {
 
 // The limits of queries.
 const (
-	LongestQuery = 1000 // bytes; what is behind them does not count
-	mostWords    = 8    // words; what is behind them does not count
+	LongestQuery = 1000 // bytes; the rest is ignored
+	mostWords    = 8    // words; the rest is ignored
 )
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:\S+$`)
 
-// Parse reads what somebody has written into a search field.
+// Parse parses the text of a search field.
 func Parse(text string) Query {
 	if len(text) > LongestQuery {
 		text = text[:LongestQuery]
@@ -57,26 +57,26 @@ func Parse(text string) Query {
 	return q
 }
 
-// Match says how a topic fits a query. The lower, the better.
+// Match is the quality of a topic's match of a query. Lower values are better.
 type Match struct {
 	Text  Text // the text of the topic that fits best
 	tier  tier
 	fit   fit
-	began int // how many words of the query are only beginnings of words of the text
+	began int // number of query words that are only prefixes of words of the text
 }
 
-// tier says in what of a topic the words of a query are.
+// tier is the kind of text that has the words of a query.
 type tier byte
 
 const (
-	ofNotation      tier = iota // a notation is what somebody looks for, or begins with it
+	ofNotation      tier = iota // a notation equals or begins with the query
 	ofLabel                     // a name, a variant or an identifier has all words
-	ofLabels                    // several of these have them together
+	ofLabels                    // several of these have the words together
 	ofText                      // a definition or a note has them
 	ofLabelsAndText             // all texts have them together
 )
 
-// fit says how the words of a query stand in a text.
+// fit is the position of the words of a query in a text.
 type fit byte
 
 const (
@@ -91,9 +91,9 @@ func (m Match) Compare(other Match) int {
 		strings.Compare(m.Text.Value, other.Text.Value))
 }
 
-// Rank orders matches by how they fit, the best first: notations, then names before variants before identifiers, then
-// definitions and notes, whole words before beginnings, a text that is what somebody looks for before one that begins
-// with it, and that before one that has it.
+// Rank compares matches, the best first: notations, then names before variants before identifiers, then definitions and
+// notes; whole words before prefixes; a text that equals the query before one that begins with it, and that before one
+// that contains it.
 func (m Match) Rank(other Match) int {
 	return cmp.Or(
 		cmp.Compare(m.tier, other.tier),
@@ -105,23 +105,23 @@ func (m Match) Rank(other Match) int {
 	)
 }
 
-// Begins reports whether an identifier begins with what somebody looks for.
+// Begins reports whether an identifier begins with the text of the query.
 func (q Query) Begins(l tmdm.Locator) bool {
 	return slices.ContainsFunc(q.Locators, func(p tmdm.Locator) bool { return strings.HasPrefix(string(l), string(p)) })
 }
 
-// Exact reports whether a topic fits as it is asked for: words are whole, and in one name, notation or identifier.
+// Exact reports whether the words of the query are whole words in one name, notation or identifier of the topic.
 func (m Match) Exact() bool { return m.tier <= ofLabel && m.began == 0 }
 
-// ByIdentifier returns how a topic fits of which an identifier is what somebody looks for, or begins with it.
+// ByIdentifier returns the match of a topic by an identifier that equals or begins with the query.
 func ByIdentifier(l tmdm.Locator) Match {
 	return Match{Text: Text{Kind: Identifier, Value: string(l)}, tier: ofLabel}
 }
 
-// speaks reports whether a text is in the language that is asked for.
+// speaks reports whether a text is in the language of the query.
 func (q Query) speaks(text *Text) bool { return q.Language == nil || text.Language() == *q.Language }
 
-// byNotation reports whether a notation of a topic is what is looked for, or begins with it, and which entry finds it.
+// byNotation reports whether a notation of a topic equals or begins with the query, and returns its entry.
 func (q Query) byNotation(t *fragment.Topic) (found Match, code string, ok bool) {
 	for i := range t.Occurrences {
 		o := &t.Occurrences[i]
@@ -140,12 +140,12 @@ func (q Query) byNotation(t *fragment.Topic) (found Match, code string, ok bool)
 	return found, code, ok
 }
 
-// fitsCode reports whether a notation is what is looked for, or begins with it.
+// fitsCode reports whether a notation equals or begins with the query.
 func (q Query) fitsCode(code string) bool {
 	return q.code != "" && strings.HasPrefix(code, q.code) && (q.longer() || code == q.code)
 }
 
-// longer reports whether notations that begin with what is looked for come first, too: many begin with one letter.
+// longer reports whether longer notations come first, too, which is not so for one letter, because it begins too many.
 func (q Query) longer() bool { return len(q.code) > 1 || q.code >= "0" && q.code <= "9" }
 
 // Match reports whether a topic has all words of a query, in texts of its language, or a notation, and how.
@@ -156,7 +156,7 @@ func (q Query) Match(t *fragment.Topic) (found Match, ok bool) {
 	return q.match(t, allTexts, nil)
 }
 
-// These say which texts count.
+// The parts of a match that decide which texts count.
 const (
 	onlyNames = false // also variants, notations and identifiers
 	allTexts  = true
@@ -216,8 +216,8 @@ func (q Query) match(t *fragment.Topic, texts bool, languages map[string]uint8) 
 	return Match{}, false
 }
 
-// text says how a text fits, and which words of a query it has, one bit for each: those that its words begin with, and
-// those that do so in a definition or a note, too.
+// text returns the match of a text, and bits for the words of the query that it has: those that its words begin with,
+// and those that a definition or a note may contribute.
 func (q Query) text(text Text) (m Match, has, enough uint8) {
 	words := cut(searched(text))
 	m = Match{Text: text, fit: fitHas}

@@ -10,8 +10,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// entriesWith iterates over the entries of a source that begin with a prefix, a rank and the beginning of a word,
-// behind the entry after. Each is valid until the next one.
+// entriesWith iterates over the entries of a source with a prefix (a rank and the beginning of a word) after the given
+// entry. Each is valid until the next one.
 func entriesWith(t *txn.Tx, id keys.Source, prefix, after []byte) iter.Seq2[[]byte, error] {
 	return entriesThat(t, id, prefix, after, nil)
 }
@@ -75,8 +75,7 @@ func merged(blocks iter.Seq2[[]byte, error], singles iter.Seq2[kv.Row, error]) i
 	}
 }
 
-// inBlocks iterates over the entries in blocks that begin with a prefix and fit, from one on. Blocks that cannot be
-// read have none.
+// inBlocks iterates over the entries in blocks with a prefix that fits accepts, from one on. It skips damaged blocks.
 func inBlocks(t *txn.Tx, id keys.Source, prefix, from []byte, fits func([]byte) bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for r, err := range t.ScanInPlace(kindKey(id, kindBlock, prefix[:1]), kindKey(id, kindBlock, from)) {

@@ -24,7 +24,7 @@ const (
 	start = keys.SourceSize + len(name) + 1 // of the entry in a key
 )
 
-// The kinds of rows, the first byte behind the name of the index. They are greater than all ranks.
+// The kinds of rows: the first byte after the name of the index. They are greater than all ranks.
 const (
 	kindBlock  = 'b' // the last entry of the block → all its entries
 	kindSingle = 'd' // an entry → how it differs from the blocks
@@ -36,7 +36,7 @@ var (
 	gone  = []byte{'-'} // the entry is in a block, and the topic no longer has it
 )
 
-// perBlock is how many entries a block has, and blockBytes how many bytes, about, if those are fewer.
+// perBlock is the maximum number of entries of a block, and blockBytes its approximate limit of bytes.
 const (
 	perBlock   = 128
 	blockBytes = 4 << 10
@@ -53,7 +53,7 @@ func kindKey(id keys.Source, kind byte, entry []byte) []byte {
 	return append(append(id.Index(name), kind), entry...)
 }
 
-// split takes an entry apart: its word with the rank before it, and the topic. ok is false where it is none.
+// split splits an entry into its word with the rank before it, and the topic. ok is false for invalid entries.
 func split(entry []byte) (word, topic []byte, ok bool) {
 	word, topic, ok = bytes.Cut(entry, []byte{0})
 	return word[:len(word):len(word)], topic, ok && len(word) > 1 && len(topic) > 0
@@ -65,7 +65,7 @@ func topicOf(entry []byte) fragment.Ref {
 	return fragment.Ref(topic)
 }
 
-// packer writes entries one behind the other, each by what differs from the one before.
+// packer writes consecutive entries, each by its difference from the previous one.
 type packer struct {
 	packed      []byte
 	word, topic []byte
@@ -80,7 +80,7 @@ func (p *packer) add(word, topic []byte) {
 	p.n++
 }
 
-// unpacker reads what a packer has written.
+// unpacker reads the output of a packer.
 type unpacker struct {
 	rest        []byte
 	fits        func(word []byte) bool // nil: all entries are read
@@ -89,7 +89,7 @@ type unpacker struct {
 	bad         bool
 }
 
-// next reports whether there is another entry, which is valid until the next one.
+// next advances to the next entry, which is valid until the next call, and reports whether there is one.
 func (u *unpacker) next() (ok bool) {
 	for len(u.rest) > 0 && !u.bad {
 		if u.word, u.rest, ok = keys.NextShared(u.rest, u.word); ok {

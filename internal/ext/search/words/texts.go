@@ -7,9 +7,9 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// Definitions and notes have many words, and few searches come to them: names are looked at first. So the index has one
-// entry for all of them that a topic has: the hashes of its words. A search goes through these entries, and compares
-// the records of which the hashes fit.
+// Definitions and notes have many words, but few searches need them, because names are searched first. So the index has
+// one entry per topic for all of them: the hashes of its words. A search reads these entries, and compares the records
+// whose hashes match.
 
 // The beginnings of words that are hashed. So in a definition or a note, a word of a query fits a longer one from so
 // many bytes on.
@@ -64,7 +64,7 @@ func hashesOf(t *fragment.Topic, names []Entry) string {
 	return string(b)
 }
 
-// appendHashes appends the hashes of the words of a text, as [cut] finds these.
+// appendHashes appends the hashes of the words of a text, as [cut] returns them.
 func appendHashes(all []hash, text string) []hash {
 	if !isASCII(text) || len(text) > longestText {
 		for _, w := range cut(text) {
@@ -112,10 +112,10 @@ next:
 	return true
 }
 
-// mostEntries is how many entries of definitions and notes one request goes through.
+// mostEntries is the number of entries of definitions and notes that one request reads.
 const mostEntries = 200_000
 
-// findTexts finds what has the words in definitions and notes, or in these and in names, and not in names alone.
+// findTexts finds topics that have the words in definitions and notes, with or without names, not in names alone.
 func (l *looking) findTexts(q Query, at position, limit int) (*Found, error) {
 	var wanted []hash
 	for _, w := range q.Words {

@@ -13,7 +13,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Kind is what of a topic a text is.
+// Kind is the kind of a text of a topic.
 type Kind byte
 
 // The kinds, the best first.
@@ -22,7 +22,7 @@ const (
 	Notation
 	Variant
 	Identifier
-	Definition // and what is behind it are searched after all others
+	Definition // this kind and later ones are searched last
 	Note
 )
 
@@ -38,7 +38,7 @@ type Text struct {
 	Scope []fragment.Ref
 }
 
-// Label is what a name is among the names of its topic (SKOS reference, section 5).
+// Label is the kind of a name (SKOS reference, section 5).
 type Label byte
 
 // The labels, the best first.
@@ -50,7 +50,7 @@ const (
 
 func (l Label) String() string { return [...]string{"preferred", "alternative", "hidden"}[l] }
 
-// Label returns what a name is among others: preferred if its type says so, and its scope has languages alone.
+// Label returns the kind of a name: preferred if its type is, and its scope has languages only.
 func (t *Text) Label() Label {
 	typ := string(t.Type)
 	switch {
@@ -69,7 +69,7 @@ func (t *Text) Label() Label {
 	return Preferred
 }
 
-// Language returns the language of a text without its region, as topics are listed; "": it has none.
+// Language returns the language of a text without its region, as in listings; "" if it has none.
 func (t *Text) Language() string { return languageOf(t.Scope) }
 
 func languageOf(scope []fragment.Ref) string {
@@ -82,7 +82,7 @@ func languageOf(scope []fragment.Ref) string {
 	return ""
 }
 
-// Rank says how a word stands in the texts of a topic. A lower one is better. It is a printable character, and stored.
+// Rank is the rank of a word in the texts of a topic; lower is better. It is a printable character, and stored.
 type Rank byte
 
 // The ranks of words.
@@ -98,7 +98,7 @@ const (
 
 // The ranks of other entries.
 const (
-	ofCode  Rank = 'C' // of whole notations: the words are these as [codeOf] returns them
+	ofCode  Rank = 'C' // of whole notations, as returned by [codeOf]
 	ofTexts Rank = 'T' // of definitions and notes: the words are [hashesOf] their topics
 )
 
@@ -108,8 +108,8 @@ type Entry struct {
 	Word string
 }
 
-// Entries returns the entries of a topic by which it is found by the words of its names, variants, notations and
-// identifiers, in the order of these.
+// Entries returns the entries by which a topic is found: for the words of its names, variants, notations and
+// identifiers, in this order.
 func Entries(t *fragment.Topic) []Entry {
 	all := make([]Entry, 0, 8)
 	topicTexts(t, func(text Text) bool {
@@ -151,7 +151,7 @@ func allEntries(t *fragment.Topic) []Entry {
 	return append(all, listings(t)...)
 }
 
-// codeOf returns what a notation is compared by as a whole: folded, and without spaces around it.
+// codeOf returns the comparison form of a whole notation: folded and trimmed.
 func codeOf(notation string) string {
 	if len(notation) > longestText {
 		return "" // it is no notation that anybody writes
@@ -186,7 +186,7 @@ func rankOf(text *Text, w word, words []word) Rank {
 	return Whole
 }
 
-// kindOf returns what an occurrence is among the texts of a topic; 0: it is none of these.
+// kindOf returns the kind of text of an occurrence; 0 if it is not indexed.
 func kindOf(o *fragment.Occurrence) Kind {
 	if rest, ok := strings.CutPrefix(string(o.Type), "http://www.w3.org/2004/02/skos/core#"); ok {
 		switch rest {
@@ -266,7 +266,7 @@ func searched(text Text) string {
 	return text.Value
 }
 
-// lastPart returns the last part of an identifier, behind the last slash or hash that something follows.
+// lastPart returns the part of an identifier after the last slash or hash that is not at its end.
 func lastPart(locator string) string {
 	rest := strings.TrimRight(locator, "/#")
 	rest = rest[strings.LastIndexAny(rest, "/#:")+1:]
