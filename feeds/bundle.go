@@ -8,11 +8,11 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// DecodeBundle is Decode for a bundle: a feed document whose entries have fragments in atom:content. It keeps those in
-// XTM 2.1 of at most [MaxInline] bytes. Of other fragments the feed has the links only, as with Decode.
+// DecodeBundle is Decode for a bundle: a feed document with the fragments of its entries in atom:content. It returns
+// those in XTM 2.1 of at most [MaxInline] bytes. For other fragments the feed has links only, as with Decode.
 //
-// head may be nil. It is called with the feed as it stands before the first entry, also where the rest of the document
-// then turns out to be damaged.
+// head may be nil. DecodeBundle calls it with the feed before the first entry, even if the rest of the document is
+// damaged.
 func DecodeBundle(r io.Reader, uri string, limits Limits, head func(*Feed)) (*Feed, error) {
 	return decode(r, uri, limits, true, head)
 }
@@ -20,8 +20,8 @@ func DecodeBundle(r io.Reader, uri string, limits Limits, head func(*Feed)) (*Fe
 // MaxInline is the largest number of bytes of a fragment in a bundle.
 const MaxInline = 256 << 10
 
-// content reads an atom:content, and returns whether it is empty. White space counts as empty, as some servers write it
-// in an empty element. inline is its fragment, where that is to be kept.
+// content reads an atom:content, and reports whether it is empty. White space counts as empty, because some servers
+// write it in an empty element. inline is its fragment, if it is to be kept.
 func (d *decoder) content() (found Content, inline []byte, err error) {
 	found = EmptyContent
 	if _, referred := d.Attr("", "src"); referred {

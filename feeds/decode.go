@@ -42,7 +42,7 @@ func decode(r io.Reader, uri string, limits Limits, bundle bool, head func(*Feed
 	if err := d.readFeed(); err != nil {
 		return nil, err
 	}
-	// Only white space and comments may follow: Next returns an error for all else.
+	// Only white space and comments may follow: Next returns an error for anything else.
 	if _, err := d.Next(); err != io.EOF {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ const (
 	MediaTypeXTM21 = MediaTypeXTM2 + ";version=2.1"
 	// MediaTypeTurtle is that of Turtle, one of the notations of RDF. What is offered in one of them is offered in all.
 	MediaTypeTurtle = "text/turtle"
-	// MediaTypeBundle is that of a feed document whose entries have the fragments themselves in atom:content. The
-	// profile (RFC 6906) tells it from a document of the same feed without them.
+	// MediaTypeBundle is the type of a feed document with the fragments of its entries in atom:content. The profile
+	// (RFC 6906) distinguishes it from a document of the same feed without them.
 	MediaTypeBundle = MediaTypeAtom + `;profile="` + NamespaceOwn + `/bundle"`
 )
 
@@ -34,8 +34,7 @@ const (
 // an IRI.
 type Rel = string
 
-// The relations of TMShare. To Find, each stands for all spellings in the
-// table below.
+// The relations of TMShare. Find matches all spellings of each in the table below.
 const (
 	RelTopicMapFeed Rel = "topicmapfeed" // from a map's entry to its feed
 	RelFragmentFeed Rel = "fragmentfeed" // from a map's feed to its fragments
@@ -67,9 +66,9 @@ const RelFormer Rel = NamespaceOwn + "/former"
 // published by then. It is the time of the data, whenever the answer was made.
 const CheckedHeader = "TMShare-Checked"
 
-// An answer to a request whose query has AskedParameter repeats the value in AskedHeader: so a client that sends a
-// random value knows that no cache has given the answer. Values have up to 64 letters and digits of ASCII, dots,
-// hyphens and underscores; others are not repeated.
+// An answer to a request with AskedParameter in its query repeats the value in AskedHeader, so a client that sends a
+// random value knows that the answer does not come from a cache. Values have up to 64 letters and digits of ASCII,
+// dots, hyphens and underscores; others are not repeated.
 const (
 	AskedParameter = "asked"
 	AskedHeader    = "TMShare-Asked"
@@ -79,12 +78,12 @@ const (
 // ([Feed.Openings]).
 const RelOpenings Rel = NamespaceOwn + "/openings"
 
-// RelCheckpoint is our own relation, from a map's fragments to the signed checkpoint of the log. Below that address,
-// "/consistency" has proofs that one log goes on from another.
+// RelCheckpoint is TMShare's relation from a map's fragments to the signed checkpoint of the log. Below that address,
+// "/consistency" has proofs that one log continues another.
 const RelCheckpoint Rel = NamespaceOwn + "/checkpoint"
 
-// RelDerivedFrom is our own relation, from the fragments feed of a derived collection to that of each collection that
-// it is derived from. Those are primary: none is derived itself.
+// RelDerivedFrom is TMShare's relation from the fragments feed of a derived collection to that of each collection that
+// it is derived from. Those are not derived themselves.
 const RelDerivedFrom Rel = NamespaceOwn + "/derived-from"
 
 // The relations, our own too, by which other feeds lead to a feed of records (Atom-PMH).
@@ -93,15 +92,14 @@ const (
 	RelCompleteRecords Rel = NamespaceOwn + "/complete-records-feed" // the same as a complete feed
 )
 
-// The relations, our own too, by which a Capability List (Z39.99 §9) says what a feed of
-// fragments does: the ServerSrcLocatorPrefix, and which history of the topic map this is. Both
-// only name something.
+// TMShare's relations by which a Capability List (Z39.99 §9) states properties of a feed of fragments: the
+// ServerSrcLocatorPrefix, and the history of the topic map. Both are only names.
 const (
 	RelPrefix  Rel = NamespaceOwn + "/source-locator-prefix"
 	RelHistory Rel = NamespaceOwn + "/history"
 )
 
-// The relations of SDShare 2012, which are written beside those of TMShare.
+// The relations of SDShare 2012, which are written in addition to those of TMShare.
 const (
 	RelSDShareCollectionFeed Rel = NamespaceSDShare2012 + "collectionfeed"
 	RelSDShareFragmentsFeed  Rel = NamespaceSDShare2012 + "fragmentsfeed"
@@ -119,9 +117,8 @@ const (
 	RelCWASnapshot       Rel = NamespaceCWA + "/snapshot"
 )
 
-// sdshareNames are the names that SDShare gives to the relations of TMShare.
-// They follow the namespace, with a slash between where it ends in none; some
-// servers leave that slash out.
+// sdshareNames maps SDShare's names to the relations of TMShare. They follow the namespace, after a slash if it ends in
+// none; some servers omit that slash.
 var sdshareNames = map[string]Rel{
 	"collectionfeed": RelTopicMapFeed,
 	"fragmentsfeed":  RelFragmentFeed,
@@ -191,8 +188,7 @@ const (
 // name is an expanded name (Namespaces in XML 1.0 §2.1).
 type name struct{ space, local string }
 
-// meaning returns the TMShare name of an extension element in any dialect, or
-// "" for an element that none of them has.
+// meaning returns the TMShare name of an extension element in any dialect; "" for an unknown element.
 func (n name) meaning() string {
 	switch n.space {
 	case NamespaceSDShare2012:

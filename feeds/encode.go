@@ -15,8 +15,8 @@ import (
 // of TMShare and of both generations of SDShare. Equal feeds give equal bytes. If a feed breaks a rule of Atom or of
 // the protocol, nothing is written, and the error is an *[InvalidError].
 //
-// Text is written on one line, and U+FFFD stands for characters that XML
-// cannot hold. In ids and locators such characters make the feed invalid.
+// Text is written on one line, with U+FFFD for characters that XML does not allow. In ids and locators such characters
+// make the feed invalid.
 func (f *Feed) Encode(w io.Writer) error {
 	if err := f.validate(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (e encoder) root(local string) {
 		"\n  " + `xmlns:own="` + NamespaceOwn + `"`)
 }
 
-// entry writes the rest of an entry, whose start tag lacks its end. Values that equal those of the feed are left out.
+// entry writes the rest of an entry, whose start tag is still open. It omits values that equal those of the feed.
 func (e encoder) entry(indent int, entry *Entry, in *Feed) {
 	e.raw(language(entry.Language, in.Language))
 	e.number(attrCommit, entry.Commit)

@@ -10,7 +10,7 @@ import (
 // decoded, be used.
 type InvalidError struct {
 	Element string // the place: "feed/id", `entry 3 ("Oslo")/updated`; entries count from 1
-	Rule    string // what is wrong with it
+	Rule    string // the broken rule
 }
 
 func (e *InvalidError) Error() string { return e.Element + ": " + e.Rule }

@@ -8,8 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Limits bound what Decode takes from a remote document. A zero field means
-// the default.
+// Limits bound a remote document. A zero field means the default.
 type Limits struct {
 	MaxBytes      int64 // length of the document; default 32 MiB
 	MaxToken      int64 // bytes of one tag, text or comment; default 1 MiB
@@ -20,8 +19,8 @@ type Limits struct {
 	MaxLinks      int   // of a feed or an entry, and names of the topic of one; default 1000
 	MaxGrowth     int64 // bytes that bases may add to links, beyond 16 times the document; default 8 MiB
 
-	// ContentType is that with which the document came. Its charset counts before what the document
-	// declares (RFC 7303 §3.2).
+	// ContentType is the Content-Type of the document. Its charset takes precedence over that in the document (RFC 7303
+	// §3.2).
 	ContentType string
 }
 
@@ -37,7 +36,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// newReader reads a document whose errors are those of this package.
+// newReader returns a reader of a document with the errors of this package.
 func newReader(r io.Reader, uri string, l Limits) *read.Reader {
 	return read.NewReader(r, uri, l.ContentType, read.Limits{
 		MaxBytes: l.MaxBytes, MaxToken: l.MaxToken, MaxDepth: l.MaxDepth, MaxAttributes: l.MaxAttributes,
@@ -62,7 +61,7 @@ func (d *decoder) states(local, value string) bool {
 	return string(stated) == value
 }
 
-// number returns the number in an attribute of our namespace, 0 where there is none.
+// number returns the number in an attribute of TMShare's namespace; 0 if there is none.
 func (d *decoder) number(local string) uint64 {
 	value, ok := d.Attr(NamespaceOwn, local)
 	n, err := strconv.ParseUint(string(value), 10, 64)
@@ -90,8 +89,7 @@ func (d *decoder) children(each func(name) error) error {
 	}
 }
 
-// text reads the element that started to its end and returns all text in it, and
-// whether there are elements in it too.
+// text reads the rest of the element that has started and returns its text, and whether it contains elements.
 func (d *decoder) text() (s string, nested bool, err error) {
 	nested, err = d.ReadText()
 	return string(d.Buf), nested, err

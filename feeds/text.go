@@ -13,13 +13,13 @@ const whiteSpace = " \t\r\n"
 
 func isWhiteSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }
 
-// line returns s on one line: each run of white space is one space, the ends have none, and U+FFFD stands for
-// characters that XML cannot hold.
+// line returns s on one line: it replaces each run of white space by one space, trims the ends, and replaces characters
+// that XML does not allow by U+FFFD.
 func line(s string) string {
 	if isPlainLine(s) {
 		return s
 	}
-	s = strings.Map(func(r rune) rune { // also replaces what is not UTF-8
+	s = strings.Map(func(r rune) rune { // also replaces invalid UTF-8
 		if scan.IsChar(r) {
 			return r
 		}

@@ -10,15 +10,13 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// FormatTime returns t as feeds state it: in UTC, with exactly six fractional
-// digits, so that times of one server also sort as strings. Anything finer is
-// cut off.
+// FormatTime formats t for feeds: in UTC, with exactly six fractional digits, so that times of one server also sort as
+// strings. It truncates further digits.
 func FormatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// timePattern is RFC 3339 with what is seen beside it: a date alone, minutes
-// without seconds, and a zone that is left out.
+// timePattern is RFC 3339 with known deviations: a date alone, minutes without seconds, and a missing zone.
 var timePattern = regexp.MustCompile(
 	`^(\d{4})-(\d\d)-(\d\d)(?:[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?([Zz]|[+-]\d\d:\d\d)?$`)
 
@@ -59,7 +57,7 @@ func ParseTime(s string) (time.Time, error) {
 			offset = -offset
 		}
 	}
-	// time.Date turns 30 February into March; a date that moves is none.
+	// time.Date turns 30 February into March; such a date is invalid.
 	if d := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); d.Year() != year || d.Month() != month || d.Day() != day {
 		return fail()
 	}

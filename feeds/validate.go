@@ -11,8 +11,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// validate holds the rules that an encoded feed keeps: those of RFC 4287 and
-// RFC 5005, and where the protocol asks for more, its own.
+// validate checks the rules for an encoded feed: those of RFC 4287 and RFC 5005, and additional ones of the protocol.
 func (f *Feed) validate() error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{"feed/" + element, fmt.Sprintf(format, args...)}
@@ -28,7 +27,7 @@ func (f *Feed) validate() error {
 		if rule := checkLocator(sp); rule != "" {
 			return invalid(elemPrefix, "%s", rule)
 		}
-		// http://example.org/a would also begin http://example.org/ab.
+		// http://example.org/a would also be a prefix of http://example.org/ab.
 		if !strings.HasSuffix(sp, "/") && !strings.HasSuffix(sp, "#") {
 			return invalid(elemPrefix, "%q does not end in / or #", read.Clip(sp))
 		}
@@ -60,7 +59,7 @@ func (f *Feed) validate() error {
 	return nil
 }
 
-// validate checks one entry of a feed that has an author, or has none.
+// validate checks one entry; authored reports whether its feed has an author.
 func (e *Entry) validate(label string, authored bool) error {
 	invalid := func(element, format string, args ...any) error {
 		return &InvalidError{label + "/" + element, fmt.Sprintf(format, args...)}
@@ -111,11 +110,11 @@ func (e *Entry) validate(label string, authored bool) error {
 	return nil
 }
 
-// checkMetadata checks what feeds and entries both must have, and their languages.
+// checkMetadata checks the elements that feeds and entries both require, and their languages.
 func checkMetadata(label, id, title string, updated time.Time, languages ...string) error {
 	rule := checkLocator(id)
 	if rule == "" && strings.Contains(id, " ") {
-		// Ids are compared as they stand, so an escape would change it.
+		// Ids are compared unchanged, so escaping would change an id.
 		rule = "contains a space"
 	}
 	if rule != "" {
@@ -175,8 +174,8 @@ func checkLinks(label string, links []Link) error {
 	return nil
 }
 
-// checkLocator returns what is wrong with a locator, or "". Nothing in it can
-// be replaced, since it would then be another one.
+// checkLocator returns the broken rule about a locator; "" if none. It replaces no characters, because the result would
+// be another locator.
 func checkLocator(s string) string {
 	switch {
 	case s == "":
@@ -190,8 +189,7 @@ func checkLocator(s string) string {
 	return ""
 }
 
-// isMediaType asks as much as the schema of Atom: something on both sides of a
-// slash, on one line.
+// isMediaType checks the rule in the schema of Atom: text on both sides of a slash, on one line.
 func isMediaType(s string) bool {
 	slash := strings.IndexByte(s, '/')
 	return slash > 0 && slash < len(s)-1 && s == line(s)

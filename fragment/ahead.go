@@ -9,9 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// madeAhead makes the stored forms of a map's topics and associations before they are needed, in a goroutine of its
-// own. So reading one state from disk, and making the other from memory, run at the same time. It works in batches, and
-// reuses their memory.
+// madeAhead encodes a map's topics and associations in a separate goroutine before they are needed, so that one state
+// is read from disk while the other is encoded in memory. It works in batches, and reuses their memory.
 type madeAhead struct {
 	batches *ahead.Queue[*batch] // in the order of topics
 	used    []*batch             // to be reused
@@ -58,7 +57,7 @@ func (t *nextTopic) formOf(s span) []byte { return t.batch.forms[s.start:s.end] 
 // playing returns the associations that belong to t, in the order of stored ones.
 func (t *nextTopic) playing() []playing { return t.batch.playing[t.first:t.last] }
 
-// playing says that a topic takes part in an association.
+// playing is an association that a topic takes part in.
 type playing struct {
 	part      Part
 	key       AssociationKey
@@ -94,7 +93,7 @@ func newAhead(m *Map) *madeAhead {
 	return a
 }
 
-// peek returns the next topic, or nil behind the last.
+// peek returns the next topic; nil after the last.
 func (a *madeAhead) peek() *nextTopic {
 	if len(a.left) == 0 {
 		b, err := a.batches.Next()
@@ -106,7 +105,7 @@ func (a *madeAhead) peek() *nextTopic {
 	return &a.left[0]
 }
 
-// step goes on to the next topic.
+// step advances to the next topic.
 func (a *madeAhead) step() { a.left = a.left[1:] }
 
 func (b *batch) fill(some []namedTopic, large map[*tmdm.Association]largeAssociation) {
@@ -125,7 +124,7 @@ func (b *batch) fill(some []namedTopic, large map[*tmdm.Association]largeAssocia
 }
 
 // associations adds the associations that belong to t. Topics come in the order of their TopicSIs, so the first player
-// that is met is the least of its association.
+// with an association is the least.
 func (b *batch) associations(t *tmdm.Topic, large map[*tmdm.Association]largeAssociation) {
 	first := len(b.playing)
 	for _, r := range t.RolesPlayed() {

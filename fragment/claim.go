@@ -6,11 +6,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// A claim is an item identifier that begins with a source's prefix: it says that
-// the source asserts the statement. Where a document gives a statement none, it
-// is sp and a hash of what makes the statement equal to another, topics
-// represented by their references. It is made when a map is exported, never
-// stored, compared or digested.
+// A claim is an item identifier that begins with a source's prefix: the source asserts the statement with it. If a
+// document gives a statement none, its claim is sp and a hash of the properties that determine the statement's
+// equality, with topics as their references. It is made when a map is exported, and never stored, compared or digested.
 
 // NameClaim returns the claim for a name of topic.
 func NameClaim(sp string, topic Ref, n *Name) tmdm.Locator {

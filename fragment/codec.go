@@ -11,11 +11,11 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Records are stored as canonical bytes: strings and lists with their lengths before them, content first, the item
-// identifiers that documents gave after it. Item identifiers are provenance: two records with the same content are
-// equal, whatever the identifiers. The layout is part of the on-disk format.
+// Records are stored as canonical bytes: strings and lists with their lengths before them, content first, then the item
+// identifiers from documents. Item identifiers are provenance: records with the same content are equal, whatever their
+// identifiers. The layout is part of the on-disk format.
 
-// ErrCorrupt says that stored bytes are no record.
+// ErrCorrupt is the error for stored bytes that are no valid record.
 var ErrCorrupt = errors.New("corrupt record")
 
 var base32lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -27,7 +27,7 @@ func Key(topicSI Ref) string { return KeyHash(topicSI).String() }
 // Hash is the 128 bits that a [Key] writes.
 type Hash [16]byte
 
-// KeyHash returns what the key of a topic is written of.
+// KeyHash returns the hash whose text is the key of a topic.
 func KeyHash(topicSI Ref) Hash {
 	sum := sha256.Sum256([]byte(topicSI))
 	return Hash(sum[:len(Hash{})])
@@ -36,7 +36,7 @@ func KeyHash(topicSI Ref) Hash {
 // String returns the key.
 func (h Hash) String() string { return base32lower.EncodeToString(h[:]) }
 
-// ParseKey is the inverse of [Hash.String]. ok says whether the text is a key as that writes it.
+// ParseKey is the inverse of [Hash.String]. ok reports whether the text is a valid key.
 func ParseKey(key string) (h Hash, ok bool) {
 	b, err := base32lower.DecodeString(key)
 	if err != nil || len(b) != len(h) {
@@ -46,8 +46,8 @@ func ParseKey(key string) (h Hash, ok bool) {
 	return h, h.String() == key // the last character has bits to spare, and line breaks are passed over
 }
 
-// AssociationKey tells unequal associations apart: SHA-256 over type, scope and roles, the properties of the equality
-// rule of ISO 13250-2 §5.7.
+// AssociationKey identifies an association: the SHA-256 of type, scope and roles, the properties that determine
+// equality by ISO 13250-2 §5.7.
 type AssociationKey [sha256.Size]byte
 
 // Key returns the key of a, which must be canonical.
@@ -119,10 +119,10 @@ func AssociationContent(record []byte) []byte {
 	return record[size : size+int(n)]
 }
 
-// SameTopic reports whether a and b, both canonical, say the same.
+// SameTopic reports whether a and b, both canonical, have the same content.
 func SameTopic(a, b *Topic) bool { return bytes.Equal(topicContent(a), topicContent(b)) }
 
-// SameAssociation reports whether a and b, both canonical, say the same.
+// SameAssociation reports whether a and b, both canonical, have the same content.
 func SameAssociation(a, b *Association) bool {
 	return bytes.Equal(associationContent(a), associationContent(b))
 }

@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// A change of an association is a change of all topics that take part in it. To a hub, such as the scheme of a
-// thesaurus, most changes are of this kind: each concept that comes or goes changes it, and its fragment has all of its
-// concepts. What such a fragment says besides, the fragment of the concept says as well. So the entry of the hub is
-// marked as covered, and a follower need not fetch it.
+// A change of an association changes all topics that take part in it. Most changes of a hub, such as the scheme of a
+// thesaurus, are of this kind: each added or removed concept changes it, and its fragment has all its concepts. The
+// fragment of the concept has the changed association, too. So the entry of the hub is marked as covered, and a
+// follower need not fetch it.
 
-// Cover marks the entries of the change that are covered by others of it: their topics were there before, and have
-// changed by associations alone, each of which another entry carries that is not covered. prior is the state before,
-// and stored returns its association with the key of another, nil where it has none.
+// Cover marks the entries that other entries of the change cover: their topics existed before and have changed only in
+// associations, each of which has an entry that is not covered. prior is the state before, and stored returns its
+// association with the key of another; nil if it has none.
 func (c *Change) Cover(prior Source, stored func(*Association) (*Association, error)) error {
 	changed, err := c.changedAssociations(stored)
 	if err != nil || len(changed) == 0 {
@@ -35,8 +35,8 @@ func (c *Change) Cover(prior Source, stored func(*Association) (*Association, er
 	return nil
 }
 
-// changedAssociations returns the associations that are not there any more, and those that are new: one with another
-// reifier is both.
+// changedAssociations returns the associations that were removed, and those that were added. One whose reifier has
+// changed is both.
 func (c *Change) changedAssociations(stored func(*Association) (*Association,
 	error)) (changed []*Association, err error) {
 	put := make(map[AssociationKey]*Association, len(c.PutAssociations))
@@ -78,10 +78,10 @@ func (c *Change) changedAssociations(stored func(*Association) (*Association,
 type covering struct {
 	prior   Source
 	entries map[Ref]*Entry
-	soft    map[Ref]bool // topics whose entries may be covered: those that carry something are taken away
+	soft    map[Ref]bool // topics whose entries may be covered; those needed are removed
 }
 
-// findSoft finds the topics of which nothing has changed but associations.
+// findSoft finds the topics that have changed only in associations.
 func (v *covering) findSoft(c *Change, changed []*Association) error {
 	next := make(map[Ref]*Topic, len(c.PutTopics))
 	for _, t := range c.PutTopics {
@@ -122,7 +122,7 @@ func (v *covering) carry(a *Association) error {
 	}
 	switch {
 	case !needed:
-	case len(able) == 0: // nobody can: those that need it keep their entries
+	case len(able) == 0: // no entry can carry it: all that need it stay
 		for _, ref := range a.Players() {
 			if a.Part(ref) != AsType {
 				delete(v.soft, ref)
@@ -138,8 +138,8 @@ func (v *covering) carry(a *Association) error {
 	return nil
 }
 
-// playsType reports whether a topic plays nothing but the type in an unscoped type-instance association, reified or
-// not: its fragment need not have that.
+// playsType reports whether a topic is only the type in an unscoped type-instance association, reified or not. The
+// topic's fragment need not have such an association.
 func playsType(a *Association, ref Ref) bool {
 	if a.Reifier == "" && !slices.ContainsFunc(a.Roles, func(r Role) bool { return r.Reifier != "" }) {
 		return a.Part(ref) == AsType

@@ -124,8 +124,8 @@ func LeastPlayer(record []byte) (least []byte) {
 	return least
 }
 
-// storedTitle returns the title of the topic with a stored form, as [Topic.Title] does, without decoding it as a whole.
-// final says that no label that is a resource is preferred to it.
+// storedTitle returns the title of a topic from its stored form, as [Topic.Title] does, without decoding it as a whole.
+// final reports that no label that is a resource takes precedence.
 func storedTitle(record []byte, languages []string) (title string, final bool, err error) {
 	r := reader[[]byte]{rest: TopicContent(record)}
 	identifiers := r.count()

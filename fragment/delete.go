@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// InUseError says that a topic cannot be deleted because it still types, scopes or reifies something.
+// InUseError is the error for deleting a topic that types, scopes or reifies something.
 type InUseError struct {
 	Topic Ref
-	Users []string // some of what uses it, in words
+	Users []string // some of its uses, in words
 }
 
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("topic %s is in use: %s", e.Topic, strings.Join(e.Users, "; "))
 }
 
-// maxUsers is how many users an InUseError names.
+// maxUsers is the number of uses that an InUseError names.
 const maxUsers = 20
 
-// Delete returns the change that deletes the topic with the TopicSI ref and its associations. A topic that types,
-// scopes or reifies something else is not deleted: an [*InUseError] says what. mentions is the number of references to
-// ref in prior other than as a player; only where it does not settle the question the whole state is read.
+// Delete returns the change that deletes the topic with the TopicSI ref and its associations. If the topic types,
+// scopes or reifies something else, the error is an [*InUseError]. mentions is the number of references to ref in prior
+// other than as a player; only if it is inconclusive, Delete reads the whole state.
 func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 	topic, err := prior.Topic(ref)
 	if err != nil {
@@ -30,7 +30,7 @@ func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 	if topic == nil {
 		return nil, fmt.Errorf("no topic has the subject identifier %s", ref)
 	}
-	if topic.TopicSI() != ref { // mentions says nothing about it then
+	if topic.TopicSI() != ref { // mentions counts another reference then
 		return nil, fmt.Errorf("%s is an identifier of the topic %s, not its TopicSI", ref, topic.TopicSI())
 	}
 	c := &Change{DeleteTopics: []Ref{ref}, Deleted: 1}
@@ -77,7 +77,7 @@ func Delete(prior Source, ref Ref, mentions int) (*Change, error) {
 	return c, nil
 }
 
-// inUse collects what uses the topic, as far as its own statements do not.
+// inUse returns an error if statements besides the topic's own use the topic.
 func inUse(src Source, ref Ref) error {
 	e := &InUseError{Topic: ref}
 	use := func(mentions func(func(Ref)), words func() string) {

@@ -8,9 +8,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Describe returns what a source says of the topic with a TopicSI, a line for
-// each identifier, statement and association, for people to compare. A topic
-// that is not there gives no lines.
+// Describe returns the statements of a source about the topic with a TopicSI: a line for each identifier, statement and
+// association, for people to compare. It returns no lines if the topic does not exist.
 func Describe(src Source, ref Ref) ([]string, error) {
 	t, err := src.Topic(ref)
 	if t == nil || err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Change is the difference between two states of a publisher's map: the records to write, and the entries that tell
-// subscribers.
+// Change is the difference between two states of a publisher's map: the records to write, and the entries for the feed.
 type Change struct {
 	PutTopics          []*Topic
 	DeleteTopics       []Ref // by TopicSI
@@ -21,12 +20,12 @@ type Change struct {
 	Updated            int     // entries for topics that were
 	Deleted            int     // tombstones
 
-	Author, Note string // who makes the change, and why; "" where nobody says
+	Author, Note string // of the change; "" if not given
 
 	Renumbered int // topics that live by their ids in the document, and have other ones than before; see package losses
 }
 
-// Empty reports whether nothing is to be published.
+// Empty reports whether there is nothing to publish.
 func (c *Change) Empty() bool { return len(c.Entries) == 0 }
 
 // Entry is one fragment to publish.
@@ -39,18 +38,17 @@ type Entry struct {
 	Topic Ref
 	Title string
 
-	// Via names the entries of other feeds that it comes from (RFC 4287 §4.2.7.2, The "rel" Attribute).
+	// Via names the source entries in other feeds (RFC 4287 §4.2.7.2, The "rel" Attribute).
 	Via []string
 
-	// Covered says that a follower need not fetch the fragment, see [Change.Cover].
+	// Covered states that a follower need not fetch the fragment, see [Change.Cover].
 	Covered bool
 
 	// Tombstone has the identifiers to list where Deleted is set.
 	Tombstone Identity
 }
 
-// Write writes the document of the entry: [WriteTombstone] of what it deletes, or else [Write] of the topic that it
-// describes, as src has it.
+// Write writes the document of the entry: [WriteTombstone] for a deletion, or else [Write] of the topic in src.
 func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	if e.Deleted {
 		return WriteTombstone(w, e.Tombstone, form)
@@ -58,16 +56,16 @@ func (e *Entry) Write(w io.Writer, src Source, form Form) error {
 	return Write(w, src, e.Topic, form)
 }
 
-// Diff compares the published state with the next one. A topic has changed when its identifiers, its statements or the
-// associations in which it plays have, references written as TopicSIs; type-instance associations do not change the
-// class. A TopicSI that ceases gets a closing entry: the fragment of the topic that has the identifier now, or else a
+// Diff compares the published state with the next one. A topic has changed if its identifiers, its statements or the
+// associations in which it plays have, with references as TopicSIs; type-instance associations do not change the class.
+// A TopicSI that ceases gets a closing entry: the fragment of the topic that has the identifier now, or else a
 // tombstone.
 //
-// The item identifiers that documents give to statements are written along, but are no reason to publish: where nothing
-// else changes, nothing need be written.
+// Diff writes changed item identifiers of statements along with other changes, but does not publish because of them
+// alone.
 //
-// It reads both states once, in order, an association with many roles as well, and calls see for each topic of either.
-// Every reference in next must be the TopicSI of a topic in next. Where ctx ends first, its cause is the error.
+// It reads both states once, in order, including associations with many roles, and calls see for each topic of either.
+// Every reference in next must be the TopicSI of a topic in next. If ctx ends first, the error is its cause.
 func Diff(ctx context.Context, prior Source, next *Map, see ...func(*Compared)) (*Change, error) {
 	stored := storedForms(prior)
 	d := differ{ctx: ctx, associations: stored.StoredAssociations(), next: next, see: see, change: &Change{},
@@ -112,11 +110,11 @@ type Compared struct {
 	Before, After StatementCounts
 }
 
-// StatementCounts counts what a source says of one topic.
-// names and occurrences; its types; all else in which it plays
+// StatementCounts are the numbers of a topic's statements in a source:
+// names and occurrences; types; other associations
 type StatementCounts struct{ Statements, Types, Associations int }
 
-// Play counts an association in which the topic takes part in a way.
+// Play counts an association in which the topic takes part as part.
 func (s *StatementCounts) Play(part Part) {
 	if part == AsInstance {
 		s.Types++
@@ -133,7 +131,7 @@ type differ struct {
 	see          []func(*Compared)
 	met          Compared
 	change       *Change
-	// associations that say something else than before, known from their least players
+	// associations whose content differs, added when their least player is compared
 	differ map[AssociationKey]bool
 }
 
@@ -190,8 +188,8 @@ type identified interface {
 	TopicBySubjectLocator(sl tmdm.Locator) (*Topic, error)
 }
 
-// topic adds what is to be done about the topic with one TopicSI, of which either
-// state may be nil; associations says that those in which it plays have changed.
+// topic adds the changes of the topic with one TopicSI; old or new may be nil. associations reports whether the
+// associations in which it plays have changed.
 func (c *Change) topic(old, new *Topic, associations bool, next identified) error {
 	switch {
 	case new == nil:
@@ -214,15 +212,15 @@ func (c *Change) topic(old, new *Topic, associations bool, next identified) erro
 	return nil
 }
 
-// provenance writes a topic that says the same as before if the document gave its statements other item identifiers.
-// That is no news to subscribers, but what it gave away may by now be another statement's.
+// provenance writes a topic with unchanged content if the document gave its statements other item identifiers.
+// Subscribers need no entry, but another statement may have a former identifier now.
 func (c *Change) provenance(old, new *Topic) {
 	if !bytes.Equal(MarshalTopic(old), MarshalTopic(new)) {
 		c.PutTopics = append(c.PutTopics, new)
 	}
 }
 
-// close publishes that a TopicSI is nobody's TopicSI any more.
+// close publishes that a TopicSI ceases.
 func (c *Change) close(old *Topic, next identified) error {
 	ref := old.TopicSI()
 	owner, err := next.Topic(ref)

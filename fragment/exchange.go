@@ -10,11 +10,10 @@ import (
 )
 
 // Exchange returns the change that replaces records of a published state: targets and removed by topics and added.
-// Equal records on both sides are no change. A target whose TopicSI none of topics has gets a closing entry.
+// Records equal on both sides do not change. A target gets a closing entry if no topic has its TopicSI.
 //
-// The caller makes sure that no record that stays refers to a TopicSI that ceases, and that new records refer to
-// existing topics. removed must have all associations of the targets, but for those in which a target is only the
-// class.
+// The caller ensures that no remaining record refers to a TopicSI that ceases, and that new records refer to existing
+// topics. removed must have all associations of the targets, except those in which a target is only the class.
 func Exchange(prior Published, targets, topics []*Topic, removed, added []*Association) (*Change, error) {
 	r := emptyReplacement(prior, map[Ref]*Topic{})
 	for _, t := range targets {
@@ -74,7 +73,7 @@ func (r *replacement) compare() (*Change, error) {
 	return c, nil
 }
 
-// compareAssociations adds the associations to write. It returns the topics whose fragments these change.
+// compareAssociations adds the associations to write. It returns the topics whose fragments change.
 func (r *replacement) compareAssociations(c *Change) (changed map[Ref]bool) {
 	changed = map[Ref]bool{}
 	touch := func(a *Association) {

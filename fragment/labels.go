@@ -13,27 +13,26 @@ type Lookup interface {
 	AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error]
 }
 
-// Names finds what topics of a map are called for a reader of some languages, the best first: by their names, or by
-// their labels that are resources (SKOS reference, appendix B). It remembers whether the map has such labels. It is
-// for one state, and not safe for concurrent use.
+// Names finds the names of topics for a reader of some languages, the best first: names of the topic, or labels that
+// are resources (SKOS reference, appendix B). It caches whether the map has such labels. It is valid for one state, and
+// not safe for concurrent use.
 type Names struct {
-	In        Lookup // nil: it is not known what topics play in
+	In        Lookup // nil: associations are not available
 	Languages []string
 
 	known bool
 	types map[Ref]string // of associations that lead to labels, as [titles] knows them
 }
 
-// RDFSubject and RDFObject are the roles of what RDF says of two resources (docs/rdf.md).
+// RDFSubject and RDFObject are the roles of associations from RDF (docs/rdf.md).
 const RDFSubject, RDFObject Ref = rdf + "subject", rdf + "object"
 const rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-// mostPlayed is how many associations of a topic are looked at for its labels: only a topic at the top of very many
-// others plays in more.
+// mostPlayed is the number of associations of a topic that are read for its labels. Only hubs have more.
 const mostPlayed = 1000
 
-// Best returns the best name of a topic of the map, if there is one that can be a title, and the tag of its language,
-// "" where that is not known.
+// Best returns the best name of a topic of the map, if it has one that can be a title, and the tag of its language; ""
+// if that is not known.
 func (n *Names) Best(t *Topic) (title, language string, ok bool, err error) {
 	best := t.chooser(n.Languages)
 	if !best.Final() {
@@ -47,7 +46,7 @@ func (n *Names) Best(t *Topic) (title, language string, ok bool, err error) {
 	return title, best.Language(), ok, nil
 }
 
-// Title is [Names.Best], or else what the TopicSI says.
+// Title returns [Names.Best], or else a title from the TopicSI.
 func (n *Names) Title(t *Topic) (string, error) {
 	title, _, ok, err := n.Best(t)
 	if !ok {
@@ -72,7 +71,7 @@ func (n *Names) Stored(record []byte) (string, error) {
 	return n.Title(t)
 }
 
-// expect says which topics will be asked for, where that makes it cheaper.
+// expect prefetches topics, if the source supports that.
 func (n *Names) expect(refs []Ref) error {
 	if expecting, ok := n.In.(interface{ ExpectNames(sis []Ref) error }); ok && len(refs) > 1 {
 		return expecting.ExpectNames(refs)
@@ -106,7 +105,7 @@ func (n *Names) HaveLabels() (bool, error) {
 	return len(types) > 0, nil
 }
 
-// labels tells a chooser the labels of a topic.
+// labels passes the labels of a topic to a chooser.
 func (n *Names) labels(t *Topic, best *titles.Chooser[string]) error {
 	if has, err := n.HaveLabels(); !has || err != nil {
 		return err

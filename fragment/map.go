@@ -90,7 +90,7 @@ func (m *Map) named(ref Ref) *tmdm.Topic {
 // TopicMap returns the map that m shows.
 func (m *Map) TopicMap() *tmdm.TopicMap { return m.tm }
 
-// Assigned returns what begins the subject identifiers that [NameTopics] assigns.
+// Assigned returns the prefix of the subject identifiers that [NameTopics] assigns.
 func (m *Map) Assigned() string { return m.sp + "topic/" }
 
 // Topic implements [Source].
@@ -147,8 +147,8 @@ func (m *Map) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, erro
 	}
 }
 
-// partsOf calls yield with the associations in which t, or nobody, takes part in one way. Those with many roles may
-// come several times.
+// partsOf calls yield with the associations in which t takes part as part; with none if t is nil. It may yield
+// associations with many roles several times.
 func (m *Map) partsOf(t *tmdm.Topic, part Part, yield func(*tmdm.Association)) {
 	if t == nil {
 		return
@@ -189,8 +189,8 @@ func sortByKeys(list []keyedAssociation) []keyedAssociation {
 	return slices.CompactFunc(list, func(a, b keyedAssociation) bool { return a.key == b.key })
 }
 
-// part is Association.Part without the cost of making the record. Records know types by their TopicSI alone, so that
-// must be the standard's.
+// part returns Association.Part without making the record. Records have the TopicSIs of types, so a type must have the
+// standard's.
 func (m *Map) part(a *tmdm.Association, player *tmdm.Topic) Part {
 	if a.Type() != m.typeInstance || m.typeInstance == nil {
 		return AsPlayer

@@ -13,8 +13,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// ValidatePrefix checks a source locator prefix: an absolute IRI that ends in "/" or "#", so that what begins with it
-// is below it.
+// ValidatePrefix checks a source locator prefix: it must be an absolute IRI that ends in "/" or "#", so that all IRIs
+// with the prefix are below it.
 func ValidatePrefix(sp string) error {
 	normal, err := iri.Normalize(sp)
 	switch {
@@ -33,14 +33,13 @@ func ValidatePrefix(sp string) error {
 	return nil
 }
 
-// NameTopics prepares a map for publication under the prefix sp, on which it was read as its base; [ValidatePrefix]
-// says which prefixes are refused. It gives each topic without a subject identifier one, adding it to tm, and chooses
-// each topic's TopicSI. prior is the state that is published now (nil for none): what a topic was assigned there it
-// keeps, and its TopicSI changes only if the topic has lost it.
+// NameTopics prepares a map for publication under the prefix sp, which must have been its base when it was read; see
+// [ValidatePrefix]. It adds a subject identifier to each topic of tm that has none, and chooses each topic's TopicSI.
+// prior is the published state (nil for none): topics keep their assigned identifiers, and a TopicSI changes only if
+// its topic has lost it.
 //
-// The assigned identifier is sp + "topic/" + the topic's id in the document; for a topic without one, or whose id
-// another topic has as its subject identifier in that form, it is made from one of the topic's other locators. Where
-// ctx ends first, its cause is the error.
+// The assigned identifier is sp + "topic/" + the topic's id in the document. Without an id, or if another topic has
+// that subject identifier, it is made from another locator of the topic. If ctx ends first, the error is its cause.
 func NameTopics(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source) (*Map, error) {
 	if err := ValidatePrefix(sp); err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func NameTopics(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source)
 // assignIdentifiers gives each topic of tm without a subject identifier one.
 func assignIdentifiers(ctx context.Context, tm *tmdm.TopicMap, sp string, prior Source, known published) error {
 	n := namer{tm: tm, sp: sp, prior: prior, published: known}
-	// What topics had comes before what new ones could get, so that the order of the topics does not matter.
+	// Kept identifiers precede new ones, so that the order of the topics does not matter.
 	passes := []func(*tmdm.Topic) error{n.assign}
 	if prior != nil {
 		passes = []func(*tmdm.Topic) error{n.keep, n.inherit, n.assign}
@@ -109,7 +108,7 @@ type namer struct {
 	published
 }
 
-// keep adds what a topic was assigned for one of its own locators.
+// keep adds the identifiers that were assigned to a topic for one of its locators.
 func (n *namer) keep(t *tmdm.Topic) error {
 	for _, l := range t.ItemIdentifiers() {
 		if id, ok := n.inDocument(l); ok {
@@ -145,7 +144,7 @@ func (n *namer) keepOne(t *tmdm.Topic, si tmdm.Locator) (others bool, err error)
 	return false, n.add(t, si)
 }
 
-// inherit adds what the topic with one of t's subject locators was assigned.
+// inherit adds the identifiers that were assigned to the topic with one of t's subject locators.
 func (n *namer) inherit(t *tmdm.Topic) error {
 	for _, sl := range t.SubjectLocators() {
 		was, err := n.prior.TopicBySubjectLocator(sl)
@@ -185,7 +184,7 @@ func (n *namer) assign(t *tmdm.Topic) error {
 			return err
 		}
 	}
-	for len(t.SubjectIdentifiers()) == 0 { // it has no locator to tell it by
+	for len(t.SubjectIdentifiers()) == 0 { // it has no other locator
 		if err := n.add(t, tmdm.Locator(n.sp+"topic/"+uuid.NewString())); err != nil {
 			return err
 		}
@@ -231,9 +230,8 @@ func (n *namer) add(t *tmdm.Topic, si tmdm.Locator) error {
 	return err
 }
 
-// choose returns the TopicSI of t: the one that is published, the least of them where published topics were merged; for
-// a new topic the first identifier. The subject identifiers of the standard come first, because records are told apart
-// by them.
+// choose returns the TopicSI of t: the published one, or the least if published topics were merged; for a new topic its
+// first identifier. Subject identifiers of the standard take precedence, because the code compares records by them.
 func (n *namer) choose(t *tmdm.Topic) (Ref, error) {
 	if sis := t.SubjectIdentifiers(); len(sis) == 1 {
 		return sis[0], nil

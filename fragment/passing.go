@@ -7,9 +7,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// InPassing returns src for one goroutine that looks at its records one by one: what Topics yields is
-// valid until its next one, and so is what Associations and AssociationsOf yield. That makes less garbage where src is
-// a [Map], of which all records are made when they are asked for, or a [Passable].
+// InPassing returns src for one goroutine that reads records one by one: records from Topics, Associations and
+// AssociationsOf are valid until the next one. This allocates less if src is a [Map], which makes all records on
+// request, or a [Passable].
 func InPassing(src Source) Source {
 	switch src := src.(type) {
 	case *Map:
@@ -20,14 +20,14 @@ func InPassing(src Source) Source {
 	return src
 }
 
-// Passable describes a [Source] whose records cost less if they are looked at one by one. What it returns may count on
-// being asked, while it yields a topic, for the classes of this one.
+// Passable is a [Source] with cheaper records for reading one by one. The result may assume that callers request the
+// classes of a topic while it yields the topic.
 type Passable interface {
 	InPassing() Source
 }
 
-// Identified is what a Source in passing can be as well: one that knows whether all its associations have item
-// identifiers. None of these can be written as the type of a topic.
+// Identified may be implemented by a Source in passing that knows whether all its associations have item identifiers.
+// None of these can be written as the type of a topic.
 type Identified interface {
 	AreIdentified() bool
 }
@@ -36,11 +36,11 @@ type passing struct {
 	*Map
 	ofTopic, ofAssociations recorder
 
-	topic        Topic         // the records that were asked for last, in the memory of those before
+	topic        Topic         // the last records, in memory that is reused
 	associations []Association // likewise
 	found        []keyedAssociation
 	met          met
-	touched      int // so that the compiler leaves touch as it is
+	touched      int // keeps the compiler from removing touch
 }
 
 // named returns the topic with the TopicSI ref, or nil.
@@ -55,10 +55,10 @@ func (p *passing) named(ref Ref) *tmdm.Topic {
 	return known.t
 }
 
-// touch looks at what the records of the associations of t are made of. That lies all over the
-// memory of a map; a loop that does nothing but look waits for many places at a time.
+// touch reads the data of the records of t's associations, which is spread over the memory of a map, in a loop without
+// other work, so that the processor loads many places at a time.
 func (p *passing) touch(t *tmdm.Topic) {
-	const few = 16 // of these, and of those
+	const few = 16 // limit of roles, and of roles per association
 	roles := t.RolesPlayed()
 	for _, r := range roles[:min(len(roles), few)] {
 		others := r.Association().Roles()
@@ -83,7 +83,7 @@ func (p *passing) identityOf(ref Ref) (Identity, bool) {
 	return p.Map.identityOf(ref)
 }
 
-// Topic implements [Source]. The topic is valid until the next one is asked for.
+// Topic implements [Source]. The topic is valid until the next call.
 func (p *passing) Topic(si Ref) (*Topic, error) {
 	t := p.tm.TopicBySubjectIdentifier(si)
 	if t == nil {
@@ -108,7 +108,7 @@ func (p *passing) Topics() iter.Seq2[*Topic, error] {
 	}
 }
 
-// passingRefs is for how many references in scopes there is room at a time.
+// passingRefs is the number of references in scopes that are allocated at a time.
 const passingRefs = 64
 
 // Associations implements [Source].
@@ -124,7 +124,7 @@ func (p *passing) Associations() iter.Seq2[*Association, error] {
 	}
 }
 
-// AssociationsOf implements [Source]. The associations are valid until others are asked for.
+// AssociationsOf implements [Source]. The associations are valid until the next call.
 func (p *passing) AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error] {
 	return func(yield func(*Association, error) bool) {
 		p.ofAssociations = recorder{m: p.Map, refs: p.ofAssociations.refs[:0], capacity: passingRefs, met: &p.met}

@@ -9,8 +9,8 @@ import (
 // Identifying describes a [Source] that lists its subject identifiers. A caller that names a whole map reads them at
 // once, which costs far less than asking for each.
 type Identifying interface {
-	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and says of each whether it is
-	// the TopicSI of its topic.
+	// SubjectIdentifiers iterates over the subject identifiers that begin with prefix, and reports of each whether it
+	// is the TopicSI of its topic.
 	SubjectIdentifiers(prefix string) iter.Seq2[SubjectIdentifier, error]
 }
 
@@ -20,7 +20,7 @@ type SubjectIdentifier struct {
 	IsTopicSI bool
 }
 
-// published says what is known of subject identifiers in the state that is published.
+// published looks up subject identifiers in the published state.
 type published interface {
 	// isAssigned reports whether si, of the form that topics are assigned, is one of a topic.
 	isAssigned(si tmdm.Locator) (bool, error)
@@ -29,7 +29,7 @@ type published interface {
 	isTopicSI(si tmdm.Locator) (bool, error)
 }
 
-// publishedIn returns what is to know for naming the topics of tm.
+// publishedIn returns the published state for naming the topics of tm.
 func publishedIn(tm *tmdm.TopicMap, sp string, prior Source) (published, error) {
 	if prior == nil {
 		return nothing{}, nil
@@ -48,13 +48,13 @@ func publishedIn(tm *tmdm.TopicMap, sp string, prior Source) (published, error) 
 	return &l, nil
 }
 
-// nothing is published.
+// nothing is an empty published state.
 type nothing struct{}
 
 func (nothing) isAssigned(tmdm.Locator) (bool, error) { return false, nil }
 func (nothing) isTopicSI(tmdm.Locator) (bool, error)  { return false, nil }
 
-// asked asks a source for each topic.
+// asked queries a source for each topic.
 type asked struct{ Source }
 
 func (a asked) isAssigned(si tmdm.Locator) (bool, error) {
@@ -67,8 +67,8 @@ func (a asked) isTopicSI(si tmdm.Locator) (bool, error) {
 	return t != nil && t.TopicSI() == si, err
 }
 
-// listed has read a source's identifiers: those that were assigned, and, when the
-// first topic of several identifiers asks, the TopicSIs among those of such topics.
+// listed holds a source's identifiers: the assigned ones, and, loaded on first use, the TopicSIs of topics with several
+// identifiers.
 type listed struct {
 	prior    Identifying
 	tm       *tmdm.TopicMap

@@ -13,8 +13,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Fragment is what one entry of a fragments feed says: the complete description
-// of a topic, or that it is deleted.
+// Fragment is the content of one entry of a fragments feed: the complete description of a topic, or its deletion.
 type Fragment struct {
 	// TopicSI is the subject identifier under which the entry was published.
 	// Usually it is the topic's own; after a merge it may be another of its
@@ -22,7 +21,7 @@ type Fragment struct {
 	TopicSI Ref
 	Deleted bool
 
-	// Formerly are subject identifiers that were made for the topic while it had none.
+	// Formerly are the subject identifiers that were made for the topic while it had none.
 	Formerly []Ref
 
 	Topic        *Topic         // identifiers only, where the topic is deleted
@@ -30,8 +29,7 @@ type Fragment struct {
 	Stubs        []Identity     // the identifiers of the other topics
 }
 
-// MissingTopicError says that a fragment has no topic with the subject
-// identifier that its entry names. It is bad input, never a deletion.
+// MissingTopicError is the error for a fragment without the topic that its entry names. It never counts as a deletion.
 type MissingTopicError struct {
 	URI     string
 	TopicSI Ref
@@ -41,12 +39,11 @@ func (e *MissingTopicError) Error() string {
 	return fmt.Sprintf("%s: no topic of the fragment has the subject identifier %s that its entry names", e.URI, e.TopicSI)
 }
 
-// Read reads the XTM document of a fragment; o.Base is the source locator
-// prefix. A topic with identifiers and nothing else counts as deleted; callers
-// that know better (a feed with a state for each entry) set Deleted themselves.
+// Read reads the XTM document of a fragment; o.Base is the source locator prefix. A topic with identifiers only counts
+// as deleted; callers that know the state from elsewhere (a feed with a state for each entry) set Deleted themselves.
 //
-// Only statements about the topic itself are taken. Those about other topics come with their own fragments, and would
-// otherwise never be taken back.
+// It takes statements about the topic itself only. Those about other topics come with their own fragments, and could
+// otherwise never be removed.
 func Read(ctx context.Context, r io.Reader, o xtm.Options, topicSI Ref) (*Fragment, error) {
 	return ReadAs(ctx, r, o, Named{Identity: Identity{SubjectIdentifiers: []tmdm.Locator{topicSI}}})
 }
@@ -56,8 +53,8 @@ type Named struct {
 	Identity
 	ItemIdentifiers []tmdm.Locator
 
-	// EmptyDeletes says that a document without any topic deletes the topic, as on servers
-	// of SDShare. Elsewhere such a document is bad input.
+	// EmptyDeletes makes a document without any topic delete the topic, as on servers of SDShare. Otherwise it is an
+	// error.
 	EmptyDeletes bool
 }
 
@@ -91,8 +88,8 @@ func ReadAs(ctx context.Context, r io.Reader, o xtm.Options, named Named) (*Frag
 	return f, err
 }
 
-// deletion says that the topic with one of the identifiers is deleted. made are those that it
-// may have got here.
+// deletion returns the fragment that deletes the topic with one of the identifiers. made are the identifiers that may
+// have been made for it here.
 func (named *Named) deletion(sp string, made []Ref) *Fragment {
 	id := Identity{SubjectIdentifiers: slices.Concat(named.SubjectIdentifiers, made),
 		SubjectLocators: named.SubjectLocators}
@@ -102,11 +99,11 @@ func (named *Named) deletion(sp string, made []Ref) *Fragment {
 	return &Fragment{TopicSI: id.TopicSI(), Deleted: true, Topic: &Topic{Identity: id}}
 }
 
-// AmbiguousError says that a document describes several topics, or none, and nothing
-// says which of them it is about.
+// AmbiguousError is the error for a document that describes several topics, or none, without a hint which of them is
+// meant.
 type AmbiguousError struct {
 	URI    string
-	Topics []Ref // those that it describes, or where it describes none, all
+	Topics []Ref // the described topics; all topics if none is described
 }
 
 func (e *AmbiguousError) Error() string {
@@ -116,10 +113,9 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%s: nothing says which of the topics in it this is about: %s", e.URI, listOf(e.Topics))
 }
 
-// ReadRecord reads the XTM document of a record of which its source does not say what
-// topic it is about. That is a topic that has one of the hints as an identifier, such as
-// the identifier of the record and the address of the document; or else the only one with
-// names or occurrences; or else the only one that takes part in all associations.
+// ReadRecord reads the XTM document of a record whose source does not name its topic. The topic is the one with one of
+// the hints as an identifier, such as the identifier of the record and the address of the document; or else the only
+// one with names or occurrences; or else the only one that takes part in all associations.
 func ReadRecord(ctx context.Context, r io.Reader, o xtm.Options, hints ...tmdm.Locator) (*Fragment, error) {
 	m, err := readMap(ctx, r, o)
 	if err != nil {
@@ -196,7 +192,7 @@ func listOf(refs []Ref) string {
 	return b.String()
 }
 
-// describing returns what the map says of a topic.
+// describing returns the statements of the map about a topic.
 func (m *Map) describing(topicSI Ref, topic *Topic) (*Fragment, error) {
 	f := &Fragment{TopicSI: topicSI, Topic: topic}
 	for _, part := range Parts {
@@ -245,8 +241,8 @@ func (m *Map) find(named Named) (Ref, *Topic, error) {
 	return "", nil, nil
 }
 
-// withURI returns the topic with a subject identifier whose URI is that of si: some documents
-// can have no IRIs.
+// withURI returns the topic with a subject identifier whose URI equals that of si, because some documents cannot have
+// IRIs.
 func (m *Map) withURI(si Ref) *tmdm.Topic {
 	uri := iri.ToURI(string(si))
 	for _, n := range m.sorted {

@@ -22,7 +22,7 @@ type Identity struct {
 // TopicSI returns the subject identifier by which the source refers to the topic.
 func (i Identity) TopicSI() Ref { return i.SubjectIdentifiers[0] }
 
-// Topic is the record of a topic: all that a source says of it but for the associations.
+// Topic is the record of a topic: its statements in a source, except associations.
 type Topic struct {
 	Identity
 	Names       []Name
@@ -43,7 +43,7 @@ func (t *Topic) HasReifiers() bool {
 	return slices.ContainsFunc(t.Occurrences, func(o Occurrence) bool { return o.Reifier != "" })
 }
 
-// ReifiedOnly returns t with nothing but the statements that are reified.
+// ReifiedOnly returns t with its reified statements only.
 func (t *Topic) ReifiedOnly() *Topic {
 	only := &Topic{Identity: t.Identity}
 	for _, n := range t.Names {
@@ -74,7 +74,7 @@ type Name struct {
 	Value           string
 	Type            Ref
 	Scope           []Ref
-	Reifier         Ref // "" = none, here and below
+	Reifier         Ref // "": none, here and below
 	Variants        []Variant
 	ItemIdentifiers []tmdm.Locator // those given by the document, here and below
 }
@@ -112,8 +112,8 @@ type Role struct {
 	ItemIdentifiers []tmdm.Locator
 }
 
-// Part is the way in which a topic takes part in an association. Type-instance associations belong to the instance: the
-// class neither counts as changed by them nor clears them.
+// Part is the part that a topic takes in an association. Type-instance associations belong to the instance: they
+// neither change their class nor are removed with its statements.
 type Part uint8
 
 // The parts, in the order in which records are kept.
@@ -142,7 +142,7 @@ func (a *Association) TypeInstance() (class, instance Ref, ok bool) {
 	return s.Player, r.Player, true
 }
 
-// Part returns the way in which player takes part in a.
+// Part returns the part that player takes in a.
 func (a *Association) Part(player Ref) Part {
 	class, instance, ok := a.TypeInstance()
 	switch {
@@ -173,16 +173,16 @@ func (i *Identity) canonical() {
 	sortLocators(i.SubjectLocators)
 }
 
-// sortLocators leaves alone what is in order: it may be shared.
+// sortLocators does not write to a sorted list, which may be shared.
 func sortLocators(list []tmdm.Locator) {
 	if !slices.IsSorted(list) {
 		slices.Sort(list)
 	}
 }
 
-// Canonical puts the sets of t in order and gives each value its datatype, so that equal records have equal bytes. It
-// leaves out variants whose scope adds nothing to that of their name: the data model knows none (ISO 13250-2 §5.5,
-// Variant items), and XTM 2.1 has no place for them.
+// Canonical sorts the sets of t and gives each value its datatype, so that equal records have equal bytes. It removes
+// variants whose scope adds nothing to that of their name, because the data model does not allow them (ISO 13250-2
+// §5.5, Variant items), and XTM 2.1 cannot represent them.
 func (t *Topic) Canonical() {
 	t.Identity.canonical()
 	for i := range t.Names {
@@ -213,10 +213,10 @@ func adds(scope, known []Ref) bool {
 	return slices.ContainsFunc(scope, func(theme Ref) bool { return !slices.Contains(known, theme) })
 }
 
-// datatype returns the datatype of a value: that of strings where none is given.
+// datatype returns the datatype of a value; that of strings by default.
 func datatype(iri string) string { return cmp.Or(iri, tmdm.XSDString) }
 
-// Canonical puts the sets of a in order, so that equal records have equal bytes.
+// Canonical sorts the sets of a, so that equal records have equal bytes.
 func (a *Association) Canonical() {
 	sortLocators(a.Scope)
 	sortLocators(a.ItemIdentifiers)
@@ -226,7 +226,7 @@ func (a *Association) Canonical() {
 	slices.SortFunc(a.Roles, compareRoles)
 }
 
-// Statements are compared by what makes them equal, the most telling first. Few comparisons get beyond that.
+// Statements are compared by the properties that determine equality, those that differ most often first.
 
 func compareNames(a, b Name) int {
 	if c := cmp.Compare(a.Value, b.Value); c != 0 {
@@ -294,8 +294,8 @@ func mention(yield func(Ref), typ, reifier Ref, scope []Ref) {
 	}
 }
 
-// Title returns what t is called for a reader of some languages, the best first: its best name ([titles.Chooser]), else
-// what its TopicSI says. [Names] know more: what a topic is called in its map.
+// Title returns the title of t for a reader of some languages, the best first: its best name ([titles.Chooser]), else a
+// title from its TopicSI. [Names] also uses labels in the map.
 func (t *Topic) Title(languages ...string) string {
 	if title, ok := t.BestName(languages...); ok {
 		return title
@@ -325,7 +325,7 @@ func (t *Topic) NameIn(language string) (name string, ok bool) {
 	return name, ok && primary == language
 }
 
-// chooser has been told the names of t.
+// chooser returns a chooser with the names of t.
 func (t *Topic) chooser(languages []string) titles.Chooser[string] {
 	best := titles.Chooser[string]{Languages: languages}
 	for i := range t.Names {

@@ -6,9 +6,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// recorder makes records of what a map holds. A recorder may be used once, and
-// what it made be kept; or again and again, where a record is only looked at, and
-// then there is no garbage: the next record stands in the memory of the last.
+// recorder makes records of the items of a map. If a caller keeps a record, it uses a recorder once; else it reuses
+// one, which allocates no memory, because the next record overwrites the last.
 type recorder struct {
 	m        *Map
 	refs     []Ref // scopes are pieces of it
@@ -16,7 +15,7 @@ type recorder struct {
 	met      *met  // nil, or where topics are noted that records refer to
 }
 
-// met remembers some topics by their TopicSIs: what a record refers to is looked up soon after.
+// met caches some topics by TopicSI, because references of a record are looked up repeatedly.
 type met [64]namedTopic
 
 // at returns the place of a reference, which is not empty. Others may share it.
@@ -75,7 +74,7 @@ func (r *recorder) association(a *tmdm.Association, record *Association) *Associ
 	return r.addAssociation(a, record)
 }
 
-// addAssociation is association for a record beside those that were made last.
+// addAssociation is association for a record in addition to the previous ones.
 func (r *recorder) addAssociation(a *tmdm.Association, record *Association) *Association {
 	roles := a.Roles()
 	*record = Association{

@@ -19,7 +19,7 @@ type Published interface {
 	Mentions(ref Ref) (int, error)
 }
 
-// DocumentError says why what a document says cannot be published.
+// DocumentError is the reason why a document cannot be published.
 type DocumentError struct{ Reason string }
 
 func (e *DocumentError) Error() string { return e.Reason }
@@ -28,25 +28,25 @@ func documentError(format string, args ...any) error {
 	return &DocumentError{fmt.Sprintf(format, args...)}
 }
 
-// Replace returns the change that a posted document makes, which was read into tm with the prefix sp as its base. Each
-// topic that it describes is replaced by what it says of it, the associations in which the topic plays included. These
-// are the topics that have a name, an occurrence or a type in it, or one of the subject identifiers named.
-// Type-instance associations belong to the instance: an instance of a described class is not described by that, because
-// it stands in the fragment of the class, and what the document does not say of the instances of a class stays.
+// Replace returns the change of a posted document, which was read into tm with the prefix sp as its base. The
+// document's statements replace each topic that it describes, with the associations in which the topic plays. Described
+// topics have a name, an occurrence or a type in it, or one of the subject identifiers named. Type-instance
+// associations belong to the instance: the fragment of a class has its instances without describing them, and instances
+// of a class that the document omits are kept.
 //
-// All other topics are stubs, which only resolve references: they join no topics and take no identifier from one. A
-// stub that resolves a reference to a topic that is not there makes one without statements. An association of stubs
-// alone is a [*DocumentError].
+// All other topics are stubs, which only resolve references: they merge no topics and take no identifier from one. A
+// stub for a topic that does not exist makes one without statements. If an association has only stubs, the error is a
+// [*DocumentError].
 //
-// Topics are known by their subject identifiers and locators alone. The ids of their elements hold inside the document,
-// and those of statements are kept where a statement that is replaced had them: nothing tells whether others have them.
+// Topics are identified by their subject identifiers and locators only. Ids of topic elements are valid within the
+// document; those of statements are kept if a replaced statement had them, because others may have them, too.
 //
-// The topics replaced are all that have an identifier of a described one, so posting can merge topics, and split them.
-// A TopicSI that would cease while others refer to it is an [*InUseError], and so is a reifier of something else: to
-// rewrite what others say takes a whole version.
+// The replaced topics are all that have an identifier of a described one, so a document can merge and split topics. If
+// others refer to a TopicSI that would cease, or a topic would reify two things, the error is an [*InUseError], because
+// only a whole version may change other topics' statements.
 //
-// It reads what the document is about and no more, unless it ends in an error. tm is changed and must not be used any
-// more. Where ctx ends first, its cause is the error.
+// It reads only the records that the document concerns, except for some errors. It changes tm, which must not be used
+// afterwards. If ctx ends first, the error is its cause.
 func Replace(ctx context.Context, prior Published, tm *tmdm.TopicMap, sp string, named ...Ref) (*Change, error) {
 	p := post{ctx: ctx, prior: prior, tm: tm, sp: sp}
 	if err := p.forgetIDs(); err != nil {
@@ -81,7 +81,7 @@ func Replace(ctx context.Context, prior Published, tm *tmdm.TopicMap, sp string,
 	return p.replace(m)
 }
 
-// post is a document that is posted, and what is published of it.
+// post is a posted document with the published records that it concerns.
 type post struct {
 	ctx       context.Context
 	prior     Published
@@ -105,7 +105,7 @@ func (p *post) forgetIDs() error {
 	return nil
 }
 
-// expect lets what is published know which topics the document has.
+// expect prefetches the document's topics from the published state.
 func (p *post) expect() error {
 	var sis []Ref
 	var sls []tmdm.Locator
@@ -162,8 +162,8 @@ func (p *post) describe(named []Ref) error {
 	return nil
 }
 
-// findTargets finds the published topics to replace. The described topics keep
-// the subject identifiers that these were assigned: no author need know them.
+// findTargets finds the published topics to replace. The described topics keep their assigned subject identifiers,
+// which authors need not know.
 func (p *post) findTargets() error {
 	p.targets = map[Ref]*Topic{}
 	least := func(t *tmdm.Topic) Ref { return slices.Min(t.SubjectIdentifiers()) }
@@ -213,8 +213,8 @@ func (p *post) publishedAs(t *tmdm.Topic) ([]*Topic, error) {
 	return found, nil
 }
 
-// resolveStubs gives each stub of a published topic the TopicSI of that as its only identifier. Two stubs of one topic
-// are joined, which can make statements of the document equal, and so join their reifiers: it all begins anew then.
+// resolveStubs gives each stub of a published topic that topic's TopicSI as its only identifier. It merges two stubs of
+// one topic, which can make statements equal, and so merge their reifiers; joined then tells the caller to start again.
 func (p *post) resolveStubs() (joined bool, err error) {
 	p.known = map[*tmdm.Topic]bool{}
 	for t := range p.tm.Topics() {

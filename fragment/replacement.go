@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// replacement is the state after a document was posted, as far as it differs from the state before: the statements
-// about the targets go, those of the document come.
+// replacement is the difference between the states before and after a document is posted: the statements about the
+// targets are removed, those of the document added.
 type replacement struct {
 	prior   Published
 	targets map[Ref]*Topic
@@ -20,10 +20,10 @@ type replacement struct {
 	byLocator    map[tmdm.Locator]*Topic
 
 	removed, added map[AssociationKey]*Association
-	before, after  references // in what goes, and in what comes
+	before, after  references // in removed and in added statements
 }
 
-// references is what statements refer to, and what they are called.
+// references are the references of statements, with their titles.
 type references struct {
 	mentions map[Ref]int
 	reifiers map[Ref]bool
@@ -73,7 +73,7 @@ func (r *replacement) takeAway() error {
 	return nil
 }
 
-// putDown makes the records of what the document says.
+// putDown makes the records of the document.
 func (r *replacement) putDown(p *post, m *Map) error {
 	for t := range p.described {
 		topic := m.topic(t)
@@ -129,7 +129,7 @@ func (r *replacement) isTyped(instance Ref, key AssociationKey) (bool, error) {
 	return false, nil
 }
 
-// checkCeased makes sure that nothing refers to a TopicSI that ceases.
+// checkCeased returns an error if a record refers to a TopicSI that ceases.
 func (r *replacement) checkCeased() error {
 	for _, ref := range slices.Sorted(maps.Keys(r.targets)) {
 		if r.topics[ref] != nil {
@@ -154,11 +154,10 @@ func (r *replacement) checkCeased() error {
 	return nil
 }
 
-// checkReifiers makes sure that no topic reifies what the document says and something else as well (ISO 13250-2 §5.3.4,
-// Reification). Nothing is kept about who reifies what: where the mentions do not settle the question, the whole state
-// is read.
+// checkReifiers returns an error if a topic would reify a statement of the document and something else (ISO 13250-2
+// §5.3.4, Reification). The store has no index of reifiers: if the mentions are inconclusive, it reads the whole state.
 func (r *replacement) checkReifiers() error {
-	open := map[Ref]*InUseError{} // those that the mentions do not settle
+	open := map[Ref]*InUseError{} // those for which the mentions are inconclusive
 	for ref := range r.after.reifiers {
 		n, err := r.prior.Mentions(ref)
 		if err != nil {
@@ -200,7 +199,7 @@ func (r *replacement) checkReifiers() error {
 	return nil
 }
 
-// untouched is what is published but for what goes.
+// untouched is the published state without the removed records.
 type untouched struct {
 	Source
 	r *replacement

@@ -18,16 +18,16 @@ type Source interface {
 	// Topics iterates over all topics by TopicSI, ascending.
 	Topics() iter.Seq2[*Topic, error]
 
-	// AssociationsOf iterates over the associations in which the subject
-	// identifier names a player that takes part in the given way, by key.
+	// AssociationsOf iterates over the associations in which the topic with the subject identifier takes the given
+	// part, by key.
 	AssociationsOf(player Ref, part Part) iter.Seq2[*Association, error]
 
 	// Associations iterates over all associations, each once.
 	Associations() iter.Seq2[*Association, error]
 }
 
-// Find returns the topic that somebody means by an absolute IRI, with that one of its locators ([tmdm.Named]) by which
-// it is known. Without one, the locator is the normal form of the IRI.
+// Find returns the topic that an absolute IRI identifies, and the locator of the topic ([tmdm.Named]) that matches.
+// Without a topic, the locator is the normal form of the IRI.
 func Find(in Lookup, s string) (ref Ref, t *Topic, err error) {
 	refs, err := tmdm.Named(s)
 	for _, ref = range refs {
@@ -49,8 +49,7 @@ func Select[T any](all iter.Seq2[*T, error], accept func(*T) bool) iter.Seq2[*T,
 	}
 }
 
-// Identifier describes a [Source] that gives the identifiers of a topic for less than the whole record costs. Stubs ask
-// for nothing else.
+// Identifier is a [Source] that reads the identifiers of a topic at a lower cost than the whole record, as stubs need.
 type Identifier interface {
 	// Identity returns the identifiers of the topic with the subject
 	// identifier, or nil.
@@ -82,7 +81,7 @@ func PlayedBy(src Source, player Ref) iter.Seq2[*Association, error] {
 
 // Expecting describes a [Source] that reads much at once for less than it costs one by one.
 type Expecting interface {
-	// Expect says which topics will be asked for, by some of their identifiers, and what they play in.
+	// Expect prefetches topics by some of their identifiers, and their associations.
 	Expect(sis []Ref, sls []tmdm.Locator) error
 }
 
@@ -96,7 +95,7 @@ func expect(src Source, sis []Ref, sls []tmdm.Locator) error {
 // identityOf returns the identifiers of the topic with the subject identifier, if there is one.
 func identityOf(src Source, si Ref) (Identity, bool, error) {
 	switch src := src.(type) {
-	case *passing: // there are many stubs, and this costs no memory
+	case *passing: // without allocation, because stubs are many
 		id, ok := src.identityOf(si)
 		return id, ok, nil
 	case Identifier:

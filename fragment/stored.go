@@ -5,9 +5,8 @@ import (
 	"iter"
 )
 
-// Stored describes a [Source] that keeps its records in their stored form and in order. A comparison with another state
-// reads both side by side, which costs far less than asking for the associations of each topic, and decodes only what
-// differs.
+// Stored is a [Source] that keeps its records encoded and sorted. Comparing two of them reads both in parallel, which
+// costs far less than queries for the associations of each topic, and decodes only what differs.
 type Stored interface {
 	// StoredTopics iterates over all topics by TopicSI, ascending.
 	StoredTopics() iter.Seq2[StoredTopic, error]
@@ -16,25 +15,23 @@ type Stored interface {
 	StoredAssociations() StoredAssociations
 }
 
-// StoredTopic is a topic in its stored form, that of [MarshalTopic]. It is valid
-// until the next one is asked for.
+// StoredTopic is a topic in its stored form, that of [MarshalTopic]. It is valid until the next one.
 type StoredTopic struct{ TopicSI, Record []byte }
 
 // StoredAssociations reads the associations that belong to one player after the other: all in which it takes part, but
 // for type-instance associations in which it is the class, which belong to the instance.
 type StoredAssociations interface {
-	// Next returns the next association that belongs to the player, or nil when
-	// there is none any more. They come by part and key; players must be asked for
-	// in ascending order. Players that nobody asks for are passed over.
+	// Next returns the next association of the player, by part and key; nil after the last. Callers must pass players
+	// in ascending order, and may skip players.
 	Next(player Ref) (*StoredAssociation, error)
 
 	// Close ends the reading. It must be called.
 	Close()
 }
 
-// StoredAssociation is an association in its stored form, that of [MarshalAssociation], and the way in which the player
-// takes part in it. It is valid until the next one is asked for. Record may be nil where the player is not the least
-// one: to read a large association again for each of its players would take quadratic time.
+// StoredAssociation is an association in its stored form, that of [MarshalAssociation], with the part of the player. It
+// is valid until the next one. Record may be nil unless the player is the least one, because reading a large
+// association for each of its players would take quadratic time.
 type StoredAssociation struct {
 	Part   Part
 	Key    AssociationKey
@@ -49,7 +46,7 @@ func (s *StoredAssociation) unmarshal() (*Association, error) {
 	return a, nil
 }
 
-// storedForms returns src, if it has stored forms, or else makes them.
+// storedForms returns the stored forms of src; it makes them if src has none.
 func storedForms(src Source) Stored {
 	if stored, ok := src.(Stored); ok {
 		return stored

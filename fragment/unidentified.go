@@ -10,13 +10,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// UnidentifiedPrefix begins the subject identifiers that [ReadSnapshot] and [ReadAs] give to
-// topics with neither a subject identifier nor a subject locator. TMShare asks for a subject
-// identifier (Topic Map Fragment Data Service); servers of SDShare publish topics without one.
+// UnidentifiedPrefix is the prefix of the subject identifiers that [ReadSnapshot] and [ReadAs] give to topics without a
+// subject identifier and subject locator. TMShare requires a subject identifier (Topic Map Fragment Data Service);
+// servers of SDShare publish topics without one.
 const UnidentifiedPrefix = "https://github.com/tmshare/tmshare/ns/1/unidentified/"
 
-// Unidentified reports whether a source gives the topic neither a subject identifier nor a
-// subject locator, so that its identifier was made here.
+// Unidentified reports whether a source gives the topic neither a subject identifier nor a subject locator, so that its
+// identifier was made here.
 func (i Identity) Unidentified() bool {
 	return strings.HasPrefix(string(i.TopicSI()), UnidentifiedPrefix)
 }
@@ -38,9 +38,8 @@ func inDocument(sp, id string) tmdm.Locator {
 	return tmdm.Locator(strings.TrimSuffix(sp, "#") + "#" + id)
 }
 
-// callings returns the item identifiers under which a document may have a topic that an entry
-// names by item identifiers. The entry may give the locator of the server's own file with an
-// id; the document, whose base is sp, then has the id alone.
+// callings returns the possible item identifiers in a document of a topic that an entry names by item identifiers. The
+// entry may have the locator of the server's own file with an id; the document, whose base is sp, has only the id.
 func callings(sp string, iids []tmdm.Locator) []tmdm.Locator {
 	all := slices.Clone(iids)
 	for _, l := range iids {
@@ -51,8 +50,8 @@ func callings(sp string, iids []tmdm.Locator) []tmdm.Locator {
 	return all
 }
 
-// identify gives a subject identifier to each topic that has none: records refer to topics by
-// subject identifiers. Other servers publish such topics.
+// identify gives a subject identifier to each topic without one, as other servers publish, because records refer to
+// topics by subject identifiers.
 func identify(tm *tmdm.TopicMap, sp string) error {
 	var without []*tmdm.Topic
 	for t := range tm.Topics() {

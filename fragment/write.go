@@ -9,23 +9,22 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Form says how records are written as XTM.
+// Form holds the options for writing records as XTM.
 type Form struct {
 	Version xtm.Version
 	SP      string // the source locator prefix, which is the base of the document
 
-	// OmitInstances leaves the instances out of the fragment of a class: what is left is the
-	// record form of the topic.
+	// OmitInstances leaves the instances out of the fragment of a class, which gives the record form of the topic.
 	OmitInstances bool
 
-	// ContentOnly leaves out what may change without an entry for the topic (see [Diff]): the
-	// item identifiers of statements, and all identifiers of stubs but the TopicSI.
+	// ContentOnly leaves out the parts that may change without an entry for the topic (see [Diff]): the item
+	// identifiers of statements, and all identifiers of stubs but the TopicSI.
 	ContentOnly bool
 }
 
 // Write writes the fragment of the topic of src whose TopicSI is ref (TMShare, "Topic Map Fragment Data Service"): the
 // topic with all statements about it, the associations in which it plays a role, and a stub with the identifiers of
-// every other topic mentioned. It writes as it reads; what it keeps is the set of stubs that are written.
+// every other topic mentioned. It streams; only the set of written stubs is in memory.
 func Write(w io.Writer, src Source, ref Ref, form Form) error {
 	f := newWriter(w, src, form)
 	defer f.release()
@@ -62,8 +61,7 @@ func Write(w io.Writer, src Source, ref Ref, form Form) error {
 	return f.close()
 }
 
-// WriteTombstone writes the "empty topic" that deletes: identifiers, and
-// nothing else.
+// WriteTombstone writes a topic with identifiers only, which deletes the topic.
 func WriteTombstone(w io.Writer, id Identity, form Form) error {
 	f := newWriter(w, nil, form)
 	defer f.release()
@@ -78,7 +76,7 @@ func WriteSnapshot(w io.Writer, src Source, form Form) error {
 	return err
 }
 
-// WriteMap is WriteSnapshot, and returns what the version could not carry.
+// WriteMap is WriteSnapshot, and returns the losses of the XTM version.
 func WriteMap(w io.Writer, src Source, form Form) (xtm.Losses, error) {
 	src = InPassing(src)
 	claims, _ := src.(Identified)
@@ -118,8 +116,8 @@ type writer struct {
 	content bool         // see Form.ContentOnly
 	written map[Ref]bool // topics that the document has
 	types   []Ref        // classes of the topic, to be written as instanceOf
-	typings bool         // there are type-instance associations that cannot
-	passing passing      // what src is where that is a map
+	typings bool         // other type-instance associations exist
+	passing passing      // src, if it is a map
 	err     error
 
 	// What elements are made of. Each is written before the next is made.
@@ -144,8 +142,8 @@ func newWriter(w io.Writer, src Source, form Form) *writer {
 	return f
 }
 
-// release gives f back. A set that has grown stays behind: to clear it costs as
-// much as it once held.
+// release makes f available for reuse. It drops a set that has grown, because clearing it costs as much as its former
+// size.
 func (f *writer) release() {
 	f.enc.Reset(nil, xtm.V21, "")
 	f.src = nil
@@ -164,8 +162,8 @@ func (f *writer) close() error {
 	return f.err
 }
 
-// classes sets the types of a topic that can be written as instanceOf, and whether there are
-// type-instance associations that cannot.
+// classes sets the types of a topic that can be written as instanceOf, and whether it has other type-instance
+// associations.
 func (f *writer) classes(instance Ref) {
 	f.types, f.typings = f.types[:0], false
 	f.src.AssociationsOf(instance, AsInstance)(func(a *Association, err error) bool {
@@ -197,8 +195,7 @@ func isBare(a *Association) bool {
 	return n == 0
 }
 
-// associations writes the associations in which player takes part in one way, but for those
-// that are written as instanceOf.
+// associations writes the associations in which player takes part as part, except those written as instanceOf.
 func (f *writer) associations(player Ref, part Part) {
 	if f.err != nil {
 		return

@@ -13,8 +13,8 @@ import (
 type State interface {
 	fragment.Source
 
-	// Mentions returns how many references there are to the subject identifier
-	// other than as a player: from types, themes and reifiers.
+	// Mentions returns the number of references to the subject identifier other than as a player: from types, themes
+	// and reifiers.
 	Mentions(ref fragment.Ref) (int, error)
 
 	// PutTopic writes a topic record in place of the one with its TopicSI.
@@ -31,8 +31,8 @@ type State interface {
 	DeleteAssociation(*fragment.Association) error
 }
 
-// Directory is what a State can be as well: one that answers two questions that
-// Apply asks often for less than the records cost.
+// Directory may be implemented by a State that answers two frequent queries of Apply at a lower cost than reading
+// records.
 type Directory interface {
 	fragment.Players
 
@@ -40,12 +40,10 @@ type Directory interface {
 	Has(si fragment.Ref) (bool, error)
 }
 
-// Apply applies a fragment to the state of its source. Applying it again
-// changes nothing. Fragments are applied in the order of their entries; applying
-// an older one alone would bring back what it says.
+// Apply applies a fragment to the state of its source. It is idempotent. Callers must apply fragments in the order of
+// their entries, because an older one would restore its statements.
 //
-// What the algorithm drops and then merges in again as it was is left alone: the
-// state afterwards is the same.
+// It skips records that the algorithm drops and then merges in again unchanged, with the same result.
 func Apply(s State, f *fragment.Fragment) error {
 	a := applier{State: s, dropped: map[fragment.Ref]bool{}}
 	targets, names, err := a.targets(f)
@@ -60,7 +58,7 @@ func Apply(s State, f *fragment.Fragment) error {
 	}
 	for _, t := range targets {
 		t.Mentions(a.drop)
-		if f.Deleted || t.TopicSI() != f.Topic.TopicSI() { // else it is written over
+		if f.Deleted || t.TopicSI() != f.Topic.TopicSI() { // otherwise it is overwritten
 			if err := a.DeleteTopic(t); err != nil {
 				return err
 			}
@@ -77,7 +75,7 @@ func Apply(s State, f *fragment.Fragment) error {
 		}
 		f.Topic.Mentions(a.keep)
 		for _, assoc := range f.Associations {
-			if stated[assoc.Key()] != nil { // else it is there as it is
+			if stated[assoc.Key()] != nil { // otherwise it exists unchanged
 				if err := s.PutAssociation(assoc); err != nil {
 					return err
 				}
@@ -96,13 +94,13 @@ func Apply(s State, f *fragment.Fragment) error {
 	return a.sweep()
 }
 
-// ApplyLate applies a fragment behind its turn: entries that are later have been applied, though none
-// with its TopicSI. It holds for sources that publish closing entries. Applying it again changes nothing.
+// ApplyLate applies a fragment out of order: later entries have been applied, but none with its TopicSI. It requires a
+// source that publishes closing entries. It is idempotent.
 //
-// Identifiers may have moved to another topic since. So a tombstone or a closing entry removes only the
-// topic of which the entry's TopicSI is the TopicSI, and does nothing where another topic has that
-// identifier. Instances may have left their class since, without an entry of the class. So type-instance
-// associations are taken from the fragments of instances alone.
+// Identifiers may have moved to another topic since. So a tombstone or a closing entry removes only the topic with the
+// entry's TopicSI as its TopicSI, and has no effect if another topic has that identifier. Instances may have left their
+// class since, without an entry of the class. So it takes type-instance associations from the fragments of instances
+// only.
 func ApplyLate(s State, f *fragment.Fragment) error {
 	if f.Deleted || f.Topic.TopicSI() != f.TopicSI {
 		owner, err := s.Topic(f.TopicSI)
@@ -135,12 +133,11 @@ type applier struct {
 
 func (a *applier) drop(ref fragment.Ref) { a.dropped[ref] = true }
 
-// keep says that there is a reference after all.
+// keep records that there is a reference.
 func (a *applier) keep(ref fragment.Ref) { delete(a.dropped, ref) }
 
-// targets returns all topics that the fragment describes, those that have the
-// entry's TopicSI or an identifier of its topic, and every subject identifier
-// under which they may play roles.
+// targets returns all topics that the fragment describes: those with the entry's TopicSI or an identifier of its topic,
+// and every subject identifier under which they may play roles.
 func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.Ref, error) {
 	names := slices.Concat([]fragment.Ref{f.TopicSI}, f.Topic.SubjectIdentifiers, f.Formerly)
 	var targets []*fragment.Topic
@@ -152,7 +149,7 @@ func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.R
 			return nil
 		}
 		targets = append(targets, target)
-		if !target.Provisional { // the other identifiers of a stub are what somebody else has said
+		if !target.Provisional { // another source may have stated a stub's other identifiers
 			names = append(names, target.SubjectIdentifiers...)
 		}
 		return nil
@@ -173,9 +170,8 @@ func (a *applier) targets(f *fragment.Fragment) ([]*fragment.Topic, []fragment.R
 	return targets, slices.Compact(names), nil
 }
 
-// clearAssociations removes the associations in which the subject identifier
-// names a player, but for those that are said again, and for type-instance ones
-// in which it names the class: those belong to the instance.
+// clearAssociations removes the associations in which the subject identifier names a player, except those that are
+// stated again, and type-instance ones in which it names the class, because those belong to the instance.
 func (a *applier) clearAssociations(si fragment.Ref, stated map[fragment.AssociationKey]*fragment.Association) error {
 	var found []*fragment.Association
 	for assoc, err := range a.playing(si) {
@@ -226,8 +222,8 @@ func (a *applier) has(si fragment.Ref) (bool, error) {
 	return t != nil, err
 }
 
-// resolve makes a provisional topic for a stub that nothing in the source
-// resolves, with those of its identifiers that no topic has.
+// resolve makes a provisional topic for a stub that no topic of the source resolves, with those of its identifiers that
+// no topic has.
 func (a *applier) resolve(stub fragment.Identity) error {
 	ref := stub.TopicSI()
 	known, err := a.has(ref)
@@ -250,11 +246,11 @@ func (a *applier) resolve(stub fragment.Identity) error {
 		}
 	}
 	t.Canonical()
-	a.drop(ref) // unless what was taken of the fragment refers to it, it goes again
+	a.drop(ref) // it is removed again unless a statement refers to it
 	return a.PutTopic(t)
 }
 
-// sweep removes the provisional topics to which nothing refers any more.
+// sweep removes the provisional topics without references to them.
 func (a *applier) sweep() error {
 	refs := make([]fragment.Ref, 0, len(a.dropped))
 	for ref := range a.dropped {

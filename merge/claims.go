@@ -7,12 +7,12 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Claims is what the parts of a view say of one topic, and which of them say it.
-// References are TopicSIs of the view.
+// Claims are the statements of the parts of a view about one topic, with the parts that make them. References are
+// TopicSIs of the view.
 type Claims struct {
 	SubjectIdentifiers []Claimed[tmdm.Locator] // the first is the topic's TopicSI
 	SubjectLocators    []Claimed[tmdm.Locator]
-	Names              []ClaimedName // their Variants stand beside them
+	Names              []ClaimedName // their Variants are listed separately
 	Occurrences        []Claimed[fragment.Occurrence]
 	Associations       []Claimed[*fragment.Association] // those in which it plays a role
 }
@@ -20,7 +20,7 @@ type Claims struct {
 // Claimed is something that parts of a view assert.
 type Claimed[T any] struct {
 	Value T
-	By    []int // indexes of [View.Parts], ascending; none where it is only referred to
+	By    []int // indexes of [View.Parts], ascending; none if it is only referred to
 }
 
 // ClaimedName is a name with its variants.
@@ -29,9 +29,8 @@ type ClaimedName struct {
 	Variants []Claimed[fragment.Variant]
 }
 
-// Claims returns what the parts say of the topic with the subject identifier, or
-// nil where none says anything. Those associations in which the topic is only
-// the class are left out unless instances is set.
+// Claims returns the statements of the parts about the topic with the subject identifier; nil if there are none.
+// Associations in which the topic is only the class are included only if instances is set.
 func (v *View) Claims(si fragment.Ref, instances bool) (*Claims, error) {
 	if instances {
 		return v.ClaimsAs(si, fragment.Parts[:]...)
@@ -39,8 +38,8 @@ func (v *View) Claims(si fragment.Ref, instances bool) (*Claims, error) {
 	return v.ClaimsAs(si, fragment.AsInstance, fragment.AsPlayer)
 }
 
-// ClaimsAs is [View.Claims] with those associations in which the topic takes part in one of these ways. No way, no
-// cost.
+// ClaimsAs is [View.Claims] with the associations in which the topic takes one of the given parts. Without parts it
+// reads no associations.
 func (v *View) ClaimsAs(si fragment.Ref, parts ...fragment.Part) (*Claims, error) {
 	if err := v.settle(); err != nil {
 		return nil, err

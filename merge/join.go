@@ -17,23 +17,18 @@ type Part struct {
 	SP     string // its source locator prefix
 	Source fragment.Source
 
-	// Claims gives each statement an item identifier that begins with SP, so
-	// that the view shows which source asserts what.
+	// Claims gives each statement an item identifier that begins with SP, so that the view shows its sources.
 	Claims bool
 
-	// Published says that the source is the state of a publisher: each of its
-	// references is the TopicSI of one of its topics, and it does not contradict
-	// itself. The states of subscribers may fall short of that. Only a View asks.
+	// Published states that the source is the state of a publisher: each of its references is the TopicSI of one of its
+	// topics, and it is consistent. States of subscribers may not be. Only a View uses it.
 	Published bool
 }
 
-// Join returns the merged view of the sources as a topic map, normalised: topics
-// whose identifiers meet are one, statements that are equal are one, and where
-// equal statements have different reifiers those are one too. A topic that
-// reifies different statements in several sources keeps the first, by prefix
-// and key; the others come back as conflicts. An item identifier that two
-// unequal statements claim stays with the first. Where ctx ends first, its cause
-// is the error.
+// Join returns the merged view of the sources as a normalised topic map: it merges topics that share identifiers, equal
+// statements, and the reifiers of equal statements. A topic that reifies different statements in several sources keeps
+// the first, by prefix and key; Join returns the others as conflicts. An item identifier that two unequal statements
+// claim stays with the first. If ctx ends first, the error is its cause.
 func Join(ctx context.Context, parts ...Part) (tm *tmdm.TopicMap, conflicts []*tmdm.ReifierError, err error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.SP, b.SP) })
@@ -93,8 +88,7 @@ func (j *joiner) identity(id *fragment.Identity) {
 	}
 }
 
-// identify merges topic into the one that has the identifier already. Nothing
-// is reified yet, so nothing stands in the way.
+// identify merges topic into the one that already has the identifier. It cannot fail, because nothing is reified yet.
 func (j *joiner) identify(topic *tmdm.Topic, err error) *tmdm.Topic {
 	var taken *tmdm.IdentityError
 	if !errors.As(err, &taken) {
@@ -184,18 +178,16 @@ func (j *joiner) finish(c tmdm.Reifiable, reifier fragment.Ref, given []tmdm.Loc
 	}
 }
 
-// claim gives a statement that has no identifier of its document, or whose
-// identifiers went to other statements, the derived one. Where that is taken,
-// an equal statement of the source has it, and the two become one.
+// claim gives the derived identifier to a statement without an identifier of its document, or whose identifiers went to
+// other statements. If it is taken, an equal statement of the source has it, and the two are merged.
 func (j *joiner) claim(c tmdm.Construct, derived tmdm.Locator) {
 	if len(c.ItemIdentifiers()) == 0 {
 		_ = tmdm.AddItemIdentifier(c, derived)
 	}
 }
 
-// reify sets the reifiers once all statements are there, normalises the map, and
-// returns what could not be. Whether a topic may reify a second statement depends
-// on whether the two are equal.
+// reify sets the reifiers after all statements exist, normalises the map, and returns the conflicts. Whether a topic
+// may reify a second statement depends on whether the two are equal.
 func (j *joiner) reify(ctx context.Context) (conflicts []*tmdm.ReifierError, err error) {
 	for _, r := range j.reifiers {
 		var conflict *tmdm.ReifierError

@@ -80,8 +80,8 @@ func (m *Memory) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// ascend yields what tree holds from a key on, in order. The tree may be changed
-// meanwhile: what is in the same page still comes as it was.
+// ascend yields the entries of tree from a key on, in order. The tree may be changed meanwhile; entries of the same
+// page still come unchanged.
 func ascend[K ~string, V any](tree *btree.Map[K, V], from K, yield func(K, V) bool) {
 	type item struct {
 		key   K

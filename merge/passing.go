@@ -21,7 +21,7 @@ func (v *View) InPassing() fragment.Source {
 // plainView is a plain view of which the records are looked at one by one.
 type plainView struct {
 	*View
-	source fragment.Source // whose records are those of the view, but for claims
+	source fragment.Source // its records are those of the view, except claims
 
 	// The last records, with claims.
 	record      fragment.Topic
@@ -48,7 +48,7 @@ func (p *plainView) Topics() iter.Seq2[*fragment.Topic, error] {
 	}
 }
 
-// claimed returns a topic with the item identifiers that say who asserts its statements.
+// claimed returns a topic with the item identifiers of the sources of its statements.
 func (p *plainView) claimed(t *fragment.Topic) *fragment.Topic {
 	sp, ref, to := p.parts[0].SP, t.TopicSI(), &p.record
 	p.claims, p.variants = p.claims[:0], p.variants[:0]

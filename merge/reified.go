@@ -9,9 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Reified is what a source can be as well: one that gives the records in which
-// something is reified for less than the reading of all costs. A [View] asks for
-// them.
+// Reified may be implemented by a source that finds the records with reified statements at a lower cost than reading
+// all records. A [View] uses it.
 type Reified interface {
 	// ReifiedTopics iterates over the topics of which a name, a variant or an
 	// occurrence has a reifier, in the order of Topics.
@@ -22,9 +21,9 @@ type Reified interface {
 	ReifiedAssociations() iter.Seq2[*fragment.Association, error]
 }
 
-// Plain is what a source can be as well: one that knows whether its records say what the view of it says. They do where
-// they refer to topics by TopicSIs alone, and no association has a role twice. A topic that has just got another
-// TopicSI is referred to by the one before, until the topics that do so have changed as well.
+// Plain may be implemented by a source that knows whether its records equal those of its view: they refer to topics by
+// TopicSIs only, and no association has a role twice. After a topic gets another TopicSI, references use the former one
+// until the referring topics have changed as well.
 type Plain interface {
 	IsPlain() (bool, error)
 }
@@ -43,16 +42,15 @@ func reifiedAssociations(src fragment.Source) iter.Seq2[*fragment.Association, e
 	return fragment.Select(src.Associations(), (*fragment.Association).HasReifiers)
 }
 
-// settle finds out, once, which reifiers are one topic by the equality of what
-// they reify, and about which statements the sources disagree. It lets a joiner
-// make a map of the statements that are reified, and of no others: those that
-// are not have no say.
+// settle finds out, once, which reifiers are one topic because the statements that they reify are equal, and about
+// which statements the sources disagree. It joins the reified statements only, because the others have no effect on
+// this.
 func (v *View) settle() error {
 	if v.settled {
 		return nil
 	}
 	*v = View{ctx: v.ctx, parts: v.parts, sources: v.sources, only: v.only, kept: v.kept,
-		refs: map[fragment.Ref]resolved{}} // nothing of an attempt that failed
+		refs: map[fragment.Ref]resolved{}} // without results of a failed attempt
 	if v.kept != nil {
 		v.chosen, v.vocabulary = v.kept.Chosen, v.kept.Vocabulary
 	} else if err := v.settleReifiers(); err != nil {
@@ -77,8 +75,7 @@ func (v *View) settle() error {
 	return nil
 }
 
-// reifiedRecords are the records of one part in which something is reified,
-// without what is not.
+// reifiedRecords are the records of one part with reified statements, reduced to these.
 type reifiedRecords struct {
 	topics       []*fragment.Topic
 	associations []*fragment.Association
@@ -133,9 +130,8 @@ func (v *View) settleReifiers() error {
 	return v.chooseReifiers(j.tm, all)
 }
 
-// identify gives the joiner all topics that the records speak of, in the order
-// in which Join would. It returns their TopicSIs of the view as it is before any
-// reifiers are joined.
+// identify passes all topics of the records to the joiner, in the order of Join. It returns their TopicSIs in the view
+// before reifiers are merged.
 func (v *View) identify(j *joiner, all []reifiedRecords) (map[fragment.Ref]bool, error) {
 	before := map[fragment.Ref]bool{}
 	identities := make([]map[fragment.Ref]*fragment.Identity, len(v.parts))
@@ -256,15 +252,15 @@ func (v *View) chooseReifiers(tm *tmdm.TopicMap, all []reifiedRecords) error {
 	return r.err
 }
 
-// Settlement is a fact about reifiers that a view has found out. It affects topics whose records need not have changed.
-// So a reader that keeps results of a view compares the settlements of two views.
+// Settlement is a fact about reifiers that a view has computed. It affects topics whose records may be unchanged. So a
+// reader that keeps results of a view compares the settlements of two views.
 type Settlement struct {
-	// the topics that it affects, each by one subject identifier; if Statement is "", those that are one topic
+	// the affected topics, each by one subject identifier; if Statement is "", those that are one topic
 	Topics []fragment.Ref
 	Key    string // equal settlements have equal keys
 
 	Statement string       // the key of a statement about which the sources disagree
-	Reifier   fragment.Ref // that the view has chosen for it
+	Reifier   fragment.Ref // the chosen reifier
 }
 
 // Settlements returns which topics are one because they reify equal statements, and about which statements the sources
@@ -291,23 +287,23 @@ func (v *View) Settlements() ([]Settlement, error) {
 	return all, nil
 }
 
-// Kept are the settlements of a view as somebody has kept them.
+// Kept are the stored settlements of a view.
 type Kept struct {
-	// a topic for each settlement that joins topics, with these as its subject identifiers
+	// a topic for each settlement that merges topics, with their subject identifiers
 	Joined     fragment.Source
 	Chosen     map[string]fragment.Ref // reifiers of the other settlements, by their statements
-	Vocabulary bool                    // what [View.Vocabulary] has returned
+	Vocabulary bool                    // the result of [View.Vocabulary]
 }
 
-// Keep has the view use the settlements of an earlier one. So it costs no reading of what is reified. No reified
-// statement of the sources may have changed since, nor which topics such statements mention. It must be called before
-// anything is read.
+// Keep makes the view use the settlements of an earlier one, which saves reading reified statements. No reified
+// statement of the sources may have changed since, nor the topics that such statements mention. It must be called
+// before any read.
 func (v *View) Keep(k *Kept) {
 	v.kept = k
 	v.sources[len(v.parts)] = k.Joined
 }
 
-// Vocabulary reports whether type-instance associations may differ in what they are from what the sources say.
+// Vocabulary reports whether type-instance associations of the view may differ from those of the sources.
 func (v *View) Vocabulary() (bool, error) {
 	if v.only != nil {
 		return false, nil

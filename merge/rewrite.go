@@ -54,8 +54,7 @@ func (r *rewriter) fits(t *fragment.Topic) bool {
 	return !r.changed && len(r.v.chosen) == 0 && r.err == nil && !hasEqualStatements(t)
 }
 
-// hasEqualStatements reports whether statements of t differ in nothing but their
-// reifiers, as those of no good source do.
+// hasEqualStatements reports whether statements of t differ only in their reifiers, which valid sources do not have.
 func hasEqualStatements(t *fragment.Topic) bool {
 	for i := range t.Names {
 		if hasEqual(t.Names[i].Variants, compareVariants) {
@@ -75,8 +74,7 @@ func hasEqual[T any](list []T, compare func(a, b T) int) bool {
 	return false
 }
 
-// identifiers returns the item identifiers of a statement of a part: those that
-// its document gave, or the derived claim.
+// identifiers returns the item identifiers of a statement of a part: those of its document, or the derived claim.
 func (r *rewriter) identifiers(part int, given []tmdm.Locator, derived func(sp string) tmdm.Locator) []tmdm.Locator {
 	if len(given) == 0 && r.v.parts[part].Claims {
 		return []tmdm.Locator{derived(r.v.parts[part].SP)}
@@ -171,8 +169,8 @@ func (r *rewriter) occurrences(s *subject) []Claimed[fragment.Occurrence] {
 	return all
 }
 
-// association returns an association of a part as the view has it, but for what
-// equal ones add: a itself, where nothing has to be changed.
+// association returns an association of a part as in the view, without the additions of equal ones; a itself if it is
+// unchanged.
 func (r *rewriter) association(part int, a *fragment.Association) *fragment.Association {
 	before := r.changed
 	r.changed = false
@@ -206,8 +204,7 @@ func uniteRoles(roles []fragment.Role) []fragment.Role {
 	})
 }
 
-// Statements are compared by what makes them equal, in the order of canonical
-// records.
+// Statements are compared by the properties that determine equality, in the order of canonical records.
 
 func compareNames(a, b fragment.Name) int {
 	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Type, b.Type), slices.Compare(a.Scope, b.Scope))
@@ -226,7 +223,7 @@ func compareRoles(a, b fragment.Role) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Player, b.Player))
 }
 
-// unite sorts a list and joins what is equal to the first of its kind.
+// unite sorts a list and merges equal elements into the first one.
 func unite[T any](list []T, compare func(a, b T) int, join func(into, from *T)) []T {
 	slices.SortStableFunc(list, compare)
 	out := list[:0]
@@ -241,8 +238,8 @@ func unite[T any](list []T, compare func(a, b T) int, join func(into, from *T)) 
 	return out
 }
 
-// join gives what a statement has to an equal one. Lists that records share are
-// not changed but replaced.
+// join adds the identifiers and the reifier of a statement to an equal one. It replaces lists instead of changing them,
+// because records share them.
 func join(reifier *fragment.Ref, otherReifier fragment.Ref, ids *[]tmdm.Locator, otherIDs []tmdm.Locator, by *[]int,
 	otherBy []int) {
 	*reifier = cmp.Or(*reifier, otherReifier)

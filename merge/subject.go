@@ -7,18 +7,18 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// subject is a merged topic: the records whose identifiers meet, transitively.
+// subject is a merged topic: the records that share identifiers, transitively.
 type subject struct {
 	ref      fragment.Ref // the merged TopicSI
 	sis, sls locators
-	members  []member // by part and TopicSI; none where the topic is only referred to
+	members  []member // by part and TopicSI; none if the topic is only referred to
 }
 
 // member is the record of a topic in one source, or its identifiers.
 type member struct {
 	part  int
 	id    *fragment.Identity
-	topic *fragment.Topic // nil where nothing but the identity was asked for
+	topic *fragment.Topic // nil if only the identity was requested
 }
 
 // locators is a set of locators in the order in which they were found.
@@ -28,8 +28,7 @@ type locators struct {
 	index map[tmdm.Locator]bool
 }
 
-// fewLocators is up to how many of them are compared with each other, rather
-// than looked up.
+// fewLocators is the number of locators up to which they are compared pairwise instead of looked up.
 const fewLocators = 16
 
 func (s *locators) add(l tmdm.Locator, from int) {
@@ -181,13 +180,13 @@ func compareRefs(a, b fragment.Ref) int {
 	return 0
 }
 
-// resolved is what a reference has been found to refer to.
+// resolved is the topic that a reference resolves to.
 type resolved struct {
 	ref   fragment.Ref // the merged TopicSI
 	known bool         // the topic has a record, or that does not matter
 }
 
-// manyRefs is how many references a view remembers.
+// manyRefs is the number of references that a view caches.
 const manyRefs = 1 << 14
 
 func (v *View) resolve(ref fragment.Ref) (resolved, error) {
@@ -197,7 +196,7 @@ func (v *View) resolve(ref fragment.Ref) (resolved, error) {
 	if r, ok := v.refs[ref]; ok {
 		return r, nil
 	}
-	last := v.last // about which the caller may ask more
+	last := v.last // the caller may query it again
 	s, err := v.subject(false, ref)
 	v.last = last
 	if err != nil {

@@ -10,39 +10,31 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// View is the merged view of several sources as a source, made as it is read.
-// It says what the map of [Join] says: records whose identifiers meet are one
-// topic, transitively, and equal statements are one.
+// View is the merged view of several sources as a source, computed on demand. It equals the map of [Join]: records that
+// share identifiers are one topic, transitively, and equal statements are one.
 //
-// The TopicSI of a merged topic is the least among those of its records, those
-// of the vocabulary (type-instance, type, instance) before all others, because
-// records are told apart by them. All references are rewritten to it. A
-// reference that no record resolves stays as it is: it denotes a topic with
-// that one subject identifier, which Topic and Topics do not give. A snapshot
-// gives types with the records of their instances, so that those of an instance
-// without a record are not in it; sources have records of all instances.
+// The TopicSI of a merged topic is the least among those of its records; those of the vocabulary (type-instance, type,
+// instance) precede all others, because the code compares records by them. All references are rewritten to it. A
+// reference that no record resolves is unchanged: it denotes a topic with that one subject identifier, which Topic and
+// Topics do not return. A snapshot has types with the records of their instances, so it lacks those of an instance
+// without a record; sources have records of all instances.
 //
-// One source alone that is [Plain] needs no look-ups of references.
+// A view of one source that is [Plain] looks up no references.
 //
-// An item identifier that a document gave to several unequal statements stays with all of them: finding that out would
-// take an index of all. A reader of what is written leaves it to the first of them.
+// Several unequal statements keep an item identifier that a document gave to all of them, because finding them would
+// need an index. Readers of a written view assign it to the first of them.
 //
 // # Cost
 //
-// A topic costs the reading of its records, a look-up of each of its
-// identifiers in each source that has not given it, and one of each reference
-// that was not met lately. Topics and Associations read as they go, in memory
-// that does not grow with the map (WriteSnapshot of a view needs no more). An
-// association is read with each of its players, but that of a class is not read
-// with the class. AssociationsOf holds at most some 65,000 associations; a topic
-// with more is read several times.
+// The cost of a topic is reading its records, a look-up of each of its identifiers in each other source, and one of
+// each reference that is not cached. Topics and Associations are streams whose memory does not grow with the map
+// (WriteSnapshot of a view needs no more). They read an association with each of its players, except its class.
+// AssociationsOf holds at most some 65,000 associations; it reads a topic with more several times.
 //
-// Where equal statements have different reifiers, those are one topic. This is
-// found out when the view is first read, from the records that have a reified
-// statement: at no cost where there are none and the sources are [Reified], by
-// one reading of the records where they are not. It then needs memory for these
-// statements, and keeps no more than the reifiers that were joined and the
-// statements about which the sources disagree.
+// If equal statements have different reifiers, those are one topic. The view computes this at its first read, from the
+// records with reified statements: at no cost if there are none and the sources are [Reified], else by one reading of
+// the records. It needs memory for these statements meanwhile, and keeps only the merged reifiers and the statements
+// about which the sources disagree.
 //
 // The sources must not change while the view is in use. A View is not safe for
 // concurrent use.
@@ -56,13 +48,13 @@ type View struct {
 	last *subject                  // the last that was found, identities at least
 
 	settled    bool
-	plain      bool                      // there is one source, and what it says is what the view says
+	plain      bool                      // there is one source, whose records are those of the view
 	kept       *Kept                     // of an earlier view, if its settlements hold for this one
 	joined     Memory                    // a record for each set of reifiers that are one
 	chosen     map[string]fragment.Ref   // reifiers of statements about which the sources disagree, by key
-	about      map[string][]fragment.Ref // the topics of these statements, by subject identifiers
+	about      map[string][]fragment.Ref // the topics of these statements, by subject identifier
 	conflicts  []*tmdm.ReifierError
-	vocabulary bool // type-instance associations may differ in what they are from what the source says
+	vocabulary bool // type-instance associations may differ from the source's
 }
 
 // NewView returns the merged view of the parts. One part alone that is Published
@@ -86,7 +78,7 @@ func NewView(ctx context.Context, parts ...Part) *View {
 // by prefix.
 func (v *View) Parts() []Part { return v.parts }
 
-// Conflicts returns what the reifiers of the sources could not agree about: see [Join].
+// Conflicts returns the conflicts between reifiers of the sources: see [Join].
 func (v *View) Conflicts() ([]*tmdm.ReifierError, error) {
 	if v.only != nil {
 		return nil, nil
@@ -148,8 +140,8 @@ func (v *View) TopicBySubjectLocator(sl tmdm.Locator) (*fragment.Topic, error) {
 	return nil, nil
 }
 
-// Topics implements [fragment.Source]. The records of all sources come in order;
-// a merged topic is given where its TopicSI comes.
+// Topics implements [fragment.Source]. It reads the records of all sources in order, and yields a merged topic at the
+// position of its TopicSI.
 func (v *View) Topics() iter.Seq2[*fragment.Topic, error] {
 	if v.only != nil {
 		return v.only.Topics()

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// manyAssociations is how many associations of one topic are held at a time,
-// twice that while they are collected. Tests make it less.
+// manyAssociations is the number of associations of one topic that are held at a time; twice that while they are
+// collected. Tests reduce it.
 var manyAssociations = 1 << 15
 
 // AssociationsOf implements [fragment.Source].
@@ -61,8 +61,7 @@ func (v *View) played(player fragment.Ref, parts []fragment.Part) iter.Seq2[*fra
 	}
 }
 
-// streams returns the parts in which the sources may have what takes part in the
-// given ways in the view.
+// streams returns the parts of the sources that may have associations of the given parts of the view.
 func (v *View) streams(parts ...fragment.Part) []fragment.Part {
 	if v.vocabulary {
 		return fragment.Parts[:]
@@ -70,8 +69,8 @@ func (v *View) streams(parts ...fragment.Part) []fragment.Part {
 	return parts
 }
 
-// Associations implements [fragment.Source]. Each association is given with its
-// owner, a player; so the equal ones of other sources come at the same time.
+// Associations implements [fragment.Source]. It yields each association with its owner, a player, so equal ones of all
+// sources come together.
 func (v *View) Associations() iter.Seq2[*fragment.Association, error] {
 	if v.only != nil {
 		return v.only.Associations()
@@ -175,8 +174,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// owner returns the player with which an association is given: the instance of
-// what says that a topic is one, reified or not; of others the least.
+// owner returns the player with which an association is yielded: the instance of a type-instance association, reified
+// or not; else the least player.
 func owner(a *fragment.Association) fragment.Ref {
 	if a.Type == tmdm.PSITypeInstance && len(a.Scope) == 0 && len(a.Roles) == 2 {
 		for i := range a.Roles {
@@ -202,9 +201,8 @@ type keyed struct {
 
 func compareKeyed(a, b keyed) int { return bytes.Compare(a.key[:], b.key[:]) }
 
-// associationsOf iterates over the associations of s, by key, that accept
-// accepts, if it is given. It collects as many as may be held and those of the
-// least keys; if there are more, it reads them again for those that follow.
+// associationsOf iterates over the associations of s that accept accepts (nil: all), by key. It collects those with the
+// least keys up to the limit; if there are more, it reads them again for the following ones.
 func (v *View) associationsOf(s *subject, streams []fragment.Part,
 	accept func(*fragment.Association) bool) iter.Seq2[Claimed[*fragment.Association], error] {
 	return func(yield func(Claimed[*fragment.Association], error) bool) {
@@ -291,8 +289,8 @@ func playedIn(src fragment.Source, si fragment.Ref, streams []fragment.Part) ite
 	}
 }
 
-// joinAssociations gives what an association has to an equal one. Records are
-// shared, so that it makes a new one where there is something to give.
+// joinAssociations adds the identifiers and the reifier of an association to an equal one. It copies the record if it
+// changes, because records are shared.
 func joinAssociations(into, from *keyed) {
 	a, b := *into.Value, from.Value
 	if into.Value != from.Value {

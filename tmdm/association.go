@@ -43,9 +43,8 @@ func (a *Association) AddRole(typ, player *Topic) *AssociationRole {
 	return r
 }
 
-// TypeInstance returns the class and the instance where a is a type-instance
-// association in the unconstrained scope with exactly these two roles and no
-// reifier (ISO 13250-2 §7.2).
+// TypeInstance returns the class and the instance if a is a type-instance association in the unconstrained scope with
+// exactly these two roles and no reifier (ISO 13250-2 §7.2).
 func (a *Association) TypeInstance() (class, instance *Topic, ok bool) {
 	if len(a.roles) != 2 || len(a.kind.scope.themes) > 0 || !a.Type().is(PSITypeInstance) || a.Reifier() != nil {
 		return nil, nil, false
@@ -83,9 +82,8 @@ func (a *Association) markRemoved() {
 	a.kind = &k
 }
 
-// removeAssociations removes all of gone at the cost of one look through the
-// roles of each player, however many of them go. Like without, it leaves the
-// old lists to those who walk them.
+// removeAssociations removes all of gone with one pass through the roles of each player. Like without, it keeps the old
+// lists unchanged for callers that iterate over them.
 func (tm *TopicMap) removeAssociations(gone ...*Association) {
 	players := map[*Topic]bool{}
 	for _, a := range gone {
@@ -157,7 +155,7 @@ func (r *AssociationRole) Remove() {
 	r.typ = nil
 }
 
-// details returns what few roles have, or nil. It is kept with the association.
+// details returns the rare properties of a role, or nil. The association stores them.
 func (r *AssociationRole) details() *details {
 	if r.assoc.kind.own == nil {
 		return nil
@@ -198,7 +196,7 @@ func (r *AssociationRole) setReifier(t *Topic) {
 	}
 }
 
-// settle replaces merged topics by what they were merged into.
+// settle replaces merged topics by the topics that they were merged into.
 func (r *AssociationRole) settle() {
 	r.typ, r.player = r.typ.live(), r.player.live()
 	r.details().settle()

@@ -21,8 +21,8 @@ func ParseLocator(s string) (Locator, error) {
 	return Locator(normal), err
 }
 
-// Named returns the locators of the topics that somebody may mean by an absolute IRI: that of the IRI as it stands, as
-// RDF compares IRIs, and then its normal form.
+// Named returns the locators by which an absolute IRI may identify topics: the unchanged IRI, as RDF compares IRIs, and
+// then its normal form.
 func Named(s string) ([]Locator, error) {
 	normal, err := ParseLocator(s)
 	switch asIs := Locator(iri.ToLocator(s)); {
@@ -44,7 +44,7 @@ type Construct interface {
 	setItemIdentifiers([]Locator)
 }
 
-// Reifiable is a Construct that a topic can stand for: all but topics.
+// Reifiable is a Construct that a topic can reify: any except topics.
 type Reifiable interface {
 	Construct
 	// Reifier returns the topic that reifies the item, or nil.
@@ -64,7 +64,7 @@ type Typed interface {
 	Type() *Topic
 }
 
-// details are what most constructs do not have.
+// details are the rare properties of constructs.
 type details struct {
 	iids     []Locator
 	reifier  *Topic
@@ -88,14 +88,14 @@ func (d *details) Reifier() *Topic {
 	return d.reifier.live()
 }
 
-// settle replaces a merged reifier by what it was merged into.
+// settle replaces a merged reifier by the topic that it was merged into.
 func (d *details) settle() {
 	if d != nil && d.reifier != nil {
 		d.reifier = d.reifier.live()
 	}
 }
 
-// statement is what names, variants, occurrences and associations are built on.
+// statement is the common part of names, variants, occurrences and associations.
 type statement struct{ kind *kind }
 
 // ItemIdentifiers implements [Construct].
@@ -138,7 +138,7 @@ func (s *statement) setKind(k *kind) {
 	s.kind = k
 }
 
-// settle replaces merged topics by what they were merged into.
+// settle replaces merged topics by the topics that they were merged into.
 func (s *statement) settle() {
 	old := s.kind
 	if typ, scope := old.typ.live(), old.scope.live(); typ != old.typ || scope != old.scope {
@@ -194,8 +194,8 @@ func (tm *TopicMap) forget(c Construct, loc Locator) {
 	}
 }
 
-// without returns a new list that lacks x. The old one stays as it is, for a
-// caller that walks it and removes what it meets.
+// without returns a new list without x. The old one is unchanged, so callers may iterate over it while removing
+// elements.
 func without[T comparable](list []T, x T) []T {
 	i := slices.Index(list, x)
 	if i < 0 {
@@ -204,7 +204,7 @@ func without[T comparable](list []T, x T) []T {
 	return slices.Concat(list[:i], list[i+1:])
 }
 
-// withoutAll is without for several, and returns those that were there as well.
+// withoutAll is without for several locators, and returns those that were found as well.
 func withoutAll(list, locs []Locator) (left, gone []Locator) {
 	if len(locs) == 1 {
 		if !slices.Contains(list, locs[0]) {

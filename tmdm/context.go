@@ -6,10 +6,9 @@ import (
 	"github.com/tmshare/tmshare/internal/titles"
 )
 
-// ValidIn reports whether statements in the scope s are valid in a context, the
-// topics that apply there: whether every theme is one of them (ISO 13250-2
-// §5.3.3, Scope). In the unconstrained scope they are valid everywhere. Other
-// than [TopicMap.Scope], it writes nothing to the map.
+// ValidIn reports whether statements in the scope s are valid in a context, which is a set of topics: whether it
+// contains every theme (ISO 13250-2 §5.3.3, Scope). In the unconstrained scope they are valid everywhere. Unlike
+// [TopicMap.Scope], it never changes the map.
 func (s *Scope) ValidIn(context ...*Topic) bool {
 	for _, theme := range s.Themes() {
 		if !slices.ContainsFunc(context, func(t *Topic) bool { return t.live() == theme }) {
@@ -19,8 +18,8 @@ func (s *Scope) ValidIn(context ...*Topic) bool {
 	return true
 }
 
-// DisplayName returns the name by which t is called for a reader of some languages, the best first, or nil where t has
-// none that can be a title (see package titles). It goes through the names of t.
+// DisplayName returns the name of t for a reader of some languages, the best first; nil if t has no name that can be a
+// title (see package titles). Its time is proportional to the number of names.
 func (t *Topic) DisplayName(languages ...string) (best *TopicName) {
 	c := titles.Chooser[Locator]{Languages: languages}
 	for _, n := range t.Names() {
@@ -51,9 +50,8 @@ func (t *Topic) CountLanguages(add titles.Count) {
 	}
 }
 
-// SortKey returns the string by which to sort n among others: the first variant
-// with the topic for sorting in its scope (ISO 13250-2 §7.4, Sort names), or
-// else the name itself.
+// SortKey returns the string by which to sort n: the value of the first variant with the topic for sorting in its scope
+// (ISO 13250-2 §7.4, Sort names), or else of the name itself.
 func (n *TopicName) SortKey() string {
 	sort := n.TopicMap().TopicBySubjectIdentifier(PSISort)
 	for _, v := range n.Variants() {

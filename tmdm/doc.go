@@ -6,30 +6,23 @@
 // occurrences and the roles that it plays. Types, themes, players and reifiers
 // are topics.
 //
-// That a topic is an instance of a class, or a class a subtype of another, is
-// said by associations (ISO 13250-2 §7.2, The type-instance relationship, and
-// §7.3, The supertype-subtype relationship). There are short cuts to them:
-// [Topic.AddType], [Topic.Types] and [Topic.Instances]; [Topic.AddSupertype],
-// [Topic.Supertypes] and [Topic.Subtypes]; and, through the whole hierarchy,
-// [Topic.AllTypes], [Topic.AllInstances] and [Topic.IsInstanceOf].
+// Associations state that a topic is an instance of a class, or a class a subtype of another (ISO 13250-2 §7.2, The
+// type-instance relationship, and §7.3, The supertype-subtype relationship). Methods for them are [Topic.AddType],
+// [Topic.Types] and [Topic.Instances]; [Topic.AddSupertype], [Topic.Supertypes] and [Topic.Subtypes]; and, through the
+// whole hierarchy, [Topic.AllTypes], [Topic.AllInstances] and [Topic.IsInstanceOf].
 //
-// From a topic one goes on by its names, occurrences and roles, all of them or
-// those of a type, and from a role to the [AssociationRole.Others].
-// [Topic.DisplayName] chooses a name for a reader. [TopicMap.Constructs] walks
-// through everything.
+// A topic leads to its names, occurrences and roles, all of them or those of a type, and a role to the
+// [AssociationRole.Others]. [Topic.DisplayName] chooses a name for a reader. [TopicMap.Constructs] iterates over all
+// items.
 //
-// Two topics that come to share an identifier must be merged. An operation that
-// would make them share one changes nothing and returns an [*IdentityError]
-// that names the other topic; the caller decides, usually for [Topic.Merge]. A
-// topic that was merged into another stands for it from then on: methods called
-// on it act on the other. Statements that become equal, by construction or
-// through a merge, stay side by side until [TopicMap.Normalize] removes the
-// duplicates; readers of documents call it once at the end.
+// Two topics that would share an identifier must be merged. An operation that would make them share one changes nothing
+// and returns an [*IdentityError] that names the other topic; the caller then usually calls [Topic.Merge]. Methods of a
+// merged topic act on the topic that it was merged into. Statements that become equal, by construction or by a merge,
+// stay separate until [TopicMap.Normalize] removes the duplicates; readers of documents call it once at the end.
 //
-// The topics of a statement must belong to its map: nil, a topic of another map
-// or one that was removed is [ErrNoTopic], [ErrOtherMap] or [ErrRemoved], as an
-// error or as a panic that changes nothing. Questions take any topic; nothing is
-// true of a foreign one.
+// The topics of a statement must belong to its map: for nil, a topic of another map or a removed one, methods return or
+// panic with [ErrNoTopic], [ErrOtherMap] or [ErrRemoved], and change nothing. Queries accept any topic, and return
+// false or nothing for a foreign one.
 //
 // Everything is iterated in order of creation, so that the same input gives the
 // same output. A map may be read by several goroutines at once as long as none
@@ -38,6 +31,6 @@
 // a merge is not settled by that, and must be looked up again. [TopicMap.Scope]
 // may add to the map; readers have [Scope.ValidIn]. The package does no I/O.
 //
-// Sibling packages: tmdm/cxtm writes the canonical form, xtm reads and writes
-// documents, fragment cuts maps into pieces that travel.
+// Sibling packages: tmdm/cxtm writes the canonical form, xtm reads and writes documents, fragment divides maps into
+// parts for exchange.
 package tmdm

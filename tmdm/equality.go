@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Statements are equal by the rules of ISO 13250-2 §5.4 to §5.8. Within one
-// parent, those are equal whose keys are; keys hold for the identities as they
-// are when they are made.
+// Statements are equal by the rules of ISO 13250-2 §5.4 to §5.8. Within one parent, those with equal keys are equal;
+// keys are valid for the identities at the time when they are made.
 
 type statementKey struct {
 	value string
@@ -23,8 +22,8 @@ type roleKey struct{ typ, player *Topic }
 
 func (r *AssociationRole) key() roleKey { return roleKey{r.Type(), r.Player()} }
 
-// appendKey appends what makes associations equal: type, scope and the set of
-// (type, player) pairs.
+// appendKey appends the properties that determine the equality of associations: type, scope and the set of (type,
+// player) pairs.
 func (a *Association) appendKey(key []byte) []byte {
 	var few [8]uint64 // most associations have fewer roles
 	pairs := few[:0]
@@ -48,7 +47,7 @@ func (a *Association) appendKey(key []byte) []byte {
 	return key
 }
 
-// distinctRoles returns how many unequal roles went into the key of an association.
+// distinctRoles returns the number of unequal roles in the key of an association.
 func distinctRoles(key []byte) int { return len(key)/8 - 1 }
 
 // Equal reports whether a and b are the same item, or statements, variants or

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Errors for topics that cannot take part in a statement. Methods that return an
-// error return one of these; all others panic with it, before they change
-// anything: using such a topic is a mistake of the program, not of its input. A
-// nil type of a name is the default name type, a nil reifier means none.
+// Errors for topics that cannot be part of a statement. Methods with an error result return one of these; all others
+// panic with it before any change, because such a topic is a mistake of the program, not of its input. A nil type of a
+// name is the default name type, and a nil reifier is none.
 var (
 	ErrOtherMap = errors.New("the topic belongs to another topic map")
 	ErrRemoved  = errors.New("the topic was removed")
@@ -28,7 +27,7 @@ func (tm *TopicMap) usable(t *Topic) error {
 	return nil
 }
 
-// mustUse returns what t has become, and panics where it is not usable.
+// mustUse returns the topic that t was merged into, or t, and panics if it is not usable.
 func (tm *TopicMap) mustUse(t *Topic) *Topic {
 	t = t.live()
 	if err := tm.usable(t); err != nil {
@@ -37,10 +36,9 @@ func (tm *TopicMap) mustUse(t *Topic) *Topic {
 	return t
 }
 
-// IdentityError says that a locator which is to identify Construct identifies
-// Existing already (ISO 13250-2 §5.1, General; §5.3.5, Properties). Construct is
-// nil where it would have been a new topic. Nothing was changed. If both are
-// topics, merging them is the way to go on.
+// IdentityError is the error for a locator that would identify Construct, but already identifies Existing (ISO 13250-2
+// §5.1, General; §5.3.5, Properties). Construct is nil if it would have been a new topic. Nothing was changed. If both
+// are topics, the caller can merge them.
 type IdentityError struct {
 	Construct Construct
 	Existing  Construct
@@ -55,9 +53,8 @@ func (e *IdentityError) Error() string {
 	return fmt.Sprintf("%s cannot have the identifier %s: it identifies %s", construct, e.Locator, Describe(e.Existing))
 }
 
-// ReifierError says that Topic cannot reify Construct because it reifies
-// Existing, an unequal item (ISO 13250-2 §5.3.4, Reification: a topic reifies at
-// most one information item). Nothing was changed.
+// ReifierError is the error for a Topic that cannot reify Construct because it reifies Existing, an unequal item (ISO
+// 13250-2 §5.3.4, Reification: a topic reifies at most one information item). Nothing was changed.
 type ReifierError struct {
 	Topic     *Topic
 	Construct Reifiable
@@ -68,7 +65,7 @@ func (e *ReifierError) Error() string {
 	return fmt.Sprintf("%s cannot reify %s: it reifies %s", Describe(e.Topic), Describe(e.Construct), Describe(e.Existing))
 }
 
-// Conflicts are the reifiers that [TopicMap.Normalize] could not join.
+// Conflicts are the reifiers that [TopicMap.Normalize] could not merge.
 type Conflicts []*ReifierError
 
 func (c Conflicts) Error() string {
@@ -78,7 +75,7 @@ func (c Conflicts) Error() string {
 	return fmt.Sprintf("%s, and %d more such conflicts", c[0], len(c)-1)
 }
 
-// InUseError says that Topic cannot be removed because User refers to it.
+// InUseError is the error for removing Topic while User refers to it.
 type InUseError struct {
 	Topic *Topic
 	User  Construct
@@ -88,7 +85,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s cannot be removed: %s refers to it", Describe(e.Topic), Describe(e.User))
 }
 
-// Describe names c for an error message: its kind and what tells it apart.
+// Describe describes c for an error message: its kind and its identity.
 func Describe(c Construct) string {
 	switch c := c.(type) {
 	case *TopicMap:

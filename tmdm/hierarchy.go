@@ -2,11 +2,9 @@ package tmdm
 
 import "iter"
 
-// The two relations of ISO 13250-2 §7 between topics and types are associations
-// like others, and only their types and the types of their roles tell them
-// apart. The methods here read those in the unconstrained scope that have
-// exactly the two roles. A reifier changes nothing: what a topic is said about
-// is said all the same.
+// The two relations of ISO 13250-2 §7 between topics and types are ordinary associations with certain types and types
+// of roles. The methods here read those in the unconstrained scope that have exactly the two roles, with or without a
+// reifier.
 
 // relations iterates over the associations of the given type in which t plays a
 // role of the type own, with the topic that plays the role of the type other.
@@ -46,39 +44,35 @@ func (t *Topic) related(association, own, other Locator) iter.Seq[*Topic] {
 
 func (t *Topic) classes() iter.Seq[*Topic] { return t.related(PSITypeInstance, PSIInstance, PSIType) }
 
-// Instances iterates over the topics that are said to be instances of t, not
-// counting those of its subtypes (ISO 13250-2 §7.2, The type-instance
-// relationship). It takes time in the number of roles that t plays.
+// Instances iterates over the instances of t, without those of its subtypes (ISO 13250-2 §7.2, The type-instance
+// relationship). Its time is proportional to the number of roles that t plays.
 func (t *Topic) Instances() iter.Seq[*Topic] {
 	return t.related(PSITypeInstance, PSIType, PSIInstance)
 }
 
-// Supertypes iterates over the topics that are said to be supertypes of t, not
-// counting theirs (ISO 13250-2 §7.3, The supertype-subtype relationship). It
-// takes time in the number of roles that t plays.
+// Supertypes iterates over the supertypes of t, without theirs (ISO 13250-2 §7.3, The supertype-subtype relationship).
+// Its time is proportional to the number of roles that t plays.
 func (t *Topic) Supertypes() iter.Seq[*Topic] {
 	return t.related(PSISupertypeSubtype, PSISubtype, PSISupertype)
 }
 
-// Subtypes iterates over the topics that are said to be subtypes of t, not
-// counting theirs. It takes time in the number of roles that t plays.
+// Subtypes iterates over the subtypes of t, without theirs. Its time is proportional to the number of roles that t
+// plays.
 func (t *Topic) Subtypes() iter.Seq[*Topic] {
 	return t.related(PSISupertypeSubtype, PSISupertype, PSISubtype)
 }
 
-// AllSupertypes iterates over the supertypes of t and theirs, and so on
-// (ISO 13250-2 §7.3: the relation is transitive), the nearest first and each
-// once. Loops are allowed; t itself is left out even so. It takes time in the
-// number of roles that t and what it yields play.
+// AllSupertypes iterates over the supertypes of t, theirs, and so on (ISO 13250-2 §7.3: the relation is transitive),
+// the nearest first and each once. Cycles are allowed; t itself is never included. Its time is proportional to the
+// number of roles that t and the results play.
 func (t *Topic) AllSupertypes() iter.Seq[*Topic] { return t.beyond((*Topic).Supertypes) }
 
 // AllSubtypes iterates over the subtypes of t and theirs, and so on, like
 // AllSupertypes.
 func (t *Topic) AllSubtypes() iter.Seq[*Topic] { return t.beyond((*Topic).Subtypes) }
 
-// AllTypes iterates over the classes of t and their supertypes, and so on, the
-// nearest first and each once. It takes time in the number of roles that t and
-// what it yields play.
+// AllTypes iterates over the classes of t and their supertypes, and so on, the nearest first and each once. Its time is
+// proportional to the number of roles that t and the results play.
 func (t *Topic) AllTypes() iter.Seq[*Topic] { return reachable(t.classes(), (*Topic).Supertypes) }
 
 // AllInstances iterates over the instances of t and of all of its subtypes
@@ -130,9 +124,8 @@ func (t *Topic) relate(to *Topic, association, own, other Locator) *Association 
 	return a
 }
 
-// RemoveType takes back that t is an instance of class, as AddType says it: it
-// removes these associations, reified ones too. What t is through a subtype of
-// class it remains. It takes time in the number of roles that both play.
+// RemoveType removes the associations that AddType adds, including reified ones. t remains an instance of class through
+// subtypes of class. Its time is proportional to the number of roles that both play.
 func (t *Topic) RemoveType(class *Topic) {
 	t.removeRelations(class, PSITypeInstance, PSIInstance, PSIType)
 }
@@ -154,7 +147,7 @@ func (t *Topic) removeRelations(to *Topic, association, own, other Locator) {
 	}
 }
 
-// beyond is what is reachable from t by at least one step, without t.
+// beyond iterates over the topics that at least one step from t reaches, without t.
 func (t *Topic) beyond(step func(*Topic) iter.Seq[*Topic]) iter.Seq[*Topic] {
 	return func(yield func(*Topic) bool) {
 		self := t.live()
@@ -166,8 +159,7 @@ func (t *Topic) beyond(step func(*Topic) iter.Seq[*Topic]) iter.Seq[*Topic] {
 	}
 }
 
-// reachable iterates over the topics of from and those that steps lead to from
-// there, each once, by the number of steps.
+// reachable iterates over the topics of from and those that steps from there reach, each once, by the number of steps.
 func reachable(from iter.Seq[*Topic], step func(*Topic) iter.Seq[*Topic]) iter.Seq[*Topic] {
 	return func(yield func(*Topic) bool) {
 		seen := map[*Topic]bool{}

@@ -7,7 +7,7 @@ import "hash/maphash"
 // It is a hash table with linear probing.
 type identifiers struct {
 	seed   maphash.Seed
-	tags   []uint8  // of each slot: free, gone, or seven bits of the hash
+	tags   []uint8  // of each slot: free, deleted, or seven bits of the hash
 	slots  []uint32 // where in the chunks the entry is
 	taken  int      // slots that are not free
 	live   int      // slots in use
@@ -25,7 +25,7 @@ type chunk struct {
 
 const chunkSize = 80 // that many fit well into 2 KB
 
-// role says in which properties of its topic a locator stands.
+// role is the set of properties of its topic that contain a locator.
 type role uint8
 
 const (
@@ -74,9 +74,8 @@ func (x *identifiers) topic(loc Locator, as role) *Topic {
 	return nil
 }
 
-// add notes that loc stands in a property of t, and returns a list that holds
-// loc, or nil if it stood there already. Where another topic has loc, in
-// whatever property, nothing is changed and that topic is returned.
+// add records that loc is in a property of t, and returns a list with loc; nil if it was recorded already. If another
+// topic has loc, in any property, it changes nothing and returns that topic.
 func (x *identifiers) add(loc Locator, t *Topic, as role) (list []Locator, other *Topic) {
 	if 5*(x.taken+1) > 4*len(x.slots) {
 		x.grow()
@@ -119,8 +118,8 @@ func (x *identifiers) put(hash uint64, pos uint32) {
 	x.live++
 }
 
-// grow makes space for twice as many entries as there are now. Where most were
-// removed, those that are left get new places, so that the old ones can go.
+// grow makes space for twice the present number of entries. If most were removed, it moves the rest, so that the old
+// space can be freed.
 func (x *identifiers) grow() {
 	if x.slots == nil {
 		x.seed = maphash.MakeSeed()
@@ -163,7 +162,7 @@ func (x *identifiers) remove(loc Locator, as role) {
 	}
 }
 
-// settle replaces merged topics by what they were merged into.
+// settle replaces merged topics by the topics that they were merged into.
 func (x *identifiers) settle() {
 	for _, c := range x.chunks {
 		for i, t := range c.topics {

@@ -2,10 +2,9 @@ package tmdm
 
 import "cmp"
 
-// kind is what many statements have in common: their type, their scope and the
-// datatype of their value. A map has one kind for each combination, so that a
-// statement needs one pointer for all three. A statement with something that
-// few have gets a kind of its own, with that in it.
+// kind holds the properties that many statements share: their type, their scope and the datatype of their value. A map
+// has one kind for each combination, so a statement needs one pointer for all three. A statement with rare properties
+// has its own kind, which contains them.
 type kind struct {
 	typ      *Topic // nil for variants
 	scope    *Scope
@@ -45,7 +44,7 @@ func (tm *TopicMap) kindSlot(typ *Topic, scope *Scope) uint32 {
 	return slot % uint32(len(tm.lastKinds))
 }
 
-// settled returns what k says, as its topics are by now, and nothing of its own.
+// settled returns k with merged topics replaced, and without rare properties.
 func (k *kind) settled() kind {
 	return kind{typ: k.typ.live(), scope: k.scope.live(), datatype: k.datatype}
 }

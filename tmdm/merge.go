@@ -2,11 +2,9 @@ package tmdm
 
 import "cmp"
 
-// Merge merges other into t (ISO 13250-2 §6.2, Merging topic items): t gets its
-// identifiers, names, occurrences, roles and reified item, and every reference
-// to other is one to t from now on. Duplicates that arise stay until Normalize.
-// Two topics that reify unequal items cannot be one: Merge then changes nothing
-// and returns a [*ReifierError]. Both belong to the same map, or else it returns
+// Merge merges other into t (ISO 13250-2 §6.2, Merging topic items): t gets its identifiers, names, occurrences, roles
+// and reified item, and replaces it in every reference. Duplicates remain until Normalize. If the topics reify unequal
+// items, Merge changes nothing and returns a [*ReifierError]. If they belong to different maps, it returns
 // [ErrOtherMap]; package xtm reads several documents into one.
 func (t *Topic) Merge(other *Topic) error {
 	t, other = t.live(), other.live()
@@ -38,8 +36,8 @@ func (t *Topic) absorb(other *Topic) {
 	t.iids = append(t.iids, other.iids...)
 	t.names = append(t.names, other.names...)
 	t.occurrences = append(t.occurrences, other.occurrences...)
-	// A class has very many roles. The shorter list goes behind the longer one,
-	// so that the cost does not depend on which of the two topics is the class.
+	// A class has very many roles. The shorter list is appended to the longer one, so that the cost does not depend on
+	// which topic is the class.
 	if len(t.roles) < len(other.roles) {
 		t.roles, other.roles = other.roles, t.roles
 	}

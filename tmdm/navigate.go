@@ -32,8 +32,7 @@ func (tm *TopicMap) Constructs() iter.Seq[Construct] {
 	}
 }
 
-// statements yields the names, variants and occurrences of t, and reports
-// whether to go on.
+// statements yields the names, variants and occurrences of t, and reports whether to continue.
 func (t *Topic) statements(yield func(Construct) bool) bool {
 	for _, n := range t.Names() {
 		if !yield(n) {
@@ -53,10 +52,9 @@ func (t *Topic) statements(yield func(Construct) bool) bool {
 	return true
 }
 
-// Parent returns the item that c is part of, the [parent] property of ISO 13250-2
-// §5.3 to §5.8: the map of a topic or an association, the topic of a name or an
-// occurrence, the name of a variant, the association of a role. A map has none,
-// and Parent returns nil.
+// Parent returns the item that contains c, the [parent] property of ISO 13250-2 §5.3 to §5.8: the map of a topic or an
+// association, the topic of a name or an occurrence, the name of a variant, the association of a role. For a map it
+// returns nil.
 func Parent(c Construct) Construct {
 	switch c := c.(type) {
 	case *Topic, *Association:
@@ -73,8 +71,8 @@ func Parent(c Construct) Construct {
 	return nil
 }
 
-// AssociationsByType iterates over the associations of the type, in order of
-// creation. It goes through all associations of the map.
+// AssociationsByType iterates over the associations of the type, in order of creation. It reads all associations of the
+// map.
 func (tm *TopicMap) AssociationsByType(typ *Topic) iter.Seq[*Association] {
 	return ofType(tm.Associations(), typ)
 }
@@ -89,9 +87,8 @@ func (t *Topic) OccurrencesByType(typ *Topic) iter.Seq[*Occurrence] {
 	return ofType(slices.Values(t.Occurrences()), typ)
 }
 
-// RolesPlayedByType iterates over the roles of type role that t plays in
-// associations of type association. A nil type stands for any. It takes time in
-// the number of roles that t plays.
+// RolesPlayedByType iterates over the roles of type role that t plays in associations of type association. A nil type
+// matches any. Its time is proportional to the number of roles that t plays.
 func (t *Topic) RolesPlayedByType(role, association *Topic) iter.Seq[*AssociationRole] {
 	return func(yield func(*AssociationRole) bool) {
 		role, association := role.live(), association.live()
@@ -108,8 +105,7 @@ func (a *Association) RolesByType(typ *Topic) iter.Seq[*AssociationRole] {
 	return ofType(slices.Values(a.Roles()), typ)
 }
 
-// Others iterates over the other roles of the association: who plays those is
-// what the player of r is related to.
+// Others iterates over the other roles of the association. Their players are the topics related to the player of r.
 func (r *AssociationRole) Others() iter.Seq[*AssociationRole] {
 	return func(yield func(*AssociationRole) bool) {
 		for _, other := range r.Association().Roles() {

@@ -7,16 +7,14 @@ import (
 	"slices"
 )
 
-// Normalize removes duplicate statements (ISO 13250-2 §6.3 to §6.7: equal names,
-// variants, occurrences, associations and roles are merged) and settles all
-// references to merged topics. Duplicates with different reifiers join the
-// reifiers, which may make further statements equal; it goes on until nothing
-// changes. Its error is a [Conflicts]: reifiers that could not be joined because
-// each reifies something else as well, and reifiers of two statements that
-// ceased to be equal. The first statement and its reifier keep each other.
+// Normalize removes duplicate statements (ISO 13250-2 §6.3 to §6.7: equal names, variants, occurrences, associations
+// and roles are merged) and settles all references to merged topics. It merges the reifiers of duplicates, which may
+// make further statements equal, and repeats this until nothing changes. Its error is a [Conflicts]: reifiers that
+// cannot be merged because each reifies something else as well, and reifiers of two statements that ceased to be equal.
+// The first statement and its reifier keep each other.
 //
-// A map can be made so that there are as many passes as statements. Where ctx ends
-// between two passes, its cause is the error, and the map still has duplicates.
+// The number of passes can equal the number of statements in a contrived map. If ctx ends between two passes, the error
+// is its cause, and the map still has duplicates.
 func (tm *TopicMap) Normalize(ctx context.Context) error {
 	n := normalizer{tm: tm}
 	for {
@@ -46,7 +44,7 @@ type normalizer struct {
 	reifiers [][2]*Topic // pairs to merge at the end of the pass
 	seen     map[statementKey]Reifiable
 	rolesOf  map[roleKey]*AssociationRole
-	joined   map[*AssociationRole]bool // to others of their association in this pass; they keep what made them equal
+	joined   map[*AssociationRole]bool // merged into others in this pass; they keep their type and player
 }
 
 func (n *normalizer) topics() {
@@ -72,8 +70,7 @@ func (n *normalizer) topics() {
 	}
 }
 
-// fewStatements is up to how many of them are compared with each other, rather
-// than looked up.
+// fewStatements is the number of statements up to which they are compared pairwise instead of looked up.
 const fewStatements = 8
 
 // distinct joins each statement of list to the first with the same key.
@@ -175,8 +172,7 @@ func newAssociationSet(n int) *associationSet {
 	return &associationSet{seed: maphash.MakeSeed(), hashes: make([]uint64, size), members: make([]*Association, size)}
 }
 
-// add returns the first association that is equal to a, or a itself, and how
-// many unequal roles it has.
+// add returns the first association that equals a, or a itself, and its number of unequal roles.
 func (s *associationSet) add(a *Association) (first *Association, roles int) {
 	s.key = a.appendKey(s.key[:0])
 	hash := maphash.Bytes(s.seed, s.key)
@@ -194,7 +190,7 @@ func (s *associationSet) add(a *Association) (first *Association, roles int) {
 	return a, distinctRoles(s.key)
 }
 
-// joinRoles joins each role of more to an equal one in roles, or else appends it.
+// joinRoles merges each role of more into an equal one in roles, or else appends it.
 func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRole {
 	if n.rolesOf == nil {
 		n.rolesOf = map[roleKey]*AssociationRole{}
@@ -211,7 +207,7 @@ func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRol
 			continue
 		}
 		n.join(first, r)
-		if r.assoc == first.assoc { // or else the whole association goes
+		if r.assoc == first.assoc { // otherwise the whole association is removed
 			if n.joined == nil {
 				n.joined = map[*AssociationRole]bool{}
 			}
@@ -221,7 +217,7 @@ func (n *normalizer) joinRoles(roles, more []*AssociationRole) []*AssociationRol
 	return roles
 }
 
-// join gives the item identifiers, the variants and the reifier of gone to kept.
+// join moves the item identifiers, the variants and the reifier of gone to kept.
 func (n *normalizer) join(kept, gone Reifiable) {
 	n.tm.moveIdentifiers(gone, kept)
 	if from, isName := gone.(*TopicName); isName && len(from.Variants()) > 0 {
@@ -233,7 +229,7 @@ func (n *normalizer) join(kept, gone Reifiable) {
 		from.setVariants(nil)
 	}
 	k, g := kept.Reifier(), gone.Reifier()
-	gone.setReifier(nil) // settleReified takes gone from what g reifies
+	gone.setReifier(nil) // settleReified removes gone from the items that g reifies
 	switch {
 	case g == nil || g == k:
 	case k == nil:
@@ -244,8 +240,8 @@ func (n *normalizer) join(kept, gone Reifiable) {
 	}
 }
 
-// mergeReifiers merges the reifiers of joined statements and reports whether
-// any were. Those that cannot be merged wait for what the next pass makes equal.
+// mergeReifiers merges the reifiers of merged statements and reports whether it merged any. Those that cannot be merged
+// wait for the next pass.
 func (n *normalizer) mergeReifiers() (merged bool) {
 	n.settleReified()
 	waiting := n.reifiers[:0]
@@ -264,8 +260,7 @@ func (n *normalizer) mergeReifiers() (merged bool) {
 	return merged
 }
 
-// settleReified takes the statements that were joined to others from what
-// their topics reify.
+// settleReified removes merged statements from the items that their topics reify.
 func (n *normalizer) settleReified() {
 	for _, t := range n.tm.topics {
 		if list := t.reifiedItems(); len(list) > 0 {
@@ -274,8 +269,8 @@ func (n *normalizer) settleReified() {
 	}
 }
 
-// conflicts returns the errors that are left when no more can be merged. What a
-// topic still reifies beside the first statement is no duplicate of that.
+// conflicts returns the remaining errors when no more can be merged. Other items that a topic still reifies are no
+// duplicates of the first one.
 func (n *normalizer) conflicts() (errs Conflicts) {
 	for _, pair := range n.reifiers {
 		if err := pair[1].live().reifierConflict(pair[0].live()); err != nil {

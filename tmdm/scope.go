@@ -15,8 +15,8 @@ type Scope struct {
 	serial uint32
 }
 
-// Themes returns the topics of s in order of their creation; none means the
-// unconstrained scope. The slice must not be changed.
+// Themes returns the topics of s in order of their creation; none is the unconstrained scope. Callers must not change
+// the slice.
 func (s *Scope) Themes() []*Topic { return s.live().themes }
 
 // Contains reports whether every theme of other is one of s.

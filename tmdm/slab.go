@@ -2,9 +2,8 @@ package tmdm
 
 import "cmp"
 
-// slab makes items many at a time. That is faster than one by one and spares
-// the memory that rounding up each of them would take; in return, memory is
-// freed only when none of a slab's items is used any more.
+// slab allocates items in blocks, which is faster than single allocations and saves the memory for rounding up each
+// size; a block is freed only when none of its items is used any more.
 type slab[T any] struct {
 	spare []T
 	size  int

@@ -103,7 +103,7 @@ func (v *Variant) TopicMap() *TopicMap { return v.name.TopicMap() }
 // Name returns the name of which v is another form.
 func (v *Variant) Name() *TopicName { return v.name }
 
-// Value returns the value as a string, whatever its datatype.
+// Value returns the value as a string, for any datatype.
 func (v *Variant) Value() string { return v.value }
 
 // Datatype returns the IRI of the value's datatype.
@@ -140,7 +140,7 @@ func (o *Occurrence) TopicMap() *TopicMap { return o.topic.tm }
 // Topic returns the topic that o is about.
 func (o *Occurrence) Topic() *Topic { return o.topic.live() }
 
-// Value returns the value as a string, whatever its datatype.
+// Value returns the value as a string, for any datatype.
 func (o *Occurrence) Value() string { return o.value }
 
 // Datatype returns the IRI of the value's datatype.

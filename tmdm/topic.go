@@ -8,10 +8,10 @@ import (
 
 // Topic is a topic item (ISO 13250-2 §5.3).
 type Topic struct {
-	// What references to the topic lead to stands together, since memory comes in lines of 64 bytes.
-	mergedInto atomic.Pointer[Topic] // set once the topic has been merged into another; readers shorten the way
+	// The first fields are those that references need; they share a cache line of 64 bytes.
+	mergedInto atomic.Pointer[Topic] // set once the topic was merged into another one; readers shorten chains
 	sis        []Locator             // in the order in which they were added, as the other lists
-	more       *topicDetails         // nil where there is nothing in it
+	more       *topicDetails         // nil if it would be empty
 	roles      []*AssociationRole
 
 	tm          *TopicMap
@@ -22,14 +22,14 @@ type Topic struct {
 	removed     bool
 }
 
-// topicDetails are what most topics do not have.
+// topicDetails are the rare properties of topics.
 type topicDetails struct {
 	sls     []Locator
 	reified []Reifiable // more than one only while duplicates wait for Normalize
 }
 
-// live returns the topic that t has become: t, or what it was merged into.
-// References to a merged topic stay as they are and are followed on access.
+// live returns the topic that t was merged into, or t. References to a merged topic are unchanged and followed on
+// access.
 func (t *Topic) live() *Topic {
 	if t == nil {
 		return nil
@@ -63,7 +63,7 @@ func (t *Topic) details() *topicDetails {
 	return t.more
 }
 
-// reifiedItems returns what t, which may be nil, reifies.
+// reifiedItems returns the items that t reifies; t may be nil.
 func (t *Topic) reifiedItems() []Reifiable {
 	if t == nil || t.more == nil {
 		return nil
@@ -107,7 +107,7 @@ func (t *Topic) Occurrences() []*Occurrence { return t.live().occurrences }
 // merged topics follow one another. The slice must not be changed.
 func (t *Topic) RolesPlayed() []*AssociationRole { return t.live().roles }
 
-// Reified returns the item that t stands for, or nil.
+// Reified returns the item that t reifies, or nil.
 func (t *Topic) Reified() Reifiable {
 	if list := t.live().reifiedItems(); len(list) > 0 {
 		return list[0]
@@ -144,8 +144,7 @@ func (t *Topic) addItemIdentifier(loc Locator) error {
 	return nil
 }
 
-// appendLocator appends added, one locator or none, to list, and takes it as the
-// list where that is empty.
+// appendLocator appends added, one locator or none, to list; it returns added itself if list is empty.
 func appendLocator(list, added []Locator) []Locator {
 	if len(list) == 0 {
 		return added
@@ -223,8 +222,7 @@ func (t *Topic) AddType(class *Topic) *Association {
 	return t.relate(class, PSITypeInstance, PSIInstance, PSIType)
 }
 
-// Types iterates over the classes of which t is said to be an instance in the
-// unconstrained scope, not counting their supertypes.
+// Types iterates over the classes of t in the unconstrained scope, without their supertypes.
 func (t *Topic) Types() iter.Seq[*Topic] { return t.classes() }
 
 // Remove removes t and the associations in which it plays a role. A topic that

@@ -7,13 +7,13 @@ type TopicMap struct {
 	details
 	topics       []*Topic       // some may be merged into others
 	associations []*Association // some may be removed
-	removed      int            // how many
+	removed      int            // number of removed topics
 	merged       bool           // topics were merged since Normalize
 	serial       uint32
 
 	ids   identifiers           // subject identifiers, and item identifiers of topics
 	sls   identifiers           // subject locators
-	items map[Locator]Construct // item identifiers of all else
+	items map[Locator]Construct // item identifiers of all other items
 
 	unconstrained *Scope
 	scopes        map[string]*Scope
@@ -97,9 +97,8 @@ func (tm *TopicMap) ConstructByItemIdentifier(loc Locator) Construct {
 // Properties: topics that share one are equal).
 func (tm *TopicMap) TopicByIdentifier(loc Locator) *Topic { return tm.ids.topic(loc, asSubject|asItem) }
 
-// CreateTopicBySubjectIdentifier returns the topic with the subject identifier;
-// where there is none, it adds the identifier to the topic that has it as an
-// item identifier, or else creates the topic.
+// CreateTopicBySubjectIdentifier returns the topic with the subject identifier; if there is none, it adds the
+// identifier to the topic that has it as an item identifier, or else creates the topic.
 func (tm *TopicMap) CreateTopicBySubjectIdentifier(loc Locator) *Topic {
 	if t := tm.ids.topic(loc, asSubject); t != nil {
 		return t
@@ -112,8 +111,7 @@ func (tm *TopicMap) CreateTopicBySubjectIdentifier(loc Locator) *Topic {
 	return t
 }
 
-// CreateTopicBySubjectLocator returns the topic with the subject locator, and
-// creates it where there is none.
+// CreateTopicBySubjectLocator returns the topic with the subject locator, and creates it if there is none.
 func (tm *TopicMap) CreateTopicBySubjectLocator(loc Locator) *Topic {
 	t := tm.TopicBySubjectLocator(loc)
 	if t == nil {
@@ -123,10 +121,9 @@ func (tm *TopicMap) CreateTopicBySubjectLocator(loc Locator) *Topic {
 	return t
 }
 
-// CreateTopicByItemIdentifier returns the topic with the item identifier; where
-// there is none, it adds the identifier to the topic that has it as a subject
-// identifier, or else creates the topic. It returns an [*IdentityError] where
-// loc identifies an item that is no topic.
+// CreateTopicByItemIdentifier returns the topic with the item identifier; if there is none, it adds the identifier to
+// the topic that has it as a subject identifier, or else creates the topic. It returns an [*IdentityError] if loc
+// identifies an item that is no topic.
 func (tm *TopicMap) CreateTopicByItemIdentifier(loc Locator) (*Topic, error) {
 	if t := tm.ids.topic(loc, asItem); t != nil {
 		return t, nil

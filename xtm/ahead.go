@@ -8,10 +8,9 @@ import (
 	"github.com/tmshare/tmshare/internal/ahead"
 )
 
-// reader reads the elements of a document for the builder. Those of a long document are read
-// ahead, in a goroutine of its own, which takes about as long as making the map of them. One
-// goroutine uses the reader. It is also told in the order of the document what is tolerated and
-// what is a problem.
+// reader reads the elements of a document for the builder. It reads those of a long document ahead in a separate
+// goroutine, because parsing takes about as long as building the map. It is not safe for concurrent use. It reports
+// tolerated errors and problems in document order.
 type reader struct {
 	dec   *Decoder
 	last  Element            // may still be in use
@@ -19,14 +18,14 @@ type reader struct {
 	ahead *ahead.Queue[step] // nil: not reading ahead
 }
 
-// step is an element, or something to be told.
+// step is an element, or a report.
 type step struct {
 	element Element
 	tell    func(*SyntaxError)
 	what    *SyntaxError
 }
 
-// longDocument is from how many bytes held on it pays to read ahead.
+// longDocument is the number of buffered bytes from which on reading ahead is worthwhile.
 const longDocument = 64 << 10
 
 func newReader(r io.Reader, o Options) *reader {
@@ -61,7 +60,7 @@ func (x *reader) next() (Element, error) {
 	return e, err
 }
 
-// errPaused says that reading ahead does not go on for now.
+// errPaused interrupts reading ahead.
 var errPaused = errors.New("paused")
 
 // readAhead begins to read ahead. That pauses at a mergeMap: the readers of several documents
@@ -93,7 +92,7 @@ func (x *reader) end() {
 	}
 }
 
-// inOrder returns what calls tell when the elements before have been handed over.
+// inOrder returns a function that calls tell after the previous elements were consumed.
 func (x *reader) inOrder(tell func(*SyntaxError)) func(*SyntaxError) {
 	if tell == nil {
 		return nil
@@ -108,7 +107,7 @@ func (x *reader) inOrder(tell func(*SyntaxError)) func(*SyntaxError) {
 	}
 }
 
-// stoppable is a document that ends when nobody waits for the rest of it.
+// stoppable is a document that ends when its consumer stops.
 type stoppable struct {
 	io.Reader
 	x *reader

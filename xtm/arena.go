@@ -6,7 +6,7 @@ import "strings"
 // ready for use.
 type listArena[T any] struct{ buf []T }
 
-// Keep returns a list of its own with what is in list.
+// Keep returns a copy of list.
 func (a *listArena[T]) Keep(list ...T) []T {
 	if len(list) == 0 {
 		return nil
@@ -19,7 +19,7 @@ func (a *listArena[T]) Keep(list ...T) []T {
 	return a.buf[from:len(a.buf):len(a.buf)]
 }
 
-// Reuse gives up all lists that were kept: what they hold is overwritten.
+// Reuse frees all kept lists for reuse: their contents will be overwritten.
 func (a *listArena[T]) Reuse() { a.buf = a.buf[:0] }
 
 // textArena makes strings likewise. The zero value is ready for use.
@@ -27,7 +27,7 @@ type textArena struct{ chunk strings.Builder }
 
 const (
 	textChunk = 16 << 10
-	longText  = 1 << 10 // what is longer is made by itself
+	longText  = 1 << 10 // longer texts are allocated separately
 )
 
 // String returns head and tail as one string.

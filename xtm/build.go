@@ -9,13 +9,12 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Read reads a document into a new topic map: topics that share an identifier are merged, documents that mergeMap names
-// are merged in, reifiers are joined to what they reify, and duplicates are removed. Where ctx ends while that is done,
-// its cause is the error. To stop a read of r, the caller ends r as well.
+// Read reads a document into a new topic map: it merges topics that share an identifier, reads and merges documents
+// that mergeMap names, sets reifiers, and removes duplicates. If ctx ends meanwhile, the error is its cause. To stop a
+// blocked read of r, the caller must close r as well.
 //
-// Where r is long, another goroutine may read from it, but never while the Loader
-// is called or a document of it is read, and not when Read has returned. The
-// functions of o are called by the goroutine that calls Read.
+// If r is long, another goroutine may read from it, but never while the Loader is called or a document of it is read,
+// and not after Read has returned. Read calls the functions of o in its own goroutine.
 func Read(ctx context.Context, r io.Reader, o Options) (*tmdm.TopicMap, error) {
 	b := builder{tm: tmdm.New(), visited: map[tmdm.Locator]bool{document(o.Base): true}}
 	if err := b.document(r, o, nil); err != nil {
@@ -27,23 +26,21 @@ func Read(ctx context.Context, r io.Reader, o Options) (*tmdm.TopicMap, error) {
 	return b.tm, nil
 }
 
-// builder puts elements into a map. Item identifiers and reifiers of statements
-// are given out at once where that is possible, and else settled by finish,
-// when it is known which topics and statements are the same.
+// builder puts elements into a map. It sets item identifiers and reifiers of statements at once if possible; finish
+// sets the others, when the equality of topics and statements is known.
 type builder struct {
 	tm      *tmdm.TopicMap
-	visited map[tmdm.Locator]bool // documents read, so that each is once
+	visited map[tmdm.Locator]bool // documents read, to read each only once
 	doc     *source               // the one being read
 
 	ids10   []identifier // item identifiers of statements in XTM 1.0, which may mean reification
-	clashes []identifier // item identifiers that something else had already
+	clashes []identifier // item identifiers that were already taken
 	reified []reification
 	assocs  []reifiedRoles
 	memory  int64 // that the map takes, about
 }
 
-// source is what is to be known about a document while it is read and when
-// one of its statements turns out to be wrong.
+// source is the data about a document that reading it and later errors about its statements need.
 type source struct {
 	o       Options
 	limits  Limits
@@ -62,7 +59,7 @@ type identifier struct {
 	loc    tmdm.Locator
 	doc    *source
 	pos    Position
-	holder tmdm.Construct // where there is a clash: what loc identifies
+	holder tmdm.Construct // in a clash: the item that loc identifies
 }
 
 type reification struct {
@@ -126,7 +123,7 @@ const (
 	reifierMemory   = 100
 )
 
-// charge counts what a statement takes.
+// charge counts the memory of a statement.
 func (b *builder) charge(text string, scope []Ref, ids []tmdm.Locator, reifier Ref) {
 	n := statementMemory + len(text) + themeMemory*len(scope)
 	for _, l := range ids {
@@ -138,9 +135,8 @@ func (b *builder) charge(text string, scope []Ref, ids []tmdm.Locator, reifier R
 	b.memory += int64(n)
 }
 
-// mapItem gives the topic map its identity. From a document that is merged in
-// it takes the item identifiers, but for those of XTM 1.0, and never the
-// reifier: the topic that stands for the other map is then a topic like others.
+// mapItem gives the topic map its identity. Of a merged document it takes the item identifiers, except those of XTM
+// 1.0, but never the reifier: the topic that reifies the other map is then an ordinary topic.
 func (b *builder) mapItem(m *Map) error {
 	switch {
 	case !b.doc.merged:
@@ -270,7 +266,7 @@ func (b *builder) association(e *Association) error {
 			player, err = b.ref(e.Roles[i].Player, e.Pos)
 		}
 		if err != nil {
-			a.Remove() // with some of its roles it would say something else
+			a.Remove() // with a part of its roles it would have another meaning
 			return err
 		}
 		a.AddRole(typ, player)
@@ -290,8 +286,8 @@ func (b *builder) association(e *Association) error {
 	return b.identity(a, e.ItemIdentifiers, e.Reifier, e.Pos)
 }
 
-// typeAndScope resolves the type and the themes of a statement, to which come
-// those of the mergeMap that the document was brought in by.
+// typeAndScope resolves the type and the themes of a statement, and adds the themes of the mergeMap that named the
+// document.
 func (b *builder) typeAndScope(typ Ref, scope []Ref, pos Position) (*tmdm.Topic, []*tmdm.Topic, error) {
 	t, err := b.ref(typ, pos)
 	if err != nil {

@@ -70,9 +70,8 @@ func addIdentity(t *tmdm.Topic, e *Topic) error {
 	return nil
 }
 
-// merge makes one topic of two and returns it. The one with less to move is
-// moved. No reifiers are set as long as a document is read, so that nothing can
-// keep the topics apart.
+// merge merges two topics and returns the result. It moves the contents of the smaller one. It cannot fail, because no
+// reifiers are set while a document is read.
 func merge(t, other *tmdm.Topic) *tmdm.Topic {
 	if size(other) > size(t) {
 		t, other = other, t
@@ -86,8 +85,7 @@ func size(t *tmdm.Topic) int {
 		len(t.ItemIdentifiers())
 }
 
-// ref returns the topic that r refers to, and creates it where it has not been
-// seen yet.
+// ref returns the topic that r refers to, and creates it if it does not exist yet.
 func (b *builder) ref(r Ref, pos Position) (*tmdm.Topic, error) {
 	if b.doc.limits.Memory > 0 && b.tm.TopicByIdentifier(r.Locator) == nil {
 		b.memory += int64(topicMemory + locatorMemory + len(r.Locator))

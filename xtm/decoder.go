@@ -12,12 +12,10 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Decoder reads a document element by element, in memory that depends on the
-// largest element only. It applies what a version of the syntax says about one
-// element: locators are absolute, what XTM 1.0 leaves out has its default, and
-// subject identifiers of XTM 1.0 with a successor in ISO 13250-2 are replaced.
-// It does not join topics; [Read] does, and it also finds the reifiers that
-// XTM 1.0 expresses by identifiers (see the package documentation).
+// Decoder reads a document element by element, in memory that depends on the largest element only. It applies the rules
+// of the version for single elements: it makes locators absolute, adds defaults of XTM 1.0, and replaces subject
+// identifiers of XTM 1.0 that have a successor in ISO 13250-2. It does not merge topics; [Read] does, which also finds
+// the reifiers that XTM 1.0 expresses by identifiers (see the package documentation).
 type Decoder struct {
 	o        Options
 	limits   Limits
@@ -47,7 +45,7 @@ type Decoder struct {
 type scopedBase struct {
 	depth int
 	base  string // without fragment
-	item  string // base and "#": what an id is appended to
+	item  string // base and "#", the prefix of ids
 }
 
 // NewDecoder returns a decoder of the document r. It does no decompression.
@@ -112,8 +110,7 @@ func (d *Decoder) outside() {
 	}
 }
 
-// notTopicMap makes the error of a document without topicMap say so, and what the
-// document looks like.
+// notTopicMap extends the error for a document without topicMap by its apparent format.
 func (d *Decoder) notTopicMap() {
 	var syntax *SyntaxError
 	isSyntax := errors.As(d.err, &syntax) && syntax.Err != nil // the XML is to blame
@@ -217,8 +214,8 @@ func (d *Decoder) mergeMap(href []byte) *MergeMap {
 	return m
 }
 
-// The methods below read parts of elements. After an error they return zero
-// values, so that callers need not look at d.err until they are done.
+// The methods below read parts of elements. After an error they return zero values, so callers may check d.err at the
+// end.
 
 // next moves on to the next event and keeps the stack of bases. Comments are
 // passed over.
@@ -226,7 +223,7 @@ func (d *Decoder) next() scan.Kind {
 	if d.err != nil {
 		return 0
 	}
-	if d.baseEnds { // only now: what followed the end tag may have been resolved late
+	if d.baseEnds { // only now: elements before the end tag may have been resolved late
 		d.bases, d.baseEnds = d.bases[:len(d.bases)-1], false
 	}
 	for {
@@ -284,7 +281,7 @@ func withoutBlanks(text []byte) []byte {
 	return nil
 }
 
-// skip reads to the end of the element that started, whatever it holds.
+// skip reads the rest of the element that has started.
 func (d *Decoder) skip() {
 	for depth := d.xml.Depth(); ; {
 		if kind := d.next(); d.err != nil || kind == scan.EndElement && d.xml.Depth() == depth {
@@ -337,11 +334,11 @@ func (d *Decoder) textOrMarkup(name string, untyped bool) (text string, markup b
 
 // What parts of an element take in bytes, besides their text: about as measured.
 const (
-	childMemory = 100 // with what lists have in reserve
+	childMemory = 100 // including the reserve of lists
 	refMemory   = 24
 )
 
-// hold counts the memory of the element that is being read, of which nothing can be made before its end.
+// hold counts the memory of the current element, which is complete only at its end.
 func (d *Decoder) hold(bytes int) {
 	d.held += int64(bytes)
 	if limit := d.limits.Memory; limit > 0 && d.held > limit && d.err == nil {

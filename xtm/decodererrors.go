@@ -15,8 +15,7 @@ func (d *Decoder) errorAt(p Position, format string, args ...any) *SyntaxError {
 	return &SyntaxError{URI: d.o.name(), Line: p.Line, Column: p.Column, Reason: fmt.Sprintf(format, args...)}
 }
 
-// fail says what is wrong at the current position. That ends the reading, unless
-// problems are collected.
+// fail reports an error at the current position. Reading ends, unless problems are collected.
 func (d *Decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.failAt(d.pos(), format, args...)
@@ -27,15 +26,14 @@ func (d *Decoder) failAt(p Position, format string, args ...any) {
 	d.report(d.errorAt(p, format, args...))
 }
 
-// failLimit is fail for what is beyond a limit.
+// failLimit is fail for an exceeded limit.
 func (d *Decoder) failLimit(format string, args ...any) {
 	err := d.errorAt(d.pos(), format, args...)
 	err.Err = ErrLimit
 	d.report(err)
 }
 
-// tolerate says which rule is broken at the current position, and fails where the
-// rules are insisted on.
+// tolerate reports a broken rule at the current position, and fails if reading is strict.
 func (d *Decoder) tolerate(rule Rule, format string, args ...any) {
 	if d.err != nil {
 		return

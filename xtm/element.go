@@ -18,7 +18,7 @@ type Position struct {
 	Line, Column int
 }
 
-// RefKind says which property of a topic a Ref names it by.
+// RefKind is the property of a topic that a Ref contains.
 type RefKind uint8
 
 // The kinds of references (ISO 13250-3 §4.20 to §4.22).
@@ -46,16 +46,15 @@ func SubjectIdentifier(l tmdm.Locator) Ref { return Ref{BySubjectIdentifier, l} 
 // SubjectLocator returns a reference to the topic with the subject locator l.
 func SubjectLocator(l tmdm.Locator) Ref { return Ref{BySubjectLocator, l} }
 
-// Element is what a document is a sequence of: a [*Topic], [*Association],
-// [*MergeMap] or [*Map].
+// Element is an element of a document: a [*Topic], [*Association], [*MergeMap] or [*Map].
 type Element interface {
 	// Position is where the element's start tag begins, or zero where the
 	// element was not read from a document.
 	Position() Position
 }
 
-// Map says something about the topic map itself. A document yields it before
-// all else, in one piece or in several, or not at all.
+// Map holds properties of the topic map itself. A document yields it before all other elements, in one or several
+// parts, or not at all.
 type Map struct {
 	ItemIdentifiers []tmdm.Locator
 	Reifier         Ref
@@ -94,7 +93,7 @@ type Name struct {
 	ItemIdentifiers []tmdm.Locator
 	Reifier         Ref
 	Value           string
-	Type            Ref // the decoder gives the default type where the document has none
+	Type            Ref // the decoder sets the default type if the document has none
 	Scope           []Ref
 	Variants        []Variant
 }
@@ -105,8 +104,8 @@ type Variant struct {
 	Reifier         Ref
 	Value           string
 	Datatype        string
-	// Scope is the scope that the data model gives the variant: that of the
-	// name and what the variant adds. Documents hold only the latter.
+	// Scope is the scope of the variant in the data model: that of the name and the additional themes. Documents have
+	// only the latter.
 	Scope []Ref
 }
 
@@ -138,8 +137,8 @@ type Role struct {
 	Player          Ref
 }
 
-// MergeMap asks for another document to be merged in. The themes, of XTM 1.0
-// only, join the scope of all its names, occurrences and associations.
+// MergeMap names another document to be merged. Its themes, in XTM 1.0 only, are added to the scope of all its names,
+// occurrences and associations.
 type MergeMap struct {
 	Locator tmdm.Locator
 	Themes  []Ref

@@ -10,23 +10,19 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// This file writes XTM 1.0, valid by its DTD. Three things it says in a
-// roundabout way: every topic must have an id, so one is made up where there is
-// no item identifier to take it from; a topic has one subject locator, so
-// others get topic elements of their own that refer to the first; and a
-// statement is reified by a topic that has the statement's id for a subject
-// identifier, so a stub topic with the identity of the reifier follows.
+// This file writes valid XTM 1.0. Three items have an indirect form: every topic must have an id, so the writer makes
+// one if no item identifier provides it; a topic has one subject locator, so each further one gets its own topic
+// element that refers to the first; and the reifier of a statement has the statement's id as a subject identifier, so a
+// stub topic with the identity of the reifier follows.
 
-// TopicID returns the XML id of a topic whose first subject identifier is l and
-// that has no item identifier which makes one: "t-" and the first 16 bytes of
-// the SHA-256 of l in lower-case base32. It does not change from document to
-// document.
+// TopicID returns the XML id of a topic whose first subject identifier is l, if no item identifier provides one: "t-"
+// and the first 16 bytes of the SHA-256 of l in lower-case base32. It is the same in all documents.
 func TopicID(l tmdm.Locator) string {
 	return digest("t-", string(l))
 }
 
-// madeID returns the id for the topic that r refers to. The same locator may
-// stand for different topics in the three kinds of references.
+// madeID returns an id for the topic that r refers to. It depends on the kind of reference, because the same locator
+// may identify different topics in each.
 func madeID(r Ref) string {
 	switch r.Kind {
 	case BySubjectLocator:
@@ -37,8 +33,8 @@ func madeID(r Ref) string {
 	return TopicID(r.Locator)
 }
 
-// topicID is madeID for a topic that is written. The fragments of a map have the
-// same few types and themes, so that keeping ids for a while saves most digests.
+// topicID is madeID for a topic that is written. It caches ids, because fragments of a map share few types and themes,
+// which saves most digests.
 func (e *Encoder) topicID(r Ref) string {
 	if r.Kind != BySubjectIdentifier {
 		return madeID(r)
@@ -58,7 +54,7 @@ func (e *Encoder) topicID(r Ref) string {
 
 // digest returns prefix and the first 16 bytes of the SHA-256 of s in base32.
 func digest(prefix, s string) string {
-	var buffer [512]byte // on the stack: there are many ids
+	var buffer [512]byte // on the stack, because ids are many
 	sum := sha256.Sum256(append(buffer[:0], s...))
 	return string(lowerBase32.AppendEncode(append(buffer[:0], prefix...), sum[:16]))
 }
@@ -191,7 +187,7 @@ func (e *Encoder) baseName10(t *Topic, n *Name) {
 func (e *Encoder) variant10(t *Topic, n *Name, v *Variant) {
 	parameters := beyond(v.Scope, n.Scope)
 	if len(parameters) == 0 {
-		parameters = n.Scope // it adds nothing, but there must be something
+		parameters = n.Scope // the variant adds no theme, but the element must not be empty
 	}
 	if len(parameters) == 0 {
 		e.losses.Variants++
@@ -287,8 +283,8 @@ func (e *Encoder) pointer10(r Ref, resources bool) {
 	}
 }
 
-// statement10 returns the id of a statement, or "" where it needs none. A
-// reified one needs one, and uses up the item identifier that it makes.
+// statement10 returns the id of a statement; "" if it needs none. A reified statement needs one, and the item
+// identifier that provides it is not written otherwise.
 func (e *Encoder) statement10(iids []tmdm.Locator, reifier Ref, key func() string) string {
 	id := ""
 	for _, l := range iids {

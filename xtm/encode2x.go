@@ -39,8 +39,7 @@ func (e *Encoder) topic2x(t *Topic) {
 	e.close("topic")
 }
 
-// topicID2x returns the id of a topic element, if it has one, and the item
-// identifiers that the id does not make. XTM 2.1 needs none.
+// topicID2x returns the id of a topic element, if it has one, and the other item identifiers. XTM 2.1 requires no id.
 func (e *Encoder) topicID2x(t *Topic) (id string, rest []tmdm.Locator) {
 	if e.version == V20 || t.id != "" {
 		return e.topicID10(t)
@@ -118,8 +117,8 @@ func (e *Encoder) resource2x(value, datatype string, construct func() string) {
 	}
 }
 
-// embedded2x writes a value that is XML. It stands outside of the namespace of
-// XTM, so that elements in it without a prefix keep having no namespace.
+// embedded2x writes a value that is XML, outside of the namespace of XTM, so that elements in it without a prefix have
+// no namespace.
 func (e *Encoder) embedded2x(value string, construct func() string) {
 	if !isEmbedded(value) {
 		e.fail(construct(), "the value has the datatype xsd:anyType, but is not canonical XML")
@@ -209,8 +208,7 @@ func (e *Encoder) pointer2x(r Ref) {
 	}
 }
 
-// topicRef2x returns r as a reference to a topic element. In XTM 2.0 there is no
-// other.
+// topicRef2x returns r as a reference to a topic element, the only kind of XTM 2.0.
 func (e *Encoder) topicRef2x(r Ref) string {
 	if e.version == V20 && (r.Kind != ByItemIdentifier || !strings.Contains(string(r.Locator), "#")) {
 		e.fail(r.describe(), "XTM 2.0 can only refer to the id of a topic element")

@@ -12,17 +12,17 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Losses counts what a version of the syntax, or another format, could not carry and the encoder
+// Losses are the numbers of items that a version of the syntax, or another format, cannot represent and the encoder
 // left out.
 type Losses struct {
 	NameTypes int `json:"nameTypes"` // types of names other than the default (XTM 1.0)
 	// datatypes other than string and IRI (XTM 1.0); the values are written
 	Datatypes int `json:"datatypes"`
-	// item identifiers of statements for which there is no place (XTM 1.0)
+	// item identifiers of statements without a place (XTM 1.0)
 	ItemIdentifiers int `json:"itemIdentifiers"`
-	// subject identifiers whose successors readers put in their place (XTM 1.0); they are written
+	// subject identifiers that readers replace by their successors (XTM 1.0); they are written
 	SubjectIdentifiers int `json:"subjectIdentifiers"`
-	// variants whose scope adds nothing to that of their name; all (RDF)
+	// variants whose scope adds nothing to that of their name; all variants (RDF)
 	Variants        int `json:"variants"`
 	Associations    int `json:"associations"`              // associations without roles (XTM 2.x, RDF)
 	Scopes          int `json:"scopes,omitempty"`          // scopes that are no language (RDF); what is in them is written
@@ -37,24 +37,22 @@ func (l Losses) Total() int {
 		l.Reifiers + l.SubjectLocators + l.FileSubjects
 }
 
-// NameTypes says what becomes of the types of names in XTM 1.0, which has no
-// place for them.
+// NameTypes is the treatment of types of names in XTM 1.0, which does not have them.
 type NameTypes uint8
 
 const (
 	// OmitNameTypes leaves them out and counts them.
 	OmitNameTypes NameTypes = iota
-	// OntopiaNameTypes writes them the way Ontopia does, as an instanceOf in
-	// baseName. Such a document is not valid XTM 1.0; lenient reading accepts it.
+	// OntopiaNameTypes writes them as Ontopia does, as an instanceOf in baseName. Such a document is not valid XTM 1.0;
+	// lenient reading accepts it.
 	OntopiaNameTypes
 )
 
-// Encoder writes a document element by element. The same elements give the same
-// bytes. The first error is returned by all further calls.
+// Encoder writes a document element by element. The output is deterministic. After an error, all further calls return
+// it.
 //
-// It writes what it is given: each topic should be given once, and the caller
-// sees to it that what is referred to gets written. In memory it keeps 8 bytes
-// for each XML id, as ids must differ, except for those it makes up for topics.
+// The caller must pass each topic once, and all topics that are referred to. The encoder keeps 8 bytes in memory for
+// each XML id, because ids must differ, except for ids that it makes for topics.
 type Encoder struct {
 	// NameTypes applies to XTM 1.0. It is set before the first element.
 	NameTypes NameTypes
@@ -68,30 +66,28 @@ type Encoder struct {
 	losses  Losses
 	started bool
 	used    map[uint64]struct{} // hashes of ids
-	stubs   []stub              // reifiers in XTM 1.0 that the current element asks for
+	stubs   []stub              // reifiers in XTM 1.0 to write after the current element
 	closed  bool
 
 	topicIDs map[tmdm.Locator]string // some that were made up, by subject identifier
 
-	// taken, if not nil, reports whether the topic map has the item identifier
-	// that an id would make, for something that self does not refer to.
+	// taken, if not nil, reports whether another topic than self, or a statement, has the item identifier that an id
+	// would make.
 	taken func(id string, self Ref) bool
 }
 
 // noBase is the prefix of the ids that are made up where the document has no base.
 const noBase = "#"
 
-// NewEncoder returns an encoder that writes a document of version v to w. Item
-// identifiers base#name become XML ids and references to them; an empty base
-// means that there are none.
+// NewEncoder returns an encoder that writes a document of version v to w. Item identifiers base#name become XML ids and
+// references to them; none do if base is empty.
 func NewEncoder(w io.Writer, v Version, base tmdm.Locator) *Encoder {
 	e := new(Encoder)
 	e.Reset(w, v, base)
 	return e
 }
 
-// Reset makes e like a new encoder that goes on using the memory of the old one.
-// It is for those who write many small documents.
+// Reset makes e equal to a new encoder, but reuses its memory, for writing many small documents.
 func (e *Encoder) Reset(w io.Writer, v Version, base tmdm.Locator) {
 	*e = Encoder{w: w, version: v, buf: e.buf[:0], stubs: e.stubs[:0], topicIDs: e.topicIDs}
 	if base != "" {
@@ -107,10 +103,10 @@ func (e *Encoder) Reset(w io.Writer, v Version, base tmdm.Locator) {
 	}
 }
 
-// Losses returns what was left out so far.
+// Losses returns the losses so far.
 func (e *Encoder) Losses() Losses { return e.losses }
 
-// Map writes the identity of the topic map. It comes before all else.
+// Map writes the identity of the topic map. It must be the first call.
 func (e *Encoder) Map(m *Map) error {
 	if e.err == nil && e.started {
 		e.err = &EncodeError{"the topic map", "its identity comes after other elements"}
@@ -194,7 +190,7 @@ func (e *Encoder) fail(construct string, format string, args ...any) {
 	}
 }
 
-// The methods below append markup. Each element begins on a line of its own.
+// The methods below append markup. Each element begins on a new line.
 
 const margin = "                <" // of an element eight levels deep, and the beginning of its tag
 

@@ -5,33 +5,32 @@ import (
 	"fmt"
 )
 
-// ErrLimit is in the tree of each error that says that a document goes beyond one of its
-// [Limits], for errors.Is: another try will end in the same way.
+// ErrLimit matches, by errors.Is, each error for a document that exceeds one of its [Limits]. A retry will fail in the
+// same way.
 var ErrLimit = errors.New("beyond a limit")
 
-// ErrMemory is an ErrLimit: the map would take more memory than Limits.Memory.
+// ErrMemory is the ErrLimit for a map that would exceed Limits.Memory.
 var ErrMemory = fmt.Errorf("%w: memory", ErrLimit)
 
-// SyntaxError says why and where a document was rejected: it is not XML, not a
-// topic map, breaks the rules of its version of XTM, or contradicts itself.
+// SyntaxError describes why and where a document was rejected: it is not XML, not a topic map, breaks the rules of its
+// version of XTM, or is inconsistent.
 type SyntaxError struct {
 	URI          string // name of the document, see [Options]
 	Line, Column int    // where the trouble was noticed, counted from 1; columns count bytes
 	Reason       string
-	Rule         Rule   // what lenient reading would tolerate, or has tolerated; "" for all else
-	Of, In       string // with a Rule, in words: what breaks it, and in which part of the document; "": not known
-	Err          error  // what Reason came from, if anything
+	Rule         Rule   // the rule that lenient reading tolerates; "" for other errors
+	Of, In       string // with a Rule, in words: the violation, and the part of the document; "": not known
+	Err          error  // the cause of the error, or nil
 }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.URI, e.Line, e.Column, e.Reason)
 }
 
-// Unwrap returns what the error came from, if anything.
+// Unwrap returns the cause of the error, or nil.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// An EncodeError says that a construct cannot be written. The document is
-// broken off before it.
+// EncodeError is the error for a construct that cannot be written. The document ends before it.
 type EncodeError struct {
 	Construct string // which construct, in words
 	Reason    string

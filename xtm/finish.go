@@ -29,8 +29,8 @@ func (b *builder) identity(c tmdm.Reifiable, iids []tmdm.Locator, reifier Ref, p
 	return err
 }
 
-// finish does what needs all of the documents: it settles item identifiers and
-// reifiers and removes duplicates.
+// finish does the work that needs all documents: it sets the remaining item identifiers and reifiers and removes
+// duplicates.
 func (b *builder) finish(ctx context.Context) error {
 	b.reifiers10()
 	if err := b.identified(); err != nil {
@@ -60,8 +60,8 @@ func (b *builder) finish(ctx context.Context) error {
 	return b.settleClashes()
 }
 
-// reifiers10 finds the reifiers of XTM 1.0: a topic reifies the statement whose
-// id is its subject identifier. Both locators are used up by that.
+// reifiers10 finds the reifiers of XTM 1.0: a topic reifies the statement whose id is its subject identifier. It
+// removes both locators.
 func (b *builder) reifiers10() {
 	used := map[*tmdm.Topic][]tmdm.Locator{} // taken away at once: one topic may have many
 	known := map[tmdm.Locator]bool{}
@@ -78,8 +78,8 @@ func (b *builder) reifiers10() {
 	}
 }
 
-// identified sees that topics say of themselves what reifiers are called in XTM 2.0, where that is no id of an element.
-// A topic of which nothing says so was made of the reference, and has nothing but that: each topic element has an id.
+// identified checks that topics declare the item identifiers by which XTM 2.0 names reifiers, unless these are ids of
+// elements. A topic without such a declaration was made from the reference alone, because each topic element has an id.
 func (b *builder) identified() error {
 	for _, r := range b.reified {
 		ids := r.reifier.ItemIdentifiers()
@@ -129,7 +129,7 @@ func (b *builder) reify(list []reification) (waiting []reification) {
 	return waiting
 }
 
-// conflict makes a syntax error of what Normalize could not join.
+// conflict returns the syntax error for a conflict of Normalize.
 func (b *builder) conflict(err *tmdm.ReifierError) error {
 	at := b.reified[0]
 	for _, r := range b.reified {

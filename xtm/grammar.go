@@ -94,7 +94,7 @@ func (d *Decoder) pointer(parent string) Ref {
 	return d.pointer2x(parent)
 }
 
-// href returns the href of an element. It fails where there is none.
+// href returns the href of an element. It fails if there is none.
 func (d *Decoder) href(name string) []byte {
 	space, shown := "", "href"
 	if d.version == V10 {
@@ -218,7 +218,7 @@ func (d *Decoder) declared(bindings []scan.Binding) {
 	}
 }
 
-// isEmbedded reports whether embedded returns value unchanged, so that it can be written as markup.
+// isEmbedded reports whether embedded would return value unchanged, so that it can be written as markup.
 func isEmbedded(value string) bool {
 	o := Options{Limits: Limits{Token: len(value) + 16, Locator: len(value) + 16}.withDefaults()}
 	d := Decoder{

@@ -9,9 +9,8 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// The keys below say what makes a statement equal to another. Ids of statements
-// that have none are hashes of them, so that they do not depend on where the
-// statement stands.
+// The keys below contain the properties that determine the equality of statements. Statements without an id get a hash
+// of them as their id, so that it does not depend on the position of the statement.
 
 func (n *Name) key(t *Topic) string {
 	return quoted("name", t.self().key(), n.Value, n.Type.key()) + " " + keys(n.Scope)
@@ -51,7 +50,7 @@ func keys(refs []Ref) string {
 	return "[" + strings.Join(k, " ") + "]"
 }
 
-// quoted returns kind and the parts, quoted so that it shows where each ends.
+// quoted returns kind and the parts, quoted so that the result is unambiguous.
 func quoted(kind string, parts ...string) string {
 	b := []byte(kind)
 	for _, p := range parts {

@@ -8,10 +8,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// This file writes locators. Readers resolve and normalise what they find in
-// their place, so a locator that would come back as another is refused.
+// This file writes locators. Readers resolve and normalise locators, so a locator that would change is refused.
 
-// link writes an element that does nothing but refer to l.
+// link writes an element whose only content is a reference to l.
 func (e *Encoder) link(name string, l tmdm.Locator) {
 	if !isPlainLocator(string(l)) {
 		e.checkLocator(string(l))
@@ -38,7 +37,7 @@ func (e *Encoder) topicRef(l tmdm.Locator) string {
 	return e.relative(l)
 }
 
-// href writes an element that does nothing but refer.
+// href writes an element with only an href.
 func (e *Encoder) href(name, to string) {
 	e.hrefTag(name)
 	e.locatorValue(to)

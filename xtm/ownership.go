@@ -9,8 +9,7 @@ type ownership struct {
 	isAhead      bool // several elements are in use at a time
 }
 
-// release takes back an element that nobody uses any more. Exceptional ones are
-// left to the garbage collector.
+// release frees an unused element for reuse. It leaves exceptional ones to the garbage collector.
 func (o *ownership) release(e Element) {
 	const many = 64
 	switch e := e.(type) {

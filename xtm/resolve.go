@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// resolved is a reference and what it came to with the base that held there.
+// resolved is a reference and the result of resolving it against its base.
 type resolved struct {
 	base, ref string
 	locator   tmdm.Locator
@@ -74,7 +74,7 @@ func (d *Decoder) resolve(ref []byte) tmdm.Locator {
 	return d.resolveAny(base, string(ref))
 }
 
-// identity resolves what identifies an item of the map that is read.
+// identity resolves a locator that identifies an item of the map.
 func (d *Decoder) identity(ref []byte) tmdm.Locator { return d.checked(d.resolveOnce(ref), ref) }
 
 // value resolves an IRI that is a value. It may be long, as data: URIs are.

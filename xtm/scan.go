@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Limits bound what a document may cost. A zero field means the default.
+// Limits bound the cost of a document. A zero field means the default.
 type Limits struct {
 	Depth      int   // nesting of elements; default 200
 	Attributes int   // of one element, and prefixes in scope; default 256
@@ -88,7 +88,7 @@ func (d *Decoder) scanError(err error) error {
 	return fmt.Errorf("reading %s: %w", d.o.name(), errors.Unwrap(err)) // without the scanner's words
 }
 
-// limitReasons say what it means to go beyond one of scan.Limits.
+// limitReasons are the reasons for exceeding each of scan.Limits.
 var limitReasons = map[string]string{
 	"Depth":       "elements are nested more than %d deep",
 	"Attributes":  "an element has more than %d attributes",

@@ -24,7 +24,7 @@ const (
 	TypedMarkup     Rule = "typed-markup"     // markup in a value has the datatype that is for markup
 )
 
-// RuleText describes a rule for messages: how a document breaks it, how that is read, and what to do about it.
+// RuleText describes a rule for messages: how a document breaks it, how the document is read, and the remedy.
 type RuleText struct {
 	Broken, Read, Advice string
 	// Loses reports whether the reader leaves out or changes content.
@@ -83,15 +83,15 @@ func NewRule(r Rule, text RuleText) Rule {
 	return r
 }
 
-// Tally counts how often each rule was broken. Its zero value and nil are empty. It is not safe for concurrent use.
+// Tally counts the violations of each rule. Its zero value and nil are empty. It is not safe for concurrent use.
 type Tally struct{ counts []Count }
 
-// Count says how often one rule was broken.
+// Count is the number of violations of one rule.
 type Count struct {
 	Rule  Rule
 	Times int
 	First SyntaxError // where
-	names []string    // distinct names of what broke it, where known
+	names []string    // distinct names of the violating items, if known
 }
 
 // maxNames is the number of names that a message lists.
@@ -129,7 +129,7 @@ func (t *Tally) Times(r Rule) int {
 	return 0
 }
 
-// Losses returns the counts of the rules whose breaking lost content.
+// Losses returns the counts of the rules whose violations lost content.
 func (t *Tally) Losses() (lost []Count) {
 	for _, c := range t.Counts() {
 		if rules[c.Rule].Loses {
@@ -139,13 +139,13 @@ func (t *Tally) Losses() (lost []Count) {
 	return lost
 }
 
-// Tolerated returns a message: how the rule was broken, how often, and how that was read.
+// Tolerated returns a message: the violation of the rule, its number, and how the document was read.
 func (c Count) Tolerated() string { return c.broken() + "; " + rules[c.Rule].Read }
 
 // Warning returns the message of Tolerated and the advice.
 func (c Count) Warning() string { return c.Tolerated() + ". " + rules[c.Rule].Advice }
 
-// Problem returns a message: how the rule was broken, how often, and what to do about it.
+// Problem returns a message: the violation of the rule, its number, and the remedy.
 func (c Count) Problem() string { return c.broken() + ". " + rules[c.Rule].Advice }
 
 func (c Count) broken() string {

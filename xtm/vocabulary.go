@@ -10,8 +10,8 @@ const (
 	nsXML   = "http://www.w3.org/XML/1998/namespace"
 )
 
-// Published subjects of XTM 1.0 (its Published Subject Indicators) that stand
-// for what a document leaves out. The data model has no successors for them.
+// Published subjects of XTM 1.0 (its Published Subject Indicators) that are the defaults of a document. The data model
+// has no successors for them.
 const (
 	PSIAssociation tmdm.Locator = core + "association" // type of untyped associations
 	PSIOccurrence  tmdm.Locator = core + "occurrence"  // type of untyped occurrences

@@ -12,21 +12,19 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// WriteOptions say how to write a map.
+// WriteOptions are the options for writing a map.
 type WriteOptions struct {
 	Version   Version      // default V21
 	Base      tmdm.Locator // of the document; see NewEncoder
 	NameTypes NameTypes    // applies to XTM 1.0
 }
 
-// Write writes tm to w, topics first, both in the order of the map, so that the
-// same map gives the same bytes. Type-instance associations that have no item
-// identifiers are written as the types of their instances. It returns what the
-// version could not carry.
+// Write writes tm to w, topics first, both in the order of the map, so the output is deterministic. It writes
+// type-instance associations without item identifiers as the types of their instances. It returns the items that the
+// version cannot represent.
 //
-// A topic without any identifier gets an XML id that counts its place in the
-// map, and so an item identifier when it is read. The same holds for all topics
-// without a usable item identifier in versions that require ids.
+// A topic without any identifier gets an XML id with its position in the map, and so an item identifier when it is
+// read; in versions that require ids, so does each topic without a usable item identifier.
 func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
 	x := newExporter(w, tm, o)
 	if err := x.write(func(tmdm.Construct) error { return nil }); err != nil {
@@ -36,17 +34,17 @@ func Write(w io.Writer, tm *tmdm.TopicMap, o WriteOptions) (Losses, error) {
 }
 
 // Check returns an error that names the first construct of a map that cannot be written as XTM, or that readers with
-// the default [Limits] refuse then. Documents of XTM have none; those of other notations may.
+// the default [Limits] would refuse. Maps from XTM have none; those from other notations may.
 func Check(tm *tmdm.TopicMap) error {
 	var doc bytes.Buffer
 	x := newExporter(&doc, tm, WriteOptions{})
-	return x.write(func(c tmdm.Construct) error { // that was written into a document of its own
+	return x.write(func(c tmdm.Construct) error { // each construct was written into its own document
 		err := x.enc.Close()
 		least := 4 << 10 // bytes, of a name that is too long
 		if bytes.Contains(doc.Bytes(), []byte(tmdm.XSDAnyType)) {
 			least = 1 << 10 // 200 elements, nested, are 1,400
 		}
-		if err == nil && doc.Len() > least { // what is smaller is within all limits
+		if err == nil && doc.Len() > least { // smaller documents are within all limits
 			for d := NewDecoder(&doc, Options{Base: "x:"}); err == nil; {
 				_, err = d.Next()
 			}
@@ -129,7 +127,7 @@ func self(t *tmdm.Topic) Ref {
 	return e.self()
 }
 
-// write writes the elements, and calls done behind each.
+// write writes the elements, and calls done after each.
 func (x *exporter) write(done func(tmdm.Construct) error) error {
 	written := func(c tmdm.Construct, err error) error {
 		if err == nil {
@@ -157,7 +155,7 @@ func (x *exporter) write(done func(tmdm.Construct) error) error {
 	return nil
 }
 
-// isTypeOnly reports whether a only says that a topic has a type.
+// isTypeOnly reports whether a has no content except the type of a topic.
 func (x *exporter) isTypeOnly(a *tmdm.Association) bool {
 	if a.Type() != x.typeInstance || len(a.Roles()) != 2 || len(a.ItemIdentifiers()) > 0 {
 		return false
@@ -244,9 +242,8 @@ func (x *exporter) association(a *tmdm.Association) *Association {
 	return e
 }
 
-// statementIDs returns the item identifiers of a statement. In XTM 1.0 one that
-// is the subject identifier of a topic would make the topic a reifier, so it
-// is left out.
+// statementIDs returns the item identifiers of a statement. In XTM 1.0 it omits those that are the subject identifier
+// of a topic, because they would make that topic a reifier.
 func (x *exporter) statementIDs(c tmdm.Construct) []tmdm.Locator {
 	ids := c.ItemIdentifiers()
 	if len(ids) == 0 || x.enc.version != V10 {
@@ -261,8 +258,7 @@ func (x *exporter) statementIDs(c tmdm.Construct) []tmdm.Locator {
 	return kept
 }
 
-// ref refers to t by the id of its element, where it has one that an item
-// identifier makes, and else by its first identifier.
+// ref refers to t by the id of its element, if an item identifier provides it, and else by its first identifier.
 func (x *exporter) ref(t *tmdm.Topic) Ref {
 	if t == nil {
 		return Ref{}
@@ -301,8 +297,8 @@ func (x *exporter) refs(s *tmdm.Scope) []Ref {
 	return x.refRoom[before:]
 }
 
-// free reports whether l can become an item identifier of t without meaning
-// something else in the map. A nil t stands for a statement.
+// free reports whether l can become an item identifier of t without another meaning in the map. A nil t stands for a
+// statement.
 func (x *exporter) free(l tmdm.Locator, t *tmdm.Topic) bool {
 	if other := x.tm.TopicBySubjectIdentifier(l); other != nil && other != t {
 		return false
@@ -331,7 +327,7 @@ func (x *exporter) taken(id string, self Ref) bool {
 	return !x.free(tmdm.Locator(x.enc.prefix+id), t)
 }
 
-// Copy writes a document in another version, element by element: references stay as they are, and nothing is merged.
+// Copy writes a document in another version, element by element: it keeps references unchanged and merges nothing.
 func Copy(w io.Writer, version Version, r io.Reader, o Options) error {
 	var to Encoder
 	to.Reset(w, version, o.Base)

@@ -4,10 +4,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// This file holds the grammar of XTM 1.0 (XTM 1.0 §3, XTM Syntax
-// Documentation) and its mapping to the data model. The order of elements
-// within their parent is not enforced: documents in use differ, and none of
-// them becomes ambiguous by it.
+// This file has the grammar of XTM 1.0 (XTM 1.0 §3, XTM Syntax Documentation) and its mapping to the data model. It
+// does not enforce the order of elements within their parent, because documents in use differ, and their meaning does
+// not depend on it.
 
 func (d *Decoder) topicMap10() {
 	if ids := d.id10(); ids != nil {
@@ -53,8 +52,7 @@ func (d *Decoder) topic10() *Topic {
 	return t
 }
 
-// subjectIdentity10 reads the identifiers of t. Here a topicRef says that the
-// topic referred to is the same one.
+// subjectIdentity10 reads the identifiers of t. In it, a topicRef refers to the same topic.
 func (d *Decoder) subjectIdentity10(t *Topic) {
 	for name := d.child("subjectIdentity"); name != ""; name = d.child("subjectIdentity") {
 		switch r := d.reference10("subjectIdentity", d.identity); r.Kind {
@@ -183,8 +181,7 @@ func (d *Decoder) association10() *Association {
 	return a
 }
 
-// member10 appends a role for each player. The id of a member identifies a
-// role only where there is one player.
+// member10 appends a role for each player. The id of a member identifies its role only if it has one player.
 func (d *Decoder) member10(roles []Role) []Role {
 	ids := d.id10()
 	var typ Ref
@@ -212,7 +209,7 @@ func (d *Decoder) member10(roles []Role) []Role {
 // pointer10 reads topicRef, subjectIndicatorRef or resourceRef.
 func (d *Decoder) pointer10(parent string) Ref { return d.reference10(parent, d.locator) }
 
-// reference10 is pointer10 with the way to resolve the reference.
+// reference10 is pointer10 with the function that resolves the reference.
 func (d *Decoder) reference10(parent string, resolve func([]byte) tmdm.Locator) Ref {
 	var r Ref
 	name := d.xml.Name().Local

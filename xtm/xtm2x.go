@@ -81,7 +81,7 @@ func (d *Decoder) topic2x() *Topic {
 	return t
 }
 
-// parts2x are what statements have in common. Those that a kind of statement cannot have are nil.
+// parts2x are the common parts of statements. Those that a kind of statement cannot have are nil.
 type parts2x struct {
 	ids     *[]tmdm.Locator
 	reifier *Ref

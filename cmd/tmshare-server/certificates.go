@@ -11,16 +11,16 @@ import (
 	"github.com/tmshare/tmshare/internal/filestate"
 )
 
-// certificates are what --tls-cert and --tls-key name. They are read again when
-// the files have changed, so that a renewed certificate needs no restart.
+// certificates are the files of --tls-cert and --tls-key. They are read again after changes, so that a renewed
+// certificate needs no restart.
 type certificates struct {
 	cert, key string
-	every     time.Duration // how often the files are looked at, at most
+	every     time.Duration // minimum time between two checks of the files
 	log       *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	files   string // what the files of current look like from outside
+	files   string // size and time of the current files
 	checked time.Time
 }
 
@@ -35,7 +35,7 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.checked) >= c.every {
 		c.checked = now
-		if err := c.load(); err != nil { // perhaps only one of the files is new as yet
+		if err := c.load(); err != nil { // maybe only one of the files is new so far
 			c.log.Error("the old certificate stays in use", "error", err)
 		}
 	}

@@ -118,7 +118,7 @@ func (r *remote) printSettings(a *extension.App, name, etag string, s server.Col
 	return w.Flush()
 }
 
-// listIn returns a list that JSON has, where there is one.
+// listIn returns the list in a JSON value, if it is one.
 func listIn(b json.RawMessage) (list []string) {
 	_ = json.Unmarshal(b, &list)
 	return list
@@ -173,7 +173,7 @@ first version was RDF; --rdf=false ends it.`,
 		if len(change) == 0 {
 			return cli.UsageError(errors.New("give at least one setting\nTry \"tmshare-server collections set --help\""))
 		}
-		if _, err := r.server.Settings(ctx, args[0]); err != nil { // Put would create a collection
+		if _, err := r.server.Settings(ctx, args[0]); err != nil { // because Put would create a collection
 			return err
 		}
 		s, _, err := r.server.Put(ctx, args[0], change, ifMatch)

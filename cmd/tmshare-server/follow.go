@@ -21,7 +21,7 @@ func (f *serveFlags) follow(ctx context.Context, held *extension.Holding,
 	log *slog.Logger) (begin, wait func(), err error) {
 	var running sync.WaitGroup
 	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP) // also where nothing is followed: the signal must not end the program
+	signal.Notify(hup, syscall.SIGHUP) // always: the signal must not end the program
 	wait = func() {
 		running.Wait()
 		signal.Stop(hup)

@@ -32,7 +32,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// aboutTimes is what the help of commands that look back says of times.
+// aboutTimes is the part about times in the help of commands with past states.
 const aboutTimes = `A time is one of RFC 3339, such as 2026-11-23T14:05:00Z or 2026-11-23T15:05:00+01:00;
 a date alone is its first moment, in UTC; and so are today and yesterday. 2h or 3d is so long ago.
 In place of the time of a state, give the number of a commit, which "log" shows. A state
@@ -42,7 +42,7 @@ when that is. A time to come is refused, as nobody knows what will be then.`
 // times are times on a command line.
 type times struct {
 	all     []time.Time
-	commits map[int]uint64 // numbers of commits in place of times; nil: there must be none
+	commits map[int]uint64 // numbers of commits in place of times; nil: not allowed
 	most    int
 }
 
@@ -173,11 +173,11 @@ func (r *remote) changes(cmd *cobra.Command, words bool) *cobra.Command {
 	})
 }
 
-// reading is command for those that call topics in the languages of the reader. The locale sets them too.
+// reading is command for commands that title topics in the languages of the reader, which default to the locale.
 func (r *remote) reading(cmd *cobra.Command, languages *titles.Languages,
 	body func(ctx context.Context, args []string) error) *cobra.Command {
 	r.command(cmd, body)
-	extension.LanguageFlag(cmd.Flags(), languages) // behind those that no variable sets
+	extension.LanguageFlag(cmd.Flags(), languages) // after the flags with variables
 	return cmd
 }
 
@@ -259,7 +259,7 @@ appears when it is complete.
 	})
 }
 
-// export writes what a filter lets pass of a collection in a format; nil: all. It is made of XTM 2.1 here.
+// export writes the part of a collection that a filter passes, in a format; nil: all. It converts from XTM 2.1 here.
 func (r *remote) export(ctx context.Context, name string, f *formats.Format, at time.Time, w io.Writer,
 	pass merged.Pass, filter json.RawMessage) (losses xtm.Losses, err error) {
 	var b bytes.Buffer
@@ -278,7 +278,7 @@ func (r *remote) export(ctx context.Context, name string, f *formats.Format, at 
 	return d.Encoder(f, formats.WriteOptions{})(w)
 }
 
-// passing returns what a filter lets pass of a map.
+// passing returns the part of a map that a filter passes.
 func passing(ctx context.Context, pass merged.Pass, filter json.RawMessage, m *tmdm.TopicMap) (*tmdm.TopicMap, error) {
 	whole, err := fragment.NewMap(m, "")
 	if err != nil {

@@ -106,7 +106,7 @@ of the user. --quiet is for cron: it prints nothing where nothing has changed.`,
 // their digest. Where it cannot be read, the answer is false.
 func remembered(place string, warnings []formats.Warning) bool {
 	dir, err := os.UserCacheDir()
-	renumbered := func(w formats.Warning) bool { return w.Rule == losses.RenumberedRule } // these differ each time
+	renumbered := func(w formats.Warning) bool { return w.Rule == losses.RenumberedRule } // the text differs each time
 	if err != nil || slices.ContainsFunc(warnings, renumbered) {
 		return false
 	}
@@ -116,7 +116,7 @@ func remembered(place string, warnings []formats.Warning) bool {
 		return true
 	}
 	if os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		_ = os.WriteFile(path, now, 0o600) // else the next import prints them again
+		_ = os.WriteFile(path, now, 0o600) // on failure, the next import prints them again
 	}
 	return false
 }

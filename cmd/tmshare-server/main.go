@@ -15,8 +15,7 @@ import (
 
 func main() { os.Exit(execute(ext.All)) }
 
-// execute runs the command line of this process, with extensions that are made anew for each command line. It returns
-// the exit code.
+// execute runs the command line of this process with new extensions. It returns the exit code.
 func execute(all func() []extension.Extension) int {
 	root := &cobra.Command{
 		Use:   "tmshare-server",
@@ -32,7 +31,7 @@ TMSHARE_SERVER_DATA. Those that say what of a running server to change cannot.` 
 	root.AddCommand(cli.In(cli.Everyday, serveCommand(a), importCommand(a), exportCommand(a), topicsCommand(a),
 		collectionsCommand(a), deriveCommand())...)
 	root.AddCommand(cli.In(cli.Back, historyCommand(), logCommand(), diffCommand(), revertCommand())...)
-	root.AddCommand(cli.Hidden(snapshotCommand(), gcCommand())...) // what "collections" has is called so up to 0.1
+	root.AddCommand(cli.Hidden(snapshotCommand(), gcCommand())...) // the names up to 0.1 of commands in "collections"
 	root.AddCommand(clientcmd.ServerCommands(a)...)
 	cli.CompleteArguments(root, a.Environment(), collectionNames)
 	return cli.Run(root, a.Environment())

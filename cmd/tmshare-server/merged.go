@@ -15,9 +15,9 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// openMap opens the file that is sent as a whole map. The server does not open what
-// a mergeMap names, so a file that may have one is merged here, with files below
-// root ("": its own folder). asked says how a document in RDF is read, which merges nothing.
+// openMap opens a file to send as a whole map. Because the server does not open documents that a mergeMap names, it
+// merges a file that may have one here, with files below root ("": its own folder). asked holds the options for reading
+// RDF, which merges nothing.
 func openMap(ctx context.Context, path, root string, known formats.Registry,
 	asked url.Values) (*admin.Document, func(), error) {
 	if f, ok := known.OfFile(path); ok && len(f.Asks) > 0 {

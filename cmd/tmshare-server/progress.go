@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// reporting shows how far an upload is, and that it goes on, until the function that it returns is called.
+// reporting shows the progress of an upload until its result is called.
 func reporting(d *extension.Display, name string, r *counted) (done func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -33,7 +33,7 @@ func reporting(d *extension.Display, name string, r *counted) (done func()) {
 	return func() { close(stop); <-ended }
 }
 
-// counted reads and counts. It is safe to ask for the count meanwhile.
+// counted is a reader that counts bytes. The count is safe for concurrent use.
 type counted struct {
 	r     io.Reader
 	size  int64 // 0: not known

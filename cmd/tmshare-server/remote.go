@@ -36,7 +36,7 @@ type remote struct {
 	server *admin.Client
 	out    io.Writer
 
-	states *times       // nil: the command takes none
+	states *times       // nil: the command takes no times
 	write  *admin.Write // nil: it changes no topics
 }
 
@@ -92,7 +92,7 @@ func (r *remote) command(cmd *cobra.Command, body func(ctx context.Context, args
 	return cmd
 }
 
-// exitsOf returns the exit codes of a command besides those of all, by its flags and what it takes.
+// exitsOf returns the specific exit codes of a command, by its flags and arguments.
 func exitsOf(cmd *cobra.Command) []int {
 	codes := []int{cli.Unreachable}
 	for flag, code := range map[string]int{"max-delete": cli.HeldBack, "if-match": cli.Conflict} {
@@ -112,7 +112,7 @@ func exitsOf(cmd *cobra.Command) []int {
 	return codes
 }
 
-// became says what has become of what a command asked of a server that did not answer.
+// became returns advice about a request that a server did not answer.
 func became(cmd *cobra.Command, args []string) string {
 	if fl := cmd.Flags(); fl.Lookup("if-match") == nil && fl.Lookup("dry-run") == nil {
 		return "nothing was changed"
@@ -121,8 +121,8 @@ func became(cmd *cobra.Command, args []string) string {
 		append(args, "NAME")[0])
 }
 
-// reach returns a client for a server. tokenFile is "" where no token is sent. The authorities in the file caCert are
-// trusted too; "": none are.
+// reach returns a client for a server. tokenFile is "" if no token is sent. The client also trusts the authorities in
+// the file caCert; "": none.
 func reach(address, tokenFile, caCert string) (*admin.Client, error) {
 	var token string
 	if tokenFile != "" {
@@ -139,8 +139,7 @@ func reach(address, tokenFile, caCert string) (*admin.Client, error) {
 	return c, c.Trust(caCert)
 }
 
-// collectionNames returns the names of the collections of the server that a command is to ask, for shells that complete
-// them.
+// collectionNames returns the names of the collections on the server of a command, for completion in shells.
 func collectionNames(ctx context.Context, cmd *cobra.Command) (names []string) {
 	if cmd.Flags().Lookup("server") == nil {
 		return nil
@@ -185,8 +184,8 @@ func (r *remote) print(answer any, text string) error {
 	return err
 }
 
-// warn says on standard error how the document in a file was read although it
-// breaks the rules of XTM. Programs find that in the answer.
+// warn prints on standard error how the document in a file was read although it breaks rules of XTM. Programs find that
+// in the answer.
 func (r *remote) warn(path string, p *publish.Published) {
 	if r.json {
 		return
@@ -200,7 +199,7 @@ func (r *remote) warn(path string, p *publish.Published) {
 	}
 }
 
-// published says in a line what a write has published.
+// published returns a line about the result of a write.
 func published(p *publish.Published) string {
 	var text string
 	switch {
@@ -217,10 +216,10 @@ func published(p *publish.Published) string {
 	return text
 }
 
-// maxChanges is how many topics a dry run names to people.
+// maxChanges is the number of topics that a dry run names to people.
 const maxChanges = 20
 
-// listedChanges names the topics that a dry run would publish, each in a line.
+// listedChanges returns a line for each topic that a dry run would publish.
 func listedChanges(p *publish.Published) string {
 	var b strings.Builder
 	for i, c := range p.Changes {
@@ -239,8 +238,8 @@ func listedChanges(p *publish.Published) string {
 	return b.String()
 }
 
-// openXTM opens the file that is sent; "-" is standard input. The ending of its name may say that it is RDF; then asked
-// says how it is read.
+// openXTM opens a file to send; "-" is standard input. If its extension is that of RDF, asked holds the options for
+// reading it.
 func openXTM(known formats.Registry, path string, asked url.Values) (*admin.Document, func(), error) {
 	if path == "-" {
 		r := &counted{r: os.Stdin}
@@ -253,7 +252,7 @@ func openXTM(known formats.Registry, path string, asked url.Values) (*admin.Docu
 	done := func() { f.Close() }
 	format, ok := known.OfFile(path)
 	if !ok || format.Read == nil || format.Stored != "" {
-		format = formats.Default // the document says its version
+		format = formats.Default // the document states its version
 	}
 	r := &counted{r: f, size: size}
 	reported := reporting(uploads(), path, r)
@@ -269,7 +268,7 @@ func uploads() *extension.Display {
 	return extension.NewDisplay(control.Local("tmshare-server", nil), false, false)
 }
 
-// about puts the file in front of what a server says of the document in it, and not of the request.
+// about adds the name of the file to an error about the document, but not to one about the request.
 func about(path string, err error) error {
 	var refused *admin.Refusal
 	ofRequest := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
@@ -283,7 +282,7 @@ func about(path string, err error) error {
 	return err
 }
 
-// confirm asks the question on a terminal.
+// confirm asks for confirmation on a terminal.
 func confirm(question string) (bool, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return false, cli.UsageError(errors.New("give --yes: there is no terminal to ask on"))

@@ -18,18 +18,18 @@ import (
 	"github.com/tmshare/tmshare/internal/systemd"
 )
 
-// runFlags say how the server runs, not what it serves.
+// runFlags are the flags about the server process, not about its content.
 type runFlags struct {
 	extension.Serving
 	delay, grace time.Duration // of stopping
 	log          *slog.Logger
 
 	certificates    *certificates        // nil: plain HTTP
-	metricsListener net.Listener         // nil: none of their own
-	addStatus       func(*http.ServeMux) // adds to what is served there; nil: nothing is followed
+	metricsListener net.Listener         // nil: metrics have no separate listener
+	addStatus       func(*http.ServeMux) // adds to its handlers; nil: nothing is followed
 }
 
-// prepare finds out what is wrong with the flags before anything else is done.
+// prepare returns an error for invalid flags before any other work.
 func (f *runFlags) prepare() (err error) {
 	if (f.Cert == "") != (f.Key == "") {
 		return cli.UsageError(errors.New("--tls-cert and --tls-key belong together: give both"))
@@ -82,7 +82,7 @@ func listen(flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve serves until ctx ends, then finishes what runs.
+// serve serves until ctx ends, then finishes running requests.
 func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Listener) error {
 	failed := make(chan error, 2)
 	public := f.httpServer(s)
@@ -102,7 +102,7 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 		}
 		metrics := f.httpServer(routes)
 		metrics.WriteTimeout = time.Minute
-		defer metrics.Close() // last: they tell how it ends
+		defer metrics.Close() // last, so that they cover the shutdown
 		go func() { failed <- metrics.Serve(f.metricsListener) }()
 		s.Logger.Info("serving metrics", "url", "http://"+f.metricsListener.Addr().String()+"/metrics")
 	}
@@ -129,9 +129,9 @@ func (f *runFlags) serve(ctx context.Context, s *server.Server, listener net.Lis
 	return nil
 }
 
-// httpServer returns a server that waits for nobody: for headers 10 seconds, for
-// the next request on a connection two minutes, for answers to its pings on
-// HTTP/2 fifteen seconds. Bodies and answers have the limit of the handler (--slow-client-timeout).
+// httpServer returns a server with time limits: 10 seconds for headers, two minutes for the next request on a
+// connection, fifteen seconds for answers to its pings on HTTP/2. The handler limits bodies and answers
+// (--slow-client-timeout).
 func (f *runFlags) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,

@@ -169,7 +169,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 // maybeZero are the flags of numbers and times that may be 0.
 var maybeZero = []string{"interval", "keep-entries", "keep-for", "shutdown-delay", "shutdown-grace", "slow-request"}
 
-// greaterThanZero refuses 0 in flags of numbers and times: it would stand for the default.
+// greaterThanZero refuses 0 in flags of numbers and times, because it would mean the default.
 func greaterThanZero(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		given := f.Value.String()
@@ -306,7 +306,7 @@ func (f *serveFlags) serve(ctx context.Context) (err error) {
 		w := publish.Watched{Collection: name, File: maps[name], Root: f.run.Root}
 		imported, err := importFile(ctx, s, c, prefixes[name], &w)
 		if err != nil {
-			return err // nothing is served: the user would think that this map is, too
+			return err // serve nothing, because the user would think that this map is served
 		}
 		if !imported && !f.run.Watch {
 			log.Info("collection exists; its file is not read (publish it with \"import\", or let --watch do so)", "collection",

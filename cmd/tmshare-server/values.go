@@ -13,7 +13,7 @@ import (
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// readTokens reads a file of tokens, with the names of those who have them by their tokens.
+// readTokens reads a file of tokens. names has the owners by token.
 func readTokens(file string) (tokens []string, names map[string]string, err error) {
 	all, err := tokenfile.Read(file)
 	names = map[string]string{}

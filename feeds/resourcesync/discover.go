@@ -15,8 +15,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// mostDiscovery is how much of a page or of robots.txt is looked at, in bytes:
-// twice what RFC 9309 §2.5 (Limits) asks for.
+// mostDiscovery is the number of bytes of a page or of robots.txt that are read: twice the minimum of RFC 9309 §2.5
+// (Limits).
 const mostDiscovery = 1 << 20
 
 // WellKnown returns where the Source Description of the server stands from which
@@ -32,15 +32,14 @@ func WellKnown(uri string) (string, error) {
 	return u.Scheme + "://" + u.Host + "/.well-known/resourcesync", nil
 }
 
-// DiscoverInHeader returns the Capability Lists that the Link header fields of a
-// response lead to (Z39.99 §6.3.3, Links; RFC 8288 §3, Link Serialisation in
-// HTTP Headers), each once. uri is that of the resource: links about another one
-// (anchor) are passed over, and so is what cannot be parsed.
+// DiscoverInHeader returns the Capability Lists in the Link header fields of a response (Z39.99 §6.3.3, Links; RFC 8288
+// §3, Link Serialisation in HTTP Headers), each once. uri is that of the resource. It skips links with another context
+// (anchor), and invalid ones.
 func DiscoverInHeader(fields []string, uri string) []string {
 	return LinksInHeader(fields, uri, RelResourceSync)
 }
 
-// LinksInHeader returns what the Link header fields of a response lead to by a relation, as [DiscoverInHeader] does.
+// LinksInHeader returns the targets of a relation in the Link header fields of a response, as [DiscoverInHeader] does.
 func LinksInHeader(fields []string, uri, rel string) []string {
 	var found []string
 	for _, field := range fields {
@@ -76,7 +75,7 @@ func DiscoverInHTML(r io.Reader, uri string) ([]string, error) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, more := tokens.TagName()
 			tag := atom.Lookup(name)
-			// Links in the body are what visitors wrote, perhaps.
+			// Links in the body may come from visitors.
 			if tag == atom.Body {
 				return found, nil
 			}
@@ -147,10 +146,10 @@ func hasRel(rels, wanted string) bool {
 	return false
 }
 
-// maxFound is how many URIs are found in one place, at most. Those behind them are passed over.
+// maxFound is the number of URIs that are taken from one place. Further ones are skipped.
 const maxFound = 1000
 
-// add adds a URI, if it is one, is not too long, and is not there yet.
+// add adds a URI if it is valid, not too long, and new.
 func add(found []string, base, ref string) []string {
 	if len(found) == maxFound {
 		return found

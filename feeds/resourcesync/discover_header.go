@@ -53,7 +53,7 @@ func (l *headerLink) parseParams(s string) string {
 		if _, ok := l.params[name]; !ok {
 			l.params[name] = value
 		}
-		// Anything else up to the next delimiter is passed over.
+		// It skips anything else up to the next delimiter.
 		if end = strings.IndexAny(s, ";,"); end < 0 {
 			return ""
 		}

@@ -7,17 +7,16 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// ErrFull is what a document or package answers that has no space for an item. The
-// item has not been written: the document is to be closed and the next one begun.
+// ErrFull is the error for an item that does not fit into a document or package. The item was not written: the caller
+// closes the document and begins the next one.
 var ErrFull = errors.New("the document has no space for the item")
 
-// InvalidError reports a document that breaks a rule of Z39.99: it cannot be
-// written, or what was read cannot be used.
+// InvalidError is the error for a document that breaks a rule of Z39.99, so that it cannot be written or used.
 type InvalidError struct {
 	URI          string // of the document, where one was read
 	Line, Column int    // likewise; both count from 1, columns are bytes
 	Element      string // where: "urlset/rs:md", "item 3 (http://example.com/res3)/lastmod"; items count from 1
-	Rule         string // what is wrong with it
+	Rule         string // the broken rule
 }
 
 func (e *InvalidError) Error() string {
@@ -58,13 +57,12 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: exceeds PackageLimits.%s, which is %d", e.URI, e.Limit, e.Max)
 }
 
-// PackageError reports a ZIP package that is damaged, hostile, or does not have
-// what its manifest says.
+// PackageError is the error for a ZIP package that is damaged, hostile, or lacks a part of its manifest.
 type PackageError struct {
 	URI    string // of the package
 	Entry  string // the file in it, or the path that the manifest gives; "" for the whole
 	Reason string
-	Err    error // what the reader of ZIP files said, or nil
+	Err    error // the error of the ZIP reader, or nil
 }
 
 func (e *PackageError) Error() string {
@@ -81,7 +79,7 @@ func (e *PackageError) Error() string {
 
 func (e *PackageError) Unwrap() error { return e.Err }
 
-// MismatchError reports content that is not what its metadata says.
+// MismatchError is the error for content that differs from its metadata.
 type MismatchError struct {
 	URI       string // of the resource
 	Property  string // "length", or the algorithm of a hash: "sha-256"

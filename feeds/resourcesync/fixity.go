@@ -46,7 +46,7 @@ func newHash(algorithm string) hash.Hash {
 	return nil
 }
 
-// parseHash reads one word of a hash attribute. Algorithms may lack their hyphen.
+// parseHash parses one word of a hash attribute. Names of algorithms may lack their hyphen.
 func parseHash(word string) Hash {
 	algorithm, digest, found := strings.Cut(word, ":")
 	if !found {

@@ -8,8 +8,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// PackFast has the package pack what is added from now on in a third of the time, and not as
-// small.
+// PackFast makes the package compress further items in a third of the time, with a larger result.
 func (p *PackageWriter) PackFast() {
 	p.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		z := fastPackers.Get().(*flate.Writer)
@@ -22,7 +21,7 @@ func (p *PackageWriter) PackFast() {
 var fastPackers = sync.Pool{New: func() any {
 	z, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
-		panic(err) // there is no such level
+		panic(err) // the level is valid
 	}
 	return z
 }}

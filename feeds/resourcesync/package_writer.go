@@ -19,7 +19,7 @@ const manifestName = "manifest.xml"
 // resources.
 var packed = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// PackageOptions say how a package is written. The zero value has the defaults.
+// PackageOptions are the options of a package. The zero value has the defaults.
 type PackageOptions struct {
 	// MaxBytes is the largest length of the ZIP file; default: no limit. Content of unknown length counts only when it is
 	// written.
@@ -164,12 +164,12 @@ func (p *PackageWriter) create(name string) (io.Writer, error) {
 	return file, err
 }
 
-// fileOverhead is the number of bytes of a file beside its names and content: the directory entry, its extra fields for
-// time and length, and the data descriptor.
+// fileOverhead is the number of bytes of a file in addition to its names and content: the directory entry, its extra
+// fields for time and length, and the data descriptor.
 const fileOverhead = 46 + 9 + 28 + 24
 
-// packageOverhead bounds the bytes of a package beside its files: the end of the directory, the header of the manifest,
-// and the buffer.
+// packageOverhead bounds the bytes of a package in addition to its files: the end of the directory, the header of the
+// manifest, and the buffer.
 const packageOverhead = 8 << 10
 
 // packedAtMost returns the largest length in bytes that packing can give content of a length.

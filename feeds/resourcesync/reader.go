@@ -18,36 +18,30 @@ import (
 // Reader reads one document, item by item. It must not be used by two
 // goroutines at a time.
 type Reader struct {
-	// Document is complete when Read returns, in a document that has its head
-	// first. Links that stand behind an item are there when [Reader.Next] has
-	// returned that item.
+	// Document is complete after Read if the head precedes the items. Links after an item are complete when
+	// [Reader.Next] has returned that item.
 	Document Document
 
 	in     *read.Reader
 	limits Limits
 	items  int
-	ahead  []Item // read before the document said what it is
+	ahead  []Item // read before the document's type was known
 	end    bool   // all of it has been read
 	err    error
 	values map[string]string // values that occur again and again
 }
 
-// Read begins to read a document, whatever its encoding, its prefixes and the
-// order of its elements. uri is where the document came from: it stands in
-// errors, and is the base of relative URIs. A plain Sitemap is read too; its
-// capability is "".
+// Read begins to read a document in any encoding, with any prefixes and order of elements. uri is the address of the
+// document: it is in errors, and is the base of relative URIs. A plain Sitemap is accepted, too; its capability is "".
 //
-// Times are W3C Datetimes (Z39.99 §7), in UTC where they name no zone. Attributes and elements that are
-// not known are passed over, as are links that lead nowhere. Capabilities and
-// changes that Z39.99 does not define are kept.
+// Times are W3C Datetimes (Z39.99 §7), in UTC if they have no zone. Read skips unknown attributes and elements, and
+// links without target. It keeps capabilities and changes that Z39.99 does not define.
 //
-// An item must have a URI; else, or where a time or length cannot be read, the
-// error is an *[InvalidError]. A document that is not well-formed, or no
-// Sitemap, gives a *[SyntaxError], and so does a DOCTYPE, which is never
-// accepted. A document that is too large gives a *[LimitError]. An error of r is
-// returned wrapped. All these may also come from [Reader.Next].
+// An item must have a URI, and valid times and lengths; otherwise the error is an *[InvalidError]. A document that is
+// not well-formed, or no Sitemap, gives a *[SyntaxError], and so does a DOCTYPE, which is never accepted. A document
+// that is too large gives a *[LimitError]. Errors of r are wrapped. [Reader.Next] may return all these, too.
 //
-// Where the document says only behind items what it is, Read reads those too.
+// If the document's type follows only after items, Read reads those, too.
 func Read(r io.Reader, uri string, limits Limits) (*Reader, error) {
 	limits = limits.withDefaults()
 	d := &Reader{in: newReader(r, uri, limits), limits: limits, values: make(map[string]string)}
@@ -92,8 +86,8 @@ func (d *Reader) Next() (Item, error) {
 	return Item{}, d.err
 }
 
-// child reads on in the root element. It returns the item that it has read, or
-// nil where that was something else, and io.EOF at the end of the document.
+// child continues in the root element. It returns the item that it has read; nil for other elements, and io.EOF at the
+// end of the document.
 func (d *Reader) child() (*Item, error) {
 	if d.end {
 		return nil, io.EOF
@@ -141,7 +135,7 @@ func (t *Times) merge(other *Times) {
 	}
 }
 
-// item reads a <url> or <sitemap>, whose start has been read.
+// item reads a <url> or <sitemap> whose start has been read.
 func (d *Reader) item() (*Item, error) {
 	if d.items == d.limits.MaxItems {
 		return nil, d.in.TooMany("MaxItems", d.limits.MaxItems)
@@ -200,8 +194,8 @@ func (d *Reader) loc(i *Item) error {
 	return nil
 }
 
-// time reads the begin of a time into begin, and how long it is into span, if that is not nil. White
-// space only is no time.
+// time parses the begin of a time into begin, and its duration into span, if that is not nil. White space alone is no
+// time.
 func (d *Reader) time(begin *time.Time, span *time.Duration, value []byte, element string) error {
 	value = trim(value)
 	if len(value) == 0 {
@@ -218,8 +212,7 @@ func (d *Reader) time(begin *time.Time, span *time.Duration, value []byte, eleme
 	return nil
 }
 
-// metadata reads a <rs:md>, whose start has been read. Of attributes that occur
-// in several <rs:md>, the last one counts.
+// metadata reads a <rs:md> whose start has been read. If an attribute occurs in several <rs:md>, the last one counts.
 func (d *Reader) metadata(m *Metadata) error {
 	for _, a := range d.in.Attrs() {
 		if a.Space != "" && !isRS(a.Space) {
@@ -251,8 +244,7 @@ func (d *Reader) metadata(m *Metadata) error {
 	return d.in.Skip()
 }
 
-// link reads a <rs:ln>, whose start has been read. One that has no relation, or
-// no URI, leads nowhere: it is passed over.
+// link reads a <rs:ln> whose start has been read. It skips one without a relation or a URI.
 func (d *Reader) link(links *[]Link) error {
 	var l Link
 	for _, a := range d.in.Attrs() {
@@ -268,8 +260,7 @@ func (d *Reader) link(links *[]Link) error {
 				l.Href = href
 			}
 		case "pri":
-			// One that makes no sense counts as none: links can be followed in
-			// any order.
+			// An invalid priority counts as none, because links can be followed in any order.
 			if n, err := strconv.Atoi(string(trim(a.Value))); err == nil && n >= 1 && n <= lastPriority {
 				l.Pri = n
 			}
@@ -325,11 +316,11 @@ func (d *Reader) resolve(text []byte) (string, error) {
 	return resolve(d.in.URI, string(trim(text)))
 }
 
-// maxURI bounds the URIs that are read, in bytes: four times what Sitemaps may have.
+// maxURI is the maximum length of URIs, in bytes: four times that of Sitemaps.
 const maxURI = 8 << 10
 
-// resolve returns ref as an absolute URI. It joins what is wrapped across lines. A base is written
-// once, and would stand in each URI: so neither is longer than maxURI.
+// resolve returns ref as an absolute URI, with line breaks removed. Neither may be longer than maxURI, because each URI
+// of a document would contain the base.
 func resolve(base, ref string) (string, error) {
 	if strings.ContainsAny(ref, "\t\r\n") {
 		ref = strings.Join(strings.Fields(ref), "")

@@ -48,7 +48,7 @@ const (
 	MaxBytes = 50_000_000
 )
 
-// Capability says what a document is (Z39.99 §7).
+// Capability is the type of a document (Z39.99 §7).
 type Capability string
 
 // The capabilities that Z39.99 defines.
@@ -98,7 +98,7 @@ const (
 
 // Document is the head of a document: everything but its items.
 type Document struct {
-	// Index says that the document is a <sitemapindex>, which lists documents of the same capability, and no <urlset>.
+	// Index states that the document is a <sitemapindex>, which lists documents of the same capability, not a <urlset>.
 	Index bool
 	// Capability is "" in a plain Sitemap, which can be read but not written.
 	Capability Capability
@@ -162,8 +162,7 @@ type Link struct {
 	Representation
 }
 
-// ChangeTime returns the time of the change that the item describes: Datetime, else LastMod. It is zero where neither
-// is stated.
+// ChangeTime returns the time of the change that the item describes: Datetime, else LastMod; zero if neither is stated.
 func (i *Item) ChangeTime() time.Time {
 	if !i.Datetime.IsZero() {
 		return i.Datetime
@@ -188,10 +187,10 @@ func (d *Document) Find(rel string) []Link { return find(d.Links, rel) }
 // highest priority first (Z39.99 §14.2, Mirrored Content).
 func (i *Item) Find(rel string) []Link { return find(i.Links, rel) }
 
-// Link returns the first link that Find finds, and whether there is one.
+// Link returns the first link of [Document.Find], and whether there is one.
 func (d *Document) Link(rel string) (Link, bool) { return first(d.Links, rel) }
 
-// Link returns the first link that Find finds, and whether there is one.
+// Link returns the first link of [Item.Find], and whether there is one.
 func (i *Item) Link(rel string) (Link, bool) { return first(i.Links, rel) }
 
 func first(links []Link, rel string) (Link, bool) {

@@ -33,8 +33,8 @@ var kinds = map[Capability]kind{
 	ChangeDumpManifest:   {interval: true, manifest: true, changes: true},
 }
 
-// rules checks a document against Z39.99 while it is written. What the specification leaves to the Source is allowed.
-// The methods return the broken rule: as a text, "" if none, or as an *InvalidError.
+// rules checks a document against Z39.99 while it is written. It allows all choices that the specification leaves to
+// the Source. The methods return the broken rule: as a text, "" if none, or as an *InvalidError.
 type rules struct {
 	kind
 	head  Document

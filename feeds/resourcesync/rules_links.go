@@ -56,13 +56,13 @@ func (r *rules) checkPatch(l *Link) string {
 	return ""
 }
 
-// repeats reports whether the two say one thing twice.
+// repeats reports whether the two are redundant.
 func repeats(a, b *Representation) bool {
 	return len(a.Hashes) > 0 && len(b.Hashes) > 0 || a.Length > 0 && a.Length == b.Length ||
 		a.Empty && b.Empty || a.Type != "" && a.Type == b.Type || a.Encoding != "" && a.Encoding == b.Encoding
 }
 
-// checkLink checks what holds for any link (Z39.99 §7).
+// checkLink checks the rules for all links (Z39.99 §7).
 func (r *rules) checkLink(l *Link) string {
 	if !isRel(l.Rel) {
 		return fmt.Sprintf("%q is neither a registered relation nor a URI (Z39.99 §7)", read.Clip(l.Rel))
@@ -107,8 +107,8 @@ func isRel(s string) bool {
 	return s != ""
 }
 
-// checkHref returns what is wrong with the target of a link, or "". One that only names
-// something, as the subject of a record, is not fetched: it may be an IRI. Its URI is written.
+// checkHref returns the broken rule about the target of a link; "" if none. A target that is only a name, such as the
+// subject of a record, is not fetched: it may be an IRI. Its URI is written.
 func checkHref(l *Link) string {
 	if l.Rel != RelDescribes && (!strings.Contains(l.Rel, ":") || l.Rel == RelPatch) {
 		return checkURI(l.Href)

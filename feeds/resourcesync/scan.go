@@ -9,8 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/read"
 )
 
-// Limits bound what Read takes from a remote document. A zero field means the
-// default.
+// Limits bound a remote document. A zero field means the default.
 type Limits struct {
 	MaxBytes      int64 // length of the document; default 100,000,000, twice what Z39.99 allows
 	MaxToken      int64 // bytes of one tag, text, comment or URI; default 1 MiB

@@ -2,12 +2,11 @@ package resourcesync
 
 import "time"
 
-// FormatTime returns t as documents state it: in UTC, with exactly six
-// fractional digits, so that times of one Source also sort as strings. Anything
-// finer is cut off.
+// FormatTime formats t for documents: in UTC, with exactly six fractional digits, so that times of one Source also sort
+// as strings. It truncates further digits.
 func FormatTime(t time.Time) string { return string(appendTime(nil, t)) }
 
-// appendTime is what writers do most, and much faster than a layout.
+// appendTime formats without a layout, which is much faster, because writers call it most.
 func appendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -40,14 +39,13 @@ func written(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// west is how much later than in UTC a day without a zone ends in the last of all zones.
+// west is the time by which a day without a zone ends later in the westernmost zone than in UTC.
 const west = 12 * time.Hour
 
-// parseTime reads a W3C Datetime, which is what Z39.99 §7 asks for, and returns
-// its begin and end in UTC: what is left out from the right (seconds, time of
-// day, day, month) may be any. Without a zone a time is taken for UTC, and a day
-// ends where it ends last. With seconds, begin and end are the same. Beyond the standard, a space may stand for the T,
-// zones may lack their colon, and fractions may have any number of digits, of which nine count.
+// parseTime parses a W3C Datetime, as Z39.99 §7 requires, and returns its begin and end in UTC: omitted parts (seconds,
+// time of day, day, month) may have any value. A time without a zone is in UTC, and a day without a zone ends with the
+// last zone. With seconds, begin and end are the same. Beyond the standard, a space may replace the T, zones may lack
+// their colon, and fractions may have any number of digits, of which nine count.
 func parseTime(s []byte) (begin, end time.Time, ok bool) {
 	c := timeCursor{rest: s, ok: true}
 	year, month, day := c.number(4), 1, 1
@@ -78,7 +76,7 @@ func parseTime(s []byte) (begin, end time.Time, ok bool) {
 	if !c.ok || len(c.rest) > 0 || hour > 23 || minute > 59 || second > 60 {
 		return begin, end, false
 	}
-	// time.Date turns 30 February into March; a date that moves is none.
+	// time.Date turns 30 February into March; such a date is invalid.
 	if month < 1 || month > 12 || day < 1 || day > 28 &&
 		time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return begin, end, false
@@ -146,7 +144,7 @@ func (c *timeCursor) fraction() int {
 	return nanos
 }
 
-// zone reads Z, an offset, or nothing, and returns minutes east of Greenwich.
+// zone parses Z, an offset, or nothing, and returns minutes east of Greenwich.
 func (c *timeCursor) zone() int {
 	if len(c.rest) == 0 || c.skip("Zz") {
 		return 0

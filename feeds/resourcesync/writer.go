@@ -10,7 +10,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
-// Options say how a document is written. The zero value has the defaults.
+// Options are the options of a document. The zero value has the defaults.
 type Options struct {
 	// MaxItems and MaxBytes limit a document. The defaults are the limits of Z39.99; greater values mean these.
 	MaxItems int
@@ -37,7 +37,7 @@ type Writer struct {
 	w       io.Writer
 	options Options
 	rules   rules
-	buf     []byte // whole items that are not written yet
+	buf     []byte // whole items that were not written yet
 	bytes   int64  // of the document, with buf
 	footer  string
 	err     error // of w
@@ -48,8 +48,7 @@ const writerBuffer = 32 << 10
 
 // NewWriter begins a document. If d is invalid, the error is an *[InvalidError], and nothing is written to w.
 //
-// A document without any items is well-formed ResourceSync, but the schemas do
-// not accept it and some readers do not either.
+// A document without items conforms to ResourceSync, but its schemas and some readers do not accept it.
 func NewWriter(w io.Writer, d Document, options Options) (*Writer, error) {
 	wr := &Writer{w: w, options: options.withDefaults(), rules: rules{head: d}}
 	if err := wr.rules.checkHead(); err != nil {
@@ -70,8 +69,8 @@ func NewWriter(w io.Writer, d Document, options Options) (*Writer, error) {
 	return wr, nil
 }
 
-// Write adds an item. The error is [ErrFull] where the document has no space for it. A change needs LastMod or
-// Datetime: both are written.
+// Write adds an item. The error is [ErrFull] if the document has no space for it. A change needs LastMod or Datetime;
+// both are written.
 func (w *Writer) Write(item *Item) error {
 	if w.err != nil {
 		return w.err

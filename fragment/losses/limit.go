@@ -1,4 +1,4 @@
-// Package losses measures what a new state of a map has lost, and limits it.
+// Package losses measures the losses from one state of a map to the next, and limits them.
 package losses
 
 import (
@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Limit is how many topics a new version of a map may lose. A file that was
-// cut short, or stands in the place of another, says the same as one from which
-// topics were removed on purpose. The zero value allows half of the topics and of all that is said, and
-// any number in a map of fewer than 20. It is safe for concurrent use.
+// Limit is the number of topics that a new version of a map may lose, because a truncated or mistaken file cannot be
+// distinguished from deliberate removals. The zero value allows the loss of half of the topics and half of the
+// statements, and any loss in a map of fewer than 20 topics. It is safe for concurrent use.
 type Limit struct {
 	unit   deleteUnit
 	amount int
@@ -31,8 +30,7 @@ const (
 // smallMap is the number of topics from which on the default holds a version back.
 const smallMap = 20
 
-// UnmarshalText reads a number of topics ("180"), a percentage of those that there
-// are ("80%"), "all", or "" for the default.
+// UnmarshalText parses a number of topics ("180"), a percentage of the topics ("80%"), "all", or "" for the default.
 func (m *Limit) UnmarshalText(b []byte) error {
 	text, percent := strings.CutSuffix(string(b), "%")
 	n, err := strconv.ParseUint(text, 10, 31)
@@ -51,7 +49,7 @@ func (m *Limit) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MarshalText returns what UnmarshalText reads.
+// MarshalText returns the text that UnmarshalText parses.
 func (m Limit) MarshalText() ([]byte, error) {
 	switch m.unit {
 	case byTopics:
@@ -64,9 +62,8 @@ func (m Limit) MarshalText() ([]byte, error) {
 	return nil, nil
 }
 
-// Allows reports whether so much may be lost. The default weighs all that is said as well: no more than half of it may
-// go. A number or a percentage is about topics that are lost, and allows what goes with them; the same holds for what
-// goes from all others.
+// Allows reports whether a loss is allowed. By default, no more than half of the statements may go. With a number or a
+// percentage of topics, the statements of lost topics do not count: no more than half may go from the others.
 func (m Limit) Allows(l *Measure) bool {
 	gone := l.Thinned
 	switch m.unit {
@@ -93,7 +90,7 @@ func mostGoes(l *Measure, gone int) bool {
 	return l.Topics >= smallMap && l.Statements > 0 && gone > l.Statements/2
 }
 
-// Allowing returns the text of the least limit that allows what l counts.
+// Allowing returns the text of the least limit that allows the loss l.
 func Allowing(l *Measure) string {
 	if mostGoes(l, l.Thinned) {
 		return "all"
@@ -101,7 +98,7 @@ func Allowing(l *Measure) string {
 	return strconv.Itoa(l.Lost())
 }
 
-// TooManyError says that a new version of a map would lose more than it may. The other counts are those of
+// TooManyError is the error for a new version of a map that exceeds its limit of losses. The other counts are those of
 // [fragment.Change].
 type TooManyError struct {
 	Measure
@@ -121,7 +118,7 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("this version would lose %s; nothing is changed", lost)
 }
 
-// Lines names the first topics that are lost, each in a line, and says if it may all be a renumbering.
+// Lines returns a line for each of the first lost topics, and a line if the topics may have been renumbered.
 func (e *TooManyError) Lines() []string {
 	lines := e.Named()
 	if e.Renumbered > 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Measure counts what is lost from one state of a map to the next, topic by topic. A count of deleted topics would not
-// do: a topic of which nothing is said any more is there still, and is lost all the same. A topic is lost where it is
-// deleted, where it keeps none of its names and occurrences, and where it loses its last type.
+// Measure counts the losses from one state of a map to the next, by topic. The number of deleted topics would not
+// suffice, because a topic without any statement still exists. A topic is lost if it is deleted, if it keeps none of
+// its names and occurrences, or if it loses its last type.
 //
-// It is used on both sides: [Diff] measures a new version before it is published; who follows a source adds each topic
-// that a reading would change. The zero value has measured nothing.
+// [Diff] measures a new version before it is published; followers of a source add each topic that a reading would
+// change. The zero value is empty.
 type Measure struct {
 	Topics int // of the state before
 	// of them, in that state; an association counts for each of its players. 0: not known, and then it is not weighed
@@ -26,7 +26,7 @@ type Measure struct {
 	First   []Loss // the first topics that are lost, at most MostNamed
 }
 
-// MostNamed is how many losses are named.
+// MostNamed is the number of losses that are named.
 const MostNamed = 10
 
 // Loss is one topic that is lost.
@@ -36,7 +36,7 @@ type Loss struct {
 	Kind    Kind
 }
 
-// Kind says in which way a topic is lost.
+// Kind is the kind of loss of a topic.
 type Kind string
 
 // The kinds of losses.
@@ -59,16 +59,15 @@ func kindOf(before fragment.StatementCounts, after *fragment.StatementCounts) Ki
 	return ""
 }
 
-// Add measures one topic of the state before: its statements before and after, nil where it is deleted. Topics that do
-// not change may be left out, where Topics and Said are set by other means. topic is asked for the record before, to
-// name the topic.
+// Add measures one topic of the state before: its statements before and after; nil if it is deleted. Callers may omit
+// unchanged topics if they set Topics and Statements themselves. topic returns the record before, for its name.
 func (m *Measure) Add(before fragment.StatementCounts, after *fragment.StatementCounts, topic func() *fragment.Topic) {
 	m.Topics++
 	m.Statements += all(before)
 	m.Lose(before, after, topic)
 }
 
-// Lose measures what one topic loses, and leaves what there was before as it is.
+// Lose measures the loss of one topic, without counting its statements before.
 func (m *Measure) Lose(before fragment.StatementCounts, after *fragment.StatementCounts, topic func() *fragment.Topic) {
 	gone := all(before)
 	if after != nil {
@@ -100,7 +99,7 @@ func (m *Measure) Lose(before fragment.StatementCounts, after *fragment.Statemen
 // all counts all statements about a topic.
 func all(s fragment.StatementCounts) int { return s.Statements + s.Types + s.Associations }
 
-// StatementsOf counts what src says of a topic of it.
+// StatementsOf returns the numbers of statements of src about one of its topics.
 func StatementsOf(src fragment.Source, t *fragment.Topic) (fragment.StatementCounts, error) {
 	counts := fragment.StatementCounts{Statements: len(t.Names) + len(t.Occurrences)}
 	for a, err := range fragment.PlayedBy(src, t.TopicSI()) {
@@ -112,10 +111,10 @@ func StatementsOf(src fragment.Source, t *fragment.Topic) (fragment.StatementCou
 	return counts, nil
 }
 
-// Lost returns how many topics are lost.
+// Lost returns the number of lost topics.
 func (m *Measure) Lost() int { return m.Deleted + m.Emptied + m.Untyped }
 
-// kinds says how many topics are lost in which way.
+// kinds returns the numbers of lost topics by kind, in words.
 func (m *Measure) kinds() string {
 	var parts []string
 	for _, k := range []struct {
@@ -129,7 +128,7 @@ func (m *Measure) kinds() string {
 	return strings.Join(parts, ", ")
 }
 
-// Named names the first losses, each in a line, and says how many more there are.
+// Named returns a line for each of the first losses, and one with the number of the others.
 func (m *Measure) Named() (lines []string) {
 	for _, l := range m.First {
 		lines = append(lines, l.String())
@@ -140,7 +139,7 @@ func (m *Measure) Named() (lines []string) {
 	return lines
 }
 
-// clip cuts what is too long for a line that people read.
+// clip shortens a text to a line for people.
 func clip(text string) string {
 	if short := fmt.Sprintf("%.100s", text); short != text {
 		return short + "…"

@@ -8,20 +8,20 @@ import (
 	"github.com/tmshare/tmshare/fragment"
 )
 
-// renumbering finds out whether a version has numbered its topics anew. A topic without subject identifiers and
-// locators is known by its id in the document alone, and gets its TopicSI of it. Programs that number all topics with
-// each export give topics the ids of others; then one more topic changes all that come after it.
+// renumbering detects versions with renumbered topics. A topic without subject identifiers and locators has only its id
+// in the document, from which its TopicSI is made. Programs that number all topics in each export give topics the ids
+// of others, and one inserted topic changes all that follow.
 //
-// What tells a renumbering from an edit, however large: what an id stands for has left it and stands under another id
-// now. So the values of names and occurrences are compared, and nothing that refers to topics, since references change
-// with the ids. Values that several topics share say nothing.
+// A renumbering differs from an edit of any size: values of an id are now under another id. So it compares the values
+// of names and occurrences, but no references to topics, because these change with the ids. It ignores values that
+// several topics share.
 type renumbering struct {
 	prefix string // begins the TopicSIs that are made of ids
 	seed   maphash.Seed
 	values map[uint64]moves // by the hash of a topic's values
 }
 
-// moves is how often values have left an id, and come to another one, counted up to 2.
+// moves counts how often values have left an id, and come to another one, up to 2.
 type moves struct{ left, came uint8 }
 
 func newRenumbering(prefix string) *renumbering {
@@ -49,7 +49,7 @@ func (r *renumbering) see(c *fragment.Compared) {
 	}
 }
 
-// hash returns a hash of the values of a topic, 0 where it has none or is not there.
+// hash returns a hash of the values of a topic; 0 if it has none or does not exist.
 func (r *renumbering) hash(t *fragment.Topic) uint64 {
 	if t == nil || len(t.Names)+len(t.Occurrences) == 0 {
 		return 0
@@ -70,11 +70,11 @@ func (r *renumbering) hash(t *fragment.Topic) uint64 {
 	return h.Sum64()
 }
 
-// fewMoved is how many topics may have another id without a word.
+// fewMoved is the number of topics that may have another id without a warning.
 const fewMoved = 3
 
-// moved returns how many topics have another id than before, or 0 where the version does not look as if it had been
-// numbered anew: where most values that left an id, or most that came to one, are not those of a topic that has moved.
+// moved returns the number of topics with other ids than before. It returns 0 if the version does not seem renumbered:
+// most values that left an id, or most that came to one, are not of moved topics.
 func (r *renumbering) moved() int {
 	var moved, left, came int
 	for _, m := range r.values {
@@ -97,7 +97,7 @@ func (r *renumbering) moved() int {
 // RenumberedRule names the rule that topics keep their ids from version to version.
 const RenumberedRule = "renumbered-ids"
 
-// RenumberedWarning says what it means that so many topics have other ids than before.
+// RenumberedWarning returns the warning that so many topics have other ids than before.
 func RenumberedWarning(topics int) string {
 	return fmt.Sprintf(
 		"%d topics have other ids in the document than before. Topics without subject identifiers are known by their ids "+

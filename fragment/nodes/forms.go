@@ -28,8 +28,8 @@ var restrictions = []struct {
 	{owl + "qualifiedCardinality", " exactly "},
 }
 
-// forms are properties that make a node what it is, and the words for them: before its value, and between the members
-// where the value is a list.
+// forms are the properties that determine the form of a node, and their words: before the value, and between the
+// members of a list.
 var forms = []struct {
 	property               fragment.Ref
 	before, between, after string
@@ -53,7 +53,7 @@ var forms = []struct {
 	{rdf + "value", "", "", ""},
 }
 
-// obvious are types that the form of a node says.
+// obvious are the types that the form of a node implies.
 var obvious = map[fragment.Ref]bool{
 	rdf + "List": true, owl + "Class": true, owl + "Restriction": true, owl + "DataRange": true, skosXL + "Label": true,
 	"http://www.w3.org/2000/01/rdf-schema#Class": true, "http://www.w3.org/2000/01/rdf-schema#Datatype": true,

@@ -1,6 +1,6 @@
-// Package nodes says what topics say that have neither a name nor an identifier that people can read: the blank nodes
-// of RDF, above all. Lists are their members, labels of SKOS-XL and values their texts, class expressions of OWL read
-// as in its Manchester syntax. Other nodes are what they say, one within another.
+// Package nodes describes topics without a name or a readable identifier, such as blank nodes of RDF, by their
+// statements. It shows lists by their members, labels of SKOS-XL and values by their texts, and class expressions of
+// OWL in Manchester syntax. Other nodes are shown with their statements, one within another.
 package nodes
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Node is what a topic without a name says.
+// Node is the description of a topic without a name.
 type Node struct {
-	Parts    []Value        // members of a list; else values, and the words between them, in order
+	Parts    []Value        // members of a list; else values and the words between them
 	List     bool           // the parts are members
-	Types    []fragment.Ref // as far as the parts do not say them; so below
+	Types    []fragment.Ref // types that the parts do not imply; so below
 	Rows     []Row
 	compound bool // it stands in brackets within another one
 }
 
-// Row is what a topic says by one property.
+// Row holds the values of one property of a topic.
 type Row struct {
 	Property fragment.Ref
 	Values   []Value
@@ -33,20 +33,20 @@ type Value struct {
 	Node *Node
 }
 
-// Statements are what a map says of a topic. The values of its rows are texts and references.
+// Statements are the statements of a map about a topic. The values of its rows are texts and references.
 type Statements struct {
 	Title string // "": it has no name; else the rest may be missing
 	Types []fragment.Ref
 	Rows  []Row // by property, ascending
 }
 
-// Source knows what a map says.
+// Source reads the statements of a map.
 type Source interface {
-	// Statements returns the statements about the topic with the subject identifier, nil if there is no such topic.
+	// Statements returns the statements about the topic with the subject identifier; nil if there is no such topic.
 	Statements(si fragment.Ref) (*Statements, error)
 }
 
-// The limits of what is read for one node.
+// The limits of reading one node.
 const (
 	deepest     = 8   // nodes within nodes
 	mostNodes   = 200 // all together
@@ -54,14 +54,14 @@ const (
 	mostRead    = 100 // associations of a node
 )
 
-// More stands for what is left out, because there is too much of it or it is in a circle.
+// More replaces parts that are left out because of their number or a cycle.
 const More = "…"
 
-// Reader reads nodes of a map, and remembers what its topics are called. It is not safe for concurrent use.
+// Reader reads nodes of a map, and caches the titles of its topics. It is not safe for concurrent use.
 type Reader struct {
 	source Source
 	known  map[fragment.Ref]*Statements
-	left   int // how many more nodes may be read for the one that was asked for
+	left   int // number of nodes that may still be read for the requested one
 }
 
 // NewReader returns a reader of a source.
@@ -81,14 +81,14 @@ func (r *Reader) about(ref fragment.Ref) (*Statements, error) {
 	return found, err
 }
 
-// Node returns what a topic says, nil where it has a name or an identifier that can be read, or is not there.
+// Node returns the description of a topic; nil if it has a name or a readable identifier, or does not exist.
 func (r *Reader) Node(ref fragment.Ref) (*Node, error) {
 	r.left = mostNodes
 	v, err := r.value(ref, nil)
 	return v.Node, err
 }
 
-// Title returns what a topic is called: by its name, by what it says, or by its identifier.
+// Title returns the title of a topic: its name, its description, or its identifier.
 func (r *Reader) Title(ref fragment.Ref) (string, error) {
 	n, err := r.Node(ref)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *Reader) Title(ref fragment.Ref) (string, error) {
 	return words.Short(string(ref)), err
 }
 
-// value reads what a reference names. path has the nodes that lead to it.
+// value returns the value of a reference. path has the nodes above it.
 func (r *Reader) value(ref fragment.Ref, path []fragment.Ref) (Value, error) {
 	if !words.IsOpaque(string(ref)) {
 		return Value{Ref: ref}, nil
@@ -234,7 +234,7 @@ func (r *Reader) restriction(n *Node, all []Row, path []fragment.Ref) ([]Row, er
 	return all, nil
 }
 
-// form reads a node that one property makes what it is.
+// form reads a node whose form one property determines.
 func (r *Reader) form(n *Node, rows []Row, path []fragment.Ref) ([]Row, error) {
 	for _, f := range forms {
 		v, left, ok := take(rows, f.property)
@@ -319,10 +319,10 @@ func (n *Node) add(values ...Value) {
 	}
 }
 
-// maxText is how many characters of a node stand in a line.
+// maxText is the number of characters of a node in a line.
 const maxText = 200
 
-// Text returns what a node says, in a line.
+// Text returns the description of a node in a line.
 func (r *Reader) Text(n *Node) (string, error) {
 	var b strings.Builder
 	if err := r.write(&b, n); err != nil {
@@ -389,7 +389,7 @@ func (r *Reader) write(b *strings.Builder, n *Node) error {
 
 func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 	switch {
-	case b.Len() > 4*maxText: // nobody will see it
+	case b.Len() > 4*maxText: // more would be cut
 		return nil
 	case v.Node != nil && v.Node.List:
 		b.WriteString("(")
@@ -410,8 +410,8 @@ func (r *Reader) writeValue(b *strings.Builder, v Value) error {
 	return err
 }
 
-// SourceOf returns what the records of a map say: those of the first state that has a topic. Topics have their titles
-// in some languages, the best first.
+// SourceOf returns a source of the records of maps: of the first state that has a topic. Titles are in the first
+// available of some languages.
 func SourceOf(languages []string, states ...fragment.Lookup) Source {
 	all := make(ofStates, len(states))
 	for i, state := range states {
@@ -439,7 +439,7 @@ func statements(names *fragment.Names, si fragment.Ref) (*Statements, error) {
 	}
 	all, opaque := &Statements{}, words.IsOpaque(string(si))
 	isText := func(o fragment.Occurrence) bool { return o.Type == skosXL+"literalForm" }
-	if !opaque || !slices.ContainsFunc(t.Occurrences, isText) { // a label says more than its text
+	if !opaque || !slices.ContainsFunc(t.Occurrences, isText) { // the row of a label has more than its text
 		if all.Title, _, _, err = names.Best(t); err != nil {
 			return nil, err
 		}
@@ -479,7 +479,7 @@ func (s *Statements) add(property fragment.Ref, v Value) {
 	s.Rows[at].Values = append(s.Rows[at].Values, v)
 }
 
-// associate adds what an association says of a topic: what leads to it from elsewhere says nothing of it.
+// associate adds an association as a statement of a topic, unless the topic is its object.
 func (s *Statements) associate(self fragment.Ref, a *fragment.Association) {
 	if class, instance, ok := a.TypeInstance(); ok {
 		if instance == self {

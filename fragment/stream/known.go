@@ -8,11 +8,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// known is what a stream remembers of the elements that it has seen, to find out
-// whether each stands for itself. It keeps hashes, with a seed that documents
-// cannot know. Two things with one hash only look like a document that must be
-// read as a whole, or, the second being a topic without an element, like one
-// topic: the record that is then missing says no more than the reference does.
+// known records the elements that a stream has seen, to find out whether each is independent of the others. It keeps
+// hashes, with a seed that documents cannot know. If two things have the same hash, the document looks as if it must be
+// read as a whole; or, if the second is a topic without an element, both look like one topic: the missing record has no
+// more content than the reference.
 type known struct {
 	seed         maphash.Seed
 	identifiers  marks // of topics, and item identifiers of anything
@@ -23,9 +22,9 @@ type known struct {
 
 // The marks of identifiers.
 const (
-	isReferred mark = iota + 1 // referred to, not seen on a topic as yet
+	isReferred mark = iota + 1 // referred to, not seen on a topic so far
 	isTopicSI                  // the first subject identifier of a topic
-	isOther                    // any other, which nothing may refer to
+	isOther                    // any other; references to it are not allowed
 )
 
 func newKnown() *known { return &known{seed: maphash.MakeSeed()} }
@@ -120,8 +119,7 @@ func (k *known) refer(l tmdm.Locator) error {
 	return nil
 }
 
-// announce reports whether l is referred to and on no topic, the first time that
-// it is asked.
+// announce reports whether l is referred to and on no topic, at the first call for l.
 func (k *known) announce(l tmdm.Locator) bool {
 	m := k.identifiers.at(k.hash(l))
 	if m.mark() != isReferred {
@@ -143,8 +141,7 @@ func (k *known) association(a *fragment.Association) error {
 
 func (k *known) hash(l tmdm.Locator) uint64 { return maphash.String(k.seed, string(l)) }
 
-// references calls yield with all references of an element, those that it makes
-// without naming them included.
+// references calls yield with all references of an element, including implicit ones.
 func references(e xtm.Element, yield func(xtm.Ref)) {
 	each := func(refs []xtm.Ref) {
 		for _, r := range refs {

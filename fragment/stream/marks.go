@@ -1,6 +1,6 @@
 package stream
 
-// mark is what is known of a hash; 0 is nothing.
+// mark is the state of a hash; 0 is the absence of one.
 type mark uint64
 
 // markBits are the lowest bits of a place in marks. The others hold the hash.
@@ -43,7 +43,7 @@ func (m *marks) once(hash uint64, as mark, taken func() error) error {
 	return nil
 }
 
-// find returns the place that has the hash, or the free one that it would get.
+// find returns the place of the hash, or the free place for it.
 func (m *marks) find(hash uint64) *place {
 	last := uint64(len(m.places) - 1) // their number is a power of two
 	for i := hash >> 2 & last; ; i = (i + 1) & last {

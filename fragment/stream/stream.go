@@ -15,24 +15,19 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// ErrNotStreamable says that the records of a document cannot be told from its
-// elements one by one. [fragment.ReadSnapshot] reads it.
+// ErrNotStreamable is the error for a document whose records do not follow from its single elements. Use
+// [fragment.ReadSnapshot] then.
 var ErrNotStreamable = errors.New("the document must be read as a whole")
 
-// Snapshot reads the XTM document of a snapshot and yields the records that
-// [fragment.ReadSnapshot] would show, in the order of the document. Its memory depends on
-// the largest element, and on the number of topics and associations with about
-// 16 bytes each.
+// Snapshot reads the XTM document of a snapshot and yields the records of [fragment.ReadSnapshot], in the order of the
+// document. Its memory is that of the largest element, and about 16 bytes for each topic and association.
 //
-// That can be done as long as each element stands for itself, as in what
-// [fragment.WriteSnapshot] writes: each topic has one element, which has a subject
-// identifier; each reference is the first subject identifier of its topic, or
-// names a topic that has no element; no two statements are equal; no identifier
-// is given twice; and no topic reifies two things. Else it ends with
-// [ErrNotStreamable], maybe after many records: what was made of these is then to
-// be thrown away.
+// This requires elements that are independent of each other, as [fragment.WriteSnapshot] writes them: each topic has
+// one element, with a subject identifier; each reference is the first subject identifier of its topic, or names a topic
+// without an element; no two statements are equal; no identifier is given twice; and no topic reifies two things.
+// Otherwise it ends with [ErrNotStreamable], possibly after many records, and callers must discard their results.
 //
-// The document is opened a second time where topics are known only by reference.
+// It opens the document again if topics are known only by reference.
 func Snapshot(open func() (io.ReadCloser, error), o xtm.Options) iter.Seq2[fragment.Record, error] {
 	return func(yield func(fragment.Record, error) bool) {
 		s := stream{sp: string(o.Base), known: newKnown(), yield: func(r fragment.Record) error {
@@ -51,7 +46,7 @@ func Snapshot(open func() (io.ReadCloser, error), o xtm.Options) iter.Seq2[fragm
 	}
 }
 
-// errStopped ends a stream that nobody wants the rest of.
+// errStopped ends a stream whose consumer has stopped.
 var errStopped = errors.New("stopped")
 
 // eachElement calls f with each element of a document, until it fails.
@@ -80,7 +75,7 @@ func eachElement(open func() (io.ReadCloser, error), o xtm.Options, f func(xtm.E
 	}
 }
 
-// streamError says why an element does not stand for itself.
+// streamError is the reason why an element depends on others.
 type streamError struct{ reason string }
 
 func (e *streamError) Error() string { return e.reason }
@@ -150,7 +145,7 @@ func typeInstance(class, instance fragment.Ref) *fragment.Association {
 
 var errEqual = notStreamable("two statements are equal")
 
-// topic makes the record of a topic. Equal statements would have to be joined.
+// topic makes the record of a topic. It fails if statements are equal, because they would have to be merged.
 func (s *stream) topic(e *xtm.Topic) (*fragment.Topic, error) {
 	t := &fragment.Topic{Identity: fragment.Identity{SubjectIdentifiers: e.SubjectIdentifiers,
 		SubjectLocators: e.SubjectLocators}}

@@ -30,7 +30,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/txn"
 )
 
-// All returns all extensions, for one command. What answers in place of documents goes before what comes later here.
+// All returns all extensions, for one command. Extensions that answer instead of documents precede those that follow.
 func All() []extension.Extension {
 	shown, site := pages.Extension()
 	return []extension.Extension{

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// MaxAbsent is how many records are remembered of which readings lack something. Where it is more, a person has to
-// confirm it.
+// MaxAbsent is the number of absent records that are remembered. A person has to confirm the loss of more.
 const MaxAbsent = 200_000
 
 // Absence is records that a reading has lacked first, or has had in older versions than are held. What a list does not
@@ -18,7 +17,7 @@ type Absence struct {
 	Records []string `json:"records"`
 }
 
-// Lack notes which records a reading lacks. It returns those that are believed to be gone by now.
+// Lack notes the records that a reading lacks. It returns those that are now believed to be deleted.
 func (j Judge) Lack(m *Memory, r *Reading, lacking []string) (believed map[string]bool) {
 	believed = map[string]bool{}
 	if len(lacking) > MaxAbsent {
@@ -61,7 +60,7 @@ func (j Judge) Lack(m *Memory, r *Reading, lacking []string) (believed map[strin
 	return believed
 }
 
-// due reports whether the next reading may confirm what is absent: it must be a whole one.
+// due reports whether the next reading may confirm absent records, for which it must be a whole one.
 func (j Judge) due(m *Memory) bool {
 	return slices.ContainsFunc(m.Absent, func(g Absence) bool {
 		return g.N+1 >= readingsToBelieve && j.Now.Sub(g.Wall) >= j.After
@@ -76,8 +75,8 @@ func (j Judge) again(m *Memory) {
 	m.expectAbsent(j.After)
 }
 
-// expectAbsent has a doubt of records say how many readings have lacked those that have been absent longest, and when
-// they are believed to be gone.
+// expectAbsent sets in a doubt of records the number of readings without the longest absent ones, and the time when
+// they will be believed to be deleted.
 func (m *Memory) expectAbsent(after time.Duration) {
 	if d := m.Doubt; d != nil && d.Loss == LossRecords && len(m.Absent) > 0 {
 		d.N, d.Needed, d.Until = m.Absent[0].N, readingsToBelieve, m.Absent[0].Wall.Add(after)
@@ -90,17 +89,17 @@ func (j Judge) doubtOf(before *Doubt, r *Reading, loss Loss, lost int, reason st
 		Head: r.Head, Lost: lost}
 }
 
-// day is how often a source that proves nothing is read to its end.
+// day is the time between two whole readings of a source that proves nothing.
 const day = 24 * time.Hour
 
-// isDue reports whether the source is to be read to its end.
+// isDue reports whether the whole source is to be read.
 func (j Judge) isDue(m *Memory) bool {
 	passed := j.Now.Sub(m.Whole)
 	return !m.Whole.IsZero() && (passed < 0 || passed >= day)
 }
 
-// isLower reports whether a loss was believed lately. What was lost by mistake stands behind what is read: all is read,
-// once there is a change.
+// isLower reports whether a loss was believed lately. If it was an error, the lost entries are far back, so the whole
+// source is read after its next change.
 func (j Judge) isLower(m *Memory) bool {
 	passed := j.Now.Sub(m.Lowered)
 	return !m.Lowered.IsZero() && passed >= 0 && passed < day

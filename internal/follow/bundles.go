@@ -11,8 +11,8 @@ import (
 // Bundles are documents of a fragments feed with the fragments in them. All that they bring is available otherwise: so
 // each is tried once, and no others after one has failed.
 
-// readBundle reads an archive document with the fragments in it, and reports whether it could. What is no archive
-// document of the feed may come from a cache, and lack entries.
+// readBundle reads an archive document as a bundle, and reports whether it could. It refuses other documents of the
+// feed, because a cache may return old ones without the latest entries.
 func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
 	feed, a := c.bundle(ctx, d, true)
 	if feed == nil || !feed.Archive || feed.ID != c.id {
@@ -25,8 +25,8 @@ func (c *Chain) readBundle(ctx context.Context, d *Document) bool {
 	return true
 }
 
-// addFragments adds to the entries of a document the fragments that its bundle has. Both may differ: the server may
-// have published meanwhile, or a cache have an older one. So what the document says counts.
+// addFragments adds the fragments of a bundle to the entries of a document. The document's entries are authoritative,
+// because the server may have published meanwhile, or a cache may have an older bundle.
 func (c *Chain) addFragments(ctx context.Context, d *Document) {
 	feed, _ := c.bundle(ctx, d, false)
 	if feed == nil {
@@ -43,8 +43,8 @@ func (c *Chain) addFragments(ctx context.Context, d *Document) {
 	}
 }
 
-// bundle returns a document with the fragments in it, nil where that cannot be had. Where more is set, the one behind
-// it may be fetched while this one is read.
+// bundle returns a document with its fragments; nil if it is not available. With more, it may fetch the next one while
+// this one is read.
 func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed, *fetch.Answer) {
 	now := c.ahead
 	if c.ahead = nil; now == nil || now.url != d.From {
@@ -52,7 +52,7 @@ func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed
 		now = c.begin(ctx, d.From)
 	}
 	defer now.cancel()
-	for older := now.older; ; older = nil { // it comes once
+	for older := now.older; ; older = nil { // sent once
 		select {
 		case url := <-older:
 			if more && c.Ahead {
@@ -72,7 +72,7 @@ func (c *Chain) bundle(ctx context.Context, d *Document, more bool) (*feeds.Feed
 type ahead struct {
 	url    string
 	cancel context.CancelFunc
-	older  chan string   // the URL of the document behind it, once that is known
+	older  chan string   // the URL of the next older document, once known
 	done   chan struct{} // closed when the rest is there
 
 	feed   *feeds.Feed

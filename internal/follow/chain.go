@@ -12,9 +12,8 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// Chain reads the documents of a feed: the recent one, then those behind it, along its archive
-// documents (RFC 5005 §4, Archived Feeds), or the pages (§3, Paged Feeds) of servers that have pages.
-// A complete feed (§2) is one document.
+// Chain reads the documents of a feed: the recent one, then older ones, along its archive documents (RFC 5005 §4,
+// Archived Feeds), or its pages (§3, Paged Feeds). A complete feed (§2) is one document.
 type Chain struct {
 	Fetcher  *fetch.Fetcher
 	Limits   feeds.Limits // of one document
@@ -29,15 +28,15 @@ type Chain struct {
 	// Advice ends the message about a feed that cannot be read to its end.
 	Advice string
 
-	// Wants is asked of a document that the server offers with the fragments in it (a bundle) whether these are wanted.
-	// If they are, the documents behind it are read so at once. nil: they are not.
+	// Wants returns whether the fragments of a document are wanted, if the server offers it as a bundle. If so, Chain
+	// reads the older documents as bundles at once. nil: they are not wanted.
 	Wants func(*Document) bool
 	Ahead bool // the next bundle is fetched while one is read
 
 	id      string // of the feed
 	bundles bool   // documents are read with the fragments in them
-	failed  bool   // a bundle could not be read
-	ahead   *ahead // the bundle that is likely wanted next, nil: none
+	failed  bool   // reading a bundle failed
+	ahead   *ahead // the bundle that is prefetched; nil: none
 }
 
 // Document is one document of a feed.
@@ -46,19 +45,19 @@ type Document struct {
 	*fetch.Answer
 	From  string // the URL that led to it
 	Count int    // it is the one with this number, from 1
-	Page  bool   // it is a page, whose place is the server's affair
+	Page  bool   // a page, whose content may move
 
-	older string // the URL of the one behind it, "" for none
+	older string // the URL of the next older document, "" for none
 	paged bool   // that is a page
 }
 
-// LeadsToPage reports whether the document behind it is a page, whose place is the server's affair.
+// LeadsToPage reports whether the next older document is a page, whose content may move.
 func (d *Document) LeadsToPage() bool { return d.paged && d.older != "" }
 
-// IsLast reports whether there is no document behind it.
+// IsLast reports whether there is no older document.
 func (d *Document) IsLast() bool { return d.older == "" }
 
-// BrokenError says that a document cannot be fetched though another one links to it.
+// BrokenError is the error for a document that cannot be fetched though another one links to it.
 type BrokenError struct{ err error }
 
 func (e *BrokenError) Error() string {
@@ -131,7 +130,7 @@ func (c *Chain) read(ctx context.Context, d *Document, etag string) (err error) 
 	if _, offered := d.Feed.Link(feeds.RelBundle); offered && !bundle && !c.failed && c.Wants != nil && c.Wants(d) {
 		c.addFragments(ctx, d)
 	}
-	if d.Complete { // it has all entries, whatever there is behind it
+	if d.Complete { // it has all entries
 		return nil
 	}
 	if l, ok := d.Feed.Link("prev-archive"); ok {

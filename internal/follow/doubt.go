@@ -9,12 +9,12 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// A reading takes something away where its source no longer shows what was handled, or shows a state from before.
-// Caches, balancers and restored servers make such readings of sources that have lost nothing. So no single reading is
+// A reading would remove data if its source no longer shows handled entries, or shows an earlier state. Caches, load
+// balancers and restored servers cause such readings of sources that have lost nothing. So no single reading is
 // believed: it opens a [Doubt], which later readings end or confirm. The rule is the same for all sources and all
 // sinks.
 
-// Loss says why a reading does not go on from what is held.
+// Loss is the reason why a reading does not continue the held state.
 type Loss string
 
 // The losses.
@@ -31,31 +31,31 @@ const (
 	LossDigest   Loss = "digest"         // what it says is not the state whose digest it states
 )
 
-// Reading is what all documents that one look has read show of the history of a source.
+// Reading is the history of a source as all documents of one look show it.
 type Reading struct {
-	Loss     Loss   // LossNone: it goes on from what is held
+	Loss     Loss   // LossNone: it continues the held state
 	Why      string // the loss, for people
 	Same     bool   // the documents are those of the reading before, by their ETag
 	News     bool   // it has an entry that was not handled
 	Feed     string
-	Language string // in which the source calls topics, as it states; "": it states none, or the reading is the Same
-	Head     string // key of the newest entry; "" where there is none
+	Language string // of titles, as stated by the source; "": none stated, or the reading is the Same
+	Head     string // key of the newest entry; "": no entry
 	HeadAt   time.Time
-	Openings []string  // of the database of the source, the newest first; none: the source proves nothing
-	Checked  time.Time // the time of the data, zero where the source does not say
+	Openings []string  // of the source's database, newest first; none: the source proves nothing
+	Checked  time.Time // the time of the data; zero if not stated
 	Made     time.Time // when the origin made the oldest of the documents, at the earliest; zero: unknown
 	Date     time.Time // of the answer, zero: unknown
-	Replica  bool      // it is a replica of its origin, and may only be behind it
-	Silent   bool      // it says nothing that could be confirmed
-	Asked    bool      // every answer repeats the random value of its request: none is a cache's
+	Replica  bool      // a replica, which may be behind its origin
+	Silent   bool      // it has no statement that could be confirmed
+	Asked    bool      // every answer repeats the random value of its request: none comes from a cache
 	ToEnd    bool      // it was read to its end
 	Mixed    bool      // a document was made before the last reading that was accepted
 	ETag     string    // of the document to begin with
 
-	// Every is how often the source has something new, by its own word; zero: it does not say.
+	// Every is the source's stated time between changes; zero: not stated.
 	Every time.Duration
 
-	// Span has the entries that were read, of sources that prove nothing; nil: what is remembered stays.
+	// Span has the entries that were read, of sources that prove nothing; nil: keep the remembered ones.
 	Span *Span
 
 	Holds func(key string) bool // reports whether an entry was read; nil: the head alone is known
@@ -69,8 +69,8 @@ func (r *Reading) Note(a *fetch.Answer) {
 	r.Date, _ = http.ParseTime(a.Header.Get("Date"))
 }
 
-// NoteNext notes what the answer says of a further document. It reports whether that was made before what m has of
-// accepted readings: then its entries count, but the mark and the ETag stay.
+// NoteNext notes the dates of the answer with a further document. It reports whether that is older than accepted
+// readings in m: then its entries count, but the mark and the ETag are kept.
 func (r *Reading) NoteNext(m *Memory, a *fetch.Answer) {
 	r.Asked = r.Asked && a.Echoed
 	made, known := a.Made()
@@ -80,7 +80,7 @@ func (r *Reading) NoteNext(m *Memory, a *fetch.Answer) {
 	r.Mixed = r.Mixed || made.Before(m.Made.Add(-time.Second))
 }
 
-// Again makes r what the doubtful reading was, whose document has not changed.
+// Again makes r equal to the doubtful reading, whose document is unchanged.
 func (r *Reading) Again(d *Doubt) {
 	r.Same, r.Loss, r.Why, r.Feed, r.Head, r.HeadAt, r.ETag = true, d.Loss, d.Reason, d.Feed, d.Head, d.HeadAt, d.ETag
 	if d.Opening != "" {
@@ -88,10 +88,10 @@ func (r *Reading) Again(d *Doubt) {
 	}
 }
 
-// Proves reports whether the source states what makes a confirmed loss sure: openings, and digests of its states.
+// Proves reports whether the source states the proofs for a confirmed loss: openings, and digests of its states.
 func (r *Reading) Proves() bool { return len(r.Openings) > 0 }
 
-// HoldsTime has a reading hold what is not later than its newest entry: of records, entries come and go.
+// HoldsTime states that a reading holds nothing later than its newest entry, because entries of records come and go.
 func (r *Reading) HoldsTime(d *Doubt) {
 	at := r.HeadAt
 	r.Holds = func(string) bool { return d != nil && !at.Before(d.HeadAt) }
@@ -101,21 +101,20 @@ func (r *Reading) holds(key string) bool {
 	return key == "" || key == r.Head || r.Holds != nil && r.Holds(key)
 }
 
-// Verdict is what becomes of a reading.
+// Verdict is the decision about a reading.
 type Verdict int
 
 // The verdicts.
 const (
-	GoesOn   Verdict = iota // what it states is applied
-	Doubtful                // nothing of it is applied
-	Believed                // what is held is replaced by what it says
+	GoesOn   Verdict = iota // it is applied
+	Doubtful                // it is not applied
+	Believed                // it replaces the held state
 )
 
-// Memory is what a follower remembers of the readings of a source that it accepted, and of the one that it doubts. It
-// is kept in the transaction of the mark.
+// Memory is the data about accepted and doubted readings of a source. It is stored in the transaction of the mark.
 type Memory struct {
-	// Span has the entries of the documents that were read last, of sources that prove nothing. It is kept beside the
-	// rest.
+	// Span has the entries of the documents that were read last, of sources that prove nothing. It is stored
+	// separately.
 	Span *Span `json:"-"`
 
 	Feed     string      `json:"feed,omitempty"`
@@ -128,7 +127,7 @@ type Memory struct {
 	// since when the source answers with an earlier Checked than was accepted
 	Behind *Moment   `json:"behind,omitempty"`
 	Whole  time.Time `json:"whole,omitzero"` // when the source was last read to its end, by the clock here
-	// when a loss was believed last, likewise: what comes back may stand far behind
+	// the time when a loss was last believed; recovered entries may be far back
 	Lowered time.Time `json:"lowered,omitzero"`
 	Doubt   *Doubt    `json:"doubt,omitempty"`
 	Absent  []Absence `json:"absent,omitempty"` // records that readings lacked, by the first one
@@ -148,7 +147,7 @@ func (m *Memory) Handle(key string) {
 // Handles reports whether Handle was called with a key.
 func (m *Memory) Handles(key string) bool { return m.handled[hash16(key)] }
 
-// HeadSince says since when the newest entry was one, by the clock here.
+// HeadSince is the local time since which the newest entry is known.
 type HeadSince struct {
 	Head string    `json:"head"` // a hash of its key
 	At   time.Time `json:"at"`
@@ -160,7 +159,7 @@ type Moment struct {
 	Date time.Time `json:"date,omitzero"`
 }
 
-// since returns how long ago the moment was by both clocks. Where the clock here was set back, the wait begins anew.
+// since returns the time since the moment by both clocks. If the local clock was set back, the wait starts again.
 func (m *Moment) since(now, date time.Time) time.Duration {
 	passed := now.Sub(m.Wall)
 	if passed < 0 {
@@ -173,14 +172,14 @@ func (m *Moment) since(now, date time.Time) time.Duration {
 	return passed
 }
 
-// Doubt is a reading that would take something away, and is not confirmed.
+// Doubt is a reading that would remove data, and is not confirmed.
 type Doubt struct {
 	Loss   Loss      `json:"loss"`
 	Reason string    `json:"reason"`
 	Moment           // of the first reading that counts
 	First  time.Time `json:"first"` // when the doubt was opened, by the clock here
 
-	// there is a reading that counts; else it was a cache's, or was made too early
+	// Counted states that a reading counts; others were a cache's, or made too early
 	Counted bool      `json:"counted,omitempty"`
 	Asked   bool      `json:"asked,omitempty"`  // that reading was no cache's
 	N       int       `json:"n,omitempty"`      // readings that count
@@ -196,7 +195,7 @@ type Doubt struct {
 	Held    int       `json:"held,omitempty"` // all records that are held, likewise
 }
 
-// opened returns when the doubt was opened that one from now on goes on with; nil: there was none.
+// opened returns the opening time of a doubt that continues at now; nil if there is none.
 func (d *Doubt) opened(now time.Time) time.Time {
 	if d == nil {
 		return now
@@ -204,13 +203,13 @@ func (d *Doubt) opened(now time.Time) time.Time {
 	return d.First
 }
 
-// Readings from a source that proves nothing are believed after so many, and those of one that proves what it says.
+// The numbers of readings after which a loss is believed, of a source that proves nothing and of one that proves it.
 const (
 	readingsToBelieve = 3
 	readingsOfProof   = 2
 )
 
-// Grace is how long after its time an entry may still appear on servers that prove nothing.
+// Grace is the time after which no entry of an earlier time appears on servers that prove nothing.
 const Grace = time.Minute
 
 // maxWait is the longest time for which a state from before is doubted.
@@ -222,16 +221,16 @@ const (
 	rememberedHeads    = 40
 )
 
-// Judge decides what becomes of readings.
+// Judge decides about readings.
 type Judge struct {
 	Now     time.Time     // by the clock here
 	After   time.Duration // the time between the first and the last reading that confirm a loss
 	Confirm bool          // a person confirms the doubt that was shown
 	Longest time.Duration // for which a state from before is doubted; default 24 hours
-	Nothing bool          // is held: what takes away would take nothing
+	Nothing bool          // nothing is held that could be removed
 }
 
-// Verdict judges a reading, and notes in m what the next ones need.
+// Verdict judges a reading, and updates m for the next ones.
 func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 	behind := j.behind(m, r)
 	d, proves := m.Doubt, m.provesWith(r)
@@ -248,7 +247,7 @@ func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 	switch {
 	case r.Silent, proves && (!r.Asked || behind || r.Replica && !r.Checked.After(m.Checked)), !proves &&
 		!r.Made.IsZero() && r.Made.Before(m.Made):
-		// It may be older than what was accepted.
+		// It may be older than an accepted one.
 		if d == nil || r.Asked && !d.Asked {
 			j.open(m, r, r.Loss, r.Why, false)
 		}
@@ -270,7 +269,7 @@ func (j Judge) Verdict(m *Memory, r *Reading) Verdict {
 	return Believed
 }
 
-// expect notes how many readings confirm the doubt, and when at the earliest. It returns how long after the first one.
+// expect sets the readings that confirm the doubt, and the earliest time. It returns the time since the first.
 func (j Judge) expect(m *Memory, r *Reading) time.Duration {
 	d, proves, wait := m.Doubt, m.provesWith(r), j.After
 	if !proves || (r.Loss == LossOlder || r.Loss == LossEmpty) && r.Feed == m.Feed && m.knows(r.Openings) {
@@ -283,8 +282,8 @@ func (j Judge) expect(m *Memory, r *Reading) time.Duration {
 	return wait
 }
 
-// behind reports whether the source answers with an earlier state than was accepted. It is behind, or its clock was set
-// back. The latter is believed after a while without a later one.
+// behind reports whether the source shows an earlier state than an accepted one. It is behind, or its clock was set
+// back. The latter is believed after some time without a later state.
 func (j Judge) behind(m *Memory, r *Reading) bool {
 	if !m.provesWith(r) || m.Checked.IsZero() {
 		return false
@@ -302,8 +301,8 @@ func (j Judge) behind(m *Memory, r *Reading) bool {
 	return !j.Confirm && m.Behind.since(j.Now, r.Date) < j.After
 }
 
-// stale reports whether a reading that goes on has news, but was made before one that was accepted: after a restore
-// that was believed, an old answer still contains the new, lower mark.
+// stale reports whether a reading with news that continues the held state is older than an accepted one: after a
+// believed restore, an old answer still contains the new, lower mark.
 func (m *Memory) stale(r *Reading, behind bool) bool {
 	switch {
 	case r.Same || !r.News || m.Feed == "":
@@ -316,14 +315,14 @@ func (m *Memory) stale(r *Reading, behind bool) bool {
 	return !r.Made.IsZero() && r.Made.Before(m.Made.Add(-time.Second))
 }
 
-// provesWith reports whether the source proves what a reading says. A proxy on the way may leave out what that needs.
+// provesWith reports whether the source proves a reading. A proxy may remove the headers for that.
 func (m *Memory) provesWith(r *Reading) bool { return m.Proves && !r.Checked.IsZero() }
 
 func (m *Memory) knows(openings []string) bool {
 	return len(openings) > 0 && slices.Contains(m.Openings, openings[0])
 }
 
-// outdated returns how long the state with a head was known to be out of date at a time.
+// outdated returns how long before a time the state with a head was known to be out of date.
 func (m *Memory) outdated(head string, at time.Time) time.Duration {
 	var since time.Time
 	for i := len(m.Held) - 1; i >= 0 && m.Held[i].Head != ShortHash(head); i-- {
@@ -335,7 +334,7 @@ func (m *Memory) outdated(head string, at time.Time) time.Duration {
 	return at.Sub(since)
 }
 
-// doubt notes what is no loss by itself, and is over with the next right reading.
+// doubt notes a doubt that is no loss by itself, and ends with the next right reading.
 func (j Judge) doubt(m *Memory, r *Reading, loss Loss, reason string) Verdict {
 	if m.Doubt == nil {
 		j.open(m, r, loss, reason, false)
@@ -360,7 +359,7 @@ func (j Judge) open(m *Memory, r *Reading, loss Loss, reason string, counted boo
 	}
 }
 
-// Accept notes that what a reading says is held.
+// Accept notes that a reading was applied.
 func (j Judge) Accept(m *Memory, r *Reading) {
 	if r.Proves() || r.Feed != m.Feed && !r.Same {
 		m.Proves = r.Proves()
@@ -397,8 +396,7 @@ func (m *Memory) Missed(now time.Time, loss Loss, reason string) {
 	m.Doubt = &Doubt{Loss: loss, Reason: reason, Moment: Moment{Wall: now}, First: m.Doubt.opened(now)}
 }
 
-// Replace notes that what is held was replaced by what a reading says: all that was remembered was of a history that is
-// given up.
+// Replace notes that a reading replaced the held state. It drops the data about the former history.
 func (j Judge) Replace(m *Memory, r *Reading) {
 	m.Held, m.Behind, m.Absent, m.Span = nil, nil, nil, nil
 	m.Checked, m.Made = time.Time{}, time.Time{}

@@ -9,43 +9,42 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// Sink does what a source says to the records that it holds. T is what it fetches of a record.
-// Only Fetch is called by several goroutines at a time.
+// Sink applies changes of a source to its records. T is the fetched content of a record. Only Fetch is called
+// concurrently.
 type Sink[T any] interface {
 	Inventory
 
-	// Mark returns how far the source was followed.
+	// Mark returns the position up to which the source was followed.
 	Mark() Mark
-	// Memory returns what is remembered of earlier readings, which the engine changes. The sink keeps it when the round
-	// ends, with an error too.
+	// Memory returns the data about earlier readings, which the engine changes. The sink stores it when the round ends,
+	// also with an error.
 	Memory() *Memory
-	// Missing returns the versions of the records that could not be had in earlier rounds, by id.
-	// They are tried again once in a round.
+	// Missing returns the versions of the records whose fetch failed in earlier rounds, by id. Each round retries them
+	// once.
 	Missing(ctx context.Context) (map[string]time.Time, error)
-	// Retry returns those that are to be tried again when the plan is done. first says that it is
-	// the first look of the round.
+	// Retry returns the records to retry after the plan. first reports whether it is the first look of the round.
 	Retry(ctx context.Context, p *Plan, first bool) ([]Record, error)
 
-	// Begin is told what a look has brought, and the mark to keep from now on, before any of the
-	// plan is done. The mark of a log moves with each commit.
+	// Begin receives the result of a look, and the mark to store from now on, before the plan is executed. The mark of
+	// a log moves with each commit.
 	Begin(ctx context.Context, n *Delta, mark Mark) error
-	// Fetch fetches a record that is not deleted, or a change. Where last is not set, the record is tried again
-	// if what the source says of it turns out to be out of date.
+	// Fetch fetches an existing record, or a change. Unless last is set, an error that shows that the source's
+	// statement is out of date makes the engine retry the record later.
 	Fetch(ctx context.Context, r *Record, last bool) (content T, size int64, err error)
-	// Commit applies some statements about records. It returns those that have to wait for others: none for which waited
-	// is true, and no changes of a log.
+	// Commit applies some results. It returns the records that have to wait for others: none for which waited returns
+	// true, and no changes of a log.
 	Commit(ctx context.Context, some []Result[T], waited func(*Record) bool) (waiting []*Record, err error)
-	// End is told where the next round goes on, when all is done.
+	// End receives the position of the next round, when all is done.
 	End(ctx context.Context, n *Delta) error
 }
 
-// HistoryError says that a source does not go on from the mark, and why. It is confirmed: a clean replacement brings
-// what is held in step.
+// HistoryError is the reason why a source does not continue from the mark. It is confirmed: only a replacement brings
+// the held state in step.
 type HistoryError struct{ Reason string }
 
 func (e *HistoryError) Error() string { return e.Reason }
 
-// NoRecords is what a [Sink] of the changes of a [Log] holds of records.
+// NoRecords is the [Inventory] of a [Sink] of the changes of a [Log], which holds no records.
 type NoRecords struct{}
 
 // Versions implements [Inventory].
@@ -57,24 +56,23 @@ func (NoRecords) Each(context.Context, func(string) error) error { return nil }
 // Missing implements [Sink].
 func (NoRecords) Missing(context.Context) (map[string]time.Time, error) { return nil, nil }
 
-// Result is what came of fetching a record.
+// Result is the result of fetching a record.
 type Result[T any] struct {
 	*Record
 	Content T
 	Size    int64 // bytes of memory that it takes, about
-	Err     error // why the record could not be had
+	Err     error // the reason why the fetch failed
 }
 
-// Engine brings a sink in step with a source: it looks what has become of the records, plans what
-// is to be done, fetches ahead, and has the sink do it in order.
+// Engine updates a sink from a source: it reads the changes, plans the work, prefetches records, and passes them to the
+// sink in order.
 //
-// A record may be gone, or be other than the source says, or another record may stand in its way.
-// What makes that good, a deletion or a later version, may be on its way. So such a record waits
-// until all else is done and the source has been asked again. What is still so then is an error of
-// the record, which keeps no other back.
+// A record may be missing, differ from the source's statement, or conflict with another record. A deletion or a later
+// version that resolves this may follow. So such a record waits until all others are done and the source was read
+// again. If the problem remains, it is an error of that record alone.
 //
-// The changes of a [Log] are done one after the other, and the mark moves with them. So one that has to
-// wait stops the look: the next one goes on with it.
+// The changes of a [Log] are applied in order, and the mark moves with them. So a change that has to wait ends the
+// look, and the next look continues with it.
 type Engine[T any] struct {
 	Source Source
 	URL    string
@@ -82,23 +80,22 @@ type Engine[T any] struct {
 
 	Parallel   int   // records fetched at a time
 	Batch      int   // records of one commit
-	BatchBytes int64 // of these, about
+	BatchBytes int64 // approximate size of a batch
 	MaxWaiting int   // records that may wait
 
 	Health   Health
-	Progress func(done, total int) // told of the records of a look; may be nil
+	Progress func(done, total int) // called with the records of a look; may be nil
 
 	Judging
 
 	waited      map[string]time.Time // by id, the versions that have waited
 	waiting     map[string]Record    // by id, the records that wait for the next look
-	last        bool                 // there is no other look in this round
+	last        bool                 // this is the last look of the round
 	inOrder     bool                 // the look has brought a log
 	done, total int
 }
 
-// maxLooks is how often a source is asked in a round what has become of records. One that changes
-// all the time is never found as it says.
+// maxLooks is the number of looks in a round. A source that changes all the time never equals its statements.
 const maxLooks = 10
 
 // Run does a round from the mark of the sink on. With an error all that was done stays, and the next
@@ -113,7 +110,7 @@ func (e *Engine[T]) Run(ctx context.Context) error {
 	}
 }
 
-// look looks once at the source, and does what it says.
+// look reads the source once, and applies its changes.
 func (e *Engine[T]) look(ctx context.Context, first bool) (err error) {
 	mark := e.Sink.Mark()
 	n, verdict, err := e.read(ctx)
@@ -186,7 +183,7 @@ func (e *Engine[T]) follow(ctx context.Context, n *Delta, p *Plan, first bool) e
 	again = append(again, missing...)
 	e.total += len(again)
 	err = e.do(ctx, again)
-	if errors.As(err, new(*outOfOrderError)) { // they keep nothing back
+	if errors.As(err, new(*outOfOrderError)) { // they delay no other record
 		return nil
 	}
 	return err
@@ -290,8 +287,8 @@ func (e *Engine[T]) commit(ctx context.Context, batch []Result[T]) error {
 	return err
 }
 
-// outOfDate reports whether an error says that the source is to be asked again. A server gives up the
-// fragment of a change when there is a later change of its topic.
+// outOfDate reports whether an error requires that the source is read again. A server drops the fragment of a change
+// when a later change of its topic follows.
 func (e *Engine[T]) outOfDate(err error) bool {
 	if !e.inOrder {
 		return OutOfDate(err)
@@ -300,7 +297,7 @@ func (e *Engine[T]) outOfDate(err error) bool {
 	return ok && failed.Gone()
 }
 
-// stopped reports whether what is left is to wait for the next look.
+// stopped reports whether the remaining changes wait for the next look.
 func (e *Engine[T]) stopped() bool { return e.inOrder && len(e.waiting) > 0 }
 
 func (e *Engine[T]) wait(r *Record) {

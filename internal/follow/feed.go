@@ -19,8 +19,8 @@ func Feed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, etag 
 	return fetchFeed(ctx, f, limits, ref, etag, acceptAtom, feeds.Decode, allowURL)
 }
 
-// bundle fetches a document of a fragments feed with the fragments in it, where the server has it so. head is told what
-// is known before the entries are.
+// bundle fetches a document of a fragments feed as a bundle, if the server offers it. It calls head with the feed
+// before the entries are read.
 func bundle(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref string, allowURL func(*url.URL) error,
 	head func(*feeds.Feed)) (*feeds.Feed, *fetch.Answer, error) {
 	decode := func(r io.Reader, uri string, limits feeds.Limits) (*feeds.Feed, error) {
@@ -49,10 +49,10 @@ func fetchFeed(ctx context.Context, f *fetch.Fetcher, limits feeds.Limits, ref, 
 	})
 }
 
-// ErrHeadMoved says that a feed has changed while its documents were read: entries may have moved from one to another.
+// ErrHeadMoved is the error for a feed that changed while its documents were read, so that entries may have moved.
 var ErrHeadMoved = errors.New("the feed changes faster than its documents can be read: the next round tries again")
 
-// MaxReadAgain is how often a feed is read again that changes meanwhile.
+// MaxReadAgain is the number of times that a feed is read again if it changes meanwhile.
 const MaxReadAgain = 5
 
 // Recent is the recent document of a feed, as it was when a walk began.

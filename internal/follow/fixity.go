@@ -10,11 +10,11 @@ import (
 	"github.com/tmshare/tmshare/internal/fetch"
 )
 
-// Fixity is what a source states of the bytes of a representation: their length and their
-// digests. The zero Fixity states nothing.
+// Fixity is a source's statement about the bytes of a representation: their length and their digests. The zero Fixity
+// states nothing.
 type Fixity struct{ resourcesync.Representation }
 
-// IsZero reports whether nothing is stated.
+// IsZero reports whether f states nothing.
 func (f Fixity) IsZero() bool { return len(f.Hashes) == 0 && !f.hasLength() }
 
 func (f Fixity) hasLength() bool { return f.Length > 0 || f.Empty }
@@ -67,17 +67,17 @@ func FixityOf(hashes ...string) (f Fixity) {
 	return f
 }
 
-// Match says how two statements about bytes go together.
+// Match is the result of comparing two statements about bytes.
 type Match int
 
-// Unknown is what two statements are that have no algorithm in common.
+// Unknown is the result for statements without a common algorithm.
 const (
 	Unknown Match = iota
 	Same
 	Different
 )
 
-// Compare compares what is known of bytes with what is stated.
+// Compare compares known bytes with a statement.
 func Compare(known, stated Fixity) Match {
 	if known.hasLength() && stated.hasLength() && known.Length != stated.Length {
 		return Different
@@ -89,7 +89,7 @@ func Compare(known, stated Fixity) Match {
 			case k.Algorithm != s.Algorithm:
 			case k.Digest == s.Digest:
 				return Same
-			case len(k.Digest) == len(s.Digest): // else one of them is not hexadecimal
+			case len(k.Digest) == len(s.Digest): // otherwise one of them is not hexadecimal
 				result = Different
 			}
 		}
@@ -97,17 +97,17 @@ func Compare(known, stated Fixity) Match {
 	return result
 }
 
-// OutOfDate reports whether an error says that what the source lists is not what it has:
-// the list, or the resource, may have changed since the other was read.
+// OutOfDate reports whether an error means that a list differs from a resource: one of them may have changed after the
+// other was read.
 func OutOfDate(err error) bool {
 	return Gone(err) || errors.As(err, new(*resourcesync.MismatchError)) || errors.Is(err, errChangedSince)
 }
 
-// errChangedSince says that a record has changed since what an unsure statement says of it.
+// errChangedSince is the error for a record that has changed since an unsure statement about it.
 var errChangedSince = errors.New("the record has changed since")
 
-// Gone reports whether an error says that what was asked for is not there (Atom-PMH,
-// Resolvability of URIs). A 401 does not prove that the record is gone.
+// Gone reports whether an error means that the resource does not exist (Atom-PMH, Resolvability of URIs). A 401 does
+// not prove that the record is gone.
 func Gone(err error) bool {
 	failed, ok := errors.AsType[*fetch.Error](err)
 	return ok && (failed.Gone() || failed.Status == http.StatusForbidden || failed.Status == http.StatusNotFound)

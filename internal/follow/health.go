@@ -12,23 +12,22 @@ import (
 
 // Health judges by the results of requests whether the server is out of order, rather than one of its documents.
 type Health struct {
-	// Alive asks the source for something else when a document could not be fetched. It may be nil.
+	// Alive requests something else from the source after a document could not be fetched. It may be nil.
 	Alive func(context.Context) error
 
 	faults int // documents in a row that failed as if the server were out of order
 }
 
-// maxFaults is how many documents in a row may fail, as if the server were out of order, before it
-// is taken to be.
+// maxFaults is the number of consecutive failed documents after which the server counts as out of order.
 const maxFaults = 5
 
-// outOfOrderError says that the server is out of order, or wants a pause.
+// outOfOrderError is the error for a server that is out of order, or requests a pause.
 type outOfOrderError struct{ error }
 
 func (e *outOfOrderError) Unwrap() error { return e.error }
 
-// EndsRound returns the error that ends the round, where err is not one of the document alone.
-// progress says that others were fetched since the last one.
+// EndsRound returns the error that ends the round, unless err concerns the document alone. progress reports whether
+// others were fetched since the last error.
 func (h *Health) EndsRound(ctx context.Context, err error, progress bool) error {
 	if h.faults++; progress {
 		h.faults = 1
@@ -52,8 +51,8 @@ func (h *Health) EndsRound(ctx context.Context, err error, progress bool) error 
 	return nil
 }
 
-// IsServerFault reports whether an error may be one of the server as a whole, or of the way to it,
-// rather than one of the document that was asked for.
+// IsServerFault reports whether an error may concern the whole server, or the connection to it, rather than the
+// requested document.
 func IsServerFault(err error) bool {
 	failed, ok := errors.AsType[*fetch.Error](err)
 	return ok && (failed.Transient() || failed.Status == http.StatusUnauthorized ||

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// How the engine asks a [Judge].
+// How the engine uses a [Judge].
 
-// Judging says how an [Engine] judges what it reads.
+// Judging holds the parameters by which an [Engine] judges readings.
 type Judging struct {
 	Now     func() time.Time // the clock here; default [time.Now]
 	After   time.Duration    // see [Judge]
 	Confirm bool
 	Longest time.Duration
-	// Fresh says that what is held is being made anew, beside what others see: a loss is an error of the round.
+	// Fresh states that the round makes a replacement that is not visible yet: a loss is an error of the round.
 	Fresh bool
-	// Nothing reports whether nothing is held, so that a reading can take nothing away. It may be nil: something is.
+	// Nothing reports whether nothing is held that a reading could remove. It may be nil: something is held.
 	Nothing func(context.Context) (bool, error)
 	// MaxLoss returns an error where so many of the records that are held are not to be lost without a word. It may be
 	// nil.
@@ -31,8 +31,7 @@ func (g *Judging) judge() Judge {
 	return Judge{Now: now().UTC(), After: g.After, Confirm: g.Confirm, Longest: g.Longest}
 }
 
-// read reads the source, and judges what it has read. Where that would take something away, it is read once more, past
-// all caches.
+// read reads the source, and judges the reading. If it would remove data, it reads once more, bypassing all caches.
 func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 	m, j := e.Sink.Memory(), e.judge()
 	look := Look{Mark: e.Sink.Mark(), Memory: m}
@@ -62,13 +61,13 @@ func (e *Engine[T]) read(ctx context.Context) (*Delta, Verdict, error) {
 		}
 	}
 	v := j.Verdict(m, &n.Reading)
-	// it is the doubtful document still: what is done needs all of it
+	// the document is unchanged, but the next step needs all of it
 	if n.Unchanged && n.Log == nil && (v == Believed || j.due(m)) {
 		if err = n.Close(); err == nil {
 			look.Memory = m.withoutETag()
 			n, err = e.Source.Delta(ctx, e.URL, look, e.Sink)
 		}
-		if err == nil && n.Loss == LossNone { // what was lacking stands where the document to begin with does not show it
+		if err == nil && n.Loss == LossNone { // the lost entries are in an older document
 			v = GoesOn
 		}
 	}
@@ -85,7 +84,7 @@ func (m *Memory) withoutETag() *Memory {
 	return &own
 }
 
-// refuse returns the error that ends the round where what was read is not applied, or is to replace what is held.
+// refuse returns the error that ends the round if the reading is not applied, or is to replace the held state.
 func (e *Engine[T]) refuse(v Verdict, n *Delta) error {
 	m := e.Sink.Memory()
 	switch {
@@ -100,7 +99,7 @@ func (e *Engine[T]) refuse(v Verdict, n *Delta) error {
 	return nil
 }
 
-// confirm settles which of the records that the source lacks are removed, and returns how many are not.
+// confirm decides which of the records that the source lacks are removed, and returns the number of the others.
 func (e *Engine[T]) confirm(n *Delta, p *Plan, v Verdict) (pending int, err error) {
 	m, j := e.Sink.Memory(), e.judge()
 	if e.Fresh || n.Log != nil || n.Unchanged {
@@ -111,7 +110,7 @@ func (e *Engine[T]) confirm(n *Delta, p *Plan, v Verdict) (pending int, err erro
 	}
 	lost := len(p.lacking)
 	believed := map[string]bool{}
-	if n.Whole && (v != Doubtful || m.Doubt.Counted) { // a reading that is too old counts for nothing
+	if n.Whole && (v != Doubtful || m.Doubt.Counted) { // a reading that is too old does not count
 		believed = j.Lack(m, &n.Reading, p.lacking)
 	}
 	all := believed == nil
@@ -132,13 +131,13 @@ func (e *Engine[T]) confirm(n *Delta, p *Plan, v Verdict) (pending int, err erro
 	if count > 0 {
 		m.Lowered = j.Now
 	}
-	if d := m.Doubt; d != nil && d.Loss == LossMany { // what was held back is less by now, or may go
+	if d := m.Doubt; d != nil && d.Loss == LossMany { // the loss is smaller now, or is confirmed
 		m.Doubt = j.doubtOf(d, &n.Reading, LossRecords, lost-count, absentReason(lost-count))
 	}
 	return lost - count, p.Settle(func(id string) bool { return all || believed[id] })
 }
 
-// accept notes that what was read is held, but for the records that are not removed yet.
+// accept notes that the reading was applied, except the records that are not removed yet.
 func (e *Engine[T]) accept(m *Memory, n *Delta, v Verdict, pending int) {
 	j, before := e.judge(), m.Doubt
 	if v == Believed {

@@ -14,9 +14,9 @@ import (
 	"github.com/tmshare/tmshare/internal/extsort"
 )
 
-// Change is what an entry of a fragments feed says besides what every record has.
+// Change holds the data of an entry of a fragments feed that other records do not have.
 type Change struct {
-	State             feeds.State `json:",omitempty"` // "" where the source does not say
+	State             feeds.State `json:",omitempty"` // "" if not stated
 	SDShare           bool        `json:",omitempty"` // see [feeds.Entry]
 	TopicII           []string    `json:",omitempty"` // item identifiers of the topic
 	Digest            string      `json:",omitempty"` // the state digest that the entry states
@@ -66,7 +66,7 @@ func via(e *feeds.Entry) (urls []string) {
 // passed reports whether the record is a change that need not be fetched.
 func (r *Record) passed() bool { return r.Change != nil && r.Change.Passed }
 
-// Topic returns what names the topic that a record is about, for people.
+// Topic returns the name of the topic of a record, for people.
 func (r *Record) Topic() string {
 	if names := r.topicNames(); len(names) > 0 {
 		return names[0]
@@ -74,7 +74,7 @@ func (r *Record) Topic() string {
 	return r.ID
 }
 
-// topicNames returns the identifiers of the kind by which a topic is told from others, nothing where there is none.
+// topicNames returns the identifiers of the kind that identifies the topic; none if there is none.
 func (r *Record) topicNames() []string {
 	all := [][]string{r.TopicSI, r.TopicSL}
 	if r.Change != nil {
@@ -88,12 +88,10 @@ func (r *Record) topicNames() []string {
 	return nil
 }
 
-// Log has changes that are to be done in the order of time, each in its turn. A source adds the
-// newest first; they come back the oldest first, each once. What is more than fits into memory
-// goes to files, so that memory does not grow with the feed.
+// Log has changes to apply in the order of time. A source adds the newest first; the log returns the oldest first, each
+// once. Changes beyond a limit of memory are in files, so that memory does not grow with the feed.
 //
-// The changes are sorted twice: first by their topics, which shows those that are superseded,
-// then by their times.
+// The changes are sorted twice: first by topic, to find superseded ones, then by time.
 type Log struct {
 	url             string // of the source
 	scratch         *Scratch
@@ -159,8 +157,7 @@ func recordOf(value []byte) (Record, error) {
 	return r, nil
 }
 
-// Add adds a change, which is older than those that were added before, or seems so. It fails where
-// there are too many.
+// Add adds a change, which must not be later than those added before. It fails if there are too many.
 func (l *Log) Add(r *Record) error {
 	// Servers that publish closing entries show it by stating the state of every entry.
 	l.coalesce = l.coalesce && r.Change.State != "" && len(r.TopicSI) == 1
@@ -179,7 +176,7 @@ func (l *Log) Add(r *Record) error {
 	return l.byTopic.Add(binary.BigEndian.AppendUint64(key, uint64(place)), value)
 }
 
-// topicKey returns what tells the topic of a change from others, nothing where the change names none.
+// topicKey returns the identity of the topic of a change; nothing if the change names none.
 func (r *Record) topicKey() []byte {
 	names := r.topicNames()
 	switch {
@@ -275,7 +272,7 @@ func (l *Log) Passes() bool { return l.coalesce && l.superseded > 0 }
 // Newest returns the key of the newest change.
 func (l *Log) Newest() string { return l.newest }
 
-// Total returns how many changes there are, once they are sorted.
+// Total returns the number of changes, after sorting.
 func (l *Log) Total() int { return l.byTime.Count() }
 
 // chunks iterates over the changes, the oldest first, some at a time.
@@ -289,7 +286,7 @@ func (l *Log) chunks() iter.Seq2[[]Record, error] {
 	})
 }
 
-// Close removes the files. The log may be nil: then there are none.
+// Close removes the files. l may be nil.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -297,5 +294,5 @@ func (l *Log) Close() error {
 	return errors.Join(l.byTopic.Close(), l.byTime.Close())
 }
 
-// Key tells entries apart by id and time: some servers repeat ids.
+// Key identifies an entry by id and time, because some servers repeat ids.
 func Key(id string, updated time.Time) string { return id + "\x00" + feeds.FormatTime(updated) }

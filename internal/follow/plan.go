@@ -14,21 +14,21 @@ import (
 
 // Inventory knows which records are held.
 type Inventory interface {
-	// Versions returns the last modified times of those of the records that are held, and of
-	// those that are known to be available in no format that is wanted. The map has no others.
+	// Versions returns the last modified times of the held records, and of those known to be available in no wanted
+	// format. The map has no others.
 	Versions(ctx context.Context, ids []string) (map[string]time.Time, error)
 	// Each calls f with the id of every record that is held, until that fails.
 	Each(ctx context.Context, f func(id string) error) error
 }
 
-// Comparer is an [Inventory] that knows the bytes of what it holds.
+// Comparer is an [Inventory] that knows the bytes of its records.
 type Comparer interface {
-	// Compare compares what is held of a record, one that Versions knows, with what the source states.
+	// Compare compares a record known to Versions with the source's statement.
 	Compare(id string, stated Fixity) Match
 }
 
-// Plan is what is to be done so that an inventory holds what the source has: records to remove,
-// and then those to fetch. It may be too much for the memory.
+// Plan is the work to make an inventory equal to the source: records to remove, and then those to fetch. It may be
+// larger than memory.
 type Plan struct {
 	Removals int // records to remove
 	Total    int // all records of the plan
@@ -40,23 +40,22 @@ type Plan struct {
 
 	log *Log // in place of rows: its changes are done one after the other
 
-	// Of a source of which all was read: how many records are held, and what it lacks of them or has in older versions.
-	// These are done after [Plan.Settle] alone.
+	// If the whole source was read: the number of held records, and the records that the source lacks or has in older
+	// versions. Only [Plan.Settle] plans these.
 	held    int
 	lacking []string // their ids, MaxAbsent at most
 	lacks   *extsort.Sorter
 }
 
-// Asked is what a look at a source has brought about a record that was asked for.
+// Asked is the result of a look for a requested record.
 type Asked struct {
 	Record
-	News    bool // else it was said before the mark
+	News    bool // otherwise the statement is from before the mark
 	Planned bool // it is in the plan
 }
 
-// About returns what the source says of a record that was asked for when the plan was made.
-// It is nil where that was not read, or
-// the source says nothing. The plan may be nil: then nothing has changed.
+// About returns the source's statement about a record that was requested for the plan; nil if it was not read or does
+// not exist. The plan may be nil: then nothing has changed.
 func (p *Plan) About(id string) *Asked {
 	if p == nil {
 		return nil
@@ -67,9 +66,8 @@ func (p *Plan) About(id string) *Asked {
 	return nil
 }
 
-// Again returns what is to be done about a record that could not be had, and was asked for: what the
-// source says of it now, as far as that was read, unless it is about an earlier version. It may be that
-// the record is deleted, or that its representations are other ones.
+// Again returns the work for a requested record whose fetch failed: the source's present statement, if it was read,
+// unless it is about an earlier version. The record may be deleted now, or have other representations.
 func (p *Plan) Again(r Record) Record {
 	switch now := p.About(r.ID); {
 	case now == nil || now.Updated.Before(r.Updated):
@@ -94,15 +92,14 @@ type Planning struct {
 	*Plan
 	*Delta
 	h      Inventory
-	Wanted *extsort.Sorter // by id, what is to be fetched and may be in a package; nil: there are none
+	Wanted *extsort.Sorter // by id, the records to fetch that a package may have; nil: none
 }
 
-// maxLookups is how many records an inventory is asked for at a time.
+// maxLookups is the number of records per query of an inventory.
 const maxLookups = 1000
 
-// Plan returns what is to be done so that h holds what the source has, and what the source says
-// of the records that are asked for. It can be made once, and is to be closed. What is held decides nothing
-// about the changes of a log.
+// Plan returns the work to make h equal to the source, and the source's statements about the requested records. It can
+// be called once, and the result must be closed. The inventory has no effect on the changes of a log.
 func (n *Delta) Plan(ctx context.Context, h Inventory, asked map[string]time.Time) (*Plan, error) {
 	if n.Log != nil {
 		return &Plan{Total: n.Log.Total(), log: n.Log}, nil
@@ -136,7 +133,7 @@ func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
 		if err := p.h.Each(ctx, isHeld); err != nil {
 			return err
 		}
-		for id := range asked { // what is to be tried again is to be removed as well, if there is no such record
+		for id := range asked { // a record to retry is to be removed, too, if it no longer exists
 			if err := isHeld(id); err != nil {
 				return err
 			}
@@ -162,7 +159,7 @@ func (p *Planning) fill(ctx context.Context, asked map[string]time.Time) error {
 	return p.decideAll(ctx, some)
 }
 
-// note notes what the source says of a record that was asked for.
+// note notes the source's statement about a requested record.
 func (p *Planning) note(one *state) error {
 	last := one.Statement
 	switch {
@@ -182,7 +179,7 @@ func (p *Planning) note(one *state) error {
 	return err
 }
 
-// removal says that a record is not among all those that there are.
+// removal returns the statement that a record is missing from a complete list.
 func (p *Planning) removal(id string) Statement {
 	return Statement{ID: id, Updated: p.Mark.Updated, Deleted: true, rest: []byte("{}")}
 }
@@ -217,7 +214,7 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	}
 	one.Unsure = one.Unsure || one.disputed && !isHeld
 	match := Unknown
-	if isHeld { // else there is nothing to compare, and the record need not be unpacked
+	if isHeld { // otherwise unpacking the record is not needed
 		var err error
 		if match, err = p.match(&one.Statement); err != nil {
 			return err
@@ -235,10 +232,10 @@ func (p *Planning) decide(one *state, version time.Time, isHeld bool) error {
 	return p.Fetch(&one.Statement)
 }
 
-// isFuture reports whether a time is later than the clock of the source: it says nothing of what came later.
+// isFuture reports whether a time is later than the source's clock, so that it cannot be compared with later ones.
 func (p *Planning) isFuture(at time.Time) bool { return !p.AsOf.IsZero() && at.After(p.AsOf) }
 
-// match compares what is held of a record with what its best representation is stated to be.
+// match compares a held record with the statement about its best representation.
 func (p *Planning) match(one *Statement) (Match, error) {
 	c, ok := p.h.(Comparer)
 	if !ok {
@@ -251,7 +248,7 @@ func (p *Planning) match(one *Statement) (Match, error) {
 	return c.Compare(r.ID, r.Representations[0].Fixity), nil
 }
 
-// lack notes a record that the source lacks, or has in an older version than is held.
+// lack notes a record that the source lacks, or has in an older version than the held one.
 func (p *Planning) lack(one *Statement) error {
 	if len(p.lacking) <= MaxAbsent {
 		p.lacking = append(p.lacking, one.ID)
@@ -260,7 +257,7 @@ func (p *Planning) lack(one *Statement) error {
 	return p.lacks.Add(row.Key, row.Value)
 }
 
-// Settle puts into the plan what the source is believed to lack. It is called once.
+// Settle plans the removal of records that are believed to be deleted. It is called once.
 func (p *Plan) Settle(believed func(id string) bool) error {
 	if p.log != nil {
 		return nil
@@ -293,8 +290,7 @@ func (p *Plan) remove(one *Statement) error {
 // Fetch puts a record to fetch into the plan.
 func (p *Planning) Fetch(one *Statement) error { return p.put(1, one) }
 
-// put puts a record into the order of the plan: removals first, what a package has together, and
-// then by time.
+// put puts a record into the order of the plan: removals first, records of one package together, then by time.
 func (p *Plan) put(order byte, one *Statement) error {
 	p.Total++
 	if a, ok := p.asked[one.ID]; ok {
@@ -334,7 +330,7 @@ func (p *Plan) Chunks() iter.Seq2[[]Record, error] {
 	})
 }
 
-// chunks iterates over the records in sorted rows, some at a time. Those of a chunk are all deleted, or none is.
+// chunks iterates over the records in sorted rows in chunks. The records of a chunk are all deleted, or all exist.
 func (s *Scratch) chunks(rows *extsort.Sorter, read func(extsort.Row) (Record, error)) iter.Seq2[[]Record, error] {
 	most := cmp.Or(s.Chunk, maxChunk)
 	return func(yield func([]Record, error) bool) {

@@ -15,36 +15,36 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Protocol is a way to learn of the changes of a source of records. Its functions are called by several goroutines.
+// Protocol is a protocol for changes of a source of records. Its functions are safe for concurrent use.
 type Protocol struct {
 	Name string // unique; subscriptions keep it
 
-	// Segment is the segment of the path by which a URL shows that what is there is followed by this protocol; "": none.
+	// Segment is the path segment of URLs that are followed by this protocol; "": none.
 	Segment string
 
-	// Rel is the relation of a link by which feeds lead to what is followed; "": they do not, and Find finds it.
+	// Rel is the relation of links from feeds to the followed document; "": none, and Find finds it.
 	Rel feeds.Rel
-	// Find finds what is followed, from any URL of its server. It is a [*ChoiceError] where there are several.
+	// Find finds the document to follow from any URL of its server. With several, the error is a [*ChoiceError].
 	Find func(ctx context.Context, r *Access, url string) (*Found, error)
 
 	// Format is the name of the format in which records are read, if that is exchanged otherwise than XTM; "": XTM.
 	Format string
 
-	// Open returns what reads the source. If it is an [io.Closer], it is closed in the end.
+	// Open returns a reader of the source. If it is an [io.Closer], the caller closes it.
 	Open func(*Access) (Source, error)
 }
 
-// Found is what can be followed.
+// Found is a source that can be followed.
 type Found struct {
 	URL     string
-	Prefix  string // the ServerSrcLocatorPrefix that it declares, "" for none
-	Current string // where the map as of now is, "" where nothing leads there
+	Prefix  string // the declared ServerSrcLocatorPrefix, "" for none
+	Current string // URL of the present map, "" if unknown
 }
 
-// Access is what a protocol reads with.
+// Access holds the means by which a protocol reads.
 type Access struct {
 	Fetcher *fetch.Fetcher
-	URL     string       // of what is followed
+	URL     string       // of the followed document
 	Feed    feeds.Limits // of a feed document
 	MaxDocs int          // in one look; 0: as many as the protocol takes by default
 	Scratch Scratch
@@ -53,19 +53,19 @@ type Access struct {
 	MaxResource int64  // bytes of one in a package
 	MaxPackage  int64  // bytes of one
 
-	// Subjects says that a resource may be about a subject whose identifiers the source states.
+	// Subjects states that a resource may be about a subject whose identifiers the source states.
 	Subjects bool
 	Prefix   string // the ServerSrcLocatorPrefix that was subscribed to
-	// Check compares what declares a prefix, or "", with that.
+	// Check compares a declared prefix, or "", with the expected one.
 	Check func(prefix, at string) error
 
-	Documents   func(n int)             // shows how many documents are read
-	Downloading func(done, total int64) // shows how many bytes of a package are fetched
-	Report      func(line string)       // is told what is not as it should be but does no harm
-	Tolerated   func(*xtm.SyntaxError)  // is told what documents say that is left out; may be nil
+	Documents   func(n int)             // shows the number of documents read
+	Downloading func(done, total int64) // shows the number of bytes fetched of a package
+	Report      func(line string)       // receives harmless problems
+	Tolerated   func(*xtm.SyntaxError)  // receives the errors in documents that were skipped; may be nil
 }
 
-// ProtocolNamed returns the protocol of a name, nil where there is none.
+// ProtocolNamed returns the protocol with a name; nil if there is none.
 func ProtocolNamed(all []Protocol, name string) *Protocol {
 	for i := range all {
 		if all[i].Name == name {
@@ -88,13 +88,13 @@ func (p *Protocol) Use(r *Access, f func(Source) error) error {
 	return err
 }
 
-// Shows reports whether a URL shows that what is there is followed by this protocol.
+// Shows reports whether a URL shows that it is followed by this protocol.
 func (p *Protocol) Shows(ref string) bool {
 	u, err := url.Parse(ref)
 	return err == nil && p.Segment != "" && slices.Contains(strings.Split(u.Path, "/"), p.Segment)
 }
 
-// ChoiceError says that a URL offers several collections, or one that nothing has led to.
+// ChoiceError is the error for a URL with several collections, or with one that it does not lead to.
 type ChoiceError struct {
 	URL         string
 	Collections []Offer
@@ -102,11 +102,11 @@ type ChoiceError struct {
 
 // Offer is a collection that can be followed.
 type Offer struct {
-	Title string `json:"title"` // "" where nothing says it
+	Title string `json:"title"` // "" if not stated
 	URL   string `json:"url"`
 }
 
-// Outcome returns the exit code of a command whose URL is not one that can be followed.
+// Outcome returns the exit code of a command whose URL cannot be followed.
 func (e *ChoiceError) Outcome() int { return cli.Usage }
 
 func (e *ChoiceError) Error() string {

@@ -15,48 +15,45 @@ import (
 	"github.com/tmshare/tmshare/internal/seq"
 )
 
-// Record is what a source says of one of its records.
+// Record is a source's statement about one of its records.
 type Record struct {
 	ID      string    `json:"-"`
 	Title   string    `json:",omitempty"` // for people; may be ""
 	Updated time.Time `json:"-"`          // last modified time, by the source's clock
 
 	Deleted bool `json:"-"`
-	// Unsure says that the record is deleted and modified at the same time, or that nobody knows which
-	// of both was later: it is there if what represents it is, as the source states it.
+	// Unsure states that the record has a deletion and a change at the same time, or in unknown order: it exists if its
+	// representation equals the source's statement.
 	Unsure bool `json:"-"`
 
-	// Placed says that the source does not state when the record was changed, or states the day alone.
-	// Updated is then the time of the change before it in the list, where that is later than the begin of the day.
+	// Placed states that the source gives no time of the change, or only the day. Updated is then the time of the
+	// previous change in the list, if that is later than the beginning of the day.
 	Placed bool `json:"-"`
 	// Before is a time before which the record was changed: the end of the day that is stated, or of the
 	// list. It is zero where Updated is exact, or the list is open.
 	Before time.Time `json:",omitzero"`
 
-	// Fresh says that the entry is not one of those that are remembered of earlier readings, as it would be if it had
-	// been there.
+	// Fresh states that the entry is not among those remembered of earlier readings, so that it is new.
 	Fresh bool `json:"-"`
 
-	// Anew says that the record may have another version than the one held, though its
-	// time is the same, or is not known.
+	// Anew states that the record may have another version than the held one, though its time is equal or unknown.
 	Anew bool `json:"-"`
 
-	// TopicSI and TopicSL are subject identifiers and subject locators of what the
-	// record is about, where the source says so.
+	// TopicSI and TopicSL are subject identifiers and subject locators of the record's subject, if the source states
+	// them.
 	TopicSI []string `json:",omitempty"`
 	TopicSL []string `json:",omitempty"`
 
 	Representations []Representation `json:",omitempty"` // in the order of the source
 
-	// Packed are the representations, by their places, whose content is in a package. Alone says
-	// that the manifest of the package is the only list of the record: what the package has of
-	// it is all that there is.
+	// Packed are the indexes of the representations whose content is in a package. Alone states that the manifest of
+	// the package is the only list of the record, so there are no other representations.
 	Packed []int  `json:",omitempty"`
 	Alone  bool   `json:",omitempty"`
 	Pack   uint32 `json:"-"` // the number of the package; 0: none
 
-	// Change says more of a record that is a change in a [Log], nil for others. Its fragment is fetched even
-	// where it says that the topic is deleted.
+	// Change holds further data if the record is a change in a [Log]; else nil. Its fragment is fetched even for a
+	// deletion.
 	Change *Change `json:"-"`
 }
 
@@ -75,11 +72,10 @@ type Representation struct {
 	Open func() (io.ReadCloser, error) `json:"-"`
 }
 
-// Later reports whether what was fetched of r says that it is a later version than that
-// which r is. Its entry is on its way then, unless the history turns out another one: the
-// producer is restored from a backup. So r is not held yet by what was fetched, and is to
-// be fetched again. Producers other than ours do not say. What is unsure of a record that has
-// changed since is out of date, which is an error.
+// Later reports whether the answer for r has a later version than r. That version's entry will follow, unless the
+// producer is restored from a backup. So the fetched content does not count as r, which must be fetched again.
+// Producers other than TMShare do not state versions. If r is unsure, and has changed since, it is out of date, which
+// is an error.
 func (r *Record) Later(a *fetch.Answer) (later bool, err error) {
 	at, unsaid := feeds.ParseTime(a.Header.Get("TMShare-Record-Updated"))
 	if later = unsaid == nil && at.After(r.Updated); later && r.Unsure {
@@ -88,8 +84,8 @@ func (r *Record) Later(a *fetch.Answer) (later bool, err error) {
 	return later, err
 }
 
-// Lasting returns the representations that may be kept for later rounds: those that are in no
-// package, and without the patches, which lead from a version that nobody may have then.
+// Lasting returns the representations that may be kept for later rounds: those outside of packages, and without
+// patches, because their base version may be gone.
 func Lasting(all []Representation) []Representation {
 	var lasting []Representation
 	for _, r := range all {
@@ -100,22 +96,22 @@ func Lasting(all []Representation) []Representation {
 	return lasting
 }
 
-// A Source says what has become of its records since a mark. What h holds decides how far it is read.
+// Source reads the changes of its records since a mark. h determines how far back it must read.
 type Source interface {
 	Delta(ctx context.Context, ref string, look Look, h Inventory) (*Delta, error)
 }
 
-// Look says what one look at a source is to find out.
+// Look holds the parameters of one look at a source.
 type Look struct {
 	Mark
-	Memory *Memory // nil: nothing is remembered
-	Asked  bool    // caches on the way are not to answer
+	Memory *Memory // nil: no earlier readings
+	Asked  bool    // bypass caches
 	Whole  bool    // the source is read to its end
-	// IfChanged says that this is not done where the document to begin with has not changed.
+	// IfChanged skips this if the first document is unchanged.
 	IfChanged bool
 }
 
-// Fetcher returns f as the look needs it: caches have no answer to what it asks.
+// Fetcher returns f, set to bypass caches if the look requires it.
 func (l *Look) Fetcher(f *fetch.Fetcher) *fetch.Fetcher {
 	switch {
 	case !l.Asked:
@@ -134,33 +130,33 @@ func (l *Look) Doubted() *Doubt {
 	return l.Memory.Doubt
 }
 
-// Delta is what a look at a source has brought. It is to be closed.
+// Delta is the result of a look at a source. The caller must close it.
 type Delta struct {
-	Unchanged bool // the source is as it was at the mark: there is nothing else to say
+	Unchanged bool // the source has not changed since the mark; all other fields are empty
 
-	// Reading is what the look shows of the history of the source.
+	// Reading is the history of the source as the look shows it.
 	Reading
 
 	Whole  bool   // there are no other records
-	Anew   bool   // the history is another one: what is held may be other versions of the same time
-	Reason string // why all of the source was read, "" where it was not or nothing is held yet
+	Anew   bool   // another history: held records may be other versions of the same time
+	Reason string // why the whole source was read; "" if it was not, or nothing is held yet
 
-	Gap string // why what has changed since the list of all was made is not known, "" where it is
+	Gap string // why changes since the list of all records are not known; "" if they are
 
 	Placed bool // some changes have no time of their own
 
-	Mark      Mark // where the next look goes on, once all this is done; where nothing has changed as it was
+	Mark      Mark // where the next look continues, after all this is done; the old mark if nothing has changed
 	Documents int  // that were read
-	Ignored   int  // entries that stand for no record
+	Ignored   int  // entries that represent no record
 
-	Stated  *Statements // nil: nothing
+	Stated  *Statements // nil: no statements
 	Scratch *Scratch    // for the plan
 
-	// Log has changes that are to be done in the order of time, in place of statements. The source was
-	// followed to Mark before the first of them; the sink moves that with each commit.
+	// Log has changes to apply in the order of time, instead of statements. The source was followed to Mark before the
+	// first of them; the sink moves that with each commit.
 	Log *Log
-	// KeepMark says that the mark stays where it is, though the changes are done: a page was made before what was read
-	// last.
+	// KeepMark states that the mark stays though the changes are applied, because a page is older than the last one
+	// read.
 	KeepMark bool
 	// AsOf is a time by the server's clock: what is read has what had happened by then. It is zero where nobody knows
 	// it.

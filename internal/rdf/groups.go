@@ -1,10 +1,9 @@
 package rdf
 
-// maxGroup is how many statements a group has at most.
+// maxGroup is the maximum number of statements in a group.
 const maxGroup = 1000
 
-// Groups gathers the statements about one resource that follow each other, for writers whose memory is not to grow with
-// the graph.
+// Groups groups consecutive statements about one resource, for writers whose memory must not grow with the graph.
 type Groups struct {
 	write func([]Quad) error
 	group []Quad
@@ -24,7 +23,7 @@ func (g *Groups) Add(q Quad) error {
 	return nil
 }
 
-// Flush writes what is left.
+// Flush writes the last group.
 func (g *Groups) Flush() error {
 	if len(g.group) == 0 {
 		return nil

@@ -127,8 +127,8 @@ func (c *coloring) classes() map[color][]string {
 	return all
 }
 
-// match compares two sets whose colors are as fine as they get. Where nodes still look alike, one is
-// told apart, and tried against each that looks like it.
+// match compares two sets after refining their colors as far as possible. If nodes still have equal colors, it
+// distinguishes one of them, and tries each possible counterpart.
 func match(a, b *coloring) bool {
 	left, right := a.classes(), b.classes()
 	if len(left) != len(right) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tmshare/tmshare/internal/words"
 )
 
-// Prefixes are those that writers declare where they use them.
+// Prefixes are the prefixes that writers declare if they use them.
 var Prefixes = words.Namespaces("rdf", "rdfs", "xsd", "owl", "skos", "dc", "dcterms", "foaf", "schema", "prov", "dcat",
 	"as", "ldes", "sh", "tree", "tm", "tmshare")
 
@@ -35,8 +35,8 @@ func UsedPrefixes(all []Quad) *Shortener {
 	return s
 }
 
-// See makes ready for a statement. All that are to be written must be seen before any of them is. A prefix that is the
-// scheme of one of their IRIs is not used: both would look alike where there are no brackets.
+// See prepares for a statement. Callers must pass all statements before the first is written. A prefix that is the
+// scheme of one of their IRIs is not used, because the two could not be distinguished without brackets.
 func (s *Shortener) See(q Quad) {
 	for _, t := range [...]*Term{&q.Subject, &q.Predicate, &q.Object} {
 		switch {
@@ -95,7 +95,7 @@ func isPlain(local string) bool {
 	return true
 }
 
-// Label returns a label that documents can have, another one for each: those that readers give to nodes without one
+// Label returns a valid label for documents, distinct for each argument: labels that readers give to nodes without one
 // begin with a dot.
 func Label(s string) string {
 	if n, ok := strings.CutPrefix(s, "."); ok {

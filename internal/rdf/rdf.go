@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Kind tells the kinds of terms (RDF 1.1 Concepts §3.1, Triples).
+// Kind is the kind of a term (RDF 1.1 Concepts §3.1, Triples).
 type Kind uint8
 
 // The kinds of terms. None is that of no term, as of the name of the default graph.
@@ -70,10 +70,10 @@ func NewText(value, language string) Term {
 // Quad is a statement of a graph. A Graph without a kind is the default graph.
 type Quad struct{ Subject, Predicate, Object, Graph Term }
 
-// SyntaxError says why and where a document was rejected, or what of it was tolerated.
+// SyntaxError describes why and where a document was rejected, or what was tolerated in it.
 type SyntaxError = xtm.SyntaxError
 
-// Newer is the reason to refuse what RDF 1.2 adds to a notation.
+// Newer returns the reason to refuse a syntax that RDF 1.2 adds to a notation.
 func Newer(syntax string) string {
 	return fmt.Sprintf("this is RDF 1.2 syntax (%s), which this reader does not know; write the document in RDF 1.1",
 		syntax)
@@ -92,8 +92,8 @@ func compareTerms(a, b *Term) int {
 	return cmp.Or(strings.Compare(a.Language, b.Language), strings.Compare(a.Datatype, b.Datatype))
 }
 
-// Sorted returns statements in order, each once: those with rdf:type come first among those of a subject. Names of
-// graphs are left out. What is so already is returned as it is.
+// Sorted returns statements sorted and without duplicates: those with rdf:type come first for each subject. It drops
+// names of graphs. If all are sorted already, it returns them unchanged.
 func Sorted(all []Quad) []Quad {
 	if inOrder(all) {
 		return all
@@ -139,7 +139,7 @@ func compareQuads(a, b *Quad) int {
 	return compareTerms(&a.Object, &b.Object)
 }
 
-// BadInIRI returns the first character of a string that no IRI has, if there is one.
+// BadInIRI returns the first character of a string that is not allowed in an IRI, if there is one.
 func BadInIRI(s string) (bad rune, found bool) {
 	if i := strings.IndexAny(s, iri.Refused); i >= 0 {
 		return rune(s[i]), true
@@ -147,8 +147,8 @@ func BadInIRI(s string) (bad rune, found bool) {
 	return 0, false
 }
 
-// MaxIRI is how many bytes a namespace or a base may have, and an IRI that is made with one: each use of it makes it
-// again.
+// MaxIRI is the maximum length in bytes of a namespace or a base, and of an IRI made with one, because each use repeats
+// it.
 const MaxIRI = 8 << 10
 
 // CheckLength refuses an IRI of more than [MaxIRI] bytes.
@@ -160,7 +160,7 @@ func CheckLength[T string | []byte](iri T) error {
 		len(iri), MaxIRI)
 }
 
-// TooMuchMade is the reason to refuse a document of whose names and relative IRIs more is made than a limit, in bytes.
+// TooMuchMade returns the reason to refuse a document whose names and relative IRIs expand beyond a limit, in bytes.
 func TooMuchMade(limit int64) string {
 	return fmt.Sprintf("namespaces and bases add more than %d bytes to the document; shorten them", limit)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// The rules by which readers count what they leave out, and what they change. An error with one of them is given to
-// Tolerated of their options.
+// The rules by which readers count parts that they drop or change. Readers pass an error with the rule to Tolerated of
+// their options.
 var (
 	UnmappedKeys = xtm.NewRule("unmapped-keys", xtm.RuleText{
 		Broken: "no context maps a key to an IRI",
@@ -61,7 +61,7 @@ var (
 	})
 )
 
-// Untagged returns how a literal breaks [TextsWithoutLanguage], nil where it does not. It has no place yet.
+// Untagged returns the violation of [TextsWithoutLanguage] by a literal, without its place; nil if there is none.
 func Untagged(value, datatype string) *SyntaxError {
 	if datatype != LangStr {
 		return nil

@@ -9,11 +9,10 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Topics that have neither subject identifiers nor subject locators stand first in the order and cannot be told apart
-// by it when item identifiers are left out. Here they are told apart by the statements about them, with the other
-// topics named by their places: which tells some of them apart, then their neighbours by them, and so on until nothing
-// more comes of it (the refinement of colours known from graph isomorphism). Where topics are still alike, the first of
-// them is set apart, and it goes on.
+// Without item identifiers, the standard's order cannot distinguish topics without subject identifiers and subject
+// locators; they come first. The code here distinguishes them by the statements about them, with the other topics as
+// numbers: this distinguishes some of them, then their neighbours, and so on until nothing changes (the refinement of
+// colours known from graph isomorphism). If topics are still equal, it distinguishes the first of them, and continues.
 
 // maxMarks bounds the work on maps in which very many topics are alike.
 const maxMarks = 1_000_000
@@ -42,7 +41,7 @@ func (x *index) orderAnonymous() {
 }
 
 type refiner struct {
-	*index // whose numbers are, for the group, the ranks
+	*index // its numbers are the ranks within the group
 	group  []anonymous
 	places map[*tmdm.Topic]int // in group
 	key    []byte
@@ -51,7 +50,7 @@ type refiner struct {
 
 type anonymous struct {
 	topic topic
-	rank  int      // equal for those that are alike so far
+	rank  int      // equal for topics not distinguished so far
 	marks [][]byte // of the statements that mention the topic
 	key   []byte   // all marks in order
 }
@@ -72,8 +71,7 @@ func (r *refiner) refine() {
 	}
 }
 
-// sort orders the group by rank and marks, gives new ranks, and returns how
-// many there are.
+// sort sorts the group by rank and marks, assigns new ranks, and returns their number.
 func (r *refiner) sort() int {
 	for i := range r.group {
 		a := &r.group[i]
@@ -123,8 +121,8 @@ func (r *refiner) individualize() {
 	r.number()
 }
 
-// mark goes through all statements and marks the topics of the group that they
-// mention with what they say and the part that the topic has in it.
+// mark marks the topics of the group that statements mention with the content of the statement and the part of the
+// topic in it.
 func (r *refiner) mark() {
 	for i := range r.topics {
 		t := r.topics[i].Topic
@@ -194,7 +192,7 @@ func (r *refiner) association(a *tmdm.Association) {
 	}
 }
 
-// variant returns what v says. It leaves the key that is being made alone.
+// variant returns the content of v. It does not change the key under construction.
 func (r *refiner) variant(v *tmdm.Variant) []byte {
 	outer := r.key
 	r.key = nil

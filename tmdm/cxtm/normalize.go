@@ -22,8 +22,7 @@ func relativeTo(base tmdm.Locator) relative {
 	return relative{strings.TrimSuffix(s, "/")}
 }
 
-// locator returns l without the base, or else without the part up to the last
-// slash that it has in common with the base.
+// locator returns l without the base, or else without the common prefix with the base up to its last slash.
 func (r relative) locator(l string) string {
 	if rest, ok := strings.CutPrefix(l, r.base); ok && r.base != "" {
 		return strings.TrimPrefix(rest, "/")

@@ -68,7 +68,7 @@ func newIndex(tm *tmdm.TopicMap, o Options) *index {
 	return x
 }
 
-// itemIdentifiers returns what is to be written of the item identifiers of c.
+// itemIdentifiers returns the item identifiers of c as they are written.
 func (x *index) itemIdentifiers(c tmdm.Construct) []string {
 	if x.o.OmitItemIdentifiers {
 		return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// Options say what to write.
+// Options are the options of the output.
 type Options struct {
 	// Base is the locator that all others are written relative to (ISO 13250-4
 	// §3.19). For a document it is its own locator.
 	Base tmdm.Locator
 
-	// OmitItemIdentifiers leaves out all item identifiers and the reifier of
-	// the map itself. They say where statements came from, not what they say.
+	// OmitItemIdentifiers leaves out all item identifiers and the reifier of the map itself, because they are
+	// provenance, not content.
 	//
-	// Topics without subject identifiers and locators then have nothing that the standard could order them by. They are
-	// ordered by the statements about them; those with exactly the same statements stay in the order of the map, which
-	// cannot show unless their neighbours tell them apart.
+	// The standard's order does not cover topics without subject identifiers and locators then. They are sorted by the
+	// statements about them; those with equal statements stay in the order of the map, which has no effect on the
+	// output unless their neighbours distinguish them.
 	OmitItemIdentifiers bool
 }
 

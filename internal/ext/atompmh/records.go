@@ -19,15 +19,13 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Atom-PMH: the change log once more, as feeds whose entries stand for records. A
-// record is a topic under the key of its TopicSI; the id of its entries identifies it for
-// life, also when it is deleted and created again. What was its last entry becomes a
-// historical one when another comes.
+// Atom-PMH: the change log as feeds whose entries represent records. A record is a topic under the key of its TopicSI;
+// the id of its entries identifies it forever, also when it is deleted and created again. When a new entry comes, the
+// former one becomes a historical entry.
 //
-// The archived form keeps its entries for ever: where the log is pruned, all that are
-// superseded go, and the others stay, those of deletion too, so that the documents that
-// are left say of every record what has become of it. It bears no fh:complete, as it has
-// deletion entries (Atom-PMH, Deletion entries).
+// The archived form keeps entries forever: pruning the log removes superseded entries only, and keeps the last one of
+// each record, even a deletion, so that the remaining documents give the state of every record. It has no fh:complete,
+// because it has deletion entries (Atom-PMH, Deletion entries).
 
 type publisher struct{ *server.Server }
 
@@ -88,8 +86,8 @@ func (p publisher) archived(v *store.View, n uint64) (*feeds.Feed, error) {
 	return feed, server.MarkArchived(feed, v, n, p.feed(&v.Collection))
 }
 
-// offered returns an answer where a collection cannot say what has become of all its records: the origin of a
-// replica did not keep its whole log.
+// offered returns an error if a collection does not know the state of all its records, because the origin of a replica
+// did not keep its whole log.
 func offered(c *store.Collection) error {
 	if c.Replica == nil || !c.Replica.Partial {
 		return nil
@@ -99,7 +97,7 @@ func offered(c *store.Collection) error {
 			"or ask the origin, %s", c.Replica.Origin)
 }
 
-// document returns document n of the archived form with its entries, the newest first, and what all documents have.
+// document returns document n of the archived form: its entries, the newest first, and the common elements.
 func (p publisher) document(v *store.View, n uint64) (*feeds.Feed, error) {
 	c := &v.Collection
 	if err := offered(c); err != nil {
@@ -132,14 +130,13 @@ func (p publisher) document(v *store.View, n uint64) (*feeds.Feed, error) {
 	return feed, nil
 }
 
-// recordID returns the identifier of a record. It does not depend on the history, so
-// that a record keeps it when the collection is created anew.
+// recordID returns the identifier of a record. It does not depend on the history, so a record keeps it when the
+// collection is created again.
 func recordID(c *store.Collection, topicSI fragment.Ref) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(c.SP+"\x00"+c.Name+"\x00"+string(topicSI))).URN()
 }
 
-// entry returns what an entry of the log says of a record: an active entry, or
-// a historical one, or a deletion entry.
+// entry returns the entry of a record for an entry of the log: an active, a historical, or a deletion entry.
 func (p publisher) entry(v *store.View, e *store.Entry) (feeds.Entry, error) {
 	c := &v.Collection
 	if err := v.SetTitle(e); err != nil {
@@ -172,8 +169,8 @@ func (p publisher) last(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// completeRecords is the complete form (RFC 5005 §2, Complete Feeds): one document with
-// the active entries of all records, and no others. It is a feed of its own.
+// completeRecords is the complete form (RFC 5005 §2, Complete Feeds): one document with exactly the active entries of
+// all records. It is a separate feed.
 func (p publisher) complete(w http.ResponseWriter, r *http.Request) error {
 	return p.View(r, func(v *store.View) error {
 		c := &v.Collection
@@ -195,7 +192,7 @@ func (p publisher) complete(w http.ResponseWriter, r *http.Request) error {
 		}
 		feed.Language, feed.TitleLanguage = server.Languages(c)
 		p.AddPartLinks(w.Header(), c)
-		// not what is pruned, nor other settings
+		// without pruned entries and other settings
 		state := fmt.Sprint(c.Epoch, c.Run, c.Head, c.Updated.UnixMicro(), server.Title(c), feed.Language, inputs.State(from))
 		if _, err := web.Choose(w, r, server.FeedForms); err != nil {
 			return err

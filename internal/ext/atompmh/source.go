@@ -24,20 +24,16 @@ type Source struct {
 	Progress func(documents int)          // may be nil
 }
 
-// Delta reads the feed at the URL from its subscription document back to where h holds
-// all that it says, or to its end, and returns what is new since the mark.
+// Delta reads the feed at the URL from its subscription document back to where h holds all its records, or to its end,
+// and returns the changes since the mark.
 //
-// The documents are in the order of time, the entries in each are in none (Atom-PMH,
-// Timestamps). So the walk ends at a document which has an entry from before the mark:
-// those behind it have nothing that is later. It goes on, though,
-// as long as h lacks something of that document: what has been handled in the order of
-// time lacks nothing behind it.
+// The documents are in the order of time, but the entries in each are not (Atom-PMH, Timestamps). So the walk ends at a
+// document with an entry from before the mark, because later ones have nothing newer. It continues while h lacks a
+// record of that document, because records are handled in the order of time.
 //
-// A complete feed says of each record that is not in it that it is deleted. An archived
-// one does so by deletion entries; that it has no entry of a record means nothing, unless
-// all of it is read for another reason: its id has changed, or entries that stood at the
-// mark are gone, or it was a complete feed before, which has no deletion entries
-// (Atom-PMH, Detecting deleted metadata records).
+// A record missing from a complete feed is deleted. An archived feed has deletion entries; a record without an entry
+// means nothing, unless the whole feed is read for another reason: its id has changed, entries at the mark are gone, or
+// it was a complete feed before, which has no deletion entries (Atom-PMH, Detecting deleted metadata records).
 func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h follow.Inventory) (*follow.Delta, error) {
 	allowURL, err := a.Fetcher.AllowURL(ref)
 	if err != nil {
@@ -55,7 +51,7 @@ func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 		}
 		if err == nil {
 			n.Anew = look.OfAnother(n.Mark.Feed)
-			if anew == nil && n.Anew { // it says of itself that it is complete
+			if anew == nil && n.Anew { // it declares itself complete
 				anew = anotherFeed
 			}
 			if anew != nil && n.Loss == follow.LossNone {
@@ -75,7 +71,7 @@ func (a *Source) Delta(ctx context.Context, ref string, look follow.Look, h foll
 	}
 }
 
-// anewError says why all of the feed must be read.
+// anewError is the reason for reading the whole feed.
 type anewError struct {
 	loss   follow.Loss
 	reason string
@@ -88,8 +84,8 @@ var (
 	noMoreWhole = &anewError{follow.LossDiverged, "the feed was a complete one, and is an archived one now"}
 )
 
-// loses notes why all of the feed was read, unless what seemed to be lost is there: it stood in a document where nobody
-// looked for it.
+// loses records the reason for reading the whole feed, unless the missing entries were found in a document that was not
+// expected to have them.
 func (w *walk) loses(n *follow.Delta, why *anewError) {
 	if why != anotherFeed && why != noMoreWhole && w.lost(n.Mark.Complete) == nil {
 		n.Whole = n.Mark.Complete
@@ -107,7 +103,7 @@ type walk struct {
 	memory *follow.Memory
 	toEnd  bool // it is read to its end
 	always bool // though it has not changed
-	whole  bool // so it is, to know what it has no entry of
+	whole  bool // to the end, to find the records without an entry
 
 	span  *follow.SpanRead
 	first map[string]bool // the entries of the subscription document, by key
@@ -121,7 +117,7 @@ type walk struct {
 	last    follow.Instant       // the latest entries that are not later than the server's clock
 	newest  time.Time            // the latest time of an entry
 	atMarks map[string]time.Time // of the records at the marks, the time of the last entry
-	seen    map[string]bool      // of these, whether there is an entry at the time of a mark
+	seen    map[string]bool      // of these: an entry exists at the time of a mark
 	keeps   bool                 // the server keeps the entries that later ones of the record supersede
 
 	// So that a walk knows where to end, it remembers the last state of each record, by a hash
@@ -199,7 +195,7 @@ func (w *walk) read(ctx context.Context, ref string) (*follow.Delta, error) {
 			return nil, err
 		}
 		n.ToEnd = d.IsLast()
-		if d.Complete { // it has all active entries, whatever there is behind it
+		if d.Complete { // it has all active entries
 			n.Whole, n.Mark.Complete = true, true
 			break
 		}
@@ -251,7 +247,7 @@ func (w *walk) compare(f *feeds.Feed) error {
 // add takes the entries of a document.
 func (w *walk) add(f *feeds.Feed) error {
 	if n := len(f.Entries); n > 0 && f.Entries[0].Updated.Before(f.Entries[n-1].Updated) {
-		slices.Reverse(f.Entries) // so that of entries at one time the later ones come first, as in others
+		slices.Reverse(f.Entries) // so that, as elsewhere, the later of entries at one time come first
 	}
 	for i := range f.Entries {
 		r, ok := recordOf(&f.Entries[i])
@@ -274,7 +270,7 @@ func (w *walk) add(f *feeds.Feed) error {
 	return nil
 }
 
-// notice remembers what the walk must know of an entry.
+// notice records the data of an entry that the walk needs.
 func (w *walk) notice(r *follow.Record) {
 	key := follow.Key(r.ID, r.Updated)
 	w.span.Add(key, r.ID, r.Updated)
@@ -288,7 +284,7 @@ func (w *walk) notice(r *follow.Record) {
 	if w.keeps {
 		latest = latest.Add(follow.Grace)
 	}
-	if !r.Updated.After(latest) { // else what comes later may have an earlier time
+	if !r.Updated.After(latest) { // otherwise a later entry may have an earlier time
 		w.last.Latest(r.ID, r.Updated)
 	}
 	if last, ok := w.atMarks[r.ID]; ok {
@@ -315,10 +311,9 @@ func (w *walk) notice(r *follow.Record) {
 // atTime is a key for an entry of a record at a time.
 func atTime(id string, at time.Time) string { return at.UTC().Format(time.RFC3339Nano) + " " + id }
 
-// recordOf returns what an entry says of a record (Atom-PMH, Detecting entry type): that
-// it is deleted, or where it is available, now or before a later entry. Other entries are
-// of no defined type. One with links to representations is taken for what it is to all
-// other readers of Atom, though, whatever it contains.
+// recordOf returns the record of an entry (Atom-PMH, Detecting entry type): that it is deleted, or available, now or
+// before a later entry. Other entries have no defined type. An entry with links to representations counts as a record
+// whatever else it contains, because other readers of Atom treat it so.
 func recordOf(e *feeds.Entry) (follow.Record, bool) {
 	r := follow.Record{ID: e.ID, Title: e.Title, Updated: e.Updated, Deleted: e.IsDeletion(), TopicSI: e.TopicSI,
 		TopicSL: e.TopicSL}
@@ -328,7 +323,7 @@ func recordOf(e *feeds.Entry) (follow.Record, bool) {
 	return r, r.Deleted || len(r.Representations) > 0
 }
 
-// handled reports whether the documents behind f have nothing new.
+// handled reports whether the documents after f have nothing new.
 func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 	if w.states == nil {
 		return false, nil
@@ -353,7 +348,7 @@ func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 		e := &f.Entries[i]
 		last, ok := w.states[maphash.String(w.seed, e.ID)]
 		if !ok || last.deleted || last.updated > e.Updated.UnixMicro() {
-			continue // of no record; or what it says is out of date
+			continue // it belongs to no record, or is out of date
 		}
 		if version, ok := held[e.ID]; !ok || version.Before(e.Updated) {
 			return false, nil
@@ -362,14 +357,13 @@ func (w *walk) handled(ctx context.Context, f *feeds.Feed) (bool, error) {
 	return true, nil
 }
 
-// lost finds out whether the feed lacks what stood at the mark, or where a round that was
-// interrupted was to lead to. A record that was there has a later entry if it has not the
-// same; a feed without any belongs to another history: its producer may have been restored
-// from a backup. So does one without the same entry, if its server keeps those that are
-// superseded; it may have given up that much of its history, but then all is to be read too.
+// lost finds out whether the feed lacks the entries at the mark, or at the target of an interrupted round. If a
+// record's same entry is gone, it must have a later one; without any, the feed has another history, such as after a
+// restored backup. A feed that keeps superseded entries has another history if it lacks the same entry; or it was
+// pruned that far, and must be read as a whole, too.
 func (w *walk) lost(complete bool) error {
 	for _, m := range w.mark.Known() {
-		if m.Complete { // known here only: an empty document may come before the complete one
+		if m.Complete { // only here: the complete document may follow an empty one
 			return noMoreWhole
 		}
 		for _, id := range m.At {

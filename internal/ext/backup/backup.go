@@ -11,13 +11,13 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Progress says how far work has come, in bytes. Total is 0 where it is not known.
+// Progress is the progress of work, in bytes. Total is 0 if it is not known.
 type Progress struct {
 	Phase       string
 	Done, Total int64
 }
 
-// Result says what a backup that was made, or restored, holds.
+// Result describes a backup that was made or restored.
 type Result struct {
 	Path    string    `json:"path"`
 	Taken   time.Time `json:"taken"` // the moment whose state it holds
@@ -28,12 +28,12 @@ type Result struct {
 	Missing []string  `json:"missing,omitempty"` // files of snapshots that were lost before
 }
 
-// Make writes a backup of db to path: to a folder, where path is one or ends in a slash,
-// else to a file, which must not be there. It holds one state of db; reading and writing go on
-// meanwhile. It is store.ErrDamaged where rows of db are. What ends it early leaves nothing that looks like a backup.
+// Make writes a backup of db to path: to a folder, if path is one or ends in a slash, else to a new file. It holds one
+// state of db, and does not block reading and writing. The error is store.ErrDamaged if rows of db are damaged. A Make
+// that is interrupted leaves nothing that looks like a backup.
 func Make(ctx context.Context, db *store.DB, path string, progress func(Progress)) (*Result, error) {
 	progress(Progress{"comparing checksums", 0, 0})
-	if err := db.CompareChecksums(ctx); err != nil { // a backup must not lack what is damaged
+	if err := db.CompareChecksums(ctx); err != nil { // a backup must be of an undamaged store
 		return nil, err
 	}
 	t, err := newTarget(path)
@@ -79,9 +79,8 @@ type writing struct {
 	done, written int64
 }
 
-// all writes the files and the rows. Most files are written before: a snapshot that is
-// superseded while the rows are written would else be gone. Those that have come since follow at
-// the moment that the rows are of.
+// all writes the files and the rows. It writes most files first, because a snapshot that is superseded while rows are
+// written would be gone. Files added since follow, in the state of the rows.
 func (w *writing) all(db *store.DB) (m *Manifest, err error) {
 	for range 5 { // a snapshot that is superseded meanwhile is not listed the next time
 		w.missing = nil
@@ -97,8 +96,8 @@ func (w *writing) all(db *store.DB) (m *Manifest, err error) {
 
 var errSuperseded = errors.New("snapshots come and go faster than they can be written to the backup: try again")
 
-// state writes the rows of the present state. It is errSuperseded where a file that the state
-// lists, and that was not lost before, is gone.
+// state writes the rows of the present state. The error is errSuperseded if a file of the state that was not lost
+// before is gone.
 func (w *writing) state(db *store.DB) (m *Manifest, err error) {
 	m = &Manifest{Format: Format, Node: db.Node()}
 	err = db.Dump(w.ctx, func(d *store.Dump) error {
@@ -142,7 +141,7 @@ func (w *writing) state(db *store.DB) (m *Manifest, err error) {
 	return m, err
 }
 
-// snapshots writes the files of snapshots that are not written yet.
+// snapshots writes the files of snapshots that were not written yet.
 func (w *writing) snapshots(d *store.Dump) error {
 	listed, err := d.SnapshotFiles()
 	for _, path := range listed {

@@ -20,10 +20,10 @@ const (
 	maxPlain   = 1 << 30
 )
 
-// cutAfter is after how many rows a chunk ends, on the average, once it is large enough.
+// cutAfter is the average number of rows after which a chunk ends, once it is large enough.
 const cutAfter = 128
 
-// chunker cuts what is written to it into chunks and hands them to put, packed.
+// chunker divides its input into chunks, and passes them to put, packed.
 type chunker struct {
 	plain  []byte
 	packer *zstd.Encoder
@@ -32,7 +32,7 @@ type chunker struct {
 }
 
 func newChunker(put func(string, []byte) error) (*chunker, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // the same bytes are packed in the same way
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // deterministic output
 	return &chunker{packer: z, put: put}, err
 }
 

@@ -25,7 +25,7 @@ func Extension() extension.Extension {
 		Commands: func(shared *extension.App) []*cobra.Command {
 			a := &app{shared}
 			all := cli.In(cli.Operations, a.backup())
-			if a.Held == nil { // these need the store for themselves
+			if a.Held == nil { // the commands need exclusive use of the store
 				all = append(all, cli.In(cli.Operations, a.restore(), a.move())...)
 			}
 			return all
@@ -90,7 +90,7 @@ the data folder, are not in it.`,
 	return a.OnFolder(cmd)
 }
 
-// checkBackupPath refuses a path for a backup that cannot be meant. given is what was typed.
+// checkBackupPath refuses an implausible path of a backup. given is the argument as typed.
 func (a *app) checkBackupPath(given, path string) error {
 	clean := filepath.Clean(path)
 	_, err := os.Stat(filepath.Dir(clean))
@@ -150,7 +150,7 @@ old folder and the restored one at the same time.`,
 	})
 }
 
-// progress shows how far a backup, a restore or a move has come.
+// progress prints the progress of a backup, a restore or a move.
 func (a *app) progress(p Progress) {
 	a.Display.Progress(client.Progress{Source: a.Data, Phase: p.Phase, Done: p.Done, Total: p.Total, Unit: client.Bytes})
 }
@@ -211,7 +211,7 @@ good, or where that move was interrupted after FROM was marked.`,
 	cmd.Flags().BoolVar(&again, "again", false,
 		"also move a store that was moved: only if the first TO is lost for good, or was never complete")
 	a.OnFolder(cmd)
-	if a.Serves { // its arguments say both places
+	if a.Serves { // the arguments are both places
 		for _, name := range []string{"data", "store"} {
 			_ = cmd.Flags().MarkHidden(name) // it is there
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/tmshare/tmshare/internal/kv"
 )
 
-// Format is the version of the manifest and of what it names.
+// Format is the version of the manifest and the chunks.
 const Format = 2
 
-// Manifest says what a backup consists of.
+// Manifest lists the parts of a backup.
 type Manifest struct {
 	Format int       `json:"format"`
 	Node   uuid.UUID `json:"node"`  // whose data folder it was made of
@@ -50,7 +50,7 @@ func (m *Manifest) all() []chunk {
 	return all
 }
 
-// size is how many bytes the chunks have together, each counted as often as it is named.
+// size returns the total length of the chunks in bytes, each counted as often as it is named.
 func (m *Manifest) size() (n int64) {
 	for _, c := range m.all() {
 		n += c.Size
@@ -111,7 +111,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// ErrDamaged says that a backup is not as it was made. Nothing was changed.
+// ErrDamaged is the error for a damaged backup. Nothing was changed.
 var ErrDamaged = errors.New("the backup is damaged")
 
 func damaged(what, why string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
-// Moved says what Move has moved.
+// Moved is the result of Move.
 type Moved struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -24,16 +24,16 @@ type Moved struct {
 	Bytes int64  `json:"bytes"` // of rows and files
 }
 
-// Move makes a store at a target that has all that another one has: it is of the same node, and
-// collections keep their epochs, so nobody who follows them notices. All rows are compared in the end.
-// Then the first store is marked as moved: it is not opened any more, but with [store.Options.EvenMoved].
+// Move copies a store to a target: the copy belongs to the same node, and its collections keep their epochs, so
+// subscribers notice nothing. It compares all rows at the end. Then it marks the first store as moved, which only opens
+// with [store.Options.EvenMoved].
 //
-// Nobody may write to the first store meanwhile: it is an error where somebody does. What ends Move early
-// leaves the first store as it was, or marked, and a target that nothing opens: Move again begins anew. A store that
-// was moved and whose target is in use must not be moved again: there would be two with the same history.
+// If anything is written to the first store meanwhile, Move returns an error. A Move that is interrupted leaves the
+// first store unchanged or marked, and a target that does not open; the next Move starts again. A moved store whose
+// target is in use must not be moved again, because two stores would have the same history.
 func Move(ctx context.Context, from *store.DB, name string, to Target, progress func(Progress)) (_ *Moved, err error) {
 	progress(Progress{"comparing checksums", 0, 0})
-	if err := from.CompareChecksums(ctx); err != nil { // a new store must not lack what is damaged
+	if err := from.CompareChecksums(ctx); err != nil { // the copy must be of an undamaged store
 		return nil, err
 	}
 	progress(Progress{"looking for other programs", 0, 0})
@@ -58,7 +58,7 @@ func Move(ctx context.Context, from *store.DB, name string, to Target, progress 
 	return &m.Moved, nil
 }
 
-// mover is a move that is under way.
+// mover is a running move.
 type mover struct {
 	Moved
 	ctx      context.Context
@@ -111,8 +111,8 @@ func (m *mover) rows(d *store.Dump, sum *moving.Sum) iter.Seq2[store.Row, error]
 	}
 }
 
-// files moves the files of snapshots that a state lists, and those of ResourceSync. Those that are lost
-// are lost at the target too: it says so when it is checked, and a server makes them anew.
+// files copies the files of snapshots of a state, and those of ResourceSync. Files that are lost are lost at the
+// target, too: checks there report them, and a server makes them again.
 func (m *mover) files(d *store.Dump) error {
 	names, err := d.SnapshotFiles()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tmshare/tmshare/internal/store"
 )
 
-// Target is where a store is made: a data folder, which must be missing or empty, or a place in a
-// database, where there must be no store yet.
+// Target is the place for a new store: a data folder, which must be missing or empty, or a place in a database without
+// a store.
 type Target struct {
 	Name string // for messages, without a password
 	Dir  string // the data folder; "": it is in a database
@@ -35,7 +35,7 @@ func (t *Target) open(ctx context.Context, node uuid.UUID) (*store.DB, error) {
 	return t.Open(ctx, store.Options{Dir: t.Dir, Access: store.Restore, Node: node, Logger: t.Logger})
 }
 
-// remedy says what to do where a target is not complete.
+// remedy returns the advice for an incomplete target.
 func (t *Target) remedy(command string) string {
 	if t.Dir == "" {
 		return t.Name + " is not complete: " + command + " again, which begins anew"

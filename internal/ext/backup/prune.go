@@ -11,11 +11,10 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// spared is how long a chunk that no backup names is kept: another backup that is being made
-// may be about to name it.
+// spared is the time for which a chunk without a backup is kept, because a running backup may need it.
 const spared = 24 * time.Hour
 
-// How often, and how long apart, a lock that is held is tried.
+// The number of tries to get the lock, and the time between two.
 const (
 	lockTries = 20
 	lockPause = 25 * time.Millisecond
@@ -43,8 +42,8 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Prune removes all backups in a folder but the newest keep, and the chunks that none of these
-// names and that no backup has used for a day. It returns how many backups it has removed.
+// Prune removes all backups in a folder except the newest keep, and the chunks that none of these names and no backup
+// used for a day. It returns the number of removed backups.
 func Prune(path string, keep int) (removed int, err error) {
 	lock, err := lockFolder(path)
 	if err != nil {
@@ -72,7 +71,7 @@ func Prune(path string, keep int) (removed int, err error) {
 		}
 		removed++
 	}
-	if err := durable.SyncFolder(path); err != nil { // so that no manifest comes back without its chunks
+	if err := durable.SyncFolder(path); err != nil { // so that a crash leaves no manifest without its chunks
 		return removed, err
 	}
 	until := time.Now().Add(-spared)

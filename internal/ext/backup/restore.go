@@ -18,9 +18,9 @@ import (
 	"github.com/tmshare/tmshare/internal/store/moving"
 )
 
-// Restore makes a store of the backup at path: a file, the newest backup of a folder, or the one that a manifest in a
-// folder is of. All of the backup is checked before anything is made. The new store is of a new node, and
-// each collection begins a new epoch. What ends Restore early leaves a place that nothing opens.
+// Restore makes a store of the backup at path: a file, the newest backup of a folder, or the backup of a manifest in a
+// folder. It checks the whole backup first. The store belongs to a new node, and each collection begins a new epoch. A
+// Restore that is interrupted leaves a place that does not open.
 func Restore(ctx context.Context, path string, to Target, progress func(Progress)) (_ *Result, err error) {
 	s, m, err := open(path)
 	if err != nil {

@@ -108,7 +108,7 @@ func openFile(path string) (_ source, m *Manifest, err error) {
 		if err != nil {
 			return nil, nil, damaged(path, "it is cut off, or no backup ("+err.Error()+")")
 		}
-		end = counted.at + (h.Size+511)/512*512 + 1024 // with two blocks of zeros behind
+		end = counted.at + (h.Size+511)/512*512 + 1024 // followed by two blocks of zeros
 		switch folder, name := filepath.Split(h.Name); {
 		case folder == chunkFolder+"/" && chunkName.MatchString(name):
 			s.at[name] = io.NewSectionReader(f, counted.at, h.Size)
@@ -134,7 +134,7 @@ func openFile(path string) (_ source, m *Manifest, err error) {
 	return s, m, nil
 }
 
-// position counts what is read.
+// position counts the bytes read.
 type position struct {
 	r  *os.File
 	at int64

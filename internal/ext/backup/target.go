@@ -13,21 +13,20 @@ import (
 	"github.com/tmshare/tmshare/internal/durable"
 )
 
-// target is where a backup goes.
+// target is the destination of a backup.
 type target interface {
 	// put keeps a chunk, unless it is there. It reports whether it was new.
 	put(name string, packed []byte) (bool, error)
 	// finish adds the manifest. The backup is there, durably, when it returns.
 	finish(name string, manifest []byte) (path string, err error)
-	// abandon removes what is of no use without finish. After that, it does nothing.
+	// abandon removes unfinished files. It does nothing after finish.
 	abandon()
 }
 
 // chunkFolder is the folder of the chunks, in a folder of backups and in the archive.
 const chunkFolder = "chunks"
 
-// newTarget returns the target for a path: a folder where there is one, or where path ends
-// in a slash, else a file, which must not be there.
+// newTarget returns the target for a path: a folder, if path is one or ends in a slash, else a new file.
 func newTarget(path string) (target, error) {
 	if IsFolder(path) {
 		return newFolderTarget(filepath.Clean(path))
@@ -41,8 +40,8 @@ func newTarget(path string) (target, error) {
 	return newFileTarget(path)
 }
 
-// IsFolder reports whether [Make] takes a path for that of a folder of backups: there is a folder,
-// or there is nothing and the path ends in a slash.
+// IsFolder reports whether [Make] writes to path as a folder of backups: it is a folder, or it is missing and ends in a
+// slash.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -93,7 +92,7 @@ func (t *folderTarget) finish(name string, manifest []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, f := range folders { // so that the chunks are there before what names them
+	for _, f := range folders { // sync chunks before the manifest
 		if err := durable.SyncFolder(filepath.Join(t.path, chunkFolder, f.Name())); err != nil {
 			return "", err
 		}
@@ -172,7 +171,7 @@ func (t *fileTarget) finish(name string, manifest []byte) (string, error) {
 	if err := errors.Join(t.tar.Close(), t.file.Sync()); err != nil {
 		return "", err
 	}
-	if err := os.Link(t.file.Name(), t.path); err != nil { // unlike renaming, it replaces nothing
+	if err := os.Link(t.file.Name(), t.path); err != nil { // unlike renaming, it never replaces a file
 		if errors.Is(err, fs.ErrExist) {
 			return "", err
 		}

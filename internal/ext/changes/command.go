@@ -29,7 +29,7 @@ type flags struct {
 	from, state, exec   string
 	format              string
 	follow, rdf, forget bool
-	raw                 bool // this process says lines to another one
+	raw                 bool // this process sends lines to another one
 	batch               int
 }
 
@@ -71,7 +71,7 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 			return err
 		}
 		defer to.unlock()
-		r := *a.Request // the process that holds the store may be another one: it says the lines, and they are handed on here
+		r := *a.Request // the process with the store may be another one: it sends the lines, which this one passes on
 		r.Args, r.Stdout = append(slices.Clone(r.Args), "--from", to.at, "--raw"), to
 		if f.rdf = f.rdf || f.format != jsonLines; f.rdf {
 			r.Args = append(r.Args, "--rdf")
@@ -98,7 +98,7 @@ What a subscription changes is remembered from the first run on, 10,000 commits 
 	return cmd
 }
 
-// run prints the lines of a source, and behind some of them how far they go.
+// run prints the lines of a source, and the position after some of them.
 func run(ctx context.Context, a *extension.App, f *flags, source string) error {
 	if f.forget {
 		err := a.DB.RemoveConsumer(ctx, consumer(source))

@@ -14,11 +14,11 @@ import (
 
 const jsonLines = "jsonl"
 
-// formats write a line in other forms than that of JSON for programs. They have the statements that go and come, and
-// no state before and after.
+// formats are other output formats than JSON lines. They have the removed and the added statements, and no state before
+// and after.
 var formats = map[string]func(*Line) ([]byte, error){jsonLines: nil, "json-ld": asJSONLD, "nq": asQuads}
 
-// asJSONLD returns a document of JSON-LD in one line: what goes and comes are graphs of it.
+// asJSONLD returns a document of JSON-LD in one line, with the removed and the added statements as graphs.
 func asJSONLD(l *Line) ([]byte, error) {
 	document := map[string]any{
 		"@context": map[string]any{"@vocab": iri.Own, "topic": map[string]string{"@type": "@id"}},
@@ -50,8 +50,7 @@ func asJSONLD(l *Line) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// asQuads returns N-Quads: the statements about the change, those that it removes, those that it adds, each in a graph
-// of its own.
+// asQuads returns N-Quads: the statements about the change, the removed ones and the added ones, each in its own graph.
 func asQuads(l *Line) ([]byte, error) {
 	var b strings.Builder
 	about := rdf.NewBlank("source")

@@ -1,5 +1,5 @@
-// Package changes is the extension by which programs read what changes in a collection or a subscription, as lines of
-// JSON: search indexes, version control, spreadsheets. docs/changes.md says how.
+// Package changes is the extension that writes the changes of a collection or a subscription as lines of JSON, for
+// search indexes, version control, spreadsheets. docs/changes.md describes them.
 package changes
 
 import (
@@ -31,16 +31,16 @@ type Line struct {
 	Title    string    `json:"title,omitempty"` // after the change, or before it for a topic that is gone
 	Before   *State    `json:"before,omitempty"`
 	After    *State    `json:"after,omitempty"`
-	// Removed and Added are the statements of RDF about the topic that are gone, and those that are new (N-Triples).
+	// Removed and Added are the removed and the added RDF statements about the topic (N-Triples).
 	Removed []string `json:"removed,omitempty"`
 	Added   []string `json:"added,omitempty"`
 }
 
-// Kind says what happened to a topic.
+// Kind is the kind of a change of a topic.
 type Kind string
 
-// The kinds of lines. Reset says that the changes do not go on from the position that was asked for: readers forget
-// their state, and all topics follow as Present.
+// The kinds of lines. Reset means that the changes do not continue from the given position: readers drop their state,
+// and all topics follow as Present.
 const (
 	Added   Kind = "added"
 	Changed Kind = "changed"
@@ -106,7 +106,7 @@ func shown(all []fragment.Ref) (texts []string) {
 	return texts
 }
 
-// statements returns what a fragment states in RDF about its topic, by line.
+// statements returns the RDF statements of a fragment about its topic, by line.
 func statements(sp string, f *fragment.Fragment) (all map[string]bool, err error) {
 	all = map[string]bool{}
 	if f == nil {

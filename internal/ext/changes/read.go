@@ -17,7 +17,7 @@ import (
 // consumer returns the name of the consumer for which the changes of a source are remembered.
 func consumer(source string) string { return "changes/" + source }
 
-// keep has the changes of a source remembered from now on, if they are not yet. It reports whether they are not.
+// keep makes the store keep the changes of a source from now on. begun reports whether it did not before.
 func keep(ctx context.Context, db *store.DB, source string) (begun bool, err error) {
 	err = db.AddConsumer(ctx, store.Consumer{Name: consumer(source), Source: source, WithSource: true})
 	if errors.Is(err, store.ErrExists) {
@@ -33,7 +33,7 @@ type reader struct {
 	rdf    bool // with the statements of RDF
 }
 
-// mostLines and mostBytes are how much is read at a time.
+// mostLines and mostBytes are the limits of one read.
 const (
 	mostLines = 20_000
 	mostBytes = 32 << 20
@@ -48,8 +48,8 @@ const (
 	now       = "now"
 )
 
-// read calls f with what comes behind a position, until the end of the log, or until there is enough. f returns how
-// many bytes a line has. read returns where to go on.
+// read calls f with the changes after a position, until the end of the log or a limit. f returns the length of a line
+// in bytes. read returns the position to continue.
 func (r *reader) read(ctx context.Context, from string, f func(*Line) (int, error)) (next string, err error) {
 	next = from
 	lines, size := 0, 0
@@ -80,7 +80,7 @@ func (r *reader) read(ctx context.Context, from string, f func(*Line) (int, erro
 		}
 		return r.from(ctx, c, p, tell)
 	})
-	if another { // the source was replaced as a whole: what it changes from now on is to be remembered
+	if another { // the source was replaced: keep the changes of the new one
 		err := r.db.ChangeConsumer(ctx, consumer(r.source), func(c *store.Consumer) { c.Number = 0 })
 		if err != nil {
 			return next, err
@@ -122,7 +122,7 @@ func (r *reader) from(ctx context.Context, c *store.Consumed, p position, tell f
 	return nil
 }
 
-// present sends lines of all topics that exist after a commit, behind those already sent.
+// present sends lines of all topics that exist after a commit, except those already sent.
 func (r *reader) present(ctx context.Context, c *store.Consumed, p position, tell func(*Line) error) error {
 	state, err := c.State(p.commit)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reader) present(ctx context.Context, c *store.Consumed, p position, tel
 	return tell(last)
 }
 
-// commit sends lines of the changes of a commit, behind the topics already sent.
+// commit sends lines of the changes of a commit, except those of topics already sent.
 func (r *reader) commit(ctx context.Context, c *store.Consumed, p position, commit uint64,
 	tell func(*Line) error) error {
 	before, err := c.State(commit - 1)
@@ -214,7 +214,7 @@ func (r *reader) commit(ctx context.Context, c *store.Consumed, p position, comm
 	return tell(last)
 }
 
-// topic says in a line how a topic has changed.
+// topic sets the change of a topic in a line.
 func (r *reader) topic(c *store.Consumed, l *Line, t *history.Topic, before, after records.State) (err error) {
 	l.Topic, l.Kind = string(t.TopicSI), Changed
 	in, as := after, t.After
@@ -237,7 +237,7 @@ func (r *reader) topic(c *store.Consumed, l *Line, t *history.Topic, before, aft
 	return difference(c.SP, l, t.Before, t.After)
 }
 
-// difference says in a line which statements go and come.
+// difference sets the removed and the added statements in a line.
 func difference(sp string, l *Line, before, after *fragment.Fragment) error {
 	was, err := statements(sp, before)
 	if err != nil {
@@ -254,7 +254,7 @@ func difference(sp string, l *Line, before, after *fragment.Fragment) error {
 	return nil
 }
 
-// gone returns an error for a source that is gone, with what to do.
+// gone returns the error for a removed source, with the remedy.
 func gone(source string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("no collection and no subscription is called %q", source)

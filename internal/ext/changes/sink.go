@@ -16,20 +16,20 @@ import (
 	"github.com/tmshare/tmshare/internal/extension"
 )
 
-// sink hands lines on, in the process in which somebody has given the command: to a shell command, with the sender's
-// folder and environment, or to the output. The position is kept behind what was handed on.
+// sink passes lines on in the process of the command: to a shell command, with the sender's folder and environment, or
+// to the output. Then it saves the position after them.
 type sink struct {
 	flags       *flags
 	dir         string
 	out, errors io.Writer
-	path        string // of the file that keeps the position; "": none does
+	path        string // of the file with the position; "": none
 	lock        *os.File
 	at          string // where to begin
 
 	rest   []byte // the beginning of a line
-	lines  []byte // that are not handed on yet
-	count  int    // of these
-	behind string // the position behind them
+	lines  []byte // not passed on yet
+	count  int    // number of these
+	behind string // the position after them
 	failed error
 }
 
@@ -101,7 +101,7 @@ func (s *sink) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// line takes a line. One without a kind says how far those before it go.
+// line adds a line. One without a kind has the position after those before it.
 func (s *sink) line(text []byte) error {
 	var l Line
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -124,7 +124,7 @@ func (s *sink) line(text []byte) error {
 	return s.hand()
 }
 
-// hand hands lines on, and keeps the position behind them.
+// hand passes the lines on, and saves the position after them.
 func (s *sink) hand() error {
 	switch {
 	case s.count == 0:

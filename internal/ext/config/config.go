@@ -1,4 +1,4 @@
-// Package config is an extension: configuration files, and the command that shows what is in force, and from where.
+// Package config is an extension: configuration files, and the command that shows settings and their origin.
 package config
 
 import (
@@ -26,7 +26,7 @@ func Extension() extension.Extension {
 	}}
 }
 
-// Shown is what a setting is, for programs.
+// Shown is a setting in the output for programs.
 type Shown struct {
 	Key      string `json:"key"`
 	Value    string `json:"value"`
@@ -104,8 +104,8 @@ func settings(program string, fl *pflag.FlagSet) (all []Shown) {
 	return all
 }
 
-// secrets are what a value may have that is not shown: passwords in addresses, whether these can be parsed or not, and
-// in settings of databases.
+// secrets are the parts of a value that are hidden: passwords in addresses, even malformed ones, and in settings of
+// databases.
 var secrets = regexp.MustCompile(`(://[^/\s:@]*:)[^\s@]*@|((?:password|token)=)[^\s&\]]*`)
 
 // hidden returns a value without its secrets.

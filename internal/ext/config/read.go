@@ -22,7 +22,7 @@ func read(path string) ([]cli.Given, error) {
 	defer f.Close()
 	var document yaml.Node
 	d := yaml.NewDecoder(f)
-	if err := d.Decode(&document); errors.Is(err, io.EOF) { // there is nothing in it
+	if err := d.Decode(&document); errors.Is(err, io.EOF) { // it is empty
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %s; write KEY: VALUE, a line each", path, strings.TrimPrefix(err.Error(), "yaml: "))

@@ -29,10 +29,10 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Options say how the demo runs.
+// Options are the options of the demo.
 type Options struct {
 	Parts  []func(*server.Server) (*server.Part, error) // of the server
-	Stores store.Options                                // what they keep for extensions
+	Stores store.Options                                // options of their stores for extensions
 	Out    io.Writer
 	Listen string // address of the server, "127.0.0.1:0" for a free port
 	Once   bool   // end after the walk instead of serving on
@@ -79,7 +79,7 @@ type demo struct {
 	step       int
 }
 
-// node is a client and what its sources say together.
+// node is a client with its merged view.
 type node struct {
 	*client.Client
 	merged merged.View
@@ -290,8 +290,7 @@ func (d *demo) remove(ctx context.Context) error {
 	return nil
 }
 
-// prove verifies every source, and the merged view against a merge of what the
-// server has.
+// prove verifies every source, and compares the merged view with a merge of the server's maps.
 func (d *demo) prove(ctx context.Context) error {
 	d.head("Proof of equality")
 	if err := d.verify(ctx, d.subscriber, "egov"); err != nil {

@@ -16,7 +16,7 @@ import (
 // Extension returns the command that looks at a node as a whole, of both programs.
 func Extension() extension.Extension {
 	return extension.Extension{Name: "doctor", Commands: func(a *extension.App) []*cobra.Command {
-		if a.Held != nil { // it asks commands that are executed there
+		if a.Held != nil { // it runs commands in that process
 			return nil
 		}
 		return cli.In(cli.Operations, a.OnFolder(command(a)))

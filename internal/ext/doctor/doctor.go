@@ -1,6 +1,5 @@
-// Package doctor looks at a node as a whole and says what is not as it should be, and what mends it: the data folder,
-// what is followed and published, other servers, the settings of a server. It asks the commands that there are, and
-// changes nothing.
+// Package doctor checks a node as a whole and reports problems with their remedies: the data folder, subscriptions and
+// collections, other servers, the settings of a server. It runs existing commands and changes nothing.
 package doctor
 
 import (
@@ -30,7 +29,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Report is what was looked at.
+// Report is the result of the checks.
 type Report struct {
 	Data     string    `json:"data"`
 	Facts    []Fact    `json:"facts"`
@@ -39,20 +38,20 @@ type Report struct {
 
 // Node is a node that is looked at.
 type Node struct {
-	Program string // whose node it is: its name begins the commands that are proposed, where it has them
+	Program string // the program of the node, for the commands in remedies
 	Data    string
 	// Run executes a command of tmshare-client on the data folder, in the process that holds it if there is one.
 	Run      func(ctx context.Context, args ...string) control.Outcome
-	Serving  *extension.Serving // the settings of a server; nil: it is none
+	Serving  *extension.Serving // the settings of a server; nil: the node is none
 	Formats  formats.Registry   // of its files
 	MaxLag   time.Duration
 	Thorough bool         // look at all rows, as "check" does
-	Offline  bool         // ask no servers
+	Offline  bool         // send no requests to servers
 	HTTP     *http.Client // nil: the usual one
 	Now      func() time.Time
 }
 
-// Look looks at a node. What it finds is in the report, so that there is no error.
+// Look checks a node. It returns no error, because problems are in the report.
 func Look(ctx context.Context, n *Node) *Report {
 	r := &Report{Data: n.Data, Facts: []Fact{}, Findings: []Finding{}}
 	if n.Serving != nil {
@@ -74,7 +73,7 @@ func Look(ctx context.Context, n *Node) *Report {
 	return r
 }
 
-// found adds a finding. remedy is what mends it.
+// found adds a finding with its remedy.
 func (r *Report) found(where, what, remedy string) {
 	r.Findings = append(r.Findings, Finding{where, what, remedy})
 }

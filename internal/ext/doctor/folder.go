@@ -23,12 +23,12 @@ import (
 	"github.com/tmshare/tmshare/internal/store/keys"
 )
 
-// littleSpace is how many bytes should be free: a large map takes as much while it is loaded.
+// littleSpace is the number of free bytes that a node should have; loading a large map takes as much.
 const littleSpace = 1 << 30
 
 const inFolder = "data folder"
 
-// folder looks at the data folder, and returns what the node does; nil where that cannot be known.
+// folder checks the data folder, and returns the status of the node; nil if it cannot be read.
 func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 	r.fact(inFolder, "%s", n.Data)
 	if _, err := os.Stat(n.Data); errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func (r *Report) folder(ctx context.Context, n *Node) *status.Node {
 
 func quotedCommand(c string) string { return `"` + c + `"` }
 
-// begin says how a data folder is made.
+// begin returns the advice to make a data folder.
 func (n *Node) begin() string {
 	if n.Serving != nil {
 		return quotedCommand(n.own("serve --map NAME=FILE"))
@@ -88,7 +88,7 @@ func (n *Node) begin() string {
 	return quotedCommand(n.client("subscribe URL")) + ", or name the right folder with --data"
 }
 
-// permissions looks at who else can read or change the files.
+// permissions checks whether other users can read or change the files.
 func (r *Report) permissions(n *Node) {
 	for _, name := range []string{".", datafolder.Database, datafolder.Snapshots} {
 		path, others := filepath.Join(n.Data, name), fs.FileMode(0o077)

@@ -74,7 +74,7 @@ func (r *Report) followed(n *Node, node *status.Node) map[string]string {
 	return r.tokens(n, node.Follows)
 }
 
-// keepUp says what keeps a subscription up to date.
+// keepUp returns the command that keeps a subscription up to date.
 func (n *Node) keepUp(name string) string {
 	if n.Serving != nil {
 		return "let the server do rounds (--interval); " + quotedCommand(n.client("sync "+name)) + " does one now"

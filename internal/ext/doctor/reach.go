@@ -19,23 +19,23 @@ import (
 
 const onWindows = runtime.GOOS == "windows"
 
-// clocksDiffer is how far the clocks of two computers may differ.
+// clocksDiffer is the tolerated difference between the clocks of two computers.
 const clocksDiffer = 5 * time.Minute
 
-// answersWithin is how long a server may take to answer.
+// answersWithin is the time limit for an answer of a server.
 const answersWithin = 10 * time.Second
 
-// atOnce is how many servers are asked at a time.
+// atOnce is the number of concurrent requests.
 const atOnce = 8
 
-// asked is a document that should be there.
+// asked is a document that should exist.
 type asked struct {
 	where, url, tokenFile string
-	unreachable           string // what to do where it is not
-	name                  string // of the subscription; "": it is none
+	unreachable           string // the remedy if it does not
+	name                  string // of the subscription; "": not of one
 }
 
-// reach asks the servers that the node follows, and the node itself under its own address.
+// reach sends requests to the servers that the node follows, and to the node at its public address.
 func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens map[string]string) {
 	var list []asked
 	for i := range node.Follows {
@@ -70,7 +70,7 @@ func (r *Report) reach(ctx context.Context, n *Node, node *status.Node, tokens m
 	}
 }
 
-// ask asks for a document, and compares the clocks.
+// ask fetches a document, and compares the clocks.
 func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 	h := n.HTTP
 	if h == nil {
@@ -78,7 +78,7 @@ func (n *Node) ask(ctx context.Context, a *asked) (found []Finding) {
 	}
 	h, err := fetch.BearerFrom(h, a.url, a.tokenFile)
 	if err != nil {
-		return nil // secret has said it
+		return nil // secret reports it
 	}
 	fetcher := fetch.Fetcher{HTTP: h, Tries: 1, Stall: answersWithin, Logger: slog.New(slog.DiscardHandler)}.WithDefaults()
 	allow, err := fetcher.AllowURL(a.url)

@@ -14,8 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/formats"
 )
 
-// soonExpired is how long before its end a certificate is a finding: certificates of 90 days are renewed 30 days
-// before.
+// soonExpired is the time before its end at which a certificate is a finding: certificates of 90 days are renewed 30
+// days before.
 const soonExpired = 21 * 24 * time.Hour
 
 // shortToken is the number of bytes below which a token can be guessed.
@@ -69,7 +69,7 @@ func (r *Report) settings(n *Node) {
 		r.found("--listen", s.Listen+" takes tokens over plain HTTP: anybody on the way can read them",
 			"give --tls-cert and --tls-key, or --listen 127.0.0.1:8080 behind a proxy that speaks HTTPS")
 	}
-	// else it is that of --listen, of which the same is said
+	// otherwise it is that of --listen, which is reported above
 	if secret && s.BaseURL != "" && public && base.Scheme == "http" {
 		r.found("--base-url", address(s)+" is plain HTTP, and there are tokens",
 			"serve it by HTTPS, and write https:// in --base-url before the first map is published")

@@ -25,13 +25,13 @@ type converted struct {
 	Warnings []formats.Warning `json:"warnings,omitempty"` // of reading
 }
 
-// counted is how many topics and associations a map has.
+// counted are the numbers of topics and associations of a map.
 type counted struct {
 	Topics       int `json:"topics"`
 	Associations int `json:"associations"`
 }
 
-// convertOptions say how a file is converted.
+// convertOptions are the options of a conversion.
 type convertOptions struct {
 	format  *formats.Format
 	writing formats.WriteOptions

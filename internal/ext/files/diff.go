@@ -19,7 +19,7 @@ import (
 	"github.com/tmshare/tmshare/tmdm"
 )
 
-// maxDifferences is how many topics are listed where --limit does not say.
+// maxDifferences is the default number of listed topics.
 const maxDifferences = 50
 
 // comparison is the result of diff as JSON.
@@ -105,15 +105,15 @@ func (c *commands) diffFiles(f *fileFlags, pathA, pathB string, limit int, langu
 		return err
 	}
 	exit := &cli.ExitError{Code: cli.Differs}
-	if c.Quiet && !c.JSON { // nothing else has said it
+	if c.Quiet && !c.JSON { // nothing was printed yet
 		exit.Err = fmt.Errorf("%s and %s differ", inA.Name, inB.Name)
 	}
 	return exit
 }
 
-// call gives the differences the titles of their topics, also of those that are called by labels or by what they say.
-// It returns what has statements in words: terms that neither map names by words, and topics without a name by what
-// they say. Nothing fails in memory.
+// call titles the topics of the differences, also those without names, by their labels or statements. It returns a
+// function that puts statements into words: terms without names in the maps, and topics without a name by their
+// statements. Nothing fails in memory.
 func call(all []mapdiff.Difference, languages []string, documents ...*formats.Document) func() []mapdiff.Difference {
 	var maps []fragment.Lookup
 	for _, d := range documents {

@@ -27,7 +27,7 @@ func Extension() extension.Extension {
 
 type commands struct{ *extension.App }
 
-// aboutFiles is what the help of each command on files says of them.
+// aboutFiles is the common part of the help of commands on files.
 const aboutFiles = `The ending of a file says whether it is RDF: .ttl, .nt, .rdf, .owl, .trig or .nq, and
 so does --from. XTM 1.0, 2.0 and 2.1 are told apart by what is in the file, and so is gzip. "-" is
 standard input. Documents that a mergeMap names are opened below the folder of the
@@ -58,7 +58,7 @@ func (f *fileFlags) add(c *commands, cmd *cobra.Command, use formats.Use) {
 	cmd.PreRunE = func(*cobra.Command, []string) error { return c.check(f) }
 }
 
-// check finds what makes no sense before anything is read.
+// check returns an error for invalid arguments before any file is read.
 func (c *commands) check(f *fileFlags) error {
 	if f.maxSize <= 0 {
 		return cli.UsageError(fmt.Errorf("--max-size %d: it must be more than 0", f.maxSize))
@@ -111,7 +111,7 @@ func (c *commands) read(f *fileFlags, path string) (*formats.Document, error) {
 	return c.readSource(s)
 }
 
-// readSource reads a file, and says what was tolerated in it.
+// readSource reads a file, and prints the tolerated errors in it.
 func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
 	d, err := s.Read(c.Command.Context())
 	c.Display.Clear()
@@ -124,8 +124,7 @@ func (c *commands) readSource(s formats.Source) (*formats.Document, error) {
 	return d, nil
 }
 
-// count returns how many topics and associations a map has, type-instance
-// relations left out.
+// count returns the numbers of topics and of associations in a map, without type-instance associations.
 func count(tm *tmdm.TopicMap) (topics, associations int) {
 	for range tm.Topics() {
 		topics++

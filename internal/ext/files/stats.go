@@ -17,8 +17,8 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// statistics are what stats counts, by the data model (ISO 13250-2): topics that
-// are only referred to count, duplicates do not.
+// statistics are the counts of the stats command by the data model (ISO 13250-2): topics that are only referred to
+// count, duplicates do not.
 type statistics struct {
 	File    string       `json:"file"`
 	Base    tmdm.Locator `json:"base"`
@@ -56,8 +56,7 @@ type reified struct {
 	Roles        int `json:"roles"`
 }
 
-// usage says how many topics are used in some way, and how often the ones that
-// are used most.
+// usage is the number of topics used in one way, with the most used ones.
 type usage struct {
 	Total int   `json:"total"`
 	Top   []use `json:"top"`
@@ -98,7 +97,7 @@ is not counted as an association, but as a type-instance relation.
 	return cmd
 }
 
-// counter goes through a map.
+// counter counts the items of a map.
 type counter struct {
 	statistics
 	scopes, themes                     map[any]bool

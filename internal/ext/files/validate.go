@@ -157,8 +157,7 @@ func (c *commands) renumbered(f *fileFlags, d *formats.Document, previous string
 		Rule: losses.RenumberedRule}}, nil
 }
 
-// invalid is the error of a file in which something is wrong, all of which has
-// been said already.
+// invalid returns the error for a file with problems that were already printed.
 func (c *commands) invalid(path string, wrong int) error {
 	if c.JSON {
 		return cli.Exit(cli.BrokenInput)
@@ -173,8 +172,7 @@ func (c *commands) invalid(path string, wrong int) error {
 	return &cli.ExitError{Code: cli.BrokenInput, Err: fmt.Errorf("%s: %s", path, problems)}
 }
 
-// onceEach returns the problems with the first one of each rule only, which says how
-// many there are.
+// onceEach returns the first problem of each rule, with the number of problems of the rule.
 func onceEach(list []problem, tally *xtm.Tally) []problem {
 	counts := map[xtm.Rule]*xtm.Count{}
 	for _, c := range tally.Counts() {
@@ -202,7 +200,7 @@ func writeProblems(w io.Writer, list []problem) {
 		if p.Line == 0 {
 			if p.Warning {
 				fmt.Fprintf(w, "%s: warning: %s\n", p.File, p.Problem)
-			} // else the file could not be read; the error says so
+			} // otherwise the file could not be read, which the error states
 			continue
 		}
 		kind := ""

@@ -22,7 +22,7 @@ import (
 // Extension returns it.
 func Extension() extension.Extension {
 	return extension.Extension{Name: "manual", Commands: func(a *extension.App) []*cobra.Command {
-		if a.Held != nil { // it writes what this program has
+		if a.Held != nil { // it describes the program of that process
 			return nil
 		}
 		return []*cobra.Command{command()}
@@ -62,7 +62,7 @@ func command() *cobra.Command {
 	return cmd
 }
 
-// writeReference writes what each command says of itself, as one document in Markdown.
+// writeReference writes the help of all commands as one document in Markdown.
 func writeReference(w io.Writer, c *cobra.Command) error {
 	// those every program of cobra has
 	if c.HasParent() && (!c.IsAvailableCommand() || c.Name() == "completion" || c.Name() == "help") {

@@ -21,15 +21,13 @@ func Extension() extension.Extension {
 	}}
 }
 
-// The fragments feed of SDShare 2012: the entries since a time, the oldest first,
-// of each topic only the last. Where there are many, it is a paged feed (RFC 5005
-// §3, Paged Feeds) whose next links bear a position rather than a page number, so
-// that what is published meanwhile moves nothing: a topic that changes between
-// two pages comes once more, or later, but is never missed.
+// The fragments feed of SDShare 2012: the last entry of each topic since a time, the oldest first. A long one is a
+// paged feed (RFC 5005 §3, Paged Feeds) whose next links contain a position instead of a page number, so that new
+// entries do not move others: a topic that changes between two pages comes once more, or later, but is never missed.
 
 type pages struct{ *server.Server }
 
-// beside answers in place of the fragments feed where ?since= or ?page= is asked for.
+// beside answers requests for the fragments feed with ?since= or ?page=.
 func (s pages) beside(d server.Document, feed web.Handler) web.Handler {
 	if d != server.FragmentsFeed {
 		return feed
@@ -67,7 +65,7 @@ func (s pages) feed(v *store.View, p *position.Position) (*feeds.Feed, error) {
 
 	from := p.From
 	if p.After >= v.Horizon && p.After > 0 && !from.After(v.HorizonTime) {
-		from = v.HorizonTime.Add(time.Microsecond) // what was pruned since the last page stood on it or before
+		from = v.HorizonTime.Add(time.Microsecond) // all pruned since the last page was before it or on it
 	}
 	next := self
 	var entries []store.Entry

@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/iri"
 )
 
-// The library resolves relative IRIs in a way of its own. So each base that it gets stands for one: with the number of
-// that, and a path on which what is relative is found again. Segments of dots are escaped.
+// The library resolves relative IRIs in a non-standard way. So each base is replaced by a stand-in with its number, and
+// with a path from which relative IRIs can be recovered. Dot segments are escaped.
 const (
 	standIn  = "x-tmshare-base-"
 	host     = "b.tmshare/"
@@ -18,13 +18,13 @@ const (
 	appended = "~~~~" // ends a vocabulary that may be relative: keys are appended to what it is resolved to
 )
 
-// base returns what stands for a base.
+// base returns the stand-in for a base.
 func (d *document) base(iri string) string {
 	d.bases = append(d.bases, iri)
 	return standIn + strconv.Itoa(len(d.bases)-1) + "://" + folder
 }
 
-// standIns puts what stands for them in the place of the bases of contexts.
+// standIns replaces the bases of contexts by their stand-ins.
 func (d *document) standIns(value any, inContext bool) {
 	switch v := value.(type) {
 	case []any:
@@ -48,7 +48,7 @@ func (d *document) standIns(value any, inContext bool) {
 	}
 }
 
-// put sets a member of an object until the document is expanded: a JSON literal may have what looks like a context.
+// put sets a member of an object until expansion, because a JSON literal may contain an apparent context.
 func (d *document) put(in map[string]any, key string, value any) {
 	before := in[key]
 	d.restore = append(d.restore, func() { in[key] = before })
@@ -57,7 +57,7 @@ func (d *document) put(in map[string]any, key string, value any) {
 
 var ofStandIn = regexp.MustCompile("^" + standIn + "([0-9]+)://(.*)$")
 
-// inMessage finds what stands for an IRI in a message of the library.
+// inMessage matches the stand-in for an IRI in a message of the library.
 var inMessage = regexp.MustCompile(standIn + `[0-9]+://[^\s"')>]*`)
 
 // resolved returns the IRI of which the library made this one.
@@ -87,7 +87,7 @@ func (d *document) resolved(s string) string {
 
 var dots = regexp.MustCompile(`(^|/)(\.\.?)($|[/?#])`)
 
-// withoutDots returns a text without segments of dots, which the library would remove.
+// withoutDots returns a text with its dot segments escaped, which the library would remove.
 func withoutDots(s string) string {
 	if !strings.HasPrefix(s, ".") && !strings.Contains(s, "/.") {
 		return s

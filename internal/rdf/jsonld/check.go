@@ -17,7 +17,7 @@ type document struct {
 	data    []byte
 	members int // of all objects
 	bases   []string
-	restore []func()        // what was put into contexts
+	restore []func()        // undo the changes of contexts
 	terms   map[string]bool // that contexts define
 }
 
@@ -159,7 +159,7 @@ func (d *document) excess(limit int) (offset int, tooMany bool) {
 	return -1, false
 }
 
-// members returns how many members the objects of a value have.
+// members returns the number of members of the objects in a value.
 func members(value any) (n int) {
 	switch v := value.(type) {
 	case []any:

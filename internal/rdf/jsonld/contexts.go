@@ -48,11 +48,11 @@ func (t table) LoadDocument(iri string) (*ld.RemoteDocument, error) {
 	if !ok {
 		return nil, &contextError{iri}
 	}
-	// A copy: the library adds to it what a context has that imports it.
+	// A copy, because the library adds members of importing contexts.
 	return &ld.RemoteDocument{DocumentURL: iri, Document: ld.CloneDocument(document)}, nil
 }
 
-// contextError says that a context is not in the table.
+// contextError is the error for a context that is not in the table.
 type contextError struct{ iri string }
 
 func (e *contextError) Error() string {

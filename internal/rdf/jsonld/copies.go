@@ -2,8 +2,8 @@ package jsonld
 
 import "bytes"
 
-// mostCopied is how many terms the contexts of a document may take over from those around them, counted for each
-// context. The library copies them.
+// mostCopied is the maximum number of terms that the contexts of a document inherit from outer ones, summed over all
+// contexts, because the library copies them.
 const mostCopied = 16_000_000
 
 // copies counts the terms that are copied.
@@ -44,7 +44,7 @@ func (c *copies) collect(value any, inContext bool) {
 	}
 }
 
-// terms returns how many terms a context defines.
+// terms returns the number of terms that a context defines.
 func terms(context any) (n int) {
 	switch v := context.(type) {
 	case string:
@@ -61,7 +61,7 @@ func terms(context any) (n int) {
 	return n
 }
 
-// count adds what the contexts of a value copy, where so many terms are known.
+// count adds the terms copied by the contexts of a value, if known terms are inherited.
 func (c *copies) count(value any, known int) {
 	switch v := value.(type) {
 	case string:
@@ -89,7 +89,7 @@ func (c *copies) count(value any, known int) {
 	}
 }
 
-// context adds what a context copies, and what those of its terms do, which are read with it.
+// context adds the terms copied by a context and by those of its terms, which the library reads with it.
 func (c *copies) context(context any, known int) {
 	c.all += known
 	switch v := context.(type) {
@@ -110,7 +110,7 @@ func (c *copies) context(context any, known int) {
 	}
 }
 
-// use adds what the context of a term copies where the term is used, and returns how many terms it has.
+// use adds the terms copied by the context of a term at its use, and returns the number of its terms.
 func (c *copies) use(term string, known int) int {
 	n, ok := c.scoped[term]
 	if ok {

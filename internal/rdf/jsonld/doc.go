@@ -1,6 +1,6 @@
-// Package jsonld reads and writes JSON-LD 1.1. Reading is by github.com/piprate/json-gold. A document is in
-// memory as a whole, so its size has a limit. Nothing is fetched: contexts that a document names are those
-// of a table, or else an error.
+// Package jsonld reads and writes JSON-LD 1.1. It uses github.com/piprate/json-gold for reading. A document is in
+// memory as a whole, so its size has a limit. Nothing is fetched: a context that a document names is in a table, or
+// else an error.
 //
 //	read.go        from a document to statements
 //	check.go       size, depth and form of the JSON, with the place of what is wrong

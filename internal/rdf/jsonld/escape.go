@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The library resolves IRIs with package net/url, which escapes some of their characters, and takes others for no IRI.
-// So it is given texts without these: each is its number between tildes. A fragment that is empty is two tildes.
+// The library resolves IRIs with package net/url, which escapes some of their characters, and rejects others. So it
+// gets texts in which the number of each, between tildes, replaces it. An empty fragment is two tildes.
 
 const emptyFragment = "~~"
 
@@ -52,8 +52,8 @@ func plain(s string) string {
 	})
 }
 
-// changed returns a value with all texts, keys among them, as a function makes them. What has none that it changes is
-// no copy.
+// changed returns a value with all texts, including keys, replaced by the results of a function. It copies only what
+// changes.
 func changed(value any, text func(string) string) any {
 	now, _ := rewritten(value, text)
 	return now

@@ -8,9 +8,9 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// A short document can have long IRIs many times: each use of a term, of a namespace or of a base makes them again.
-// What that adds is estimated before the library makes it. The estimate knows no scopes of contexts, and takes what is
-// longest: so it is too high at worst.
+// A short document can have long IRIs many times, because each use of a term, of a namespace or of a base repeats them.
+// So the growth is estimated before the library expands the document. The estimate ignores scopes of contexts, and
+// takes the longest values: so it is an upper bound.
 
 const (
 	growthFactor = 16      // so many times the document may be made of its terms, as of other notations of RDF,
@@ -18,17 +18,17 @@ const (
 	maxChain     = 100     // terms that are made of each other
 )
 
-// growth estimates how long the IRIs of a document become.
+// growth estimates the total length of the IRIs of a document.
 type growth struct {
-	defined     map[string][]string // what each term stands for, in any context
-	identifies  map[string]bool     // terms whose values are IRIs
+	defined     map[string][]string // definitions of each term, in any context
+	identifies  map[string]bool     // terms with IRIs as values
 	vocab, base namespace
 	depth       int
 	known       map[string]made // of terms
 	all         int64           // bytes
 }
 
-// made is what becomes of a term or an IRI.
+// made is the expansion of a term or an IRI.
 type made struct{ length, chain int } // chain counts terms that are made of each other
 
 // namespace has the lengths of the values of @vocab or @base. Each relative one is added to the one before it.
@@ -44,7 +44,7 @@ func (n *namespace) add(iri string) {
 
 func (n namespace) length(depth int) int { return n.absolute + n.relative*depth }
 
-// checkGrowth refuses a document of whose terms and namespaces too much would be made.
+// checkGrowth refuses a document whose terms and namespaces expand too much.
 func (d *document) checkGrowth(value any, base string) error {
 	g := &growth{defined: map[string][]string{}, identifies: map[string]bool{"@id": true, "@type": true},
 		known: map[string]made{}}
@@ -141,7 +141,7 @@ func (g *growth) define(key string, value any) {
 	}
 }
 
-// measure finds what each term is made to, after those that it is made of. It returns one that is made of itself.
+// measure finds the expansion of each term, after those that it depends on. It returns a term that depends on itself.
 func (g *growth) measure() (circular string) {
 	users, waits := map[string][]string{}, map[string]int{}
 	for term, all := range g.defined {
@@ -177,7 +177,7 @@ func (g *growth) measure() (circular string) {
 	return g.circle(waits)
 }
 
-// circle returns a term that is made of itself, by how many terms each waits for in vain.
+// circle returns a term that depends on itself, by the number of unresolved dependencies of each term.
 func (g *growth) circle(waits map[string]int) (term string) {
 	maps.DeleteFunc(waits, func(_ string, n int) bool { return n == 0 })
 	if len(waits) == 0 {
@@ -195,7 +195,7 @@ func (g *growth) circle(waits map[string]int) (term string) {
 	return term
 }
 
-// madeOf returns the terms of which a term is made that stands for an IRI.
+// madeOf returns the terms that the definition of a term depends on.
 func (g *growth) madeOf(term, iri string) (all []string) {
 	if prefix, _, ok := g.compact(iri); ok {
 		all = append(all, prefix)
@@ -206,14 +206,14 @@ func (g *growth) madeOf(term, iri string) (all []string) {
 	return all
 }
 
-// compact divides an IRI that begins with a term. One with "//" behind the colon is as it stands (JSON-LD 1.1 API
+// compact divides an IRI that begins with a term. If "//" follows the colon, the IRI is not compact (JSON-LD 1.1 API
 // §5.2.2, IRI Expansion).
 func (g *growth) compact(iri string) (prefix, suffix string, ok bool) {
 	prefix, suffix, ok = strings.Cut(iri, ":")
 	return prefix, suffix, ok && g.defined[prefix] != nil && !strings.HasPrefix(suffix, "//")
 }
 
-// least returns the term with the least of what is too much: others are made of it.
+// least returns the term with the least excessive expansion, because others depend on it.
 func (g *growth) least(tooMuch func(made) bool) (term string, size made) {
 	for _, t := range slices.Sorted(maps.Keys(g.known)) {
 		m := g.known[t]
@@ -228,7 +228,7 @@ func (m made) or(other made) made {
 	return made{max(m.length, other.length), max(m.chain, other.chain)}
 }
 
-// iri returns what a term, a compact IRI or a relative one may be when it is written out.
+// iri returns the possible expansion of a term, a compact IRI or a relative one.
 func (g *growth) iri(s string) made {
 	if strings.HasPrefix(s, "@") {
 		return made{}
@@ -247,7 +247,7 @@ func (g *growth) iri(s string) made {
 	return longest
 }
 
-// count adds up what the keys of a value, and those of its texts that are IRIs, are made to.
+// count adds up the expansions of the keys of a value, and of its texts that are IRIs.
 func (g *growth) count(value any, isIRI bool) {
 	switch v := value.(type) {
 	case string:

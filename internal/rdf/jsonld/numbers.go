@@ -17,9 +17,9 @@ const (
 	longestExactly = 800
 )
 
-// number returns the lexical form of a number of JSON, and its datatype where it has none of its own: an integer
-// without a fraction and below 10^21 is one with all its digits, and any other number is a double (JSON-LD 1.1 API
-// §8.2.2, Object to RDF Conversion). exact says that the double is the number.
+// number returns the lexical form of a JSON number, and its default datatype: an integer without a fraction and below
+// 10^21 has all its digits; any other number is a double (JSON-LD 1.1 API §8.2.2, Object to RDF Conversion). exact
+// reports whether the double equals the number.
 func number(n, datatype string) (lexical, typ string, exact bool) {
 	sign, digits, exponent := decimal(n)
 	if datatype == xsdDouble || exponent < 0 || len(digits)+exponent > integerDigits {

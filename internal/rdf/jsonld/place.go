@@ -36,8 +36,8 @@ func nodesOf(value any) nodes {
 	return nodes{[]any{value}, func([]any) any { return value }}
 }
 
-// culprit returns where in the document the first node at the top begins for which the library fails, and what names
-// it. Without it the error is that of something else, such as the context.
+// culprit returns the offset and a name of the first top-level node for which the library fails. If there is none, the
+// error has another cause, such as the context.
 func (d *document) culprit(value any, fails func(any) bool) (offset int, name string) {
 	n := nodesOf(value)
 	if len(n.all) > 1 && fails(n.with([]any{})) {
@@ -81,7 +81,7 @@ func (d *document) begin(index int) int {
 type places map[uintptr]place
 
 type place struct {
-	node    any // kept, so that no other has its address
+	node    any // kept, so that its address stays unique
 	pointer string
 }
 
@@ -159,7 +159,7 @@ func (d *document) key(key string) int {
 	return 0
 }
 
-// find returns how far behind an offset a text stands, in whatever case; -1 where it is not there as it is.
+// find returns the distance of a text from an offset, ignoring case; -1 if the text does not occur literally.
 func (d *document) find(text string, from int) int {
 	if at := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(text)).FindIndex(d.data[from:]); at != nil {
 		return at[0]
@@ -167,7 +167,7 @@ func (d *document) find(text string, from int) int {
 	return -1
 }
 
-// unmapped reports whether a value has something to say besides what is for JSON-LD itself.
+// unmapped reports whether a value has content besides keywords of JSON-LD.
 func unmapped(value any) bool {
 	switch v := value.(type) {
 	case []any:

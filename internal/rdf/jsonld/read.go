@@ -15,13 +15,13 @@ import (
 	"github.com/tmshare/tmshare/xtm"
 )
 
-// Limits bound what a document may cost. A field that is zero or less means the default.
+// Limits bound the cost of a document. A field that is zero or less means the default.
 type Limits struct {
 	Size  int // bytes of the document; default 64 MiB
 	Depth int // arrays and objects inside of each other; default 200
 }
 
-// Options say how a document is read.
+// Options are the options for reading a document.
 type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
@@ -32,9 +32,9 @@ type Options struct {
 }
 
 // Read calls each with the statements of a document, in order, until it returns an error (JSON-LD 1.1 Processing
-// Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). What the algorithm leaves out, such as keys that no
-// context maps to IRIs, is left out, and told; a document of which that leaves nothing is refused. An error of the
-// document is a *[rdf.SyntaxError]. That of the JSON has its place; that of what the JSON means has that of a node.
+// Algorithms and API §8.1, Deserialize JSON-LD to RDF Algorithm). It reports parts that the algorithm drops, such as
+// keys that no context maps to IRIs; if nothing remains, it refuses the document. An error of the document is a
+// *[rdf.SyntaxError] with its place in the JSON, or, for an error of meaning, the place of a node.
 func Read(r io.Reader, o Options, each func(rdf.Quad) error) error {
 	if o.Limits.Size <= 0 {
 		o.Limits.Size = 64 << 20
@@ -85,7 +85,7 @@ func expand(value any, o *ld.JsonLdOptions) (expanded []any, err error) {
 	return ld.NewJsonLdProcessor().Expand(value, o)
 }
 
-// statements returns the statements of the value of a document, in order, and what made them.
+// statements returns the statements of a document's value, in order, and their maker.
 func (d *document) statements(value any, base string) (all []rdf.Quad, m *maker, err error) {
 	m = &maker{d: d, places: places{}, blanks: map[string]rdf.Term{}, more: map[xtm.Rule]int{}}
 	value = changed(value, escape)
@@ -121,7 +121,7 @@ func (d *document) statements(value any, base string) (all []rdf.Quad, m *maker,
 	return slices.Compact(m.quads), m, m.err
 }
 
-// report tells what was left out, each with the place of its node.
+// report reports the dropped parts, each with the place of its node.
 func (m *maker) report(tolerated func(*rdf.SyntaxError)) {
 	d, lost := m.d, m.lost
 	var pointers []string

@@ -19,8 +19,8 @@ import (
 
 const jsonLiteral = rdf.NS + "JSON"
 
-// maker makes statements of an expanded document (JSON-LD 1.1 API §8, RDF Serialization/Deserialization Algorithms).
-// It notes what these leave out, and refuses terms that RDF does not have.
+// maker makes statements of an expanded document (JSON-LD 1.1 API §8, RDF Serialization/Deserialization Algorithms). It
+// records the parts that these drop, and refuses terms that RDF does not have.
 type maker struct {
 	d      *document
 	places places
@@ -33,7 +33,7 @@ type maker struct {
 	err    error            // the first
 }
 
-// mostNamed is how many losses are kept with their names. More are counted.
+// mostNamed is the number of losses that are kept with their names. Further ones are counted.
 const mostNamed = 100_000
 
 // loss is something that is left out, or changed, in a node.
@@ -54,7 +54,7 @@ func (m *maker) lose(rule xtm.Rule, what, reason string) {
 	m.lost = append(m.lost, loss{rule, what, reason, m.d.nameOf(m.in), m.places.place(m.in)})
 }
 
-// fail notes why the document is refused. near is what is looked for from the node on.
+// fail records the reason to refuse the document. near is a text to find its place, searched from the node on.
 func (m *maker) fail(near, format string, args ...any) {
 	if m.err == nil {
 		offset := m.d.offsets(m.places.place(m.in))[m.places.place(m.in)]
@@ -254,7 +254,7 @@ func (m *maker) literal(v map[string]any, content any) rdf.Term {
 	return rdf.NewLiteral(lexical, typ)
 }
 
-// doubles returns JSON whose numbers are doubles, as its canonical form has them; what is beyond those stays as it is.
+// doubles returns JSON with its numbers as doubles in canonical form; numbers beyond their range are unchanged.
 func (m *maker) doubles(value any) any {
 	switch v := value.(type) {
 	case json.Number:

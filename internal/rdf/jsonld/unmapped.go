@@ -11,8 +11,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// The library passes over keys that no context maps. To find them, it is given the document with a vocabulary that
-// stands for no context. None of these characters is in a text that it gets otherwise.
+// The library skips keys that no context maps. To find them, it gets the document with a vocabulary that marks them. No
+// text that it gets otherwise has these characters.
 const (
 	mark     = "\x01:" // the vocabulary
 	reserved = "\x02"  // in place of the "@" of keys that look like keywords
@@ -77,8 +77,7 @@ func within(pointer string, others map[string]bool) bool {
 	return others[pointer]
 }
 
-// marked returns a value with the vocabulary wherever its contexts end that of others. What has nothing to mark is no
-// copy.
+// marked returns a value with the vocabulary added to its contexts that have none. It copies only what changes.
 func marked(value any, inContext bool) (now any, other bool) {
 	switch v := value.(type) {
 	case []any:
@@ -123,7 +122,7 @@ func marked(value any, inContext bool) (now any, other bool) {
 	return value, false
 }
 
-// isReserved reports whether a key looks like a keyword, and is none (JSON-LD 1.1 §1.7, Syntax Tokens and Keywords).
+// isReserved reports whether a key has the form of a keyword (JSON-LD 1.1 §1.7, Syntax Tokens and Keywords).
 func isReserved(key string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	return len(key) > 1 && key[0] == '@' && !ld.IsKeyword(key) && strings.Trim(strings.ToLower(key[1:]), letters) == ""

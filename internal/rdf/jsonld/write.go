@@ -97,7 +97,7 @@ func (w *output) node(statements []rdf.Quad) {
 	w.WriteString("\n    }")
 }
 
-// isType reports whether a statement says of what type a node is. Texts are no types.
+// isType reports whether a statement gives the type of a node. Texts are no types.
 func isType(q rdf.Quad) bool {
 	return q.Predicate.Value == rdf.Type && q.Object.Kind != rdf.Literal
 }

@@ -32,7 +32,7 @@ type attr struct {
 	value string
 }
 
-// unqualified are the attributes of RDF that may lack its namespace, as once allowed (RDF 1.1 XML Syntax §6.1.4,
+// unqualified are the attributes of RDF that may lack its namespace, as in earlier versions (RDF 1.1 XML Syntax §6.1.4,
 // Attribute Event).
 var unqualified = []string{"ID", "about", "resource", "parseType", "type"}
 
@@ -107,7 +107,7 @@ func (p *parser) node(s scope) (subject rdf.Term) {
 	return subject
 }
 
-// property returns the IRI that the name of an element or attribute stands for.
+// property returns the IRI of the name of an element or attribute.
 func (p *parser) property(n scan.Name) string {
 	if n.Space == "" {
 		p.fail("the name %s has no namespace; declare one with xmlns", n.Local)

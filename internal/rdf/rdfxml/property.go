@@ -6,15 +6,14 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// propertyElement is what the attributes of a property's element say (RDF 1.1 XML Syntax §7.2.14, Production
-// propertyElt).
+// propertyElement holds the attributes of a property's element (RDF 1.1 XML Syntax §7.2.14, Production propertyElt).
 type propertyElement struct {
 	statement  string   // the IRI that rdf:ID gives the statement, or ""
 	parse      string   // rdf:parseType
 	datatype   string   // rdf:datatype
 	object     rdf.Term // rdf:resource or rdf:nodeID
 	properties []attr   // properties of the object
-	typed      bool     // there is an rdf:parseType
+	typed      bool     // it has an rdf:parseType
 }
 
 func (p *parser) propertyAttributes(s scope) (e propertyElement) {
@@ -136,8 +135,7 @@ func (p *parser) collection(s scope, e propertyElement, subject rdf.Term, proper
 	link(rdf.NewIRI(rdf.Nil))
 }
 
-// stated says a statement, and what there is to say of it where it has a name (RDF 1.1 XML Syntax §7.3, Reification
-// Rules).
+// stated passes on a statement, and its reification if it has a name (RDF 1.1 XML Syntax §7.3, Reification Rules).
 func (p *parser) stated(e propertyElement, subject rdf.Term, property string, object rdf.Term) {
 	p.say(subject, property, object)
 	if e.statement == "" {
@@ -150,11 +148,11 @@ func (p *parser) stated(e propertyElement, subject rdf.Term, property string, ob
 	p.say(statement, rdf.NS+"object", object)
 }
 
-// maxText is how many bytes a literal may have.
+// maxText is the maximum length of a literal, in bytes.
 const maxText = 16 << 20
 
-// markup reads what stands in the element as an XML literal, in the form of Exclusive XML Canonicalization 1.0 with
-// comments (RDF 1.1 XML Syntax §7.2.17, Production parseTypeLiteralPropertyElt).
+// markup reads the content of the element as an XML literal, in Exclusive XML Canonicalization 1.0 with comments (RDF
+// 1.1 XML Syntax §7.2.17, Production parseTypeLiteralPropertyElt).
 func (p *parser) markup() string {
 	var c c14n.Canonicalizer
 	for depth := p.xml.Depth(); ; {

@@ -12,7 +12,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Options say how a document is read.
+// Options are the options for reading a document.
 type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
@@ -55,7 +55,7 @@ type parser struct {
 	statements int64 // statements
 }
 
-// scope is what elements inherit.
+// scope holds the properties that elements inherit.
 type scope struct{ base, language string }
 
 type broken struct{ err error }
@@ -82,7 +82,7 @@ func (p *parser) next() scan.Kind {
 	return 0
 }
 
-// failLimit ends parsing with an error of the scanner, in words of its own where that is of a limit.
+// failLimit ends parsing with an error of the scanner; it rewords those of limits.
 func (p *parser) failLimit(err error) {
 	var limit *scan.LimitError
 	if errors.As(err, &limit) {
@@ -95,7 +95,7 @@ func (p *parser) failLimit(err error) {
 	panic(broken{err})
 }
 
-// limitReasons say what it means to go beyond one of scan.Limits, but Growth.
+// limitReasons are the reasons for exceeding each of scan.Limits, except Growth.
 var limitReasons = map[string]string{
 	"Depth":       "elements are more than %d deep; write them beside each other",
 	"Attributes":  "an element has more than %d attributes; write properties as elements",
@@ -109,15 +109,14 @@ var limitReasons = map[string]string{
 		"place of them",
 }
 
-// grow counts what is made of a namespace or a base.
+// grow counts bytes generated from a namespace or a base.
 func (p *parser) grow(n int) {
 	if err := p.xml.Grow(n); err != nil {
 		p.failLimit(err)
 	}
 }
 
-// child goes to the next element in the present one, and reports whether there is one. Only white space
-// may be between.
+// child advances to the next child element, and reports whether there is one. Only white space may precede it.
 func (p *parser) child() bool {
 	for {
 		switch p.next() {
@@ -161,13 +160,13 @@ func (p *parser) document(s scope) {
 			p.node(s)
 		}
 	}
-	for p.next() != 0 { // what may follow the root
+	for p.next() != 0 { // comments and white space after the root
 	}
 }
 
 const xmlSpace = "http://www.w3.org/XML/1998/namespace"
 
-// enter returns what the element that has started and those in it inherit.
+// enter returns the scope of the element that has started.
 func (p *parser) enter(s scope) scope {
 	if base, ok := p.xml.Attr(xmlSpace, "base"); ok {
 		s.base = p.resolve(s, string(base))
@@ -179,8 +178,7 @@ func (p *parser) enter(s scope) scope {
 	return s
 }
 
-// language returns the language that xml:lang says. An empty one says that there is none (XML 1.0 §2.12, Language
-// Identification).
+// language returns the language of xml:lang; an empty value stands for none (XML 1.0 §2.12, Language Identification).
 func (p *parser) language(tag string) string {
 	if tag == "" {
 		return ""
@@ -198,7 +196,7 @@ func (p *parser) language(tag string) string {
 	return normal
 }
 
-// tolerate tells of what is changed, at the present position.
+// tolerate reports a change at the present position.
 func (p *parser) tolerate(e *rdf.SyntaxError) {
 	if p.tolerated != nil {
 		e.URI = p.uri
@@ -221,7 +219,7 @@ func (p *parser) resolve(s scope, ref string) string {
 	return resolved
 }
 
-// checkLength refuses what is too long for a namespace, a base, or an IRI that is made with one.
+// checkLength refuses a text that is too long for a namespace, a base, or an IRI made with one.
 func (p *parser) checkLength(s string) {
 	if err := rdf.CheckLength(s); err != nil {
 		p.fail("%v", err)

@@ -14,9 +14,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
-// Write writes statements, which it groups by their subjects. The same statements in the same order give the same
-// bytes. Names of graphs are left out. A property whose IRI does not end in an XML name, and a text with characters
-// that XML does not have, cannot be written: that is an error.
+// Write writes statements grouped by subject. The output is deterministic. It drops names of graphs. It returns an
+// error for a property whose IRI does not end in an XML name, and for a text with characters that XML does not allow.
 func Write(w io.Writer, all []rdf.Quad) error {
 	out := newOutput(w)
 	var order []rdf.Term
@@ -42,8 +41,8 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	return out.end()
 }
 
-// Writer writes statements as they come: those about one resource that follow each other are grouped. Its memory does
-// not grow with the graph. The first error ends it.
+// Writer writes statements as a stream: it groups consecutive ones about one resource. Its memory does not grow with
+// the graph. The first error ends it.
 type Writer struct {
 	out    *output
 	groups *rdf.Groups
@@ -78,7 +77,7 @@ func (w *Writer) group(all []rdf.Quad) error {
 	return err
 }
 
-// Close writes what is left.
+// Close writes the rest.
 func (w *Writer) Close() error {
 	if err := w.groups.Flush(); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (w *output) add(q rdf.Quad) (added string, err error) {
 	return space, nil
 }
 
-// begin writes what stands before all statements.
+// begin writes the document's head.
 func (w *output) begin(spaces []string) {
 	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rdf:RDF")
 	w.declare(spaces)

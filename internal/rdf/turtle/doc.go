@@ -1,9 +1,8 @@
 // Package turtle reads the notations of the Turtle family: RDF 1.1 Turtle, TriG, N-Triples and
 // N-Quads.
 //
-// A document is read in constant memory, whatever its size, but for its prefixes, its longest term
-// and the depth of its brackets, which have limits. Nothing is opened. Input is hostile until
-// proven otherwise.
+// It reads a document of any size in constant memory, except for its prefixes, its longest term and the depth of its
+// brackets, which have limits. It opens no other documents. Input may be hostile.
 //
 //	input.go   bytes, with the position that messages name
 //	terms.go   IRIs, blank nodes, literals

@@ -8,15 +8,15 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// input gives the bytes of a document, with some of those that follow.
+// input reads the bytes of a document with look-ahead.
 type input struct {
 	r          io.Reader
 	uri        string
-	buf        []byte // buf[pos:] is what is read and not used
+	buf        []byte // buf[pos:] is read, but not used yet
 	pos        int
 	line       int
 	lineStart  int64 // the offset of the first byte of the line
-	before     int64 // how many bytes were dropped in front of buf
+	before     int64 // number of bytes dropped before buf
 	ended      bool
 	emptyReads int
 }
@@ -35,7 +35,7 @@ func (in *input) fail(format string, args ...any) {
 // column returns that of the present position.
 func (in *input) column() int { return int(in.before+int64(in.pos)-in.lineStart) + 1 }
 
-// more reads on, and reports whether there was anything. What is not used yet stays.
+// more reads on, keeping unused bytes, and reports whether it read any.
 func (in *input) more() bool {
 	if in.ended {
 		return false
@@ -69,8 +69,8 @@ func (in *input) more() bool {
 	}
 }
 
-// at returns the byte that is n behind the present one; 0 behind the end. There is no such byte
-// in what the grammar asks for, so it is an end to all.
+// at returns the byte n positions ahead; 0 after the end, which ends every token, because the grammar does not allow
+// that byte.
 func (in *input) at(n int) byte {
 	for in.pos+n >= len(in.buf) {
 		if !in.more() {
@@ -83,7 +83,7 @@ func (in *input) at(n int) byte {
 // end reports whether all is read.
 func (in *input) end() bool { return in.pos >= len(in.buf) && !in.more() }
 
-// newline counts a line whose last byte was just used.
+// newline counts a line after its last byte.
 func (in *input) newline() {
 	in.line++
 	in.lineStart = in.before + int64(in.pos)
@@ -135,7 +135,7 @@ func (in *input) expect(c byte, where string) {
 	}
 }
 
-// next names what comes next, for messages.
+// next returns a description of the next token, for messages.
 func (in *input) next() string {
 	if in.end() {
 		return "the end of the document"

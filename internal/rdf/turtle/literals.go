@@ -2,7 +2,7 @@ package turtle
 
 import "github.com/tmshare/tmshare/internal/rdf"
 
-// boolean uses a word if it comes next and is not the beginning of a name.
+// boolean reads a word if it comes next as a whole.
 func (p *parser) boolean(word string) bool {
 	for i := range len(word) {
 		if p.at(i) != word[i] {
@@ -51,7 +51,7 @@ func (p *parser) number() rdf.Term {
 		}
 		return some
 	}
-	exponent := func(at int) int { // how many bytes it has up to its first digit; 0: there is none
+	exponent := func(at int) int { // returns its length before the first digit; 0: none
 		if p.at(at)|0x20 != 'e' {
 			return 0
 		}

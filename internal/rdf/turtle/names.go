@@ -30,14 +30,14 @@ func isHex(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c 
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// isName reports whether a character may be in a name behind its first.
+// isName reports whether a character may be in a name after the first one.
 func isName(r rune) bool {
 	return isNameBase(r) || r == '_' || r == '-' || '0' <= r && r <= '9' || r == 0xB7 || 0x300 <= r && r <= 0x36F ||
 		r == 0x203F || r == 0x2040
 }
 
-// rune returns the character at n behind the present position, and its length. It is 0 where there
-// is none, and an error where the bytes are not UTF-8.
+// rune returns the character n positions ahead, and its length; 0 if there is none. It reports an error if the bytes
+// are not UTF-8.
 func (in *input) rune(n int) (rune, int) {
 	c := in.at(n)
 	if c < utf8.RuneSelf {
@@ -52,7 +52,7 @@ func (in *input) rune(n int) (rune, int) {
 	return r, size
 }
 
-// dots returns how many dots come next, if a character follows that belongs to the same name.
+// dots returns the number of next dots, if a character of the same name follows them.
 func (l *lexer) dots(follows func(rune) bool) int {
 	n := 1
 	for l.at(n) == '.' {

@@ -2,12 +2,12 @@ package turtle
 
 import "github.com/tmshare/tmshare/internal/rdf"
 
-// nesting says which blank nodes are written where they are the object of a statement: those of which that is the only
-// one, in brackets, or in parentheses if they are lists.
+// nesting decides which blank nodes are written in place of their references: those with exactly one reference, in
+// brackets, or in parentheses if they are lists.
 type nesting struct {
 	all    []rdf.Quad     // sorted
 	begin  map[string]int // where the statements about a node begin
-	parent map[string]int // the only statement whose object a node is; -1: there are several
+	parent map[string]int // the only statement with a node as object; -1: several
 	alone  map[string]bool
 	list   map[string]bool // a node that is a list, or the rest of one
 }
@@ -41,7 +41,7 @@ func (n *nesting) nested(label string) bool {
 	return ok && parent >= 0 && !n.alone[label]
 }
 
-// above returns the subject of the statement whose object is the nested node, if that subject is a blank node.
+// above returns the subject of the reference to a nested node, if that subject is a blank node.
 func (n *nesting) above(label string) (string, bool) {
 	if !n.nested(label) {
 		return "", false
@@ -50,8 +50,8 @@ func (n *nesting) above(label string) (string, bool) {
 	return s.Value, s.Kind == rdf.Blank
 }
 
-// breakCircles lets one node of each circle stand alone. The statements are gone through in order, so that it is always
-// the same.
+// breakCircles excludes one node of each cycle from nesting. It goes through the statements in order, so the choice is
+// deterministic.
 func (n *nesting) breakCircles() {
 	seen := map[string]int{} // in which walk
 	for i, q := range n.all {
@@ -88,7 +88,7 @@ func (n *nesting) findLists() {
 	}
 }
 
-// isLink reports whether a node says its first and its rest, and nothing else.
+// isLink reports whether a node has exactly a first and a rest.
 func (n *nesting) isLink(label string) bool {
 	i, ok := n.begin[label]
 	statements := about(n.all, i)
@@ -105,7 +105,7 @@ func about(all []rdf.Quad, i int) []rdf.Quad {
 	return all[i:end]
 }
 
-// limitDepth lets nodes stand alone that would be too deep.
+// limitDepth excludes nodes from nesting that would be too deep.
 func (n *nesting) limitDepth() {
 	depth := map[string]int{}
 	for _, q := range n.all {

@@ -19,15 +19,15 @@ const (
 	NQuads
 )
 
-// Limits bound what a document may cost. A field that is zero or less means the default.
+// Limits bound the cost of a document. A field that is zero or less means the default.
 type Limits struct {
 	Term     int // bytes of a term or a name; default 16 MiB
 	Depth    int // brackets inside of each other; default 1,000
 	Prefixes int // that are declared; default 10,000
-	Growth   int // bytes that prefixes and bases may add, beyond 16 times what is read; default 8 MiB
+	Growth   int // bytes that prefixes and bases may add, in addition to 16 times the bytes read; default 8 MiB
 }
 
-// Options say how a document is read.
+// Options are the options for reading a document.
 type Options struct {
 	URI    string // names the document in messages; not opened
 	Base   string // of relative IRIs; default: URI
@@ -90,7 +90,7 @@ type parser struct {
 	statements int64
 }
 
-// say hands a statement on.
+// say passes on a statement.
 func (p *parser) say(s, predicate, o rdf.Term) {
 	p.statements++
 	if err := rdf.CheckDensity(p.statements, p.before+int64(p.pos)); err != nil {

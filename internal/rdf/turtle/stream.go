@@ -8,8 +8,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// Writer writes statements as they come, in Turtle: those about one resource that follow each other are grouped and
-// sorted. Its memory does not grow with the graph. The first error ends it.
+// Writer writes statements in Turtle as a stream: it groups and sorts consecutive ones about one resource. Its memory
+// does not grow with the graph. The first error ends it.
 type Writer struct {
 	out      *bufio.Writer
 	declared map[string]bool // prefixes
@@ -45,7 +45,7 @@ func (w *Writer) group(all []rdf.Quad) error {
 	return nil
 }
 
-// Close writes what is left.
+// Close writes the rest.
 func (w *Writer) Close() error {
 	if err := w.groups.Flush(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func Line(q rdf.Quad) string {
 	return b.String()
 }
 
-// LineWriter writes statements as they come, in N-Triples, or in N-Quads where their graph has
-// a name. The first error ends it.
+// LineWriter writes statements as a stream, in N-Triples, or in N-Quads if their graph has a name. The first error ends
+// it.
 type LineWriter struct{ out *bufio.Writer }
 
 // NewLineWriter returns a LineWriter of a document.
@@ -76,5 +76,5 @@ func (w *LineWriter) Write(q rdf.Quad) error {
 	return err
 }
 
-// Close writes what is left.
+// Close writes the rest.
 func (w *LineWriter) Close() error { return w.out.Flush() }

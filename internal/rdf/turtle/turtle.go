@@ -57,7 +57,7 @@ func (p *parser) keyword(word string) bool {
 // version is the word by which RDF 1.2 begins a directive.
 const version = "version"
 
-// refuseVersion refuses a directive whose word was just used.
+// refuseVersion refuses a directive whose word was just read.
 func (p *parser) refuseVersion() {
 	p.pos -= len(version)
 	p.fail("%s", rdf.Newer("VERSION"))
@@ -158,7 +158,7 @@ func (p *parser) named(what string) rdf.Term {
 	return p.prefixed()
 }
 
-// label reads the name of a graph. empty says that it is [].
+// label reads the name of a graph. empty reports whether it is [].
 func (p *parser) label() (label rdf.Term, empty bool) {
 	switch p.at(0) {
 	case '_':
@@ -220,7 +220,7 @@ func words(t rdf.Term) string {
 	return "_:" + t.Value
 }
 
-// subject reads a subject. complete says that it has statements of its own, so that it needs no others.
+// subject reads a subject. complete reports that it has its own statements, so that no others need follow.
 func (p *parser) subject() (s rdf.Term, complete bool) {
 	p.list = false
 	switch p.at(0) {
@@ -281,7 +281,7 @@ func (p *parser) property() rdf.Term {
 	return p.named("a property")
 }
 
-// object reads an object. What is in brackets is said first.
+// object reads an object. Statements in brackets are passed on first.
 func (p *parser) object() rdf.Term {
 	switch c := p.at(0); {
 	case c == '_':
@@ -310,7 +310,7 @@ func (p *parser) down() {
 	}
 }
 
-// brackets reads a blank node in brackets. complete says that there are statements in them.
+// brackets reads a blank node in brackets. complete reports whether they contain statements.
 func (p *parser) brackets() (node rdf.Term, complete bool) {
 	p.down()
 	p.pos++
@@ -326,7 +326,7 @@ func (p *parser) brackets() (node rdf.Term, complete bool) {
 	return node, complete
 }
 
-// collection reads a list in parentheses, and says what it is made of (RDF 1.1 Turtle §2.8, Collections).
+// collection reads a list in parentheses, and passes on its statements (RDF 1.1 Turtle §2.8, Collections).
 func (p *parser) collection() rdf.Term {
 	p.down()
 	p.pos++

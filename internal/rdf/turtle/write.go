@@ -7,8 +7,8 @@ import (
 	"github.com/tmshare/tmshare/internal/rdf"
 )
 
-// WriteNTriples writes statements in N-Triples, sorted, whatever their order: the same graph gives the same bytes,
-// if its blank nodes have the same labels. Names of graphs are left out.
+// WriteNTriples writes statements in N-Triples, sorted: equal graphs with equal labels of blank nodes give equal bytes.
+// It drops names of graphs.
 func WriteNTriples(w io.Writer, all []rdf.Quad) error {
 	out := bufio.NewWriter(w)
 	for _, q := range rdf.Sorted(all) {
@@ -43,16 +43,16 @@ func Write(w io.Writer, all []rdf.Quad) error {
 	return to.Close()
 }
 
-// Ordered writes statements that come in the order of [rdf.Sorted], each once, as Write does. The graph that they have
-// may have a name: that is TriG. Its memory does not grow with the graph. The first error ends it.
+// Ordered writes statements in the order of [rdf.Sorted], without duplicates, in the format of Write. If their graph
+// has a name, the format is TriG. Its memory does not grow with the graph. The first error ends it.
 type Ordered struct {
 	writer
 	last   rdf.Quad
 	nested bool // the statements about the subject are written elsewhere
 }
 
-// NewOrdered begins a document. Those of the statements to come that have a blank node are in blanks, in order: such
-// nodes are written in brackets then, where they can be.
+// NewOrdered begins a document. blanks are the statements with a blank node that will follow, sorted, so that such
+// nodes can be written in brackets.
 func NewOrdered(w io.Writer, short *rdf.Shortener, blanks []rdf.Quad) *Ordered {
 	o := newOrdered(bufio.NewWriter(w), short, nest(blanks))
 	for _, name := range short.Names() {
@@ -113,7 +113,7 @@ func (w *Ordered) end() {
 	}
 }
 
-// Close writes what is left.
+// Close writes the rest.
 func (w *Ordered) Close() error {
 	w.end()
 	if w.last.Graph.Kind != rdf.None {
@@ -179,7 +179,7 @@ func writeProperty(out *bufio.Writer, t rdf.Term, p *rdf.Shortener) {
 	writeTerm(out, t, p)
 }
 
-// writeTerm writes a term; p shortens IRIs, if there is one.
+// writeTerm writes a term; p, if not nil, shortens IRIs.
 func writeTerm(out *bufio.Writer, t rdf.Term, p *rdf.Shortener) {
 	switch t.Kind {
 	case rdf.Blank:

@@ -9,19 +9,19 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/write"
 )
 
-// Canonicalizer writes what stands in an element in canonical form, event by event. Its zero
-// value is ready for use, by one goroutine.
+// Canonicalizer writes the content of an element in canonical form, event by event. The zero value is ready for use. It
+// is not safe for concurrent use.
 type Canonicalizer struct {
-	Out      []byte         // what is written so far
+	Out      []byte         // the output so far
 	rendered []scan.Binding // declarations in the output that are in scope
-	outside  []int          // for each open element, how many there were outside of it
+	outside  []int          // for each open element, the number of bindings outside of it
 }
 
 // Text writes text.
 func (c *Canonicalizer) Text(text []byte) { c.Out = write.Escape(c.Out, string(text), write.Text) }
 
-// Start writes a start tag with the declarations that it makes use of and no
-// output ancestor has made, and returns these. They hold until the next event is written.
+// Start writes a start tag with the declarations that it uses and that no output ancestor has, and returns these. They
+// are valid until the next event is written.
 func (c *Canonicalizer) Start(x *scan.Scanner) []scan.Binding {
 	c.outside = append(c.outside, len(c.rendered))
 	c.declare(x.Name())

@@ -6,9 +6,9 @@ import "sort"
 // in the other.
 type hunk struct{ a, b, c, d int }
 
-// align returns where two rows of elements differ, in order. It holds on to those that both
-// have once, as far as they are in the same order ("patience diff"), and to equal ones next to
-// them. That takes little more time than reading both.
+// align returns the differences between two sequences of elements, in order. It aligns elements that occur once in
+// both, as far as their order is the same ("patience diff"), and equal elements next to them. That takes little more
+// time than reading both.
 func align(from, to []child) []hunk {
 	w := hunk{0, len(from), 0, len(to)}
 	w.trim(from, to)
@@ -28,7 +28,7 @@ func align(from, to []child) []hunk {
 	return hunks
 }
 
-// trim leaves out what is equal at the beginning and at the end.
+// trim removes equal elements at the beginning and at the end.
 func (h *hunk) trim(from, to []child) {
 	for h.a < h.b && h.c < h.d && from[h.a] == to[h.c] {
 		h.a, h.c = h.a+1, h.c+1

@@ -13,9 +13,8 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Apply applies a patch to a document. It knows what [Make] writes, which is part of what
-// RFC 5261 defines; whatever else is an error. Patches may be hostile: it is for the caller to
-// compare the result with a hash.
+// Apply applies a patch to a document. It supports the part of RFC 5261 that [Make] writes, and returns an error for
+// anything else. Because patches may be hostile, callers must compare the result with a hash.
 func Apply(before, patch []byte) ([]byte, error) {
 	d, err := parse(string(before))
 	if err != nil {
@@ -50,7 +49,7 @@ type operation struct {
 	name     string // add, remove, replace
 	selector []int  // indices of elements, from the root's on
 	before   bool   // add: in front of the selected element, not as the last one in it
-	space    bool   // remove: also the white space behind it
+	space    bool   // remove: also the white space after it
 	content  []*node
 }
 
@@ -88,7 +87,7 @@ func readPatch(patch, root string) ([]operation, error) {
 	return all, nil
 }
 
-// readHead reads the tag of a patch: the prefix of its elements, and what else it declares.
+// readHead reads the tag of a patch: the prefix of its elements, and the other declared prefixes.
 func readHead(tag string) (prefix string, declared map[string]string, err error) {
 	name, all, err := attributes(tag)
 	if err != nil {
@@ -192,7 +191,7 @@ func readSelector(s string) ([]int, error) {
 type node struct {
 	child
 	inside *content // if it was looked into, but for its elements
-	nodes  []*node  // these
+	nodes  []*node  // the nodes in it
 }
 
 // look takes the element apart, once.
@@ -226,7 +225,7 @@ func (n *node) appendTo(out []byte) []byte {
 	return append(out, n.tail()...)
 }
 
-// apply does what the operation says to what is in the root.
+// apply applies the operation to the content of the root.
 func (o *operation) apply(root *node, moves *int) error {
 	parent, i := root, -1
 	look := func() error {

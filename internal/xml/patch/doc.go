@@ -2,10 +2,9 @@
 // Type for XML Patch Operations), whose operations are those of RFC 5261 (XML Patch Operations
 // Framework Utilizing XPath Selectors).
 //
-// It works on bytes. A document is a root element with elements in it that white space parts,
-// and so are these, as far down as it pays to look: whatever else is in an element, the element
-// is compared and replaced as a whole. So the result of a patch is the new document byte for
-// byte, and a processor that works on trees gets the same tree.
+// It works on bytes. A document is a root element that contains elements separated by white space, and so do these,
+// down to a useful depth: an element with any other content is compared and replaced as a whole. So the result of a
+// patch is the new document byte for byte, and a processor that works on trees gets the same tree.
 package patch
 
 import "errors"
@@ -16,14 +15,13 @@ const MediaType = "application/xml-patch+xml"
 // namespace is that of the elements of patches (RFC 7351 §2, Patch Documents).
 const namespace = "urn:ietf:rfc:7351"
 
-// ErrNone says that two documents differ in what [Make] cannot express: outside of the root
-// element, in its tag, or in text between elements.
+// ErrNone is the error for documents whose difference [Make] cannot express: outside of the root element, in its tag,
+// or in text between elements.
 var ErrNone = errors.New("no patch leads from the one document to the other")
 
-// What a patch may have, and what it may cost. Results need no limit: they have at most the
-// bytes of the document and of the patch.
+// The limits of a patch and its cost. The result needs no limit: it is at most as long as the document and the patch.
 const (
 	maxOperations = 10_000
-	maxDepth      = 6           // steps of a selector behind the root
+	maxDepth      = 6           // steps of a selector below the root
 	maxMoves      = 100_000_000 // elements that are moved to make space for others, in all
 )

@@ -10,12 +10,11 @@ import (
 // replaced.
 const worthALook = 200
 
-// Make returns the patch that makes after of before: the same each time. It is ErrNone where
-// there is none. Documents with a DTD, or in another encoding than UTF-8, have none.
+// Make returns the patch from before to after; it is deterministic. The error is ErrNone if there is no patch, as for
+// documents with a DTD, or in another encoding than UTF-8.
 //
-// The operations go from the end of the document to its beginning, so that each selects by
-// places in before (RFC 5261 §4, Patch Operations: each is applied to the result of those
-// before it).
+// The operations go from the end of the document to its beginning, so that each selects by positions in before,
+// although each is applied to the result of the previous ones (RFC 5261 §4, Patch Operations).
 func Make(before, after []byte) ([]byte, error) {
 	a, err := parse(string(before))
 	if err != nil {
@@ -52,8 +51,8 @@ func (m *maker) add(parts ...string) {
 	}
 }
 
-// begin writes the tag of the patch. The namespaces of the document are declared there, for
-// what the patch adds to it (RFC 5261 §4.2.2, Departures from XPath Requirements).
+// begin writes the tag of the patch. It declares the namespaces of the document for the content that the patch adds
+// (RFC 5261 §4.2.2, Departures from XPath Requirements).
 func (m *maker) begin(root string) error {
 	end, err := tagEnd(root, 0)
 	if err != nil {
@@ -84,8 +83,8 @@ func freePrefix(declared []attribute) string {
 	}
 }
 
-// inside writes what makes the element b of the element a, which is at path, where only the
-// elements in them differ. Else it reports false, and what it has written is to be dropped.
+// inside writes the operations from element a, at path, to element b, if only their child elements differ. Otherwise it
+// returns false, and the caller drops its output.
 func (m *maker) inside(path, a, b string, depth int) bool {
 	from, err := split(a)
 	if err != nil {
@@ -96,7 +95,7 @@ func (m *maker) inside(path, a, b string, depth int) bool {
 		return false
 	}
 	if depth > 0 && declaresNamespaces(from.open[:from.tag]) {
-		return false // what is added would not know them
+		return false // added content would lack them
 	}
 	hunks := align(from.children, to.children)
 	for _, h := range slices.Backward(hunks) {
@@ -105,7 +104,7 @@ func (m *maker) inside(path, a, b string, depth int) bool {
 	return true
 }
 
-// hunk writes what makes the one row of elements of the other, its end first.
+// hunk writes the operations from one sequence of elements to the other, from the end.
 func (m *maker) hunk(path string, h hunk, from, to []child, depth int) {
 	both := min(h.b-h.a, h.d-h.c)
 	if new := to[h.c+both : h.d]; len(new) > 0 {
@@ -125,7 +124,7 @@ func (m *maker) hunk(path string, h hunk, from, to []child, depth int) {
 	}
 }
 
-// change writes what makes one element of another, in the place with an index.
+// change writes the operations from one element to another at the position i.
 func (m *maker) change(path string, i int, from, to child, depth int) {
 	switch {
 	case from == to:
@@ -160,7 +159,7 @@ func (m *maker) addAll(all []child) {
 	}
 }
 
-// remove takes an element away, and the white space behind it (RFC 5261 §4.5).
+// remove removes an element with the white space after it (RFC 5261 §4.5).
 func (m *maker) remove(path string, i int, c child) {
 	space := ""
 	if c.tail() != "" {

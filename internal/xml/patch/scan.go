@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// errMixed says that an element has more in it than elements that white space parts.
+// errMixed is the error for an element with other content than elements and white space.
 var errMixed = errors.New("an element has more than elements in it")
 
 // document is a document in pieces, which together are all of it.
 type document struct{ prolog, root, epilog string }
 
-// parse takes a document in UTF-8 apart. One with a DTD might not be what it seems to be, and
-// is refused.
+// parse parses a document in UTF-8. It refuses a DTD, because that may change the meaning of the document.
 func parse(s string) (document, error) {
 	at := 0
 	for at < len(s) {
@@ -37,8 +36,7 @@ func parse(s string) (document, error) {
 	return document{}, errors.New("the document has no root element")
 }
 
-// rootEnd returns the place behind the root element that begins at a place. What is in between
-// is looked at later.
+// rootEnd returns the index after the root element that begins at an index. It does not check the content.
 func rootEnd(s string, at int) (int, error) {
 	end, err := tagEnd(s, at)
 	if err != nil || s[at+1] == '!' || s[end-2] == '/' {
@@ -51,7 +49,7 @@ func rootEnd(s string, at int) (int, error) {
 	return tagEnd(s, last)
 }
 
-// isUTF8 reports whether the XML declaration, if there is one, names no other encoding.
+// isUTF8 reports whether the XML declaration, if any, names no other encoding.
 func isUTF8(prolog string) bool {
 	declaration, _, _ := strings.Cut(prolog, "?>")
 	_, encoding, named := strings.Cut(declaration, "encoding")
@@ -59,8 +57,7 @@ func isUTF8(prolog string) bool {
 		strings.EqualFold(strings.Trim(encoding, "= \t\r\n\"'"), "utf-8")
 }
 
-// skip returns the place behind the comment, the processing instruction or the CDATA section
-// that begins at a place.
+// skip returns the index after the comment, the processing instruction or the CDATA section at an index.
 func skip(s string, at int) (int, error) {
 	for _, kind := range [...][2]string{{"<!--", "-->"}, {"<?", "?>"}, {"<![CDATA[", "]]>"}} {
 		if strings.HasPrefix(s[at:], kind[0]) {
@@ -74,7 +71,7 @@ func skip(s string, at int) (int, error) {
 	return at, errors.New("there is a declaration, which is not supported")
 }
 
-// tagEnd returns the place behind the tag that begins at a place.
+// tagEnd returns the index after the tag at an index.
 func tagEnd(s string, at int) (int, error) {
 	for from := at + 1; ; {
 		i := strings.IndexByte(s[from:], '>')
@@ -102,7 +99,7 @@ func tagEnd(s string, at int) (int, error) {
 	}
 }
 
-// elementEnd returns the place behind the element that begins at a place.
+// elementEnd returns the index after the element at an index.
 func elementEnd(s string, at int) (int, error) {
 	for depth := 0; ; {
 		end, err := at, error(nil)
@@ -135,7 +132,7 @@ func elementEnd(s string, at int) (int, error) {
 	}
 }
 
-// child is an element in another one, and the white space behind it.
+// child is a child element with the white space after it.
 type child struct {
 	all     string
 	element int // length of the element
@@ -144,8 +141,7 @@ type child struct {
 func (c child) raw() string  { return c.all[:c.element] }
 func (c child) tail() string { return c.all[c.element:] }
 
-// content is an element in pieces: its tag and the white space behind that, the elements in
-// it, its end tag.
+// content is an element in parts: its tag with the white space after it, its child elements, its end tag.
 type content struct {
 	open     string
 	tag      int // length of the tag
@@ -161,7 +157,7 @@ func split(element string) (*content, error) {
 		return nil, err
 	}
 	if element[at-2] == '/' {
-		return nil, errMixed // nothing can be put into it
+		return nil, errMixed // nothing can be inserted into it
 	}
 	last := strings.LastIndex(element, "</")
 	if last < at {
@@ -196,7 +192,7 @@ func children(s string, at int) (all []child, first int, err error) {
 	return all, first, nil
 }
 
-// space returns the place behind white space: where an element begins, or s ends.
+// space returns the index after white space: the begin of an element, or the end of s.
 func space(s string, at int) (int, error) {
 	for at < len(s) && (s[at] == '\n' || s[at] == ' ' || s[at] == '\t' || s[at] == '\r') {
 		at++

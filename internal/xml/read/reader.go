@@ -12,14 +12,13 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Limits bound what a document may cost. All must be positive, but MaxGrowth, where 0 is the
-// default of scan.
+// Limits bound the cost of a document. All must be positive, except MaxGrowth, whose zero value is the default of scan.
 type Limits struct {
 	MaxBytes      int64 // length of the document
 	MaxToken      int64 // bytes of one tag, text or comment
 	MaxDepth      int   // nesting of elements
 	MaxAttributes int   // of one element, and namespace prefixes in scope
-	MaxGrowth     int64 // bytes that bases may add to links, beyond what scan allows for the document's size
+	MaxGrowth     int64 // bytes that bases may add to links, beyond scan's allowance for the document's size
 }
 
 // Place is where something is in a document. Lines and columns count from 1, columns are bytes.
@@ -28,17 +27,17 @@ type Place struct {
 	Line, Column int
 }
 
-// Errors makes the errors of a package of what is wrong with a document.
+// Errors makes a package's own errors of the errors of a document.
 type Errors struct {
 	Syntax func(at Place, reason string) error
 	Limit  func(at Place, field string, most int64) error // field is the one of Limits
 }
 
-// Reader reads one document. The methods of the scanner say what the current event is.
+// Reader reads one document. The methods of the scanner return the current event.
 type Reader struct {
 	*scan.Scanner
 	URI    string
-	Buf    []byte // what ReadText has read last
+	Buf    []byte // the result of the last ReadText
 	errors Errors
 }
 
@@ -51,7 +50,7 @@ func NewReader(r io.Reader, uri, contentType string, l Limits, e Errors) *Reader
 			Bytes: l.MaxBytes, Token: token, Name: token, Depth: l.MaxDepth,
 			Attributes: l.MaxAttributes, Namespaces: l.MaxAttributes, Growth: l.MaxGrowth,
 		},
-		// No such document needs a DTD, and entities are what makes small documents large.
+		// No such document needs a DTD, and entities can make small documents large.
 		NoDTD: true,
 	})}
 }
@@ -62,15 +61,15 @@ var fields = map[string]string{
 	"Attributes": "MaxAttributes", "Namespaces": "MaxAttributes", "Growth": "MaxGrowth",
 }
 
-// Next moves on to the next event, which is the start or end of an element or
-// text. Its errors are final; io.EOF comes after a complete document only.
+// Next advances to the next event: the start or end of an element, or text. Its errors are final; io.EOF comes after a
+// complete document only.
 func (r *Reader) Next() (scan.Kind, error) {
 	kind, err := r.Scanner.Next()
 	return kind, r.translated(err)
 }
 
-// Root moves on to the root element, which must be one of those that is says. Of another document the error says what
-// it looks like in place of what is expected.
+// Root advances to the root element, which is must accept. For another document, the error states its apparent format
+// and the expected one.
 func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 	_, err := r.Scanner.Next()
 	var syntax *scan.SyntaxError
@@ -92,7 +91,7 @@ func (r *Reader) Root(expected string, is func(scan.Name) bool) error {
 	return r.Errorf("%s of the namespace %q, not %s", reason, Clip(root.Space), expected)
 }
 
-// Grow counts bytes that the document makes of its own, such as resolved links, against MaxGrowth.
+// Grow counts bytes that the document generates, such as resolved links, against MaxGrowth.
 func (r *Reader) Grow(n int) error { return r.translated(r.Scanner.Grow(max(0, n))) }
 
 func (r *Reader) translated(err error) error {
@@ -127,8 +126,8 @@ func (r *Reader) TooMany(field string, most int) error {
 	return r.errors.Limit(r.Place(), field, int64(most))
 }
 
-// ReadText reads the element that started to its end, and leaves all text in it in Buf. nested
-// says that there are elements in it too.
+// ReadText reads the rest of the element that has started, and stores its text in Buf. nested reports whether it
+// contains elements.
 func (r *Reader) ReadText() (nested bool, err error) {
 	r.Buf = r.Buf[:0]
 	for depth := r.Depth(); ; {

@@ -2,10 +2,8 @@ package scan
 
 import "unicode/utf8"
 
-// value reads the attribute value that begins at begin, behind the quote, where
-// it cannot be taken as it stands. It returns the normalised value (XML 1.0
-// §3.3.3, Attribute-Value Normalization, for type CDATA) and the index of the
-// quote at its end.
+// value reads an attribute value that must be normalised, from begin, after the quote. It returns the normalised value
+// (XML 1.0 §3.3.3, Attribute-Value Normalization, for type CDATA) and the index of the closing quote.
 func (s *Scanner) value(begin int, quote byte) ([]byte, int, error) {
 	mark := len(s.values)
 	for b := s.buf; ; {
@@ -43,8 +41,7 @@ func (s *Scanner) value(begin int, quote byte) ([]byte, int, error) {
 	}
 }
 
-// plainValue returns the index of the first byte from p on that ends an attribute
-// value or does not stand for itself in one.
+// plainValue returns the index of the first byte from p on that ends an attribute value or needs normalisation.
 func plainValue(b []byte, p int, quote byte) int {
 	for {
 		p = valueEnd(b, p, quote)
@@ -59,8 +56,7 @@ func plainValue(b []byte, p int, quote byte) int {
 	}
 }
 
-// valueReference adds what a reference stands for to the value. p is its place
-// in the window.
+// valueReference adds the replacement text of a reference to the value. p is its index in the window.
 func (s *Scanner) valueReference(r reference, p int) error {
 	switch {
 	case r.char != 0:
@@ -123,9 +119,8 @@ func (s *Scanner) expand(e *entity, p, depth int) error {
 	return nil
 }
 
-// charge counts bytes that come into the document without having been written
-// there. Each reference counts for something, even to an empty entity. p is its
-// place.
+// charge counts bytes added by entities or defaults. Each reference counts at least one, even to an empty entity. p is
+// its index.
 func (s *Scanner) charge(p, n int) error {
 	s.expanded += int64(n)
 	if s.expanded > s.limits.Expansion+s.Read() {
@@ -145,12 +140,11 @@ func (s *Scanner) Grow(n int) error {
 	return nil
 }
 
-// Read returns how many bytes of the document have been read.
+// Read returns the number of bytes of the document that have been read.
 func (s *Scanner) Read() int64 { return s.base + int64(s.document().pos) }
 
-// applyAttlist does to the attributes of an element what the DTD says: those
-// that are not CDATA lose blanks (XML 1.0 §3.3.3), those that have a default and
-// are missing are added (§3.3.2, Attribute Defaults).
+// applyAttlist applies the DTD to the attributes of an element: it trims values of types other than CDATA (XML 1.0
+// §3.3.3), and adds missing attributes with a default (§3.3.2, Attribute Defaults).
 func (s *Scanner) applyAttlist(p int, list *attlist) error {
 	if list.tokenized {
 		for i := range s.attrs {

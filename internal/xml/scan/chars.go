@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// isSpace tells white space (XML 1.0 §2.3, Common Syntactic Constructs).
+// isSpace reports whether c is white space (XML 1.0 §2.3, Common Syntactic Constructs).
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// IsChar tells the characters of XML (XML 1.0 §2.2, Characters).
+// IsChar reports whether r is a character of XML (XML 1.0 §2.2, Characters).
 func IsChar(r rune) bool {
 	return r >= 0x20 && r < 0xD800 || r == '\n' || r == '\t' || r == '\r' ||
 		r > 0xDFFF && r < 0xFFFE || r > 0xFFFF && r <= utf8.MaxRune
@@ -52,8 +52,7 @@ func wordEnd(b []byte, p int) int {
 	return p
 }
 
-// validName returns how many bytes of b form a Name, from its beginning
-// (XML 1.0 §2.3, production 5).
+// validName returns the length in bytes of the Name at the beginning of b (XML 1.0 §2.3, production 5).
 func validName(b []byte) int {
 	for i := 0; i < len(b); {
 		c, n := rune(b[i]), 1
@@ -87,8 +86,7 @@ func IsNCName(s string) bool {
 	return s != "" && utf8.ValidString(s)
 }
 
-// isNameStart tells the characters beyond ASCII that may begin a name
-// (XML 1.0 §2.3, production 4).
+// isNameStart reports whether a character beyond ASCII may begin a name (XML 1.0 §2.3, production 4).
 func isNameStart(r rune) bool {
 	switch {
 	case r < 0xC0, r == 0xD7, r == 0xF7:
@@ -101,19 +99,18 @@ func isNameStart(r rune) bool {
 	return r <= 0xD7FF || r >= 0xF900 && r <= 0xFDCF || r >= 0xFDF0 && r <= 0xFFFD || r >= 0x10000 && r <= 0xEFFFF
 }
 
-// isNameOther tells the characters beyond ASCII that may be in a name, but not
-// begin it (XML 1.0 §2.3, production 4a).
+// isNameOther reports whether a character beyond ASCII may be in a name, but not begin it (XML 1.0 §2.3, production
+// 4a).
 func isNameOther(r rune) bool {
 	return r == 0xB7 || r >= 0x300 && r <= 0x36F || r == 0x203F || r == 0x2040
 }
 
-// skipHigh returns the index of the first byte from p on that is ASCII or does
-// not begin a character that XML allows. The zero bytes behind the window end
-// a character that the window cuts.
+// skipHigh returns the index of the first byte from p on that is ASCII or does not begin a valid character of XML. The
+// zero bytes after the window end a character that the window cuts.
 func skipHigh(b []byte, p int) int {
 	for {
 		switch c := b[p]; {
-		case c < 0xC2: // ASCII, or what cannot begin a character
+		case c < 0xC2: // ASCII, or no first byte of a character
 			return p
 		case c < 0xE0:
 			if b[p+1]&0xC0 != 0x80 {

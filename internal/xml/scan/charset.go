@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// charsetOf returns the encoding that the charset parameter of a Content-Type names. It is nil where there is none, or
-// one that does not extend ASCII: the first bytes show those (RFC 7303 §3.2).
+// charsetOf returns the encoding in the charset parameter of a Content-Type; nil if there is none, or one that does not
+// extend ASCII, because the first bytes show those (RFC 7303 §3.2).
 func charsetOf(contentType string) *namedEncoding {
 	if contentType == "" {
 		return nil
@@ -83,7 +83,7 @@ func (e *namedEncoding) legal(b []byte, last bool) bool {
 type either struct {
 	in            io.Reader // remembers its error
 	first, second *namedEncoding
-	held          []byte // read, and not yet returned
+	held          []byte // bytes read, but not returned
 	err           error
 	chosen        io.Reader
 }

@@ -2,17 +2,16 @@ package scan
 
 import "strings"
 
-// cursor reads the parts of one declaration. It remembers its first error, also
-// that the window ends, and does nothing after that: a declaration is read as if
-// all went well, and the error is looked at behind it. Every loop must end when
-// there is an error; peek returns 0 then.
+// cursor reads the parts of one declaration. It stores its first error, including the end of the window, and does
+// nothing afterwards: the code reads a declaration without checks, and checks the error at its end. Every loop must end
+// after an error, when peek returns 0.
 type cursor struct {
 	s   *Scanner
 	p   int // in the window
 	err error
 }
 
-// fail says that something else than what stands at p is expected.
+// fail stores the error for an unexpected character at p.
 func (c *cursor) fail(message string, name ...string) {
 	if c.err == nil {
 		c.err = c.s.unexpected(c.p, message, name...)
@@ -25,7 +24,7 @@ func (c *cursor) failAt(p int, format string, args ...any) {
 	}
 }
 
-// peek returns the next byte, or 0 where there is none.
+// peek returns the next byte; 0 if there is none.
 func (c *cursor) peek() byte {
 	if c.err != nil {
 		return 0
@@ -33,7 +32,7 @@ func (c *cursor) peek() byte {
 	return c.s.buf[c.p]
 }
 
-// eat passes over text if that is what comes next.
+// eat skips text if it comes next, and reports whether it did.
 func (c *cursor) eat(text string) bool {
 	if c.err != nil {
 		return false
@@ -56,7 +55,7 @@ func (c *cursor) expect(text string) {
 	}
 }
 
-// space passes over white space and says whether there was any.
+// space skips white space and reports whether there was any.
 func (c *cursor) space() bool {
 	if c.err != nil {
 		return false
@@ -81,7 +80,7 @@ const (
 	withoutColon                 // Namespaces in XML 1.0 production 4
 )
 
-// name returns the name that comes next. It stays in the window.
+// name returns the next name. It is a part of the window.
 func (c *cursor) name(form nameForm) []byte {
 	if c.err != nil {
 		return nil
@@ -103,7 +102,7 @@ func (c *cursor) name(form nameForm) []byte {
 	case len(text) == 0:
 		c.fail("a name is expected")
 	default:
-		// a name may begin with "_", and what may follow is what a token is made of
+		// a name may begin with "_" and continues with the characters of a token
 		if n := validName(append([]byte("_"), text...)) - 1; n < len(text) {
 			c.p += n
 			c.fail("a name token must go on or end here")
@@ -116,8 +115,7 @@ func (c *cursor) name(form nameForm) []byte {
 	return text
 }
 
-// quoted returns the text between the quotes that come next, which can be any
-// characters.
+// quoted returns the text between the next quotes, with any characters.
 func (c *cursor) quoted() []byte {
 	quote := c.peek()
 	if quote != '"' && quote != '\'' {
@@ -141,7 +139,7 @@ func (c *cursor) quoted() []byte {
 	}
 }
 
-// assigned returns the value behind '=' in an XML declaration.
+// assigned returns the value after '=' in an XML declaration.
 func (c *cursor) assigned() string {
 	c.space()
 	c.expect("=")

@@ -1,6 +1,6 @@
 package scan
 
-// dtd is what the internal DTD subset has said so far.
+// dtd holds the declarations of the internal DTD subset.
 type dtd struct {
 	entities   map[string]*entity
 	parameters map[string]*entity
@@ -9,14 +9,12 @@ type dtd struct {
 	begin    int64 // offset of the document type declaration
 	included int64 // bytes of parameter entities
 
-	// partial says that there is an external subset, or a reference to a
-	// parameter entity: then an entity without a declaration is not an error of
-	// well-formedness (XML 1.0 §4.1, constraint Entity Declared).
+	// partial states that there is an external subset, or a reference to a parameter entity: then an undeclared entity
+	// is not an error of well-formedness (XML 1.0 §4.1, constraint Entity Declared).
 	partial bool
-	// stopped says that a parameter entity has not been read. What it might have
-	// declared would have come first, so declarations of entities and attributes
-	// behind it count no longer (XML 1.0 §5.1, Validating and Non-Validating
-	// Processors); they are still checked.
+	// stopped states that a parameter entity was not read. Because its declarations would have come first, later
+	// declarations of entities and attributes have no effect (XML 1.0 §5.1, Validating and Non-Validating Processors);
+	// they are still checked.
 	stopped bool
 }
 
@@ -58,7 +56,7 @@ func (s *Scanner) doctype() error {
 		partial:    external,
 	}
 	s.pos, s.state = c.p, next
-	s.names.forget() // what they know about attributes is that there is no DTD
+	s.names.forget() // cached names assume that there is no DTD
 	return nil
 }
 

@@ -2,10 +2,10 @@ package scan
 
 import "bytes"
 
-// attlist is what the DTD says about the attributes of an element.
+// attlist holds the declared attributes of an element.
 type attlist struct {
 	byName    map[string]*attDef
-	defaults  []*attDef // those that have one, in the order of their declaration
+	defaults  []*attDef // attributes with a default, in the order of their declaration
 	tokenized bool      // some are
 }
 
@@ -17,8 +17,8 @@ type attDef struct {
 	value     []byte // the default, normalised, or nil
 }
 
-// attlistDeclaration reads a declaration up to its '>' (XML 1.0 §3.3,
-// Attribute-List Declarations), and returns what makes it count.
+// attlistDeclaration reads a declaration up to its '>' (XML 1.0 §3.3, Attribute-List Declarations), and returns the
+// function that puts it into effect.
 func (c *cursor) attlistDeclaration() (commit func()) {
 	c.needSpace()
 	element := string(c.name(qualified))
@@ -91,8 +91,7 @@ func (c *cursor) attDef() *attDef {
 	return def
 }
 
-// attType reads the type of an attribute (XML 1.0 §3.3.1, Attribute Types) and
-// says whether it is another one than CDATA.
+// attType reads the type of an attribute (XML 1.0 §3.3.1, Attribute Types) and reports whether it is not CDATA.
 func (c *cursor) attType() (tokenized bool) {
 	switch {
 	case c.eat("CDATA"):

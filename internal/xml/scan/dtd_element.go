@@ -18,8 +18,7 @@ func (c *cursor) elementDeclaration() {
 	c.children()
 }
 
-// mixed reads a model of mixed content behind "(#PCDATA" (XML 1.0 §3.2.2,
-// Mixed-content Declaration).
+// mixed reads a model of mixed content after "(#PCDATA" (XML 1.0 §3.2.2, Mixed-content Declaration).
 func (c *cursor) mixed() {
 	named := false
 	for c.space(); c.eat("|"); c.space() {
@@ -33,10 +32,9 @@ func (c *cursor) mixed() {
 	}
 }
 
-// children reads a content model behind its first "(" (XML 1.0 §3.2.1, Element
-// Content).
+// children reads a content model after its first "(" (XML 1.0 §3.2.1, Element Content).
 func (c *cursor) children() {
-	groups := []byte{0} // for each open group its separator, once there is one
+	groups := []byte{0} // for each open group its separator; 0: none so far
 	for c.err == nil {
 		c.space()
 		if c.eat("(") {
@@ -67,7 +65,7 @@ func (c *cursor) children() {
 	}
 }
 
-// occurrence reads how often a part of a content model may come.
+// occurrence reads the occurrence indicator of a part of a content model.
 func (c *cursor) occurrence() {
 	if b := c.peek(); b == '?' || b == '*' || b == '+' {
 		c.p++

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// entityDeclaration reads a declaration up to its '>' (XML 1.0 §4.2, Entity
-// Declarations), and returns what makes it count.
+// entityDeclaration reads a declaration up to its '>' (XML 1.0 §4.2, Entity Declarations), and returns the function
+// that puts it into effect.
 func (c *cursor) entityDeclaration() (commit func()) {
 	c.needSpace()
 	parameter := c.eat("%")

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// family is what the first bytes tell about an encoding (XML 1.0 appendix F,
-// Autodetection of Character Encodings).
+// family is a family of encodings, detected from the first bytes (XML 1.0 appendix F, Autodetection of Character
+// Encodings).
 type family uint8
 
 const (
-	asciiLike family = iota // UTF-8, or what the declaration says
+	asciiLike family = iota // UTF-8, or the declared encoding
 	utf8Mark                // UTF-8, by its byte order mark
 	utf16BE
 	utf16LE
@@ -25,7 +25,7 @@ const (
 var signatures = []struct {
 	bytes string
 	family
-	mark int // how many of the bytes are a byte order mark
+	mark int // length of the byte order mark
 }{
 	{"\x00\x00\xFE\xFF", unreadable, 0}, // UTF-32
 	{"\xFF\xFE\x00\x00", unreadable, 0},
@@ -93,7 +93,7 @@ func (s *Scanner) encoding(p int, label string) error {
 	return nil
 }
 
-// declaredEncoding acts on the declaration where nothing else is known but the first bytes.
+// declaredEncoding applies the declared encoding if only the first bytes are known otherwise.
 func (s *Scanner) declaredEncoding(p int, label string) error {
 	upper := strings.ToUpper(label)
 	contradicts := func(actual string) error {
@@ -130,19 +130,19 @@ func isUTF8(label string) bool {
 	return strings.EqualFold(label, "UTF-8") || strings.EqualFold(label, "UTF8")
 }
 
-// isWide reports whether a label is that of an encoding whose characters have two or four bytes.
+// isWide reports whether a label names an encoding with two or four bytes per character.
 func isWide(label string) bool {
 	upper := strings.ToUpper(label)
 	return strings.HasPrefix(upper, "UTF-16") || strings.HasPrefix(upper, "UTF-32") ||
 		strings.HasPrefix(upper, "ISO-10646-UCS-")
 }
 
-// decode has everything from s.pos on decoded before it comes into the window.
+// decode decodes all bytes from s.pos on before they enter the window.
 func (s *Scanner) decode(t transform.Transformer) {
 	s.decodeBy(func(rest []byte) io.Reader { return newTranscoder(&s.meter, rest, t) })
 }
 
-// decodeBy has everything from s.pos on come from another reader, which begins with what is in the window of it.
+// decodeBy replaces the input from s.pos on by another reader, which gets the rest of the window first.
 func (s *Scanner) decodeBy(reader func(rest []byte) io.Reader) {
 	rest := bytes.Clone(s.buf[s.pos:s.end])
 	s.end = s.pos

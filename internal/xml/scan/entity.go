@@ -22,7 +22,7 @@ type frame struct {
 	depth  int // elements that were open
 }
 
-// reference is the referent of "&…;": a character, an entity, or nothing where it is skipped.
+// reference is the referent of "&…;": a character, an entity, or nothing if it is skipped.
 type reference struct {
 	char   rune
 	entity *entity
@@ -38,7 +38,7 @@ func (s *Scanner) referenceAt(p int) (reference, int, error) {
 }
 
 // reference reads the reference at b[p], before end (XML 1.0 §4.1, Character and Entity References). It returns the
-// index behind the reference, or errShort where its end is missing. place is its index in the window, for errors.
+// index after the reference, or errShort if its end is missing. place is its index in the window, for errors.
 func (s *Scanner) reference(b []byte, p, end, place int) (r reference, next int, err error) {
 	if b[p+1] == '#' {
 		return s.charReference(b, p+2, end, place)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says why and where a document is not well-formed, breaks a
-// constraint of Namespaces in XML, or cannot be decoded.
+// SyntaxError is the error for a document that is not well-formed, breaks a constraint of Namespaces in XML, or cannot
+// be decoded.
 type SyntaxError struct {
 	URI          string // see Options
 	Line, Column int    // from 1; columns count bytes of UTF-8
@@ -20,7 +20,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s: %s", location(e.URI, e.Line, e.Column), e.Reason)
 }
 
-// LimitError reports a document that goes beyond one of its [Limits].
+// LimitError is the error for a document that exceeds one of its [Limits].
 type LimitError struct {
 	URI          string
 	Line, Column int
@@ -39,12 +39,11 @@ func location(uri string, line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", uri, line, column)
 }
 
-// errShort says that the window ends before the token does. Next answers it;
-// it never leaves the package.
+// errShort is the error for a window that ends before the token. Next handles it; it never leaves the package.
 var errShort = errors.New("the window is too short")
 
-// errorf returns a SyntaxError at index p of the window. Inside of an entity the
-// place is that of the reference in the document, which is what its author sees.
+// errorf returns a SyntaxError at index p of the window. In an entity, its position is that of the reference in the
+// document, which its author sees.
 func (s *Scanner) errorf(p int, format string, args ...any) *SyntaxError {
 	line, column := s.lineAt(p)
 	reason := fmt.Sprintf(format, args...)
@@ -59,8 +58,8 @@ func (s *Scanner) limitError(p int, limit string, limitMax int64) *LimitError {
 	return &LimitError{s.uri, line, column, limit, limitMax}
 }
 
-// short is what a token answers that does not end within the window. In a
-// document there may be more to read; the text of an entity is all there.
+// short returns the error for a token that does not end within the window: errShort in a document, but a syntax error
+// in an entity, whose text is complete.
 func (s *Scanner) short() error {
 	if len(s.frames) == 0 {
 		return errShort
@@ -68,9 +67,8 @@ func (s *Scanner) short() error {
 	return s.errorf(s.end, "%s does not end where the entity ends", s.unfinished())
 }
 
-// unexpected is the answer to what stands at p and cannot stand there. A name
-// takes the place of %s in the message. Where the window just ends, nothing is
-// made of either.
+// unexpected returns the error for an invalid character at p. A name replaces %s in the message. At the end of the
+// window it returns the result of short.
 func (s *Scanner) unexpected(p int, message string, name ...string) error {
 	if p >= s.end {
 		return s.short()
@@ -85,8 +83,8 @@ func (s *Scanner) unexpected(p int, message string, name ...string) error {
 	return s.errorf(p, "%s, not %q", message, r)
 }
 
-// badChar returns an error where no character that XML allows stands at p
-// (XML 1.0 §2.2, Characters), and errShort where that cannot be told yet.
+// badChar returns an error if p has no valid character of XML (XML 1.0 §2.2, Characters), and errShort if that is not
+// decidable yet.
 func (s *Scanner) badChar(p int) error {
 	b := s.buf[p:s.end]
 	if !utf8.FullRune(b) {
@@ -102,8 +100,7 @@ func (s *Scanner) badChar(p int) error {
 	return nil
 }
 
-// unfinished says what stands at the beginning of the window, for errors about
-// an end that is missing.
+// unfinished describes the token at the beginning of the window, for errors about a missing end.
 func (s *Scanner) unfinished() string {
 	b := string(s.buf[s.pos:min(s.end, s.pos+16)])
 	for _, kind := range []struct{ begin, what string }{
@@ -123,7 +120,7 @@ func (s *Scanner) unfinished() string {
 	return "the text"
 }
 
-// excerpt shortens what comes from a document for an error message.
+// excerpt shortens a text of a document for an error message.
 func excerpt[T string | []byte](text T) string {
 	const most = 60
 	s := string(text[:min(len(text), most+utf8.UTFMax)])

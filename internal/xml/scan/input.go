@@ -8,22 +8,20 @@ import (
 	"io"
 )
 
-// pad is how many zero bytes stand behind every window. The inner loops load
-// eight bytes from its end, and look a few bytes ahead.
+// pad is the number of zero bytes after every window. The inner loops load eight bytes at its end, and look a few bytes
+// ahead.
 const pad = 16
 
-// What is asked of the reader at once, and the length of a token from which on
-// it must grow by half before it is read again: a token that came a byte at a
-// time would otherwise take quadratic time.
+// The number of bytes per read, and the length of a token from which on it must grow by half before it is scanned
+// again, because a token that comes byte by byte would otherwise take quadratic time.
 const (
 	leastRead   = 16
 	longToken   = 4 << 10
 	emptyReads  = 100
-	tokenMargin = 32 // what may be looked at behind a token
+	tokenMargin = 32 // bytes that may be read after a token
 )
 
-// window is a buffer of UTF-8 with what is still to be read of it. The bytes
-// behind end are zero.
+// window is a buffer of UTF-8 with its unread part. The bytes after end are zero.
 type window struct {
 	buf      []byte
 	pos, end int
@@ -56,9 +54,8 @@ func (s *Scanner) fill() {
 	clear(s.buf[s.end : s.end+pad])
 }
 
-// makeRoom moves what is unread to the front of the buffer, and makes the buffer
-// larger where a token fills half of it, or where the document has turned out to
-// be long.
+// makeRoom moves the unread part to the front of the buffer, and enlarges the buffer if a token fills half of it, or if
+// the document is long.
 func (s *Scanner) makeRoom() {
 	size, held := len(s.buf)-pad, s.end-s.pos
 	grown := size
@@ -93,7 +90,7 @@ func (s *Scanner) more() error {
 	return s.inputError()
 }
 
-// inputError is what the error of the readers means.
+// inputError returns the error of the readers in terms of this package.
 func (s *Scanner) inputError() error {
 	var decoding *decodingError
 	switch {
@@ -125,7 +122,7 @@ func (s *Scanner) tooLong(end int) error {
 	return nil
 }
 
-// ended is what the end of the input means: io.EOF for a complete document.
+// ended returns the error for the end of the input: io.EOF for a complete document.
 func (s *Scanner) ended() error {
 	atEnd := s.pos == s.end
 	switch {
@@ -143,8 +140,7 @@ func (s *Scanner) ended() error {
 	return s.errorf(s.end, "the document ends inside <%s>", excerpt(s.open[len(s.open)-1].name.raw))
 }
 
-// meter counts what is read of a document and stops at a limit. It remembers its
-// error, so it may be asked again.
+// meter counts the bytes read of a document and stops at a limit. Its error is final.
 type meter struct {
 	r           io.Reader
 	read, limit int64 // no limit: 0
@@ -159,7 +155,7 @@ func (m *meter) Read(p []byte) (n int, err error) {
 	}
 	if left := m.limit - m.read; m.limit > 0 && left < int64(len(p)) {
 		if left == 0 {
-			// one more, to tell "full" from "too long"
+			// one more byte distinguishes "full" from "too long"
 			var probe [1]byte
 			if n, err = m.r.Read(probe[:]); n > 0 {
 				n, err = 0, errTooLong
@@ -174,8 +170,7 @@ func (m *meter) Read(p []byte) (n int, err error) {
 	return n, m.err
 }
 
-// place counts the lines and columns of a document up to an offset. It is moved
-// on when somebody asks, and before bytes are given up.
+// place is a position in a document as line and column. It advances on request, and before bytes leave the window.
 type place struct {
 	offset       int64
 	line, column int  // of offset
@@ -237,8 +232,8 @@ func (s *Scanner) document() *window {
 	return &s.window
 }
 
-// Unread returns what is held of the document from the event on that was not complete when
-// reading ended with an error. It is for messages, and holds until [Scanner.Reset].
+// Unread returns the buffered part of the document from the event on at which reading failed, for messages. It is valid
+// until [Scanner.Reset].
 func (s *Scanner) Unread() []byte {
 	w := s.document()
 	return w.buf[w.pos:w.end]

@@ -69,8 +69,8 @@ func (s *Scanner) procInst(p int) (Kind, error) {
 	}
 }
 
-// reported goes on at next, behind a comment or a processing instruction whose
-// text is buf[begin:end], and reports it if that is asked for.
+// reported continues at next, after a comment or a processing instruction whose text is buf[begin:end], and reports it
+// if that is enabled.
 func (s *Scanner) reported(kind Kind, target string, begin, end, next int, plain bool) (Kind, error) {
 	if err := s.fits(next); err != nil {
 		return 0, err
@@ -101,8 +101,8 @@ func appendLines(to, text []byte) []byte {
 	return to
 }
 
-// start reads the beginning of a document: what tells its encoding, and the XML
-// declaration (XML 1.0 §2.8, production 23).
+// start reads the beginning of a document: the marks of its encoding, and the XML declaration (XML 1.0 §2.8, production
+// 23).
 func (s *Scanner) start() error {
 	if !s.detected {
 		return s.detect()
@@ -149,8 +149,8 @@ func (s *Scanner) start() error {
 	return s.encoding(place, encoding)
 }
 
-// isVersion tells the versions that a processor for XML 1.0 accepts: a document
-// of a later one is read as if it were 1.0 (XML 1.0 §2.8, production 26).
+// isVersion reports whether a processor for XML 1.0 accepts a version: it reads a document of a later one as 1.0 (XML
+// 1.0 §2.8, production 26).
 func isVersion(v string) bool {
 	digits, ok := strings.CutPrefix(v, "1.")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

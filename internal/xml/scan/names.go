@@ -20,8 +20,8 @@ type name struct {
 	local    string
 	prefix   *prefix
 	prefixed bool
-	declares *prefix  // what an attribute of this name declares, or nil
-	attlist  *attlist // what the DTD says about attributes of an element of this name
+	declares *prefix  // the prefix that an attribute of this name declares, or nil
+	attlist  *attlist // the declared attributes of an element of this name
 	tag      uint64   // the last start tag with such an attribute
 }
 
@@ -87,8 +87,7 @@ func newNames() names {
 	return names{slots: make([]*name, firstSlots), none: none, prefixes: map[string]*prefix{"": none}}
 }
 
-// find returns the name b[p:q], or nil if it is not known. There must be eight
-// bytes behind p.
+// find returns the name b[p:q]; nil if it is not known. b must have eight bytes after p.
 func (t *names) find(b []byte, p, q int) *name {
 	k := keyOf(b, p, q)
 	mask := uint64(len(t.slots) - 1)
@@ -164,11 +163,11 @@ func (t *names) prefix(text string) *prefix {
 	return p
 }
 
-// full says that it is time to forget.
+// full reports whether the table exceeds its limits.
 func (t *names) full() bool { return t.count > mostNames || t.bytes > mostBytes }
 
-// forget drops the names, and the prefixes that stand for nothing. It must not
-// be called while a tag is read: two names of one tag share their prefix.
+// forget drops the names, and the undeclared prefixes. It must not be called within a tag, because two names of one tag
+// share their prefix.
 func (t *names) forget() {
 	t.slots, t.count, t.bytes = make([]*name, firstSlots), 0, 0
 	for text, p := range t.prefixes {
@@ -178,7 +177,7 @@ func (t *names) forget() {
 	}
 }
 
-// newName checks b[p:q], which is not known yet, and makes it known.
+// newName validates the unknown name b[p:q], and adds it.
 func (s *Scanner) newName(p, q int) (*name, error) {
 	colon, err := s.checkName(p, q)
 	if err != nil {

@@ -5,13 +5,12 @@ const (
 	spaceXMLNS = "http://www.w3.org/2000/xmlns/"
 )
 
-// prefix knows the namespace that it stands for where the scanner is; "" where
-// it is not declared, or is the empty prefix and there is no default namespace.
+// prefix has its present namespace; "" if it is not declared, or is the empty prefix without a default namespace.
 type prefix struct {
 	name, space string
 }
 
-// binding is a declaration in force, and what it shadows.
+// binding is a declaration in force, and the one that it shadows.
 type binding struct {
 	prefix *prefix
 	outer  string
@@ -128,8 +127,7 @@ func (s *Scanner) resolve(p int) error {
 	return nil
 }
 
-// uniqueByMap is for tags with so many attributes that comparing each pair of
-// them would be worth an attack.
+// uniqueByMap checks tags with many attributes, for which comparing each pair would allow an attack.
 func (s *Scanner) uniqueByMap(p int) error {
 	if s.seen == nil {
 		s.seen = make(map[Name]bool)
@@ -151,7 +149,7 @@ func (s *Scanner) repeated(p, i int) error {
 		excerpt(s.attrs[i].Space))
 }
 
-// assume takes a prefix that is not declared for what the options say, if they do.
+// assume declares an undeclared prefix if the options do, and reports whether they do.
 func (s *Scanner) assume(p int, pre *prefix) bool {
 	space, ok := s.options.Namespaces[pre.name]
 	if !ok {

@@ -1,12 +1,12 @@
 package scan
 
-// Options say how a document is read. The zero value is useful.
+// Options are the options for reading a document. The zero value is useful.
 type Options struct {
 	// URI names the document in errors. It is not opened.
 	URI string
 
-	// ContentType is that with which the document came. Its charset counts before what
-	// the document declares (RFC 7303 §3.2).
+	// ContentType is the Content-Type of the document. Its charset takes precedence over that in the document (RFC 7303
+	// §3.2).
 	ContentType string
 
 	Limits Limits
@@ -22,22 +22,20 @@ type Options struct {
 	// NoDTD makes a document type declaration an error.
 	NoDTD bool
 
-	// SkipUnread leaves out references to entities that are external, or that
-	// may be declared in a part of the DTD that is not read (XML 1.0 §4.4.3,
-	// Included If Validating). Without it they are errors, because what they
-	// stand for would be missing from the document without a trace.
+	// SkipUnread omits references to entities that are external, or that may be declared in a part of the DTD that is
+	// not read (XML 1.0 §4.4.3, Included If Validating). Otherwise they are errors, because their replacement text
+	// would be missing from the document without notice.
 	SkipUnread bool
 
 	// Misc makes Next report comments and processing instructions.
 	Misc bool
 
-	// BufferSize is what the window grows to, in bytes, as long as no token is
-	// longer; default 64 KiB. Small documents never need that much.
+	// BufferSize is the maximum size of the window in bytes, unless a token is longer; default 64 KiB. Small documents
+	// need less.
 	BufferSize int
 }
 
-// Limits bound what a document may cost. A field that is zero or less means the
-// default.
+// Limits bound the cost of a document. A field that is zero or less means the default.
 type Limits struct {
 	Depth       int   // elements inside of each other, and groups in a content model; default 1,000
 	Attributes  int   // of one element, with namespace declarations and defaults; default 1,000
@@ -48,13 +46,12 @@ type Limits struct {
 	DTD         int   // bytes of the internal DTD subset; default 1 MiB
 	EntityDepth int   // entities inside of each other; default 40
 
-	// Expansion is how many bytes entities and defaults of attributes may add
-	// to a document, beyond as many as have been read of it; default 8 MiB.
+	// Expansion is the number of bytes that entities and defaults of attributes may add to a document, in addition to
+	// as many as were read of it; default 8 MiB.
 	Expansion int64
 
-	// Growth is how many bytes the caller may make of the document beyond its
-	// text (see [Scanner.Grow]), beyond growthFactor times as many as have been
-	// read of it; default 8 MiB.
+	// Growth is the number of bytes that the caller may generate from the document (see [Scanner.Grow]), in addition to
+	// growthFactor times as many as were read of it; default 8 MiB.
 	Growth int64
 }
 
@@ -62,9 +59,9 @@ const growthFactor = 16
 
 const (
 	defaultBuffer = 64 << 10
-	firstBuffer   = 2 << 10 // what a window begins with
+	firstBuffer   = 2 << 10 // initial size of a window
 	leastBuffer   = 32
-	mostScratch   = 1 << 20 // what a scanner keeps for the next document
+	mostScratch   = 1 << 20 // limit of memory that a scanner keeps for the next document
 )
 
 func (l Limits) withDefaults() Limits {

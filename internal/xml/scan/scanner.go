@@ -2,13 +2,13 @@ package scan
 
 import "io"
 
-// Kind says what Next has read.
+// Kind is the kind of an event.
 type Kind uint8
 
 const (
 	StartElement Kind = iota + 1
-	EndElement        // also behind the start of an empty-element tag
-	Text              // all text up to the next tag, whatever it is made of
+	EndElement        // also after the start of an empty-element tag
+	Text              // all text up to the next tag, from text, references and CDATA sections
 	Comment           // only with Options.Misc, also in the DTD
 	ProcInst          // only with Options.Misc
 )
@@ -33,7 +33,7 @@ const (
 	inSubset        // in the internal DTD subset
 	inContent       // inside of the root element
 	inText          // likewise, with text in hand to which more may belong
-	inEpilog        // behind the root element
+	inEpilog        // after the root element
 	inError
 )
 
@@ -73,7 +73,7 @@ type Scanner struct {
 	expanded           int64   // bytes that entities and defaults have added
 	grown              int64   // bytes that the caller has added
 
-	// the document as it comes in
+	// the input of the document
 	in         io.Reader // meter, perhaps decoded
 	meter      meter
 	inErr      error
@@ -81,14 +81,14 @@ type Scanner struct {
 	place      place
 	detected   bool
 	family     family
-	charset    *namedEncoding // that the Content-Type names; nil: none
+	charset    *namedEncoding // encoding in the Content-Type; nil: none
 	uri        string
 	options    Options
 	limits     Limits
 	bufferSize int
 	captured   capture
 
-	// what open, attrs and so on begin with: a small document needs no more
+	// initial storage of open, attrs and so on, sufficient for small documents
 	first struct {
 		open      [16]openElement
 		attrs     [4]Attr
@@ -100,7 +100,7 @@ type Scanner struct {
 
 type openElement struct {
 	name     *name
-	bindings int // how many are in force outside of it
+	bindings int // number of bindings in force outside of it
 }
 
 // declaration is an attribute that declares a namespace.
@@ -109,8 +109,7 @@ type declaration struct {
 	value []byte
 }
 
-// NewScanner returns a Scanner that reads the document r. It needs no buffer
-// around r, and closes nothing.
+// NewScanner returns a Scanner that reads the document r. r needs no buffer, and is never closed.
 func NewScanner(r io.Reader, options Options) *Scanner {
 	s := &Scanner{
 		options:    options,
@@ -143,7 +142,7 @@ func (s *Scanner) Reset(r io.Reader, uri string) {
 	for pre := range s.options.Namespaces {
 		s.names.prefix(pre).space = "" // until it is used undeclared
 	}
-	if s.dtd != nil { // the names know what it said
+	if s.dtd != nil { // cached names depend on it
 		s.names.forget()
 	}
 	s.pos, s.end = 0, 0
@@ -165,8 +164,8 @@ func (s *Scanner) Reset(r io.Reader, uri string) {
 	s.captured.on = false
 }
 
-// Next reads on to the next event and says what it is. At the end of a complete
-// document the error is io.EOF. Errors are final: they are returned again.
+// Next reads the next event and returns its kind. At the end of a complete document the error is io.EOF. Errors are
+// final: later calls return them again.
 func (s *Scanner) Next() (Kind, error) {
 	if s.kind == EndElement {
 		s.leave()
@@ -211,7 +210,7 @@ func (s *Scanner) Next() (Kind, error) {
 	}
 }
 
-// step is what Next does outside of content.
+// step implements Next outside of content.
 func (s *Scanner) step() (Kind, error) {
 	if s.state == inText {
 		return s.join()
@@ -242,9 +241,8 @@ func (s *Scanner) begin() {
 	}
 }
 
-// outside reads what stands around the root element: white space, comments,
-// processing instructions and the document type declaration (XML 1.0 §2.8,
-// production 27).
+// outside reads the markup around the root element: white space, comments, processing instructions and the document
+// type declaration (XML 1.0 §2.8, production 27).
 func (s *Scanner) outside() (Kind, error) {
 	for isSpace(s.buf[s.pos]) {
 		s.pos++
@@ -269,7 +267,7 @@ func (s *Scanner) outside() (Kind, error) {
 	return s.startTag(p + 1)
 }
 
-// markup reads what begins with "<!" or "<?", CDATA sections apart.
+// markup reads tokens that begin with "<!" or "<?", except CDATA sections.
 func (s *Scanner) markup() (Kind, error) {
 	p := s.pos
 	if s.buf[p+1] == '?' {
@@ -305,13 +303,11 @@ func (s *Scanner) Name() Name {
 	return s.open[len(s.open)-1].name.expanded()
 }
 
-// Depth returns how many elements are open, counting the one that has started or
-// ended. The root element has depth 1.
+// Depth returns the number of open elements, including the one that has started or ended. The root element has depth 1.
 func (s *Scanner) Depth() int { return len(s.open) }
 
-// Attrs returns the attributes of the element that has started, in the order of
-// the document, then those that the DTD adds. It is valid until the next call of
-// Next.
+// Attrs returns the attributes of the element that has started, in the order of the document, then those added by the
+// DTD. The result is valid until the next call of Next.
 func (s *Scanner) Attrs() []Attr { return s.attrs }
 
 // Attr returns the value of an attribute of the element that has started, and
@@ -338,8 +334,8 @@ func (s *Scanner) Declarations(yield func(Binding) bool) {
 	}
 }
 
-// Text returns the text, the comment, or what stands behind the target of a
-// processing instruction. It is valid until the next call of Next.
+// Text returns the text, the comment, or the content of a processing instruction after its target. The result is valid
+// until the next call of Next.
 func (s *Scanner) Text() []byte { return s.text }
 
 // Target returns the target of a processing instruction.

@@ -5,17 +5,14 @@ import (
 	"math/bits"
 )
 
-// Runs of plain bytes are searched eight bytes at a time: the bytes of a word
-// are compared all at once, and the high bit of each byte of the result says
-// whether it stops the run.
+// Runs of plain bytes are searched eight bytes at a time: the bytes of a word are compared at once, and the high bit of
+// each byte of the result is set if the byte stops the run.
 //
-// For a byte x below 0x80, x+0x7F has its high bit set unless x is 0, and
-// x+(0x80-c) has it unless x is less than c. A byte of 0x80 or more may carry
-// into the byte behind it and spoil that one, but it stops the run itself, and
-// only the first byte that does is asked for.
+// For a byte x below 0x80, x+0x7F has its high bit set unless x is 0, and x+(0x80-c) has it unless x is less than c. A
+// byte of 0x80 or more may carry into the next byte and spoil that one, but it stops the run itself, and only the first
+// such byte is used.
 //
-// No function looks for the end of the window. The zero bytes behind it stop
-// every run.
+// No function checks for the end of the window, because the zero bytes after it stop every run.
 
 const (
 	ones  = 0x0101010101010101
@@ -25,7 +22,7 @@ const (
 // load returns the eight bytes from p on, the first one lowest.
 func load(b []byte, p int) uint64 { return binary.LittleEndian.Uint64(b[p : p+8]) }
 
-// first returns which byte of a word is the first whose high bit is set.
+// first returns the index of the first byte of a word whose high bit is set.
 func first(m uint64) int { return bits.TrailingZeros64(m) >> 3 }
 
 // textEnd returns the index of the first byte from p on that is '<', '&', ']',
@@ -73,10 +70,9 @@ func runEnd(b []byte, p int, stop byte) int {
 	}
 }
 
-// nameEnd returns the index of the first byte from p on that can follow the name
-// of an element or attribute: '=', '/', '>', white space or another control
-// character. What stands before it need not be a name. Bytes of 0x80 or more do
-// not stop it, hence subtraction, whose borrows only reach bytes behind a hit.
+// nameEnd returns the index of the first byte from p on that can follow the name of an element or attribute: '=', '/',
+// '>', white space or another control character. The bytes before it need not be a name. Bytes of 0x80 or more do not
+// stop it; hence the subtraction, whose borrows only reach bytes after a hit.
 func nameEnd(b []byte, p int) int {
 	for {
 		w := load(b, p)

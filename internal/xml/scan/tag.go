@@ -102,8 +102,7 @@ func (s *Scanner) startTag(p int) (Kind, error) {
 	return StartElement, nil
 }
 
-// checkTag does what can only be done when a tag is complete: it brings in what
-// the DTD says, resolves prefixes, and opens the element.
+// checkTag completes a tag after it was read: it applies the DTD, resolves prefixes, and opens the element.
 func (s *Scanner) checkTag(p, q int, element *name, prefixed bool) error {
 	if err := s.fits(q); err != nil {
 		return err
@@ -182,8 +181,8 @@ func (s *Scanner) oddEndTag(p int) (Kind, error) {
 	return s.close()
 }
 
-// close ends the innermost element. An entity must close what it opens, and
-// nothing else (XML 1.0 §4.3.2, Well-Formed Parsed Entities).
+// close ends the innermost element. An entity must close exactly the elements that it opens (XML 1.0 §4.3.2,
+// Well-Formed Parsed Entities).
 func (s *Scanner) close() (Kind, error) {
 	if n := len(s.frames); n > 0 && len(s.open) == s.frames[n-1].depth {
 		return 0, s.errorf(s.pos, "</%s> closes an element that begins outside of the entity",
@@ -192,7 +191,7 @@ func (s *Scanner) close() (Kind, error) {
 	return EndElement, nil
 }
 
-// leave closes the element whose end has been reported.
+// leave closes the element whose end was reported.
 func (s *Scanner) leave() {
 	last := len(s.open) - 1
 	if outside := s.open[last].bindings; outside < len(s.bindings) {

@@ -1,8 +1,7 @@
 package scan
 
-// chars reads text (XML 1.0 §2.4, Character Data and Markup). Text that stands in
-// the window as it is, up to a tag, is returned where it stands; any other goes
-// through join.
+// chars reads text (XML 1.0 §2.4, Character Data and Markup). It returns plain text up to a tag as a part of the
+// window; join handles any other text.
 func (s *Scanner) chars() (Kind, error) {
 	p := s.plain(s.pos)
 	if s.buf[p] == '<' {
@@ -22,9 +21,8 @@ func (s *Scanner) chars() (Kind, error) {
 	return s.join()
 }
 
-// plain returns the index of the first byte from p on that is not text as it
-// stands: it begins markup or a reference, is a carriage return, is wrong, or
-// cannot be told because the window ends.
+// plain returns the index of the first byte from p on that is not plain text: it begins markup or a reference, is a
+// carriage return, is invalid, or undecidable at the end of the window.
 func (s *Scanner) plain(p int) int {
 	for b := s.buf; ; {
 		p = textEnd(b, p)
@@ -46,9 +44,8 @@ func (s *Scanner) plain(p int) int {
 	}
 }
 
-// join reads text piece by piece: references, CDATA sections, and what stands on
-// both sides of a comment make one text. A piece that has been read is not read
-// again, so the state is kept in scratch until a tag ends the text.
+// join reads text in pieces: references, CDATA sections, and the text on both sides of a comment make one text. It
+// reads no piece twice, so it keeps its state in scratch until a tag ends the text.
 func (s *Scanner) join() (Kind, error) {
 	s.state = inText
 	for {
@@ -110,7 +107,7 @@ func (s *Scanner) join() (Kind, error) {
 	}
 }
 
-// take adds to the text in hand and goes on at next.
+// take adds a piece to the pending text and continues at next.
 func (s *Scanner) take(piece []byte, next int) error {
 	s.scratch = append(s.scratch, piece...)
 	s.pos = next
@@ -125,7 +122,7 @@ func (s *Scanner) tooMuchText() error {
 	return &LimitError{s.uri, line, column, "Token", int64(s.limits.Token)}
 }
 
-// flush reports the text in hand, if there is any.
+// flush reports the pending text, if there is any.
 func (s *Scanner) flush() (Kind, error) {
 	s.state = inContent
 	if len(s.scratch) == 0 {
@@ -135,8 +132,7 @@ func (s *Scanner) flush() (Kind, error) {
 	return Text, nil
 }
 
-// markupInText reads markup that does not end the text; done says that the
-// markup at p ends it.
+// markupInText reads markup that does not end the text; done reports that the markup at p ends it.
 func (s *Scanner) markupInText(p int) (done bool, err error) {
 	b := s.buf
 	switch {
@@ -199,8 +195,7 @@ func (s *Scanner) endCDATA(next int) error {
 	return s.take(nil, next)
 }
 
-// lineEnd adds the line end at p to the text in hand, normalised, and returns
-// the index of what follows.
+// lineEnd adds the line end at p, normalised, to the pending text, and returns the index after it.
 func (s *Scanner) lineEnd(p int) (int, error) {
 	switch {
 	case len(s.frames) > 0:

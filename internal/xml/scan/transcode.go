@@ -15,7 +15,7 @@ type transcoder struct {
 	r        io.Reader
 	t        transform.Transformer
 	block    []byte
-	from, to int // what of the block is still to be decoded
+	from, to int // the part of the block that is not decoded yet
 	err      error
 }
 
@@ -27,8 +27,8 @@ func newTranscoder(r io.Reader, rest []byte, t transform.Transformer) *transcode
 	return d
 }
 
-// decodingError says why bytes cannot be decoded. What stands before them has
-// been read by then, so the end of the window is their place.
+// decodingError is the reason why bytes cannot be decoded. Its position is the end of the window, because the bytes
+// before it have been read.
 type decodingError struct{ reason string }
 
 func (e *decodingError) Error() string { return e.reason }
@@ -109,8 +109,7 @@ func (latin1) Transform(dst, src []byte, _ bool) (n, used int, err error) {
 	return n, used, nil
 }
 
-// utf16 decodes UTF-16. Unlike the decoder of x/text it does not put up with
-// surrogates that do not come in pairs.
+// utf16 decodes UTF-16. Unlike the decoder of x/text, it refuses unpaired surrogates.
 type utf16 struct {
 	transform.NopResetter
 	big bool
@@ -172,9 +171,8 @@ func unpaired(r rune) error {
 	return &decodingError{fmt.Sprintf("the surrogate %04X is not part of a pair", r)}
 }
 
-// strict makes a decoder of x/text refuse what it would replace: bytes that are
-// not legal in an encoding are an error (XML 1.0 §4.3.3). U+FFFD itself has a
-// code in few encodings, and no business in a document.
+// strict makes a decoder of x/text refuse bytes that it would replace, because bytes that are not legal in an encoding
+// are an error (XML 1.0 §4.3.3). It also refuses U+FFFD itself, which few encodings have.
 type strict struct {
 	transform.Transformer
 	label string

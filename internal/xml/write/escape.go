@@ -9,7 +9,7 @@ import (
 	"github.com/tmshare/tmshare/internal/xml/scan"
 )
 
-// Set is a set of bytes that ask for something before they can be written.
+// Set is a set of bytes that need escaping in some context.
 type Set uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	Unnormal                 // part of a locator that may not be in normal form
 )
 
-// special has the bytes that ask for anything. Most text has none of them.
+// special has the bytes that need escaping anywhere. Most text has none of them.
 var special = func() (bytes [256]Set) {
 	for c := range bytes {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x80 {

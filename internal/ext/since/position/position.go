@@ -15,7 +15,7 @@ import (
 	"github.com/tmshare/tmshare/internal/server/web"
 )
 
-// Position is what is asked for: the entries not before a time, behind a position.
+// Position is a requested position: after an entry, among the entries not before a time.
 type Position struct {
 	From  time.Time // in whole microseconds, as times of entries are
 	After uint64    // sequence of the last entry of the page before; 0: the first page
